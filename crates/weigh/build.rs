@@ -1,4 +1,4 @@
-//! Puts the commit into `weigh --version`, so that a recording says what made it.
+//! Puts the commit into `weigh --version`, so that a recording contains the version that created it.
 
 use std::process::Command;
 

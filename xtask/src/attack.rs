@@ -55,11 +55,10 @@ pub(crate) struct Args {
     /// Take the services from this folder instead of building them.
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
-    /// Write the tables into docs/attacks.md, those of other services stay, and what all come to
-    /// into README.md.
+    /// Write the tables and their summary into docs/attacks.md. Tables of other services stay.
     #[arg(long, conflicts_with = "attack")]
     write: bool,
-    /// Attack nothing; write what the tables in docs/attacks.md come to into README.md.
+    /// Attack no service, and write only the summary of the tables in docs/attacks.md.
     #[arg(long, conflicts_with_all = ["service", "attack", "write"])]
     readme: bool,
 }
@@ -71,7 +70,7 @@ const DOCUMENT: &str = "docs/attacks.md";
 const RULES: &str = "rules";
 
 /// Where it is told in short, and under which title.
-const SUMMARY: (&str, &str) = ("README.md", "attacks");
+const SUMMARY: (&str, &str) = ("docs/attacks.md", "attacks");
 
 /// Descriptors that this program needs: more than the services have, for the sockets to them.
 const OWN_DESCRIPTORS: u64 = 4 * DESCRIPTORS;
@@ -164,7 +163,7 @@ fn attacked(
             continue;
         }
         let length = Duration::from_secs(args.seconds);
-        let row = one(service, attack, programs, (length, stop))
+        let row = one(service, attack, programs, length, stop)
             .with_context(|| format!("{} against {}", attack.word(), service.word()))?;
         // Honest clients come first, and the others are held against them.
         let p99 = row.beside.p99().filter(|_| row.beside.failed == 0);
@@ -195,7 +194,8 @@ fn one(
     service: Service,
     attack: Attack,
     programs: &Path,
-    (length, stop): (Duration, &AtomicBool),
+    length: Duration,
+    stop: &AtomicBool,
 ) -> anyhow::Result<Row> {
     let running = Running::start(service, attack, programs, stop)?;
     let (address, request) = (running.address, running.request());

@@ -1,6 +1,7 @@
 //! What each chore runs. All of them are ordinary cargo commands, so that a
 //! person can run any step alone.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
@@ -100,6 +101,30 @@ pub(crate) fn schema() -> anyhow::Result<()> {
             "gateway-config",
         ],
         &[("UPDATE_SCHEMAS", "1")],
+    )
+}
+
+/// Builds the book into the folder `out`.
+///
+/// # Errors
+///
+/// Fails if a page is missing or a link of it leads nowhere.
+pub(crate) fn book(out: &Path) -> anyhow::Result<()> {
+    let out = out
+        .to_str()
+        .context("the folder of the book is not UTF-8")?;
+    cargo(
+        &[
+            "run",
+            "--locked",
+            "--quiet",
+            "--package",
+            "book",
+            "--",
+            "--out",
+            out,
+        ],
+        &[],
     )
 }
 

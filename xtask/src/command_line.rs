@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::repository::root;
 use crate::{
     aa, attack, bench, calibrate, chores, cluster, dist, engine, gateway_bench, method,
     profile_guided, results, shape, slices,
@@ -35,6 +36,8 @@ enum Chore {
     Attack(attack::Args),
     /// Ask a service for hours, at half load, and see whether it takes more and more memory.
     Soak(attack::soak::Args),
+    /// Build the book from the pages of the repository: HTML with a search, in target/book.
+    Book,
     /// Build what people install: static programs, archives, Debian packages, completions, manual pages.
     Dist(dist::Args),
     /// Build the gateway with what the compiler learns from a run of it, for those who operate it.
@@ -73,6 +76,7 @@ impl Chore {
             Chore::Shape => shape::shape(),
             Chore::BenchLoad(args) => bench::load(&args),
             Chore::BenchGateway(args) => gateway_bench::run(&args),
+            Chore::Book => chores::book(&root().join("target/book")),
             Chore::Dist(args) => dist::run(&args),
             Chore::ProfileGuided(args) => profile_guided::run(&args),
             Chore::Cluster(what) => cluster::run(&what),

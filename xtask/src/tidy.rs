@@ -6,6 +6,7 @@
 
 mod circles;
 mod coprocessors;
+mod english;
 mod graph;
 
 use std::fs;

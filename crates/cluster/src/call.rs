@@ -1,25 +1,24 @@
-//! The requests that are made of the API: every one is in these lists, which the RBAC manifest is
-//! checked against.
+//! The requests to the API. All are in these lists, and a test checks the RBAC manifest against them.
 
 use std::fmt;
 
-/// What is done to objects.
+/// An action on objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
-    /// One is read.
+    /// Reads one object.
     Get,
-    /// All are read, with a selector of labels.
+    /// Reads all objects with a label selector.
     List,
-    /// One is made.
+    /// Creates one object.
     Create,
-    /// One is made or changed by server-side apply, or changed by a merge.
+    /// Creates or changes one object by server-side apply, or changes it by a merge.
     Patch,
-    /// One is removed.
+    /// Removes one object.
     Delete,
 }
 
 impl Verb {
-    /// Its word in RBAC.
+    /// Returns the RBAC verb.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -32,32 +31,32 @@ impl Verb {
     }
 }
 
-/// Which objects it is done to.
+/// A kind of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Resource {
     /// The owner of a run, and its generators.
     Jobs,
     /// The owner of a round.
     ConfigMaps,
-    /// What generators are told: it may hold headers with tokens.
+    /// The input of generators. It may contain headers with tokens.
     Secrets,
-    /// Where systems are reached.
+    /// The addresses of systems.
     Services,
-    /// Systems of one instance.
+    /// Systems with one instance.
     Pods,
-    /// What a pod has written to its standard output.
+    /// The standard output of a pod.
     PodLogs,
-    /// Systems of several instances.
+    /// Systems with several instances.
     Deployments,
-    /// Those of the user's own manifests.
+    /// StatefulSets of the user's manifests.
     StatefulSets,
-    /// What pods run on.
+    /// The machines that pods run on.
     Nodes,
     /// The kubelet behind a node.
     NodeProxy,
 }
 
-/// Every call that this crate makes.
+/// Every call of this crate.
 pub const NEEDED: &[(Resource, &[Verb])] = &[
     (
         Resource::Jobs,
@@ -78,7 +77,7 @@ pub const NEEDED: &[(Resource, &[Verb])] = &[
 ];
 
 impl Resource {
-    /// API group, as RBAC names it: empty for the core.
+    /// Returns the API group as in RBAC. Empty for the core group.
     #[must_use]
     pub fn group(self) -> &'static str {
         match self {
@@ -88,7 +87,7 @@ impl Resource {
         }
     }
 
-    /// Its name in RBAC.
+    /// Returns the resource name as in RBAC.
     #[must_use]
     pub fn rbac_name(self) -> &'static str {
         match self {
@@ -105,13 +104,13 @@ impl Resource {
         }
     }
 
-    /// Whether it lies in no namespace, so that a ClusterRole is needed for it.
+    /// True if it belongs to no namespace and needs a ClusterRole.
     #[must_use]
     pub fn is_of_cluster(self) -> bool {
         matches!(self, Resource::Nodes | Resource::NodeProxy)
     }
 
-    /// One of them, as a person calls it.
+    /// Returns the name of one object for messages.
     #[must_use]
     pub fn singular(self) -> &'static str {
         match self {
@@ -128,7 +127,7 @@ impl Resource {
         }
     }
 
-    /// The path of one of them, or of all.
+    /// Returns the path of one object, or of all objects.
     pub(crate) fn path(self, namespace: &str, name: Option<&str>) -> String {
         let root = match self.group() {
             "" => "/api/v1".to_owned(),
@@ -150,7 +149,7 @@ impl Resource {
     }
 }
 
-/// `create the pod router-1`
+/// A call for messages, such as `create the pod router-1`.
 pub(crate) struct Asked<'a>(pub(crate) Verb, pub(crate) Resource, pub(crate) &'a str);
 
 impl fmt::Display for Asked<'_> {

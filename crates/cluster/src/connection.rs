@@ -1,4 +1,4 @@
-//! A connection to the API server that outlives an API server that is away for a while.
+//! A connection to the API server. It survives short outages of the API server.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,21 +12,21 @@ use tokio::runtime::Runtime;
 use crate::call::{Asked, Resource, Verb};
 use crate::error::ClusterError;
 
-/// Time that the API server may take to accept a connection.
+/// Time limit for the API server to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Time that it may take for an answer.
+/// Time limit for a response of the API server.
 const READ_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long an API server is waited for that is away.
+/// Time to wait for an API server that is away.
 const AWAY_MOST: Duration = Duration::from_secs(90);
-/// Between two tries.
+/// Time between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 
-/// Which cluster, and where in it.
+/// The cluster and namespace to use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The context of the kubeconfig; the current one where absent.
+    /// The context of the kubeconfig. `None` for the current context.
     pub context: Option<String>,
-    /// The namespace; the context's where absent.
+    /// The namespace. `None` for the namespace of the context.
     pub namespace: Option<String>,
 }
 
@@ -38,16 +38,16 @@ pub struct Connection {
     is_stopped: Box<dyn Fn() -> bool>,
 }
 
-/// Whether a call is given up when the user wants to stop.
+/// The effect of a stop request on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heed {
-    /// Between two tries.
+    /// A stop request ends the call between two tries.
     Stop,
-    /// Not: what is made is to be removed in any case.
+    /// The call continues: created objects must be removed in any case.
     Nothing,
 }
 
-/// The monotonic clock, read nowhere else in this crate.
+/// Reads the monotonic clock. No other code of this crate reads it.
 #[expect(
     clippy::disallowed_methods,
     reason = "the clock is read in this one place"
@@ -57,11 +57,11 @@ pub(crate) fn now() -> Instant {
 }
 
 impl Connection {
-    /// Connects as `kubectl` would: by `KUBECONFIG`, `~/.kube/config`, or the service account of the pod that
-    /// this runs in. `is_stopped` says whether the user wants to stop.
+    /// Connects like `kubectl`: with `KUBECONFIG`, `~/.kube/config`, or the service account of the pod it
+    /// runs in. `is_stopped` returns true if the user wants to stop.
     ///
     /// # Errors
-    /// When there is no such cluster or context. Whether it answers is not asked.
+    /// If there is no such cluster or context. The call does not check that the cluster responds.
     pub fn open(
         place: &Place,
         is_stopped: impl Fn() -> bool + 'static,
@@ -69,10 +69,10 @@ impl Connection {
         Connection::of(Kubeconfig::read(), place, Box::new(is_stopped))
     }
 
-    /// Connects by this kubeconfig, whatever the environment says.
+    /// Connects with this kubeconfig and ignores the environment.
     ///
     /// # Errors
-    /// As of [`Connection::open`].
+    /// See [`Connection::open`].
     pub fn of_file(
         file: &Path,
         place: &Place,
@@ -103,14 +103,14 @@ impl Connection {
                 Ok(file) => Config::from_custom_kubeconfig(file, &options)
                     .await
                     .map_err(|error| nowhere(&error)),
-                // Within a pod there is no file; with a context, one was meant.
+                // Within a pod there is no file. A given context requires a file.
                 Err(error) if place.context.is_some() => Err(nowhere(&error)),
                 Err(_) => Config::infer().await.map_err(|error| nowhere(&error)),
             }
         })?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.read_timeout = Some(READ_TIMEOUT);
-        // Tries are counted here, where a user who wants to stop is heard between them.
+        // The loop in this file counts tries, because it checks between them if the user wants to stop.
         config.default_retry = false;
         let client = runtime
             .block_on(async { Client::try_from(config) })
@@ -124,16 +124,16 @@ impl Connection {
         })
     }
 
-    /// Where all objects lie.
+    /// The namespace of all objects.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// The version of the API server, such as `v1.34.4`.
+    /// Returns the version of the API server, such as `v1.34.4`.
     ///
     /// # Errors
-    /// When it is away for too long.
+    /// If the API server is away for too long.
     pub fn version(&self) -> Result<String, ClusterError> {
         let version = self.json(
             "report its version",
@@ -143,20 +143,20 @@ impl Connection {
         Ok(version["gitVersion"].as_str().unwrap_or("?").to_owned())
     }
 
-    /// One object.
+    /// Returns one object.
     ///
     /// # Errors
-    /// When there is none, or the cluster is away or refuses.
+    /// If the object does not exist, or the cluster is away or refuses.
     pub fn get(&self, resource: Resource, name: &str) -> Result<Value, ClusterError> {
         let what = Asked(Verb::Get, resource, name).to_string();
         let path = resource.path(&self.namespace, Some(name));
         self.json(&what, || Request::get(&path).body(Vec::new()), Heed::Stop)
     }
 
-    /// The text behind an object: the log of a pod.
+    /// Returns the text behind an object: the log of a pod.
     ///
     /// # Errors
-    /// When there is none, or the cluster is away or refuses.
+    /// If the object does not exist, or the cluster is away or refuses.
     pub fn text(&self, resource: Resource, name: &str) -> Result<String, ClusterError> {
         let what = Asked(Verb::Get, resource, name).to_string();
         let path = resource.path(&self.namespace, Some(name));
@@ -167,10 +167,10 @@ impl Connection {
         })
     }
 
-    /// All objects with these labels (`app=x,round=1`).
+    /// Returns all objects with these labels (`app=x,round=1`).
     ///
     /// # Errors
-    /// When the cluster is away or refuses.
+    /// If the cluster is away or refuses.
     pub fn list(
         &self,
         resource: Resource,
@@ -179,8 +179,7 @@ impl Connection {
     ) -> Result<Vec<Value>, ClusterError> {
         let what = Asked(Verb::List, resource, "").to_string();
         let path = resource.path(&self.namespace, None);
-        // Labels are letters, digits, `-`, `_`, `.`, `/` and `=`, of which `=` and `/` have a meaning
-        // in a query.
+        // Labels are letters, digits, `-`, `_`, `.`, `/` and `=`. Only `=` and `/` have a meaning in a query.
         let selector = selector.replace('/', "%2F").replace('=', "%3D");
         let path = format!("{path}?labelSelector={selector}");
         let found = self.json(&what, || Request::get(&path).body(Vec::new()), heed)?;
@@ -193,11 +192,11 @@ impl Connection {
         }
     }
 
-    /// Makes an object. Where a try made it and its answer was lost, the next one finds it: names are of one
-    /// run, so what exists is what was asked for.
+    /// Creates an object. If a try created it and the response was lost, the next try finds it. Names belong
+    /// to one run, so an existing object is the requested object.
     ///
     /// # Errors
-    /// When the cluster is away or refuses.
+    /// If the cluster is away or refuses.
     pub fn create(&self, resource: Resource, object: &Value) -> Result<Value, ClusterError> {
         let name = name_of(object);
         let what = Asked(Verb::Create, resource, name).to_string();
@@ -224,7 +223,7 @@ impl Connection {
     /// Changes members of an object.
     ///
     /// # Errors
-    /// When there is none, or the cluster is away or refuses.
+    /// If the object does not exist, or the cluster is away or refuses.
     pub fn merge(
         &self,
         resource: Resource,
@@ -244,11 +243,11 @@ impl Connection {
         self.json(&what, request, Heed::Stop)
     }
 
-    /// Removes an object, and in the background all that belongs to it. That there is none is no error.
-    /// It is tried even when the user wants to stop.
+    /// Removes an object, and in the background all objects that it owns. A missing object is no error. The
+    /// call runs even if the user wants to stop.
     ///
     /// # Errors
-    /// When the cluster is away or refuses.
+    /// If the cluster is away or refuses.
     pub fn delete(&self, resource: Resource, name: &str) -> Result<(), ClusterError> {
         let what = Asked(Verb::Delete, resource, name).to_string();
         let path = resource.path(&self.namespace, Some(name));
@@ -275,7 +274,7 @@ impl Connection {
         })
     }
 
-    /// Tries until there is an answer, for a while.
+    /// Repeats a call for a while, until there is a response.
     fn patiently<T>(
         &self,
         what: &str,
@@ -309,24 +308,24 @@ impl Connection {
         }
     }
 
-    /// Waits; the connection goes on meanwhile.
+    /// Waits. The connection stays active.
     pub fn pause(&self, long: Duration) {
         self.runtime
             .block_on(async { tokio::time::sleep(long).await });
     }
 
-    /// Whether the user wants to stop.
+    /// True if the user wants to stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         (self.is_stopped)()
     }
 }
 
-/// What a failure means for the next try.
+/// The consequence of a failure for the next try.
 enum Judged {
-    /// It will not change.
+    /// Another try would have the same result.
     Final(ClusterError),
-    /// It may be over soon.
+    /// Another try may succeed.
     Away(String),
 }
 
@@ -340,7 +339,7 @@ fn judged(error: &kube::Error, what: &str) -> Judged {
             };
             match status.code {
                 401 | 403 => Judged::Final(ClusterError::Forbidden { what, message }),
-                // Too many requests, and servers behind the API server that are away.
+                // Too many requests, and unavailable servers behind the API server.
                 429 | 500 | 502 | 503 | 504 => Judged::Away(message),
                 status => Judged::Final(ClusterError::Refused {
                     what,
@@ -364,7 +363,7 @@ fn judged(error: &kube::Error, what: &str) -> Judged {
     }
 }
 
-/// An error with what caused it: the first sentence of a connection that failed says nothing.
+/// Returns an error with its causes. The first sentence of a failed connection names no cause.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut said = error.to_string();
     let mut cause = error.source();
@@ -378,7 +377,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     said
 }
 
-/// The name of an object; empty where it has none.
+/// The name of an object, or empty without a name.
 #[must_use]
 pub fn name_of(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What can go wrong with a cluster.
+//! The errors of a cluster.
 
 /// An operation of a cluster failed.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +13,7 @@ pub enum ClusterError {
     Forbidden {
         /// The request, as a verb and its object.
         what: String,
-        /// The cluster's own words.
+        /// The message of the cluster.
         message: String,
     },
     /// The cluster refused it.
@@ -21,12 +21,12 @@ pub enum ClusterError {
     Refused {
         /// The request, as a verb and its object.
         what: String,
-        /// The status of HTTP, such as 404.
+        /// The HTTP status, such as 404.
         status: u16,
-        /// The cluster's own words.
+        /// The message of the cluster.
         message: String,
     },
-    /// The API server gave no answer for too long.
+    /// The API server did not respond for too long.
     #[error(
         "the API server did not answer for {seconds} s. The request was to {what}. The last failure: {last}"
     )]
@@ -44,24 +44,24 @@ pub enum ClusterError {
         /// The request, as a verb and its object.
         what: String,
     },
-    /// An answer has an unexpected form.
+    /// A response has an unexpected form.
     #[error("the cluster's answer to {what} cannot be read: {reason}")]
     Unreadable {
         /// The request, as a verb and its object.
         what: String,
-        /// The reason.
+        /// The parse error, or the missing member.
         reason: String,
     },
-    /// Something of a run is left in the cluster.
+    /// Objects of a run are left in the cluster.
     #[error(
         "{count} of weigh's objects are still in the cluster after {seconds} s: {names}. {advice}"
     )]
     Left {
-        /// The number of objects.
+        /// Number of objects.
         count: usize,
-        /// The time allowed.
+        /// The time limit in seconds.
         seconds: u64,
-        /// Some of their names.
+        /// Some of the names.
         names: String,
         /// The command that removes them.
         advice: String,

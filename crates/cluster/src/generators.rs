@@ -1,4 +1,4 @@
-//! The Job whose pods send the load, each its shard.
+//! The Job with the generator pods. Each pod sends its shard of the load.
 
 use std::time::Duration;
 
@@ -6,35 +6,35 @@ use serde_json::{Value, json};
 
 use crate::workload::SERVES;
 
-/// The label of all generators of a Job, by which they are spread.
+/// The label of all generators of a Job, used to spread them over nodes.
 pub const GENERATORS: &str = "weighbridge/generators";
 
 /// The pods that send the load of a round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generators {
-    /// The name of the Service before its first pod.
+    /// The name of the Service in front of the first pod.
     pub name: String,
-    /// The Job's name, also that of the Secret that all read.
+    /// The name of the Job, and of the Secret that all pods read.
     pub object: String,
-    /// The image of weigh.
+    /// The container image of `weigh`.
     pub image: String,
-    /// Whether and when it is pulled.
+    /// The pull policy of the image.
     pub pull: &'static str,
-    /// Arguments of weigh.
+    /// Arguments of `weigh`.
     pub args: Vec<String>,
-    /// How many. At least 1.
+    /// Number of generators. At least 1.
     pub count: u32,
-    /// Where the first of them is met by the others.
+    /// The port at which the first generator accepts the other generators.
     pub port: u16,
-    /// When the cluster ends them, whatever happens.
+    /// The time after which the cluster ends the pods in any case.
     pub deadline: Duration,
 }
 
-/// Where the pods find what they are told, as `job.json`.
+/// The folder in the pods with their input, as `job.json`.
 pub const TOLD_IN: &str = "/etc/weigh";
 
 impl Generators {
-    /// The Job.
+    /// Returns the Job.
     #[must_use]
     pub fn job(&self) -> Value {
         let labels = json!({GENERATORS: self.name});
@@ -46,7 +46,7 @@ impl Generators {
                 "completionMode": "Indexed",
                 "completions": self.count,
                 "parallelism": self.count,
-                // A shard that is sent a second time would be sent alone.
+                // A repeated shard would be sent alone.
                 "backoffLimit": 0,
                 "activeDeadlineSeconds": self.deadline.as_secs().max(1),
                 "ttlSecondsAfterFinished": 600,
@@ -60,7 +60,8 @@ impl Generators {
                         "topologySpreadConstraints": [{
                             "maxSkew": 1,
                             "topologyKey": "kubernetes.io/hostname",
-                            // Fewer nodes than generators are said in the report, and no reason not to run.
+                            // The report shows if there are fewer nodes than generators. That is no reason
+                            // not to run.
                             "whenUnsatisfiable": "ScheduleAnyway",
                             "labelSelector": {"matchLabels": labels},
                         }],
@@ -89,7 +90,7 @@ impl Generators {
                 {"name": "WEIGH_NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
                 {"name": "WEIGH_POD", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             ],
-            // No limit: a generator that is throttled would be the thing that is measured.
+            // No limit: a throttled generator would be measured instead of the systems.
             "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
             "volumeMounts": [
                 {"name": "told", "mountPath": TOLD_IN, "readOnly": true},
@@ -98,7 +99,7 @@ impl Generators {
         })
     }
 
-    /// The Service by which the others find the first pod.
+    /// Returns the Service for the address of the first pod.
     #[must_use]
     pub fn meeting(&self) -> Value {
         json!({
@@ -111,14 +112,14 @@ impl Generators {
                     GENERATORS: self.name,
                     "batch.kubernetes.io/job-completion-index": "0",
                 },
-                // It is there before it is ready: the others wait for it by connecting.
+                // The address exists before the pod is ready. Other pods wait for it by connecting.
                 "publishNotReadyAddresses": true,
                 "ports": [{"port": self.port, "targetPort": self.port}],
             },
         })
     }
 
-    /// The Secret that all pods read: `told` as `job.json`, by its base64.
+    /// Returns the Secret that all pods read: `told` as `job.json`, from its base64.
     #[must_use]
     pub fn secret(&self, told_base64: &str) -> Value {
         json!({
@@ -131,14 +132,14 @@ impl Generators {
         })
     }
 
-    /// The selector of its pods.
+    /// Returns the selector of the generator pods.
     #[must_use]
     pub fn selector(&self) -> String {
         format!("{GENERATORS}={}", self.name)
     }
 }
 
-/// The selector of the pods behind a Service of [`crate::workload`].
+/// Returns the selector of the pods behind a Service of [`crate::workload`].
 #[must_use]
 pub fn serving(name: &str) -> String {
     format!("{SERVES}={name}")

@@ -1,8 +1,9 @@
-//! Processor time and memory of pods, by the kubelet.
+//! Processor time and memory of pods, from the kubelet.
 //!
-//! A kubelet reads the counters of a container about every ten seconds, and gives the last reading with
-//! its time, however often it is asked. So a figure is between two readings, and both must lie within
-//! the load: before it pods come up and settle. A load that holds no two readings has no figure.
+//! A kubelet reads the counters of a container about every ten seconds. It returns the last reading with its
+//! time, independent of the number of requests. A figure is therefore the difference of two readings. Both
+//! must lie within the load, because pods start and settle before it. A load with fewer than two readings has
+//! no figure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,11 +14,11 @@ use serde_json::Value;
 /// One reading of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// When the kubelet read it, by its node's clock.
+    /// Time of the kubelet's reading, by the clock of its node.
     pub at: Timestamp,
     /// Processor time of all its containers since they started.
     pub cpu: Duration,
-    /// Bytes in use that cannot be given back, as the kubelet counts them for evictions.
+    /// Bytes in use that cannot be freed, as the kubelet counts them for evictions.
     pub working_set: Option<u64>,
 }
 
@@ -25,20 +26,19 @@ pub struct Reading {
 #[derive(Clone, Debug, Default)]
 pub struct Readings(BTreeMap<String, Vec<Reading>>);
 
-/// What a pod used within a stretch of time.
+/// The resources that a pod used within a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Used {
-    /// Between the first and the last reading within it.
+    /// Processor time between the first and the last reading.
     pub cpu: Duration,
-    /// How far these are apart.
+    /// Time between these readings.
     pub over: Duration,
-    /// How many readings there were.
+    /// Number of readings.
     pub readings: usize,
 }
 
 impl Readings {
-    /// Adds what a kubelet says in its summary of the pods of a namespace. A reading that is known already
-    /// adds nothing.
+    /// Adds the readings of a kubelet summary for the pods of a namespace. A known reading has no effect.
     pub fn add(&mut self, summary: &Value, namespace: &str) {
         for pod in summary["pods"].as_array().into_iter().flatten() {
             let reference = &pod["podRef"];
@@ -55,8 +55,8 @@ impl Readings {
         }
     }
 
-    /// What a pod used between the first and the last reading within a stretch of time; none where there
-    /// are no two.
+    /// Returns the resources that a pod used between the first and the last reading within a stretch of time.
+    /// `None` with fewer than two readings.
     #[must_use]
     pub fn used(&self, pod: &str, from: Timestamp, to: Timestamp) -> Option<Used> {
         let known = self.0.get(pod)?;
@@ -67,21 +67,21 @@ impl Readings {
         let (first, last) = (within.first()?, within.last()?);
         let over = Duration::try_from(last.at.duration_since(first.at)).ok()?;
         (!over.is_zero()).then(|| Used {
-            // A container that was started anew begins at zero: nothing is known then.
+            // A restarted container begins at zero, so its processor time is unknown.
             cpu: last.cpu.saturating_sub(first.cpu),
             over,
             readings: within.len(),
         })
     }
 
-    /// The most memory that a reading of a pod has shown.
+    /// Returns the largest memory of all readings of a pod.
     #[must_use]
     pub fn most_memory(&self, pod: &str) -> Option<u64> {
         let known = self.0.get(pod)?;
         known.iter().filter_map(|reading| reading.working_set).max()
     }
 
-    /// Whether there is a reading of this pod that is newer.
+    /// True if there is a newer reading of this pod.
     #[must_use]
     pub fn is_newer(&self, pod: &str, than: Timestamp) -> bool {
         let last = self.0.get(pod).and_then(|known| known.last());
@@ -89,8 +89,8 @@ impl Readings {
     }
 }
 
-/// The containers of a pod together, at the time of the oldest of their readings; none where one was not
-/// read yet.
+/// Returns the sum of the containers of a pod, at the time of their oldest reading. `None` if a container has
+/// no reading yet.
 fn reading(pod: &Value) -> Option<Reading> {
     let containers = pod["containers"].as_array()?;
     let mut all: Option<Reading> = None;
@@ -148,14 +148,14 @@ mod tests {
             (31, 29_000_000),
         ] {
             readings.add(&summary(second, cpu), "n");
-            // Asked for again before it was read anew.
+            // Requested again before a new reading.
             readings.add(&summary(second, cpu), "n");
         }
         let used = readings.used("p", at(5), at(35)).expect("three readings");
         assert_eq!(used.cpu, Duration::from_millis(20));
         assert_eq!(used.over, Duration::from_secs(20));
         assert_eq!(used.readings, 3);
-        // Start and settling are before, so one reading within is no figure.
+        // Start and settling come before, so one reading within is no figure.
         assert_eq!(readings.used("p", at(5), at(15)), None);
         assert_eq!(readings.used("unread", at(0), at(59)), None);
         assert_eq!(readings.most_memory("p"), Some(29_000));

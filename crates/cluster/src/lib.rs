@@ -1,19 +1,19 @@
 //! Pods in a Kubernetes cluster for the length of a run.
 //!
-//! | what | where |
+//! | topic | module |
 //! |---|---|
-//! | the requests that are made, and which permission each needs | [`call`] |
-//! | a connection that outlives an API server that is away for a while | [`connection`] |
-//! | one owner of all that a run makes, so that nothing is left | [`owner`] |
-//! | pods, Deployments and Services of what is weighed | [`workload`] |
-//! | manifests of the user instead of these: what is applied, and under which names | [`manifests`] |
-//! | the Job whose pods send the load | [`generators`] |
-//! | what has become of pods | [`state`] |
-//! | processor time and memory, by the kubelet | [`kubelet`] |
-//! | what nodes are | [`node`] |
+//! | the requests to the API, and the permission of each | [`call`] |
+//! | a connection that survives short outages of the API server | [`connection`] |
+//! | one owner of all objects of a run, so that no object is left | [`owner`] |
+//! | pods, Deployments and Services of measured systems | [`workload`] |
+//! | manifests of the user instead of these: the applied objects, and their names | [`manifests`] |
+//! | the Job with the pods that send the load | [`generators`] |
+//! | the state of pods | [`state`] |
+//! | processor time and memory, from the kubelet | [`kubelet`] |
+//! | the description of nodes | [`node`] |
 //!
-//! It knows nothing of labs or statistics. Absent on purpose: watches. All is asked for again and
-//! again, so that an API server or a kubelet that was away changes nothing but the time.
+//! It does not depend on labs or statistics. Absent on purpose: watches. All state is polled, so an outage of
+//! an API server or a kubelet only costs time.
 
 pub mod call;
 pub mod connection;

@@ -1,13 +1,13 @@
-//! Manifests of a user, instead of pods that are made here: which are applied, and what is refused.
+//! Reads the manifests of a user, which replace generated pods, and refuses unsupported objects.
 //!
-//! | what | where |
+//! | topic | module |
 //! |---|---|
 //! | the copy of a variant, under names of its own | [`copy`] |
-//! | what pods may not ask for, and which other objects they name | [`pod`] |
-//! | why something is refused | [`refused`] |
+//! | forbidden settings of pods, and objects that pods name | [`pod`] |
+//! | the reason of a refusal | [`refused`] |
 //!
-//! Only kinds are applied of which it is known how they name each other, and which end with their owner.
-//! All else is refused by name, and is left out only where the user says so.
+//! A kind is applied only if it ends with its owner and its references to other objects are supported. Other
+//! kinds are refused by name, and are left out only if the user requests it.
 
 mod copy;
 mod pod;
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::call::Resource;
 use crate::connection::name_of;
 
-/// What is applied: API version, kind, and where it goes.
+/// The applied objects: API version, kind, and resource.
 const APPLIED: [(&str, &str, Resource); 6] = [
     ("v1", "Service", Resource::Services),
     ("v1", "ConfigMap", Resource::ConfigMaps),
@@ -31,7 +31,7 @@ const APPLIED: [(&str, &str, Resource); 6] = [
     ("apps/v1", "StatefulSet", Resource::StatefulSets),
 ];
 
-/// Members that are mappings where they are there: they are added to.
+/// Members that must be mappings if they exist, because they are extended.
 const MAPPINGS: [&str; 8] = [
     "/metadata/labels",
     "/spec",
@@ -43,36 +43,36 @@ const MAPPINGS: [&str; 8] = [
     "/spec/template/spec",
 ];
 
-/// Most pods of all workloads.
+/// The largest number of pods of all workloads.
 const PODS_MOST: u64 = 64;
 
-/// What a lab wants of the files.
+/// The objects and changes that a lab requires of the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
-    /// The Service that gets the load.
+    /// The Service that receives the load.
     pub service: String,
-    /// Its port; needed where it has several.
+    /// The port of that Service. Required if it has several ports.
     pub port: Option<u16>,
-    /// The workload whose pods are counted; all where absent.
+    /// The workload with the pods to count. `None` counts all.
     pub workload: Option<String>,
-    /// What is left out, as `KIND` or `KIND/NAME`.
+    /// Objects to leave out, as `KIND` or `KIND/NAME`.
     pub without: Vec<String>,
-    /// What is changed in workloads.
+    /// Changes of workloads.
     pub changes: Vec<Change>,
 }
 
-/// What is changed in a workload.
+/// The changes of one workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// The name of the Deployment, StatefulSet or Pod.
     pub workload: String,
-    /// Its container; the first one where absent.
+    /// The container to change. `None` for the first container.
     pub container: Option<String>,
     /// Variables that are added or replaced.
     pub env: Vec<(String, String)>,
-    /// The image instead of its own.
+    /// The image that replaces its own.
     pub image: Option<String>,
-    /// How many pods.
+    /// Number of pods.
     pub replicas: Option<u32>,
 }
 
@@ -88,13 +88,13 @@ impl Object {
         name_of(&self.value)
     }
 
-    /// `Deployment/gateway`
+    /// Returns kind and name, such as `Deployment/gateway`.
     fn called(&self) -> String {
         let kind = self.value["kind"].as_str().unwrap_or_default();
         format!("{kind}/{}", self.name())
     }
 
-    /// That it has something which cannot be had, and what to do.
+    /// Returns a refusal of an unsupported setting, with advice.
     fn wrong(&self, what: &str, advice: &str) -> Refused {
         Refused::Member {
             object: self.called(),
@@ -110,7 +110,7 @@ impl Object {
         )
     }
 
-    /// The specification of its pods, of a workload.
+    /// The specification of the pods of a workload.
     fn pod_spec(&self) -> &Value {
         match self.resource {
             Resource::Pods => &self.value["spec"],
@@ -125,7 +125,7 @@ impl Object {
         }
     }
 
-    /// The labels of its pods, of a workload.
+    /// The labels of the pods of a workload.
     fn pod_labels(&self) -> &Value {
         match self.resource {
             Resource::Pods => &self.value["metadata"]["labels"],
@@ -133,7 +133,7 @@ impl Object {
         }
     }
 
-    /// Where the labels of its pods are, of a workload.
+    /// The metadata with the labels of the pods of a workload.
     fn pod_metadata(&mut self) -> &mut Value {
         match self.resource {
             Resource::Pods => &mut self.value["metadata"],
@@ -141,7 +141,7 @@ impl Object {
         }
     }
 
-    /// How many pods it has.
+    /// The number of pods of a workload.
     fn pods(&self) -> u64 {
         match self.resource {
             Resource::Pods => 1,
@@ -161,11 +161,11 @@ pub struct Manifests {
 }
 
 impl Manifests {
-    /// Reads files, each with what it is called, and holds them against what a lab wants.
-    /// `namespace` is that of the run, where it is known yet.
+    /// Reads files with their names, and checks them against the requirements of a lab. `namespace` is the
+    /// namespace of the run, if it is already set.
     ///
     /// # Errors
-    /// The first thing that is refused, or that the lab names and the files do not have.
+    /// The first refused object, or the first object that the lab names and the files do not contain.
     pub fn read(
         files: &[(String, String)],
         namespace: Option<&str>,
@@ -212,19 +212,19 @@ impl Manifests {
         })
     }
 
-    /// The port of the Service that gets the load.
+    /// The port of the Service that receives the load.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Where the pods behind that Service listen.
+    /// The port that the pods behind that Service listen on.
     #[must_use]
     pub fn target_port(&self) -> u16 {
         self.target_port
     }
 
-    /// How many pods there are when all workloads are up.
+    /// The number of pods if all workloads run.
     #[must_use]
     pub fn pods(&self) -> usize {
         let workloads = self.objects.iter().filter(|it| it.is_workload());
@@ -232,7 +232,7 @@ impl Manifests {
     }
 }
 
-/// The objects of a file. Numbers such as `0444` are octal, as a cluster's own tools read them.
+/// Returns the objects of a file. Numbers such as `0444` are octal, as in the tools of a cluster.
 fn documents(file: &str, text: &str) -> Result<Vec<Value>, Refused> {
     let options = serde_saphyr::options! { legacy_octal_numbers: true };
     let documents: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options)
@@ -240,7 +240,7 @@ fn documents(file: &str, text: &str) -> Result<Vec<Value>, Refused> {
     Ok(documents.into_iter().filter(|it| !it.is_null()).collect())
 }
 
-/// Kind and name.
+/// Returns kind and name.
 fn identity(file: &str, object: &Value) -> Result<(String, String), Refused> {
     let wrong = |found: String| Refused::NoObject(file.to_owned(), found);
     let (Some(_), Some(kind)) = (object["apiVersion"].as_str(), object["kind"].as_str()) else {
@@ -250,7 +250,7 @@ fn identity(file: &str, object: &Value) -> Result<(String, String), Refused> {
     };
     let name = name_of(object);
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
-    // It becomes a part of a path, and of a host's name.
+    // The name becomes part of a path and of a host name.
     if name.is_empty() || name.len() > 253 || !name.chars().all(is_plain) || name.contains("..") {
         return Err(wrong(format!("a {kind} with the name `{name}`")));
     }
@@ -313,7 +313,7 @@ fn checked(value: Value, namespace: Option<&str>) -> Result<Object, Refused> {
     Ok(object)
 }
 
-/// A Service leads to pods of these files, from within the cluster, and to nothing else.
+/// Checks that a Service leads only to pods of these files, from within the cluster.
 fn check_service(object: &Object) -> Result<(), Refused> {
     let spec = &object.value["spec"];
     let kind = spec["type"].as_str().unwrap_or("ClusterIP");
@@ -346,7 +346,7 @@ fn check_service(object: &Object) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The port of the Service that gets the load, and that of the pods behind it.
+/// Returns the port of the Service that receives the load, and the port of the pods behind it.
 fn load_port(objects: &[Object], wish: &Wish) -> Result<(u16, u16), Refused> {
     let services = || {
         objects
@@ -394,7 +394,7 @@ fn load_port(objects: &[Object], wish: &Wish) -> Result<(u16, u16), Refused> {
     }
 }
 
-/// Whether a Service leads to the pods of a workload.
+/// True if a Service leads to the pods of a workload.
 fn is_behind(service: &Object, workload: &Object) -> bool {
     let selector = service.value["spec"]["selector"].as_object();
     workload.is_workload()
@@ -420,7 +420,7 @@ fn find_workload<'o>(objects: &'o mut [Object], name: &str) -> Result<&'o mut Ob
     }
 }
 
-/// Makes a change of the lab in a workload.
+/// Applies a change of the lab to a workload.
 fn changed(objects: &mut [Object], change: &Change) -> Result<(), Refused> {
     let workload = find_workload(objects, &change.workload)?;
     let called = workload.called();

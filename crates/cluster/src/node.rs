@@ -1,4 +1,4 @@
-//! What a node is.
+//! The description of a node.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,26 +8,26 @@ use crate::connection::name_of;
 /// A node, as it describes itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// Such as `6.18.0`.
+    /// Kernel version, such as `6.18.0`.
     pub kernel: String,
-    /// Such as `Debian GNU/Linux 12 (bookworm)`.
+    /// Operating system, such as `Debian GNU/Linux 12 (bookworm)`.
     pub os: String,
-    /// Such as `containerd://1.6.20`.
+    /// Container runtime, such as `containerd://1.6.20`.
     pub runtime: String,
     /// The version of its kubelet.
     pub kubelet: String,
-    /// Such as `amd64`.
+    /// Processor architecture, such as `amd64`.
     pub architecture: String,
-    /// Its cores, as a quantity of the cluster: `2`.
+    /// Cores as a quantity of the cluster, such as `2`.
     pub cpu: String,
-    /// Its memory, as a quantity of the cluster: `24576Mi`.
+    /// Memory as a quantity of the cluster, such as `24576Mi`.
     pub memory: String,
 }
 
 impl Node {
-    /// What the API says of a node. What it does not say is empty.
+    /// Returns the node from the JSON of the API. Missing values are empty.
     #[must_use]
     pub fn of(node: &Value) -> Node {
         let info = &node["status"]["nodeInfo"];

@@ -1,11 +1,12 @@
-//! One owner of all that a run makes.
+//! One owner of all objects that a run creates.
 //!
-//! The owner is a Job that starts no pod (`parallelism: 0`) and has a deadline: when that passes, the
-//! cluster itself ends the Job, removes it at once (`ttlSecondsAfterFinished: 0`), and with it all that it
-//! owns. So nothing is left when `weigh` ends, when it is killed and its keeper removes the owner,
-//! and when the machine of both is gone. A run that goes on sets the deadline further ahead.
+//! The owner is a Job that starts no pod (`parallelism: 0`) and has a deadline. After the deadline, the
+//! cluster itself ends the Job, removes it at once (`ttlSecondsAfterFinished: 0`), and removes all objects
+//! that it owns. No object therefore remains when `weigh` ends, when it is killed and its cleanup task
+//! removes the owner, or when the machine of both disappears. A run that continues moves the deadline further
+//! ahead.
 //!
-//! Within a run each round has an owner of its own, a ConfigMap: its removal ends the pods of the round.
+//! Within a run each round has its own owner, a ConfigMap. Removing the ConfigMap ends the pods of the round.
 
 use std::time::{Duration, Instant};
 
@@ -17,16 +18,16 @@ use crate::error::ClusterError;
 
 /// The label that all objects have.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "weighbridge");
-/// The label that says which run.
+/// The label with the id of the run.
 pub const RUN: &str = "weighbridge/run";
-/// The label that says which round.
+/// The label with the number of the round.
 pub const ROUND: &str = "weighbridge/round";
-/// How long it is waited for the cluster to remove what belonged to an owner.
+/// Time limit for the cluster to remove the objects of an owner.
 const GONE_WITHIN: Duration = Duration::from_secs(90);
-/// Between two looks.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// A reference to what owns an object.
+/// A reference to the owner of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     api_version: &'static str,
@@ -45,11 +46,12 @@ impl Owner {
         })
     }
 
-    /// The owner that was made; looked for where a try made it and its answer was lost.
+    /// Returns the created owner, from the response or, if the response was lost, from the cluster.
     fn found(
         connection: &Connection,
         resource: Resource,
-        (api_version, kind): (&'static str, &'static str),
+        api_version: &'static str,
+        kind: &'static str,
         made: &Value,
     ) -> Result<Owner, ClusterError> {
         if let Some(owner) = Owner::of(api_version, kind, made) {
@@ -77,24 +79,24 @@ impl Owner {
 
 /// One run in a cluster.
 pub struct Run<'c> {
-    /// Where it runs.
+    /// The connection to the cluster of the run.
     pub connection: &'c Connection,
     id: String,
     owner: Owner,
     began: Instant,
 }
 
-/// The owner's name.
+/// Returns the name of the owner of a run.
 #[must_use]
 pub fn name_of_run(id: &str) -> String {
     format!("weighbridge-{id}")
 }
 
 impl<'c> Run<'c> {
-    /// Makes the owner. `id` names the run: at most 30 lower-case letters, digits and `-`, of no other run.
+    /// Creates the owner. `id` is the unique name of the run: at most 30 lower-case letters, digits and `-`.
     ///
     /// # Errors
-    /// When the cluster does not let it.
+    /// If the cluster refuses.
     pub fn begin(
         connection: &'c Connection,
         id: &str,
@@ -102,7 +104,7 @@ impl<'c> Run<'c> {
     ) -> Result<Run<'c>, ClusterError> {
         let job = owner_job(id, time_to_live);
         let made = connection.create(Resource::Jobs, &job)?;
-        let owner = Owner::found(connection, Resource::Jobs, ("batch/v1", "Job"), &made)?;
+        let owner = Owner::found(connection, Resource::Jobs, "batch/v1", "Job", &made)?;
         Ok(Run {
             connection,
             id: id.to_owned(),
@@ -111,7 +113,7 @@ impl<'c> Run<'c> {
         })
     }
 
-    /// Its name.
+    /// The id of the run.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
@@ -120,7 +122,7 @@ impl<'c> Run<'c> {
     /// Sets the deadline, counted from now.
     ///
     /// # Errors
-    /// When the cluster does not let it, or the owner is gone.
+    /// If the cluster refuses, or the owner is gone.
     pub fn live_on(&self, for_another: Duration) -> Result<(), ClusterError> {
         let deadline = (self.began.elapsed() + for_another).as_secs().max(1);
         let change = json!({"spec": {"activeDeadlineSeconds": deadline}});
@@ -129,26 +131,31 @@ impl<'c> Run<'c> {
             .map(|_| ())
     }
 
-    /// Makes an object that belongs to the run.
+    /// Creates an object that belongs to the run.
     ///
     /// # Errors
-    /// When the cluster does not let it.
+    /// If the cluster refuses.
     pub fn create(&self, resource: Resource, object: Value) -> Result<Value, ClusterError> {
         self.connection
             .create(resource, &self.adopted(object, &self.owner, None))
     }
 
-    /// Makes the owner of a round.
+    /// Creates the owner of a round.
     ///
     /// # Errors
-    /// When the cluster does not let it.
+    /// If the cluster refuses.
     pub fn round(&self, number: u32) -> Result<Round<'_, 'c>, ClusterError> {
         let name = format!("{}-round-{number}", name_of_run(&self.id));
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
         let map = self.adopted(map, &self.owner, Some(number));
         let made = self.connection.create(Resource::ConfigMaps, &map)?;
-        let kind = ("v1", "ConfigMap");
-        let owner = Owner::found(self.connection, Resource::ConfigMaps, kind, &made)?;
+        let owner = Owner::found(
+            self.connection,
+            Resource::ConfigMaps,
+            "v1",
+            "ConfigMap",
+            &made,
+        )?;
         Ok(Round {
             run: self,
             number,
@@ -156,16 +163,16 @@ impl<'c> Run<'c> {
         })
     }
 
-    /// The selector of all that belongs to it.
+    /// Returns the selector of all objects of the run.
     #[must_use]
     pub fn selector(&self) -> String {
         format!("{RUN}={}", self.id)
     }
 
-    /// Removes the owner, and waits until all is gone that belonged to it.
+    /// Removes the owner, and waits until all its objects are gone.
     ///
     /// # Errors
-    /// When the cluster is away, or something stays.
+    /// If the cluster is away, or an object remains.
     pub fn end(self) -> Result<(), ClusterError> {
         end(self.connection, &self.id)
     }
@@ -190,11 +197,10 @@ impl<'c> Run<'c> {
     }
 }
 
-/// Removes the owner of a run, and waits until all is gone that belonged to it. That there is none is no
-/// error.
+/// Removes the owner of a run, and waits until all its objects are gone. A missing owner is no error.
 ///
 /// # Errors
-/// When the cluster is away, or something stays.
+/// If the cluster is away, or an object remains.
 pub fn end(connection: &Connection, id: &str) -> Result<(), ClusterError> {
     connection.delete(Resource::Jobs, &name_of_run(id))?;
     wait_until_gone(connection, &format!("{RUN}={id}"), &LEAVING, id)
@@ -208,31 +214,31 @@ pub struct Round<'r, 'c> {
 }
 
 impl Round<'_, '_> {
-    /// Its number.
+    /// The number of the round.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// Makes an object that belongs to it.
+    /// Creates an object that belongs to the round.
     ///
     /// # Errors
-    /// When the cluster does not let it.
+    /// If the cluster refuses.
     pub fn create(&self, resource: Resource, object: Value) -> Result<Value, ClusterError> {
         let object = self.run.adopted(object, &self.owner, Some(self.number));
         self.run.connection.create(resource, &object)
     }
 
-    /// The selector of all that belongs to it.
+    /// Returns the selector of all objects of the round.
     #[must_use]
     pub fn selector(&self) -> String {
         format!("{},{ROUND}={}", self.run.selector(), self.number)
     }
 
-    /// Removes it, and waits until its pods are gone: they would be in the way of the next round.
+    /// Removes the round, and waits until its pods are gone. They would disturb the next round.
     ///
     /// # Errors
-    /// When the cluster is away, or something stays.
+    /// If the cluster is away, or an object remains.
     pub fn end(self) -> Result<(), ClusterError> {
         let connection = self.run.connection;
         connection.delete(Resource::ConfigMaps, &self.owner.name)?;
@@ -241,7 +247,8 @@ impl Round<'_, '_> {
     }
 }
 
-/// What is looked for after the end of a run. Secrets are not: to list them is to read them.
+/// Kinds of objects to check after the end of a run. Secrets are not included, because listing them requires
+/// the right to read them.
 const LEAVING: [Resource; 6] = [
     Resource::Pods,
     Resource::Jobs,
@@ -283,7 +290,7 @@ fn wait_until_gone(
     }
 }
 
-/// The Job that owns a run.
+/// Returns the Job that owns a run.
 #[must_use]
 pub fn owner_job(id: &str, time_to_live: Duration) -> Value {
     json!({
@@ -294,7 +301,7 @@ pub fn owner_job(id: &str, time_to_live: Duration) -> Value {
             "labels": {MANAGED_BY.0: MANAGED_BY.1, RUN: id},
         },
         "spec": {
-            // No pod: the Job is only there to own, and to end.
+            // No pod: the Job only exists to own objects, and to end.
             "parallelism": 0,
             "completions": 1,
             "backoffLimit": 0,
@@ -311,14 +318,14 @@ pub fn owner_job(id: &str, time_to_live: Duration) -> Value {
     })
 }
 
-/// Puts an object into a namespace, with an owner and labels; those that it has stay.
+/// Sets the namespace, owner and labels of an object. Existing labels stay.
 pub fn adopt(object: &mut Value, namespace: &str, owner: &Owner, labels: &[(String, String)]) {
     object["metadata"]["namespace"] = json!(namespace);
     object["metadata"]["ownerReferences"] = owner.reference();
     for (name, value) in labels {
         object["metadata"]["labels"][name] = json!(value);
     }
-    // Pods that a controller makes carry the labels of its template.
+    // Pods that a controller creates have the labels of its template.
     if object["spec"]["template"].is_object() {
         for (name, value) in labels {
             object["spec"]["template"]["metadata"]["labels"][name] = json!(value);

@@ -1,50 +1,50 @@
-//! What has become of a pod, by what the API says of it.
+//! The state of a pod, from the objects of the API.
 
 use serde_json::Value;
 
 use crate::connection::name_of;
 
-/// A pod as it was last seen.
+/// The last observed state of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodState {
-    /// Its name.
+    /// Name of the pod.
     pub name: String,
-    /// The node that it is on; none before it was placed.
+    /// The node of the pod. `None` before it is scheduled.
     pub node: Option<String>,
-    /// Its address; none before it has one.
+    /// The IP address of the pod. `None` before it has one.
     pub ip: Option<String>,
-    /// Its labels.
+    /// Labels of the pod.
     pub labels: std::collections::BTreeMap<String, String>,
-    /// Its number among the pods of an Indexed Job.
+    /// Completion index of the pod in an Indexed Job.
     pub index: Option<u32>,
-    /// What it does.
+    /// Current phase of the pod.
     pub phase: Phase,
-    /// How often its containers were started again.
+    /// Total restarts of its containers.
     pub restarts: u64,
     /// The digest of the image of its first container.
     pub image: Option<String>,
-    /// Its quality of service: `Guaranteed`, `Burstable` or `BestEffort`.
+    /// The quality-of-service class: `Guaranteed`, `Burstable` or `BestEffort`.
     pub qos: Option<String>,
 }
 
-/// What a pod does.
+/// The phase of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It may come up; why it has not yet.
+    /// It is starting, with the reason that it does not run yet.
     Coming(String),
-    /// Its containers run, and have not said yet that they are ready.
+    /// The containers run, but are not ready yet.
     Running,
-    /// It serves.
+    /// It is ready.
     Ready,
-    /// It has done its work.
+    /// It completed its work.
     Succeeded,
-    /// It will not do its work, and why.
+    /// It failed, with the reason.
     Failed(String),
     /// It is being removed.
     Leaving,
 }
 
-/// Why a container waits that will not start however long it is waited.
+/// Reasons of a waiting container that will never start.
 const HOPELESS: [&str; 8] = [
     "ImagePullBackOff",
     "ErrImageNeverPull",
@@ -57,7 +57,7 @@ const HOPELESS: [&str; 8] = [
 ];
 
 impl PodState {
-    /// What the API says of a pod.
+    /// Returns the state from the JSON of a pod.
     #[must_use]
     pub fn of(pod: &Value) -> PodState {
         let labels = pod["metadata"]["labels"].as_object();
@@ -81,7 +81,7 @@ impl PodState {
         }
     }
 
-    /// `pod x on node y`
+    /// Returns `pod x on node y`.
     #[must_use]
     pub fn placed(&self) -> String {
         match &self.node {
@@ -91,7 +91,8 @@ impl PodState {
     }
 }
 
-/// Why a Deployment can make no pods, where it says so: a quota, or a rule of the namespace.
+/// Returns the reason that a Deployment cannot create pods, if it reports one: a quota, or a rule of the
+/// namespace.
 #[must_use]
 pub fn replica_failure(deployment: &Value) -> Option<String> {
     let conditions = deployment["status"]["conditions"].as_array()?;
@@ -116,12 +117,12 @@ fn phase(pod: &Value) -> Phase {
     let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     match status["phase"].as_str().unwrap_or("Pending") {
         "Succeeded" => return Phase::Succeeded,
-        // Before its removal is looked at: an evicted pod may be both.
+        // Checked before removal, because an evicted pod may be both.
         "Failed" => return Phase::Failed(why_failed(pod)),
         _ => {}
     }
     if pod["metadata"]["deletionTimestamp"].is_string() {
-        // Whoever drains a node evicts its pods, and the API says so before they have ended.
+        // Draining a node evicts its pods. The API reports that before they have ended.
         return disrupted(status).map_or(Phase::Leaving, Phase::Failed);
     }
     let containers = || status["containerStatuses"].as_array().into_iter().flatten();
@@ -183,7 +184,8 @@ fn why_failed(pod: &Value) -> String {
     ends.next().unwrap_or_else(|| "failed".to_owned())
 }
 
-/// `was evicted: Eviction API: evicting`, of a pod that was to go for the sake of others.
+/// Returns a text such as `was evicted: Eviction API: evicting` for a pod that the cluster removed in favor
+/// of other pods.
 fn disrupted(status: &Value) -> Option<String> {
     let conditions = status["conditions"].as_array()?;
     let condition = conditions
@@ -197,7 +199,7 @@ fn disrupted(status: &Value) -> Option<String> {
     Some(format!("{what}: {message}"))
 }
 
-/// `ended with exit code 7`, `was killed for memory`
+/// Returns a text such as `ended with exit code 7` or `was killed for memory`.
 fn ended(terminated: &Value) -> Option<String> {
     let code = terminated["exitCode"].as_i64()?;
     let reason = terminated["reason"].as_str().unwrap_or_default();

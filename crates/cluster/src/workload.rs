@@ -1,4 +1,4 @@
-//! What is weighed, as pods: one pod, or a Deployment where there are several, and a Service before them.
+//! A measured system as pods: one pod, or a Deployment for several pods, and a Service in front of them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,62 +7,63 @@ use serde_json::{Value, json};
 
 use crate::call::Resource;
 
-/// The label by which a Service finds its pods; its value is the Service's name.
+/// The label for the pod selector of a Service. Its value is the name of the Service.
 pub const SERVES: &str = "weighbridge/serves";
 
-/// What runs in a container.
+/// The container of a system, and the settings of its pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// The name of its Service, by which the Service finds its pods: a label of DNS.
+    /// The name of its Service, a DNS label. The Service selects its pods by this name.
     pub name: String,
-    /// The name of its pod, or of its Deployment.
+    /// The name of its pod or Deployment.
     pub object: String,
-    /// The image.
+    /// Reference of the container image.
     pub image: String,
-    /// Whether and when it is pulled: `Always`, `IfNotPresent` or `Never`.
+    /// The pull policy: `Always`, `IfNotPresent` or `Never`.
     pub pull: &'static str,
-    /// The program instead of the image's entry point; empty for that one.
+    /// The program that replaces the entry point of the image. Empty for the entry point.
     pub command: Vec<String>,
-    /// Arguments instead of the image's own; empty for those.
+    /// Arguments that replace the arguments of the image. Empty for the arguments of the image.
     pub args: Vec<String>,
-    /// Variables.
+    /// Environment variables of the container.
     pub env: BTreeMap<String, String>,
-    /// The user and group it runs as, by number; the image's own where absent.
+    /// The user and group id. `None` for the user of the image.
     pub user: Option<i64>,
-    /// Where it listens.
+    /// The port that the container listens on.
     pub port: u16,
-    /// When it serves.
+    /// The readiness probe.
     pub probe: Probe,
     /// Folders that are empty at each start.
     pub empty_folders: Vec<String>,
-    /// What it may use.
+    /// Requests and limits of the container.
     pub limits: Limits,
-    /// How many of it; one pod where absent.
+    /// Number of pods. `None` for one pod without a Deployment.
     pub replicas: Option<u32>,
-    /// When the cluster ends its pods, whatever happens.
+    /// The time after which the cluster ends its pods in any case.
     pub deadline: Duration,
 }
 
-/// How a kubelet finds out that a container serves.
+/// The check that makes a container ready for a kubelet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// It accepts connections.
+    /// The container accepts connections.
     Listening,
-    /// It answers `GET` of this path with a status from 200 to 399: a kubelet knows no other rule.
+    /// The container responds to `GET` of this path with a status from 200 to 399. A kubelet has no other
+    /// rule.
     Answers {
-        /// Path and query.
+        /// Path and query, beginning with `/`.
         path: String,
-        /// Whether over TLS; the certificate is not looked at.
+        /// True for TLS. The kubelet does not verify the certificate.
         is_encrypted: bool,
     },
 }
 
-/// What a pod may use: as much as is set aside for it, so that the cluster calls it Guaranteed.
+/// The resources of a pod. Request and limit are equal, so the cluster classifies the pod as Guaranteed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
-    /// Cores.
+    /// Cores, with fractions.
     pub cpus: Option<f64>,
-    /// Bytes.
+    /// Memory in bytes.
     pub memory: Option<u64>,
 }
 
@@ -70,8 +71,8 @@ impl Limits {
     fn quantities(self) -> Value {
         let mut quantities = serde_json::Map::new();
         if let Some(cpus) = self.cpus {
-            // Thousandths are the finest that a cluster knows. A whole number of cores stays one: only
-            // those are pinned.
+            // Thousandths are the smallest unit in a cluster. A whole number of cores stays whole, because
+            // only whole cores are pinned.
             quantities.insert(
                 "cpu".to_owned(),
                 json!(format!("{:.0}m", (cpus * 1e3).ceil())),
@@ -85,13 +86,13 @@ impl Limits {
 }
 
 impl Workload {
-    /// The Service before its pods.
+    /// Returns the Service in front of its pods.
     #[must_use]
     pub fn service(&self) -> Value {
         service(&self.name, self.port)
     }
 
-    /// The pod, or the Deployment, and which of both it is.
+    /// Returns the pod or Deployment, with its resource.
     #[must_use]
     pub fn object(&self) -> (Resource, Value) {
         let labels = json!({SERVES: self.name});
@@ -100,7 +101,7 @@ impl Workload {
                 "apiVersion": "v1",
                 "kind": "Pod",
                 "metadata": {"name": self.object, "labels": labels},
-                // What has crashed is told, and not started again as if nothing had been.
+                // A crash is reported. A restart would hide it.
                 "spec": self.pod_spec("Never"),
             });
             return (Resource::Pods, pod);
@@ -155,7 +156,7 @@ impl Workload {
             "containers": [container],
             "volumes": volumes,
         });
-        // A Deployment refuses a deadline: its pods end with their owner.
+        // A Deployment refuses a deadline. Its pods end with their owner.
         if restart == "Never" {
             spec["activeDeadlineSeconds"] = json!(self.deadline.as_secs().max(1));
         }
@@ -174,8 +175,8 @@ impl Workload {
                 "scheme": if *is_encrypted { "HTTPS" } else { "HTTP" },
             }}),
         };
-        // A whole second is the shortest there is. Once it is ready it is asked seldom: each question
-        // is a request beside the load.
+        // One second is the shortest period. Once the pod is ready, the probe is rare, because each probe is
+        // a request in addition to the load.
         probe["periodSeconds"] = json!(1);
         probe["failureThreshold"] = json!(30);
         probe["timeoutSeconds"] = json!(5);
@@ -183,7 +184,7 @@ impl Workload {
     }
 }
 
-/// A Service for the pods that say they serve it.
+/// Returns a Service for the pods with its [`SERVES`] label.
 #[must_use]
 pub fn service(name: &str, port: u16) -> Value {
     json!({
@@ -197,12 +198,12 @@ pub fn service(name: &str, port: u16) -> Value {
     })
 }
 
-/// Kubernetes replaces `$(NAME)` in commands and variables; text of a user is to stay as it is.
+/// Escapes `$(NAME)`, which Kubernetes replaces in commands and variables. Text of a user stays unchanged.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace("$(", "$$(")
 }
 
-/// A label of DNS made of any words: lower-case letters, digits and `-`, at most `most` characters.
+/// Returns a DNS label made from any words: lower-case letters, digits and `-`, at most `most` characters.
 #[must_use]
 pub fn dns_label(words: &str, most: usize) -> String {
     let mut label = String::new();
@@ -273,7 +274,7 @@ mod tests {
         let pods = &deployment["spec"]["template"]["metadata"]["labels"];
         assert_eq!(&deployment["spec"]["selector"]["matchLabels"], pods);
         assert_eq!(&workload.service()["spec"]["selector"], pods);
-        // It refuses a deadline.
+        // A Deployment refuses a deadline.
         assert!(deployment["spec"]["template"]["spec"]["activeDeadlineSeconds"].is_null());
     }
 

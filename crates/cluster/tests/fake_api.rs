@@ -1,5 +1,5 @@
-//! The life of a run against an API server in this process: it keeps objects, removes what belongs to an
-//! owner that is gone, and is away when it is told to be.
+//! The life of a run against an API server in this process. The server stores objects, removes the objects of
+//! a removed owner, and can be set to be away.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write as _};
@@ -13,15 +13,15 @@ use cluster::manifests::{Copy, Manifests, Wish};
 use cluster::{ClusterError, Connection, Place, Run};
 use serde_json::{Value, json};
 
-/// What the server keeps.
+/// The state of the server.
 #[derive(Default)]
 struct State {
-    /// By path.
+    /// Objects by path.
     objects: BTreeMap<String, Value>,
     made: u64,
-    /// Answers that are still to be 503.
+    /// Number of further responses that are 503.
     away: u32,
-    /// Connections that are still to be closed without an answer, after what was asked was done.
+    /// Number of further connections that are closed after the action without a response.
     lost: u32,
     /// Verb and path of each request.
     asked: Vec<(String, String)>,
@@ -75,7 +75,7 @@ impl Api {
     }
 }
 
-/// One connection, request by request.
+/// Serves one connection, request by request.
 fn serve(stream: TcpStream, shared: &Mutex<State>) {
     let mut to = stream.try_clone().expect("a second handle");
     let mut from = BufReader::new(stream);
@@ -191,7 +191,7 @@ fn done(state: &mut State, method: &str, path: &str, query: &str, body: &Value) 
     }
 }
 
-/// Removes what belonged to an object, as a cluster does.
+/// Removes the objects of an owner, as a cluster does.
 fn collect(state: &mut State, owner: &Value) {
     let uid = owner["metadata"]["uid"].clone();
     let owned: Vec<String> = state
@@ -296,7 +296,7 @@ fn an_api_server_that_is_away_for_a_while_changes_nothing() {
     let connection = api.connection(false);
     api.set(|state| state.away = 3);
     let run = Run::begin(&connection, "x", Duration::from_secs(60)).expect("an owner");
-    // Made, and the answer was lost.
+    // Created, but the response was lost.
     api.set(|state| state.lost = 1);
     let round = run.round(1);
     let round = round.expect("it is looked for");
@@ -315,9 +315,9 @@ fn what_a_killed_run_has_left_goes_with_its_owner() {
     let run = Run::begin(&connection, "x", Duration::from_secs(60)).expect("an owner");
     let round = run.round(1).expect("an owner");
     round.create(Resource::Pods, pod("p")).expect("made");
-    // As a process that is killed: nothing is removed by it.
+    // Like a killed process, which removes no object.
     std::mem::forget(round);
-    // The keeper, which knows the name alone, and does not mind that the user wants to stop.
+    // The cleanup task only has the name, and ignores a stop request of the user.
     cluster::owner::end(&api.connection(true), "x").expect("gone");
     assert_eq!(api.left(), Vec::<String>::new());
     cluster::owner::end(&connection, "x").expect("nothing is no error");

@@ -1,4 +1,4 @@
-//! The manifest of permissions holds what this crate asks for, and nothing else.
+//! Checks that the manifest of permissions contains exactly the permissions that this crate needs.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 const MANIFEST: &str = include_str!("../../../deploy/kubernetes/weigh-rbac.yaml");
 
-/// `(is of the cluster, group, resource, verb)`
+/// A permission: `(is of the cluster, group, resource, verb)`.
 type Right = (bool, String, String, String);
 
 fn granted() -> BTreeSet<Right> {

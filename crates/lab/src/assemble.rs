@@ -1,4 +1,4 @@
-//! The whole lab out of its parts.
+//! Builds the whole lab from its parts.
 
 use std::path::Path;
 use std::time::Duration;
@@ -28,7 +28,7 @@ use crate::systems::{Systems, list, values};
 use crate::variants::{self, Draft};
 use crate::wire::{LabFile, LoadFile, OrderFile, PlacementFile, SettleFile, With, default};
 
-/// The lab that a tree means, or `None` when a part of it is missing; that is reported.
+/// Returns the lab of a tree. `None` if a part is missing, which is reported.
 pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option<Lab> {
     let file = lab_file(tree, reading)?;
     let load = file.load.as_ref().zip(tree.entry("load"));
@@ -38,14 +38,14 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         settings: &file.settings,
         tree,
     };
-    // Before the variants: what is wrong with a system is reported once, and not for each variant.
+    // Before the variants, so that a mistake in a system is reported once and not for each variant.
     check_alone(&file, &systems, tree, reading);
     let baselines = variants::baselines(&file, reading);
     let drafts = variants::variants(&file, reading);
     variants::check_names(&baselines, &drafts, &mut reading.findings);
     let data = check_data(&file, reading);
-    // From here on everything is checked even where the lab is lost already, so that all mistakes are
-    // reported at once.
+    // From here on all parts are checked, even if one of them is wrong, so that all mistakes are reported at
+    // once.
     let assembly = Assembly {
         file: &file,
         load_at: load.map_or(tree.place, |(_, entry)| entry.key_place),
@@ -55,7 +55,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     assembly.check_sent(reading);
     let (variants, steps) = assembly.variants(&baselines, &drafts, reading);
     let groups = assembly.together(&variants, reading);
-    // Only now: what follows needs all parts, and each that is missing has been reported.
+    // The rest needs all parts. Each missing part has been reported.
     let sending = sending?;
     let Written(Title(question)) = file.question.clone()?;
     let target = assembly.target()?.to_owned();
@@ -65,7 +65,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         name: name(path),
         question,
         path: path.to_owned(),
-        // Both are filled in by `parse_with`, when all files have been read.
+        // `parse_with` fills in both when all files have been read.
         sources: Vec::new(),
         asked: Vec::new(),
         load: sending.load,
@@ -105,7 +105,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     })
 }
 
-/// What can be checked without knowing the variants.
+/// Checks the parts that do not depend on variants.
 fn check_alone(file: &LabFile, systems: &Systems<'_>, tree: &Node, reading: &mut Reading<'_>) {
     systems.check(file.target.as_ref(), reading);
     systems.check_paths(file.quick.0.iter().map(|(path, _)| path), reading);
@@ -117,7 +117,7 @@ fn gates(gates: &[At<Written<Gate>>]) -> Vec<Gate> {
     gates.iter().map(|gate| gate.value.0.clone()).collect()
 }
 
-/// Settings of a quick run, as text.
+/// Returns the settings of a quick run as text.
 fn quick_settings(quick: &With) -> Vec<(String, String)> {
     let settings = quick.0.iter();
     settings
@@ -125,11 +125,11 @@ fn quick_settings(quick: &With) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Keys about certificates need a target with TLS, of whichever variant.
+/// Checks that a lab with keys about certificates has a target with TLS, in any variant.
 fn check_certificate(file: &LabFile, variants: &[Variant], reading: &mut Reading<'_>) {
     let targets = || variants.iter().map(|variant| variant.systems().last());
-    // One that could not be made may be the one; and an included file that cannot be read may hold its
-    // `scheme`. Without this check a right lab would be called wrong.
+    // A variant with mistakes may have that target, and an unreadable included file may contain its `scheme`.
+    // Without this check a correct lab would be refused.
     if variants.is_empty() || reading.has_gaps || targets().any(|target| target.is_none()) {
         return;
     }
@@ -155,7 +155,7 @@ fn order(file: OrderFile) -> Order {
     }
 }
 
-/// The file's types, with everything that is structurally wrong reported.
+/// Returns the lab file, and reports all structural mistakes.
 fn lab_file(tree: &Node, reading: &mut Reading<'_>) -> Option<LabFile> {
     if tree.value == Value::Reported {
         return None;
@@ -164,7 +164,7 @@ fn lab_file(tree: &Node, reading: &mut Reading<'_>) -> Option<LabFile> {
     match LabFile::deserialize(tree) {
         Ok(file) => Some(file),
         Err(error) => {
-            // The structural check lets nothing through that cannot be read.
+            // The structural check refuses every file that cannot be read.
             let message = format!("a defect of weigh: {error}");
             reading.findings.add(Finding::new(tree.place, message));
             None
@@ -172,16 +172,16 @@ fn lab_file(tree: &Node, reading: &mut Reading<'_>) -> Option<LabFile> {
     }
 }
 
-/// The values that differ from request to request, where the load has any.
+/// Returns the values that differ from request to request, if the load has any.
 fn check_data(file: &LabFile, reading: &mut Reading<'_>) -> Option<Data> {
     let data = file.load.as_ref()?.data.as_ref()?;
     Some(data::check(data, reading))
 }
 
-/// What all variants of a lab are made from.
+/// The parts that all variants of a lab share.
 struct Assembly<'a> {
     file: &'a LabFile,
-    /// Where the load is described.
+    /// Place of the load in the file.
     load_at: Place,
     systems: &'a Systems<'a>,
     data: Option<&'a Data>,
@@ -193,8 +193,8 @@ impl Assembly<'_> {
         Some(name)
     }
 
-    /// Every baseline, each before the variants that are compared with it; and the steps of the
-    /// scenario, which all share.
+    /// Returns every baseline, each before the variants that are compared with it, and the common steps of
+    /// the scenario.
     fn variants(
         &self,
         baselines: &[Draft<'_>],
@@ -206,8 +206,8 @@ impl Assembly<'_> {
         let mut variants = Vec::new();
         for (baseline, group) in baselines.iter().zip(groups) {
             let (first, own_steps) = self.variant(baseline, None, reading);
-            // The steps are the same for all baselines, so those of the last serve. The others are
-            // made for the mistakes that show on the way.
+            // The steps are equal for all baselines, so the last steps are used. The steps of other baselines
+            // are only read to find their mistakes.
             steps = own_steps;
             variants.push(first);
             for draft in group {
@@ -216,7 +216,7 @@ impl Assembly<'_> {
             }
         }
         self.check_same(&variants, baselines.iter().chain(drafts), reading);
-        // Without a baseline, the variants have mistakes all the same.
+        // Without a baseline, variants may still have mistakes.
         if baselines.is_empty() {
             for draft in drafts {
                 self.variant(draft, None, reading);
@@ -234,12 +234,10 @@ impl Assembly<'_> {
         self.systems.check_with(draft, reading);
         self.systems.check_target(draft.target, reading);
         let scope = Scope::new(self.systems, draft, reading);
-        // The variant comes first: a lab that compares setups with different entries has one for
-        // each.
+        // The variant comes first: a lab that compares setups with different targets has one target for each.
         let own = draft.target.map(|target| target.value.0.0.as_str());
         let stack = setups::stack(&scope, own.or(self.target()), reading);
-        // Without `load`, which is reported, the systems and proofs of a variant can still be
-        // checked.
+        // A missing `load` is reported. The systems and proofs of a variant can still be checked.
         let nothing = LoadFile::default();
         let load = self.file.load.as_ref().unwrap_or(&nothing);
         let sent = Sent::of_lab(load, draft.sent)
@@ -259,13 +257,13 @@ impl Assembly<'_> {
             scope: &scope,
             sent: &sent,
             stack: &stack,
-            // A baseline is what has nothing to be compared with.
+            // A setup without a baseline is a baseline.
             is_baseline: against.is_none(),
         };
         let proofs = prover.check(&self.file.proof, draft, reading);
         let variant = Variant {
             name: draft.name.clone(),
-            // The text of the lab, not what it means: this is what the report shows.
+            // The text of the lab instead of its meaning, because the report shows it.
             with: draft.values(),
             against: against.map(str::to_owned),
             requests,
@@ -280,8 +278,8 @@ impl Assembly<'_> {
         (variant, steps)
     }
 
-    /// What needs all variants: checks gates and shared systems, and gives the groups of those that are
-    /// up together.
+    /// Checks gates and shared systems, which need all variants. Returns the groups of variants that run
+    /// together.
     fn together(
         &self,
         variants: &[Variant],
@@ -295,7 +293,7 @@ impl Assembly<'_> {
         groups::check(self.file, self.systems.tree, variants, findings)
     }
 
-    /// Reports two kinds of requests in one lab, and names with two meanings.
+    /// Reports a lab with both kinds of requests, and names with two meanings.
     fn check_sent(&self, reading: &mut Reading<'_>) {
         let Some(load) = &self.file.load else {
             return;
@@ -338,7 +336,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// Answers that must be those of the baseline need a request there each.
+    /// Checks that each request with `same_as: baseline` has a counterpart in the baseline.
     fn check_same<'d>(
         &self,
         variants: &[Variant],
@@ -363,9 +361,9 @@ fn settle(file: SettleFile) -> Settle {
     }
 }
 
-/// A gate on a variant that is not there would never be judged.
+/// Checks that each gate names an existing variant. A gate on another variant would never be judged.
 fn check_gates(file: &LabFile, variants: &[Variant], reading: &mut Reading<'_>) {
-    // Variants that are wrong are not among these, and may be meant.
+    // Variants with mistakes are missing here, and a gate may name one of them.
     if reading.has_gaps || reading.findings.count() > 0 {
         return;
     }
@@ -388,9 +386,9 @@ fn check_gates(file: &LabFile, variants: &[Variant], reading: &mut Reading<'_>) 
     }
 }
 
-/// A limit without effect is a mistake of the author.
+/// Reports a limit without effect, which is a mistake of the author.
 fn check_max_time(file: &LabFile, tree: &Node, reading: &mut Reading<'_>) {
-    // The tree is asked as well: an `until` that was misspelled is reported already, and was given.
+    // The tree is checked, too, because a misspelled `until` was given and is already reported.
     if file.until.is_some() || file.max_time.is_none() || tree.get("until").is_some() {
         return;
     }
@@ -403,11 +401,11 @@ fn check_max_time(file: &LabFile, tree: &Node, reading: &mut Reading<'_>) {
     }
 }
 
-/// The file's stem, or the folder's name where the stem says no more than that.
+/// Returns the stem of the file. Returns the name of the folder if the stem is not specific.
 fn name(path: &Path) -> String {
     let text =
         |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
-    // A path without a stem ends in `..`; no file that was read has one.
+    // A path without a stem ends in `..`, which no readable file has.
     let stem = text(path.file_stem()).unwrap_or_default();
     match text(path.parent().and_then(Path::file_name)) {
         Some(folder) if stem == "lab" => folder,

@@ -11,8 +11,8 @@ use crate::quantities::{LongerThanZero, PositiveRate};
 use crate::reading::Reading;
 use crate::wire::{LoadFile, default};
 
-/// What `capacity` says, with the load of its first step; none where it is incomplete or wrong, which
-/// is reported.
+/// Returns the search of `capacity`, with the load of its first step. `None` if it is incomplete or wrong,
+/// which is reported.
 pub(crate) fn check(
     file: &LoadFile,
     seed: Option<u64>,

@@ -1,8 +1,8 @@
-//! Settings with named choices, and what the command line says of settings.
+//! Settings with named choices, and settings of the command line.
 //!
-//! Under `settings`, `database: {sqlite: a, postgres: b}` is a setting of two values that have names.
-//! It has the first, unless an including file, a variant's `with` or the command line says another
-//! name. After this pass every setting is one value.
+//! Under `settings`, `database: {sqlite: a, postgres: b}` is a setting with two named values. Its value is
+//! the first, unless an including file, a variant's `with` or the command line selects another name. After
+//! this pass every setting is one value.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,11 +13,11 @@ use crate::merge::merge;
 use crate::reading::Reading;
 use crate::structure::{self, Role};
 
-/// The name under which mistakes of the command line are shown.
+/// The name of the source for mistakes of the command line.
 const COMMAND_LINE: &str = "--with";
 
-/// The tree with these settings, `NAME` or `SYSTEM.NAME` each, instead of its own. A variant that says
-/// something of a setting itself keeps it.
+/// Returns the tree with these settings, each `NAME` or `SYSTEM.NAME`, which replace its own. A variant with
+/// a value for a setting keeps it.
 pub(crate) fn with(mut root: Node, wanted: &[(String, String)], reading: &mut Reading<'_>) -> Node {
     let lines: Vec<String> = wanted
         .iter()
@@ -32,7 +32,7 @@ pub(crate) fn with(mut root: Node, wanted: &[(String, String)], reading: &mut Re
             start,
             end: start + line.len(),
         };
-        // Behind the line break: all settings of the command line are one source, a line each.
+        // After the line break: all settings of the command line are one source, with a line each.
         start = place.end + 1;
         if !settings(&root).any(|(known, _)| known == *path) {
             // A file that could not be read may declare it.
@@ -48,7 +48,7 @@ pub(crate) fn with(mut root: Node, wanted: &[(String, String)], reading: &mut Re
                 plain: false,
             },
         };
-        // Checked and merged as a file would be, so that both mean the same and have the same mistakes.
+        // Checked and merged like a file, so that both have the same meaning and the same mistakes.
         let tree = structure::check(
             tree(path, value, place),
             Role::Included,
@@ -59,7 +59,7 @@ pub(crate) fn with(mut root: Node, wanted: &[(String, String)], reading: &mut Re
     root
 }
 
-/// The lab that says nothing but this.
+/// Returns a lab that only contains this value.
 fn tree(path: &str, value: Node, place: Place) -> Node {
     let (system, setting) = match path.split_once('.') {
         Some((system, setting)) => (Some(system), setting),
@@ -92,7 +92,7 @@ fn unknown(root: &Node, path: &str, place: Place) -> Finding {
         .help_if(did_you_mean(path, known.iter().map(String::as_str)))
 }
 
-/// All settings, lab-wide ones first, by the path that `with` knows them by.
+/// Iterates over all settings, lab-wide settings first, by their path in `with`.
 fn settings(root: &Node) -> impl Iterator<Item = (String, &Node)> {
     let lab_wide = entries(root.get("settings")).iter();
     let lab_wide = lab_wide.map(|it| (it.key.clone(), &it.node));
@@ -104,7 +104,7 @@ fn settings(root: &Node) -> impl Iterator<Item = (String, &Node)> {
     lab_wide.chain(own)
 }
 
-/// Every setting as one value.
+/// Returns the tree with every setting as one value.
 pub(crate) fn settle(mut root: Node, reading: &mut Reading<'_>) -> Node {
     let choices: HashMap<String, Vec<Entry>> = settings(&root)
         .filter_map(|(path, node)| match &node.value {
@@ -116,7 +116,7 @@ pub(crate) fn settle(mut root: Node, reading: &mut Reading<'_>) -> Node {
     if choices.is_empty() {
         return root;
     }
-    // A root with settings is a mapping; the compiler does not know.
+    // A root with settings is always a mapping.
     let Value::Map(entries) = &mut root.value else {
         return root;
     };

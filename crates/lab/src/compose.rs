@@ -1,7 +1,7 @@
-//! Services of a compose file: what a variant makes of the keys.
+//! Services of a compose file: the keys of a lab within a variant.
 //!
-//! What is in the compose file is not known here; that a service exists is found out when the file is
-//! read, before anything is started.
+//! The content of the compose file is not read here. `weigh` reads it before any start, and then checks that
+//! each service exists.
 
 use yaml_with_places::{At, Finding};
 
@@ -14,15 +14,16 @@ use crate::scope::Scope;
 use crate::template::Template;
 use crate::wire::{ComposeFile, ServiceFile};
 
-/// Most containers of one service: more than a machine has use for is a slip.
+/// The largest number of containers of one service. A larger number is a mistake.
 const REPLICAS_MAX: u32 = 64;
 
-/// In place of the name of a service to leave out: so that a setting can say that all run.
+/// The value that leaves out no service, so that a setting can select it.
 const NONE: &str = "none";
 
-/// The compose project of a variant. `None` if a key is wrong, which is reported.
+/// Returns the compose project of a variant. `None` if a key is wrong, which is reported.
 pub(crate) fn of(
-    (system, file): (&str, &ComposeFile),
+    system: &str,
+    file: &ComposeFile,
     scope: &Scope<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Compose> {
@@ -67,7 +68,7 @@ const ADDRESS: (&str, &str) = (
     "services reach each other by name in their own network. Make the other system a service of the compose file",
 );
 
-/// Services to leave out. One setting may name several, as `a, b`.
+/// Returns the services to leave out. One setting may name several, as `a, b`.
 fn without(
     filling: &Filling<'_>,
     written: &[At<Verbatim<Template>>],
@@ -100,7 +101,7 @@ fn services(
         let replicas = file.replicas.as_ref();
         let replicas = replicas
             .and_then(|it| filling.number(it, 1..=REPLICAS_MAX, "a number of containers", reading));
-        // A variant may leave out what others change.
+        // A variant may leave out a service that other variants change.
         if !without.contains(service) {
             changes.push(ServiceChange {
                 service: service.clone(),

@@ -37,6 +37,6 @@ const OF_PROCESSES: [(&str, &str); 11] = [
 
 /// Reports keys that do not go together, in the tree of one system.
 pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
-    let origin = ("compose", "this key takes its services from a compose file");
-    report_beside(system, origin, OF_PROCESSES, reading);
+    let reason = "this key takes its services from a compose file";
+    report_beside(system, "compose", reason, OF_PROCESSES, reading);
 }

@@ -1,4 +1,4 @@
-//! Systems that are containers: what a variant makes of their keys.
+//! Systems that are containers: their keys within a variant.
 
 use std::path::PathBuf;
 
@@ -14,10 +14,12 @@ use crate::template::Template;
 use crate::text::Text;
 use crate::wire::{ImageBuildFile, NetworkFile, PullFile, SystemFile};
 
-/// What a variant makes of the keys beside `image`, but for the command; `None` where one is wrong,
-/// which is reported.
+/// Returns the container from the keys next to `image`, except the command. `None` if a key is wrong, which
+/// is reported.
 pub(crate) fn of(
-    (system, file, image_at): (&str, &SystemFile, &At<Verbatim<Template>>),
+    system: &str,
+    file: &SystemFile,
+    image_at: &At<Verbatim<Template>>,
     scope: &Scope<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Container> {
@@ -31,7 +33,7 @@ pub(crate) fn of(
     let user = file.user.as_ref();
     let user = user.map(|user| filling.checked(user, is_user, &USER, reading));
     let volumes = file.volumes.0.iter();
-    // All of them before the first that is wrong ends it, for their mistakes.
+    // All volumes are read before the first mistake ends the function, so that all mistakes are reported.
     let volumes: Vec<Option<Volume>> = volumes.map(|it| filling.volume(it, reading)).collect();
     let network = filling.network(file, reading);
     Some(Container {
@@ -55,10 +57,11 @@ pub(crate) fn of(
     })
 }
 
-/// Reports addresses that a container cannot use: Unix sockets of this machine, and from within a
-/// network of containers the addresses of what listens at this machine only.
+/// Reports addresses that a container cannot use. These are Unix sockets of this machine, and within a
+/// network of containers the addresses of systems that only listen on this machine.
 pub(crate) fn check_told<'a>(
-    (name, file): (&At<Name>, &SystemFile),
+    name: &At<Name>,
+    file: &SystemFile,
     told: impl Iterator<Item = &'a Text>,
     systems: &Systems<'_>,
     reading: &mut Reading<'_>,
@@ -94,16 +97,16 @@ pub(crate) fn check_told<'a>(
     }
 }
 
-/// Whether a system is found by containers in their network.
+/// True if containers in their network can find a system.
 fn is_seen_by_containers(systems: &Systems<'_>, system: &str) -> bool {
     let mut declared = systems.declared.iter();
     let found = declared.find(|(name, _)| name.value.0 == system);
-    // One that does not exist is reported where it is named, and one that runs already has an address
-    // of its own, which may be reached or not.
+    // An unknown system is reported at its name. A system that already runs has its own address, which may be
+    // reachable or not.
     found.is_none_or(|(_, file)| file.url.is_some() || is_bridged(file) && file.replicas.is_none())
 }
 
-/// Whether a system is in a network of containers.
+/// True if a system is in a network of containers.
 fn is_bridged(file: &SystemFile) -> bool {
     match file.network.as_ref().map(|network| network.value) {
         Some(NetworkFile::Bridge) => true,
@@ -112,7 +115,7 @@ fn is_bridged(file: &SystemFile) -> bool {
     }
 }
 
-/// The expected form of a text, in words.
+/// The expected form of a text, for messages.
 struct Wanted {
     what: &'static str,
     help: &'static str,
@@ -133,7 +136,7 @@ fn is_image_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.chars().all(is_plain)
 }
 
-/// Whether this may be the name or id of a container.
+/// True if the text may be the name or id of a container.
 pub(crate) fn is_container_name(text: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     text.starts_with(|first: char| first.is_ascii_alphanumeric()) && text.chars().all(is_plain)
@@ -157,8 +160,8 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    /// A text that holds no address; `None` where it does, or where it is empty, as what was wrong
-    /// before is.
+    /// Returns a text without an address. `None` if it contains an address, or if it is empty because of a
+    /// reported mistake.
     fn text(&self, written: &At<Verbatim<Template>>, reading: &mut Reading<'_>) -> Option<String> {
         let scope = self.scope;
         let text = scope.text_without_addresses(self.system, written, ADDRESS, reading)?;
@@ -260,7 +263,7 @@ fn no_port(network_at: Place, reading: &mut Reading<'_>) -> Option<Network> {
     None
 }
 
-/// `SOURCE:PATH`, `SOURCE:PATH:ro` or `PATH`.
+/// Reads `SOURCE:PATH`, `SOURCE:PATH:ro` or `PATH`.
 fn volume(text: &str, resolve: impl Fn(&str) -> PathBuf) -> Result<Volume, String> {
     let parts: Vec<&str> = text.split(':').collect();
     let (source, path, is_read_only) = match parts.as_slice() {

@@ -1,4 +1,4 @@
-//! Keys of containers, as far as they can be judged without a variant.
+//! Checks of container keys that need no variant.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use crate::reading::Reading;
 use crate::template::{Command, Template};
 use crate::wire::{ReadyFile, ReadyState, SystemFile};
 
-/// Keys that mean something only beside `image`.
+/// Keys that only have a meaning with `image`.
 const OF_CONTAINERS: [&str; 6] = ["command", "port", "network", "volumes", "user", "pull"];
 
-/// Programs whose `run` starts a container in the keeping of another process.
+/// Programs with a `run` command that starts a container under another process.
 const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
 
 /// Reports keys that do not go together, in the tree of one system.
@@ -78,7 +78,7 @@ pub(crate) fn check(file: &SystemFile, reading: &mut Reading<'_>) {
     }
 }
 
-/// An image is built once, last, and only for a container.
+/// Checks that an image is built once, last, and only for a container.
 fn check_build(file: &SystemFile, reading: &mut Reading<'_>) {
     let steps = file.build.0.iter().enumerate();
     for (index, step) in steps.filter(|(_, step)| matches!(step.value, TextOr::Mapping(_))) {
@@ -102,7 +102,7 @@ fn check_build(file: &SystemFile, reading: &mut Reading<'_>) {
     }
 }
 
-/// Reports a name that several images would get: the last one built would run as all of them.
+/// Reports a name that several images would get. All of them would run the image that was built last.
 pub(crate) fn check_names(
     declared: &[(At<Name>, SystemFile)],
     variants: &[Variant],
@@ -132,10 +132,10 @@ pub(crate) fn check_names(
     }
 }
 
-/// The engine by whose command line a container would be started.
+/// Returns the engine if the command would start a container with it.
 fn engine_of(Written(Command(words)): &Written<Command>) -> Option<&'static str> {
     let words: Vec<String> = words.iter().map(Template::to_string).collect();
-    // A shell gets its commands as one word.
+    // A shell receives its commands as one word.
     let mut parts = words.iter().flat_map(|word| word.split_whitespace());
     let engine = parts.find_map(|word| {
         let program = word.rsplit('/').next().unwrap_or(word);

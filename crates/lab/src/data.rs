@@ -9,13 +9,13 @@ use crate::reading::Reading;
 use crate::table::Table;
 use crate::wire::{DataEntry, DataFile, RowOrderFile};
 
-/// The names of all values.
+/// Iterates over the names of all values.
 pub(crate) fn names(data: &Data) -> impl Iterator<Item = &str> {
     let ranges = data.ranges.iter().map(|range| range.name.as_str());
     data.columns.iter().map(String::as_str).chain(ranges)
 }
 
-/// The data of a load, as far as they can be read.
+/// Returns the readable parts of the data of a load.
 pub(crate) fn check(entry: &At<DataEntry>, reading: &mut Reading<'_>) -> Data {
     let whole;
     let file: &DataFile = match &entry.value {
@@ -47,7 +47,7 @@ pub(crate) fn check(entry: &At<DataEntry>, reading: &mut Reading<'_>) -> Data {
                 .help("`order` is the order of the rows of a file. Add `file`, or remove `order`"),
         );
     }
-    // After the file, whose columns must be known to see a name that is given twice.
+    // After the file, because its columns are needed to find duplicate names.
     for (At { place, value }, Written(Numbers { from, to })) in &file.ranges.0 {
         let Name(name) = value;
         if names(&data).any(|known| known == name) {
@@ -80,7 +80,7 @@ fn table(path: &At<String>, reading: &mut Reading<'_>) -> Table {
         .help("paths are relative to the file that contains them"),
     };
     reading.findings.add(wrong);
-    // What it would have had is not known, so places are not looked up in vain.
+    // The columns of the data are unknown, so names are not reported as undeclared.
     reading.has_gaps = true;
     Table::default()
 }

@@ -1,4 +1,4 @@
-//! Systems that run already: their URL, and where their processor time can be read.
+//! Systems that already run: their URL, and the source of their processor time.
 
 use std::path::PathBuf;
 
@@ -13,9 +13,11 @@ use crate::template::Template;
 use crate::url_keys::{CLEAR, ENCRYPTED, is_literal};
 use crate::wire::{AttachFile, SystemFile};
 
-/// The running system of a variant. `None` if `url` or `attach` is wrong, which is reported.
+/// Returns the running system of a variant. `None` if `url` or `attach` is wrong, which is reported.
 pub(crate) fn of(
-    (system, file, url_at): (&str, &SystemFile, &At<Verbatim<Template>>),
+    system: &str,
+    file: &SystemFile,
+    url_at: &At<Verbatim<Template>>,
     scope: &Scope<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Elsewhere> {
@@ -56,8 +58,8 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    /// A text that holds no address; `None` where it does, or where it is empty, as what was wrong
-    /// before is.
+    /// Returns a text without an address. `None` if it contains an address, or if it is empty because of a
+    /// reported mistake.
     fn text(&self, written: &At<Verbatim<Template>>, reading: &mut Reading<'_>) -> Option<String> {
         let scope = self.scope;
         let text = scope.text_without_addresses(self.system, written, ADDRESS, reading)?;
@@ -129,7 +131,7 @@ impl Filling<'_> {
     }
 }
 
-/// Host and port of a URL.
+/// Returns host and port of a URL.
 fn parse(url: &str) -> Result<Elsewhere, String> {
     let (rest, usual) = match (url.strip_prefix(ENCRYPTED), url.strip_prefix(CLEAR)) {
         (Some(rest), _) => (rest, 443),

@@ -1,4 +1,4 @@
-//! The checked experiment: what a lab file means, in types that cannot hold the mistakes.
+//! The checked experiment: the meaning of a lab file, in types that cannot hold its mistakes.
 
 mod compose;
 mod container;
@@ -21,129 +21,130 @@ pub use compose::{Compose, ServiceChange};
 pub use container::{Container, ImageBuild, Network, Pull, Volume};
 pub use manifests::{Manifests, WorkloadChange};
 
-/// A checked lab. Names are unique, every reference resolves, and no systems wait for each other.
+/// A checked lab. Names are unique, every reference resolves, and systems do not wait for each other in a
+/// cycle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lab {
-    /// The file's stem; the folder's name when the stem equals it or is `lab`.
+    /// The stem of the file, or the name of the folder if the stem is `lab`.
     pub name: String,
-    /// What a reader should learn, as one question.
+    /// The question that the lab answers for its reader.
     pub question: String,
-    /// The lab file.
+    /// Path of the lab file.
     pub path: PathBuf,
-    /// Every lab file read, the lab itself first: what a recording keeps.
+    /// Every lab file that was read, the lab itself first. A recording keeps them all.
     pub sources: Vec<Source>,
-    /// How requests arrive and when the load ends, per variant and round.
+    /// The arrival of requests and the end of the load, per variant and round.
     ///
-    /// The seed of Poisson arrivals is the lab's `seed`, or 0 when the lab leaves it to the run.
+    /// The seed of Poisson arrivals is the lab's `seed`, or 0 if the run chooses it.
     pub load: Load,
-    /// The parts of `load` that the run chooses itself, if the lab says `rate: auto`. `load` then has the
+    /// The parts of `load` that the run chooses itself, if the lab has `rate: auto`. `load` then has the
     /// highest rate that may be chosen.
     pub rate_choice: Option<RateChoice>,
-    /// The search for the highest rate that is sustained, which every round makes anew; `load` is
-    /// then its first step.
+    /// The search for the highest sustained rate, which every round repeats. `load` is then its first step.
     pub capacity: Option<Capacity>,
-    /// The loads at which the lab is measured one after the other, the lowest first, which `load` then is;
-    /// empty for one load. All are of one kind, and [`Lab::at`] gives the lab of each.
+    /// The loads at which the lab is measured one after the other, the lowest first. Empty for one load. All
+    /// loads are of one kind. `load` is the first of them, and [`Lab::at`] gives the lab for each.
     pub sweep: Vec<Level>,
-    /// About how long one variant has a closed loop side by side before the next one has it. At least
-    /// 50 ms.
+    /// The approximate length of a closed loop's slice for one variant, before the next variant has its slice
+    /// (side by side). At least 50 ms.
     pub slice: Duration,
-    /// What is sent to the baseline, in rotation or as the steps of a scenario. At least one. What
-    /// is sent to another variant is its own [`Variant::requests`].
+    /// The requests to the baseline, in rotation or as the steps of a scenario. At least one. Another variant
+    /// has its own [`Variant::requests`].
     pub requests: Vec<RequestTemplate>,
-    /// Makes the requests a scenario: one for each. Empty for a rotation.
+    /// The steps that turn the requests into a scenario: one for each request. Empty for a rotation.
     pub steps: Vec<Step>,
-    /// Values for places that differ from request to request. Its seed is for the run to choose.
+    /// Values for places that differ from request to request. The run chooses their seed.
     pub data: Option<Data>,
-    /// How long a request may take before it counts as failed. Above 0.
+    /// The time after which a request counts as failed. Above 0.
     pub timeout: Duration,
-    /// Whether a connection is used for more than one request, unless a variant says otherwise.
+    /// True if a connection is used for more than one request, unless a variant sets it.
     pub keep_alive: bool,
-    /// How it is spoken with the target.
+    /// The HTTP version, and the certificates that are trusted.
     pub protocol: Protocol,
-    /// Open loop: the most of the time that a generator thread may spin, 0 to 100.
+    /// Open loop: the largest share of the time that a generator thread may spin, 0 to 100.
     pub spin_percent: u32,
-    /// Open loop: whether generator threads ask for real-time priority.
+    /// Open loop: true if generator threads request real-time priority.
     pub realtime: bool,
-    /// Whether idle cores are asked to stay awake.
+    /// True if the generator keeps idle cores awake.
     pub awake: bool,
-    /// Whether systems and generator are to go before other programs on the same cores.
+    /// True if systems and generator have precedence over other programs on the same cores.
     pub precedence: bool,
-    /// Generator threads. At least 1, and in a closed loop at most one for each connection.
+    /// Generator threads. At least 1. A closed loop has at most one thread per connection.
     pub threads: u32,
-    /// Load that is sent and thrown away before each measurement; 0 for none.
+    /// Duration of the load that is discarded before each measurement. 0 for no warm-up.
     pub warmup: Duration,
-    /// Load in a closed loop after each start, until it gets no faster; none where absent.
+    /// The closed loop that runs after each start until it gets no faster. `None` without it.
     pub settle: Option<Settle>,
-    /// How a round is to measure its variants, where the file or a flag says so: [`Lab::order`] says what the
-    /// load allows.
+    /// The order of variants in a round, if the file or a flag sets it. [`Lab::order`] returns the order that
+    /// the load allows.
     pub order_asked: Option<Order>,
-    /// Side by side: the variants that are up together, by name, each group with its baselines; absent
-    /// where the lab leaves that to the run. Every variant is in one of them, and no baseline is.
+    /// Side by side: the names of variants that run together. `None` if the run decides. Every variant is in
+    /// one group, and its baselines run with it. Baselines are not listed.
     pub groups: Option<Vec<Vec<String>>>,
-    /// Where systems run that may use one core at most, where all variants have their load at once.
+    /// Placement of systems that may use at most one core, if all variants have their load at once.
     pub placement: Placement,
-    /// How often every variant is measured. At least 1.
+    /// Rounds, and so measurements of every variant. At least 1.
     pub rounds: u32,
-    /// How many pods of a cluster send the load, where it is measured in one. At least 1.
+    /// Number of pods that send the load in a cluster. At least 1.
     pub generators: u32,
-    /// The goal that rounds go on for. With a width, `rounds` are the pilot. With gates, they do not count.
+    /// The goal until which rounds continue. With a width, `rounds` is the pilot. With gates, `rounds` has no
+    /// effect.
     pub until: Option<Goal>,
     /// The longest time to measure while `until` is not reached, from the first round on. Above 0.
     pub max_time: Duration,
-    /// The seed of the order of variants, when the lab fixes it.
+    /// The seed of the order of variants, if the lab fixes it.
     pub seed: Option<u64>,
-    /// The system that gets the load where a variant has no target of its own; a name in `systems`.
+    /// The system that receives the load if a variant has no target of its own. A name in `systems`.
     pub target: String,
-    /// Every system the lab declares, by name.
+    /// Every system that the lab declares.
     pub systems: Vec<System>,
-    /// Lab-wide settings with the values the lab file gives them.
+    /// Lab-wide settings, with their values from the lab file.
     pub settings: BTreeMap<String, String>,
-    /// Settings of a quick run: by `NAME` for a lab-wide one, by `SYSTEM.NAME` for a system's.
+    /// Settings of a quick run: by `NAME` for a lab-wide setting, by `SYSTEM.NAME` for a setting of a system.
     pub quick: Vec<(String, String)>,
-    /// Settings with which the lab was read, instead of its own: see [`crate::parse_with`].
+    /// Settings that replaced the settings of the lab when it was read: see [`crate::parse_with`].
     pub asked: Vec<(String, String)>,
-    /// The setup the others are compared with; the first of them in a lab with several.
+    /// The setup that variants are compared with. In a lab with several baselines, the first.
     pub baseline: Variant,
-    /// The setups compared, in the order of the report, and further baselines, each before the
-    /// variants that are compared with it. None in a lab that only two revisions of the repository can be
-    /// compared with.
+    /// The setups compared, in the order of the report. Further baselines are included, each before the
+    /// variants that are compared with it. Empty if the lab can only be compared between two revisions of the
+    /// repository.
     pub variants: Vec<Variant>,
-    /// What every answer of the baseline must look like.
+    /// The checks of every response of the baseline.
     pub expect: Expect,
-    /// Limits to keep; each is about all variants, or about one that there is.
+    /// Limits to keep. Each gate is about all variants, or about one variant of the lab.
     pub gates: Vec<Gate>,
 }
 
-/// The parts of a load that a run chooses before its first round, if its lab says `rate: auto`.
+/// The parts of a load that a run chooses before its first round, if its lab has `rate: auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateChoice {
-    /// True if the length of a round is the lab's, and only the rate is chosen.
+    /// True if the lab sets the length of a round, and the run only chooses the rate.
     pub keeps_duration: bool,
 }
 
-/// Where systems run that may use one core at most.
+/// The placement of systems that may use at most one core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// Each on one core, the same for all variants.
+    /// One core for each system, equal for all variants.
     #[default]
     OneCore,
-    /// Wherever the scheduler puts them.
+    /// The choice of the scheduler.
     Free,
 }
 
-/// Slices from this length on hold so many of the kernel's periods (100 ms) that a system with a
-/// processor limit has hardly more of it than without breaks: an idle system begins a slice with a
-/// whole period's grant, wherever in the period that is.
+/// The shortest slice that hardly changes the effect of a processor limit. An idle system begins every slice
+/// with the grant of a whole kernel period (100 ms), at any place in the period. In a slice of this length,
+/// that extra grant hardly matters.
 const SLICE_OF_LIMITED: Duration = Duration::from_secs(2);
 
 impl Lab {
-    /// How a round measures its variants as far as the load decides, and where that is in turn without
-    /// having been asked for, why. A run may find further reasons for measuring in turn.
+    /// Returns the order of variants in a round, if only the load decides. For a round in turn that the user
+    /// did not request, also returns the reason. A run may find further reasons for measuring in turn.
     #[must_use]
     pub fn order(&self) -> (Order, Option<&'static str>) {
         let obstacle = match &self.load {
-            // In turn is what was asked for, so there is nothing to explain.
+            // The user chose this order, so there is no reason to explain.
             _ if self.order_asked == Some(Order::InTurn) => None,
             _ if !self.steps.is_empty() => Some("the steps of a scenario have no shared due times"),
             Load::Closed { stop, .. } if stop.requests.is_some() => Some(
@@ -157,20 +158,20 @@ impl Lab {
         (Order::InTurn, obstacle)
     }
 
-    /// Whether a system of any variant has a limit of processor time.
+    /// True if a system of any variant has a limit of processor time.
     fn limits_cpus(&self) -> bool {
         let mut setups = self.all().flat_map(Variant::systems);
         setups.any(|setup| setup.limits.cpus.is_some())
     }
 
-    /// Whether all variants have their load at the same time, so that a round takes as long as one of
-    /// them. Slices and searches side by side take turns.
+    /// True if all variants have their load at the same time, so that a round takes as long as one variant.
+    /// Slices and searches side by side take turns.
     #[must_use]
     pub fn is_loaded_at_once(&self) -> bool {
         self.order().0 == Order::SideBySide && self.load.is_open() && self.capacity.is_none()
     }
 
-    /// The width of an interval that rounds go on for; none where they do not.
+    /// The width of the interval until which rounds continue. `None` without such a goal.
     #[must_use]
     pub fn until_width(&self) -> Option<&Until> {
         match &self.until {
@@ -179,29 +180,29 @@ impl Lab {
         }
     }
 
-    /// The names of all variants, baseline first.
+    /// Returns the names of all variants, baseline first.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.all().map(|variant| variant.name.as_str()).collect()
     }
 
-    /// The baseline, then the variants in the order of the report.
+    /// Iterates over the baseline and then the variants, in the order of the report.
     pub fn all(&self) -> impl Iterator<Item = &Variant> {
         std::iter::once(&self.baseline).chain(&self.variants)
     }
 }
 
-/// How it is spoken with a target, beside the encryption that [`Setup::is_encrypted`] says.
+/// The HTTP version and trust of a lab. [`Setup::is_encrypted`] decides whether a target uses TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Protocol {
-    /// Which HTTP.
+    /// The HTTP version of every request.
     pub version: Version,
-    /// Which certificates are accepted where it is encrypted.
+    /// The certificates that are accepted over TLS.
     pub trust: Trust,
 }
 
 impl Protocol {
-    /// How it is spoken with a target over TLS, or with one in the clear.
+    /// Returns the protocol of a target, over TLS if `is_encrypted`.
     #[must_use]
     pub fn with(&self, is_encrypted: bool) -> model::Protocol {
         model::Protocol {
@@ -214,250 +215,250 @@ impl Protocol {
 /// Requests that follow one another, from a file of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
-    /// What is sent, in order. At least one.
+    /// The requests, in order. At least one.
     pub requests: Vec<RequestTemplate>,
-    /// One for each request.
+    /// One step for each request.
     pub steps: Vec<Step>,
     /// Values that differ from iteration to iteration.
     pub data: Option<Data>,
-    /// What every answer must look like, unless its request says otherwise.
+    /// The checks of every response, unless its request has its own.
     pub expect: Expect,
 }
 
-/// One request, complete but for the address of the target and for what differs from one sending to
-/// the next: `{{column}}` and the like remain in it.
+/// One request, complete except for the address of the target. Values that differ between sendings remain as
+/// templates, such as `{{column}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestTemplate {
-    /// How reports call it; unique within the lab.
+    /// The name in reports, unique within the lab.
     pub name: String,
-    /// The method in capitals.
+    /// The method, in capitals.
     pub method: String,
     /// Path and query, beginning with `/`.
     pub path: String,
-    /// Header lines in the order they are sent, the lab's defaults included; names are unique.
+    /// Header lines in the order of sending, with the defaults of the lab. Names are unique.
     pub headers: Vec<(String, String)>,
     /// The body, byte for byte.
     pub body: Vec<u8>,
-    /// The requests that go out in it, by name, where it is a batch: its body is the array of their
-    /// bodies. Empty for a request that is one.
+    /// The names of its requests, if it is a batch. Its body is the array of their bodies. Empty for a single
+    /// request.
     pub batch: Vec<String>,
-    /// How often it is sent for each time a request of weight 1 is. At least 1.
+    /// Number of times it is sent for each request of weight 1. At least 1.
     pub weight: u32,
-    /// What its answers must look like, where that is not what the lab says of all.
+    /// The checks of its responses, if they differ from the checks of the lab.
     pub expect: Option<Expect>,
 }
 
 impl RequestTemplate {
-    /// How many operations it carries: those of a batch, else 1.
+    /// Returns the number of operations: the requests of a batch, otherwise 1.
     #[must_use]
     pub fn operations(&self) -> u32 {
-        // A batch of more operations than that has no body that could be sent.
+        // A larger batch has no body that could be sent.
         u32::try_from(self.batch.len().max(1)).unwrap_or(u32::MAX)
     }
 }
 
-/// What every answer must look like to count as passed.
+/// The checks that every response must pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expect {
-    /// What is known before the first answer.
+    /// The checks that do not need a response of the baseline.
     pub answer: Expectation,
-    /// The body equals the one the baseline gave to the same request.
+    /// True if the body must equal the body that the baseline returned for the same request.
     pub same_as_baseline: bool,
-    /// JSON pointers to what the comparison of bodies leaves out; each begins with `/`.
+    /// JSON pointers to the parts that the comparison of bodies ignores. Each begins with `/`.
     pub ignore: Vec<String>,
 }
 
-/// One thing that a variant must be seen to do, besides giving the answers that are expected.
+/// One thing that a variant must be seen to do, in addition to returning the expected responses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proof {
-    /// How reports call it.
+    /// The name in reports.
     pub name: String,
-    /// What is looked at.
+    /// The source of the evidence.
     pub what: ProofWhat,
 }
 
-/// What a proof looks at.
+/// The source of the evidence of a proof.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProofWhat {
-    /// What another system says it saw.
+    /// A number that another system reports.
     Seen {
-        /// Where to ask, with `GET`. It holds the address of a system of the variant.
+        /// The URL for a `GET` request. It contains the address of a system of the variant.
         url: Text,
-        /// Where the number stands in its answer.
+        /// The place of the number in the response.
         number: SeenNumber,
-        /// What it must be.
+        /// The rule that the number must meet.
         rule: SeenRule,
     },
-    /// An answer to a request of its own, or without one all answers to those of the load.
+    /// The response to a request of its own. Without a request, all responses of the load.
     Answer {
-        /// The request, sent to the target.
+        /// The request to the target.
         request: Option<Box<RequestTemplate>>,
-        /// How often it is sent, each time over a connection of its own. At least 1.
+        /// Number of times the request is sent, each time over a new connection. At least 1.
         times: u32,
-        /// What the answer must look like.
+        /// The checks of the response.
         expect: Box<Expect>,
-        /// How many values headers must have.
+        /// Required numbers of header values.
         values: Vec<HeaderValues>,
-        /// JSON pointers into the body, with what must stand there as JSON text.
+        /// JSON pointers into the body, each with its required value as JSON text.
         members: Vec<(String, String)>,
-        /// How many different values all the answers together must have.
+        /// Required numbers of different values in all responses together.
         distinct: Vec<DistinctValues>,
     },
 }
 
-/// Where a number stands in what a system says it saw.
+/// The place of a number in the report of a system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SeenNumber {
-    /// At a JSON pointer.
+    /// A JSON pointer.
     Json(String),
     /// The sum of series in the text format of Prometheus: `name` or `name{label="value"}`.
     Metric(String),
 }
 
-/// What a number must be that a system says it saw.
+/// The rule for a number that a system reports.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SeenRule {
-    /// By how much it grew, divided by the number of requests.
+    /// The growth of the number, divided by the number of requests.
     PerRequest {
-        /// At least this, for every complete answer.
+        /// The lower bound, per complete response.
         least: Option<f64>,
-        /// At most this, for every request sent.
+        /// The upper bound, per sent request.
         most: Option<f64>,
     },
-    /// This value after the load, as JSON text.
+    /// The value after the load, as JSON text.
     Equals(String),
 }
 
-/// The values that a header must have.
+/// The required number of values of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderValues {
-    /// Its name; with `*` at the end the beginning of its name.
+    /// Name of the header. With `*` at the end, the beginning of its name.
     pub header: String,
-    /// How many there must be; at least one where nothing is said.
+    /// Required number of values. At least one if `None`.
     pub count: Option<u32>,
-    /// How many different ones there must be.
+    /// Required number of different values.
     pub distinct: Option<u32>,
 }
 
-/// How many different values must stand at one place of several answers.
+/// The required number of different values at one place of several responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DistinctValues {
     /// A JSON pointer into the body.
     pub pointer: String,
-    /// At least so many; every answer has one.
+    /// The lowest number of different values. Every response must have a value.
     pub least: u32,
-    /// At most so many.
+    /// The highest number of different values.
     pub most: Option<u32>,
 }
 
-/// A setup: the settings in which it differs from what the lab declares.
+/// A setup: the settings that differ from the declarations of the lab.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variant {
-    /// Its row in the report; unique within the lab.
+    /// Name of its row in the report, unique within the lab.
     pub name: String,
-    /// Values by setting: `system.setting`, or a lab-wide `setting`. `{{name}}` is filled in.
+    /// Values by setting: `system.setting`, or a lab-wide `setting`. `{{name}}` is replaced.
     pub with: BTreeMap<String, String>,
-    /// The name of the baseline that it is compared with; none for a baseline.
+    /// Name of its baseline. `None` for a baseline.
     pub against: Option<String>,
-    /// What is sent to it, at least one. Each that is to be answered as the baseline's has its
-    /// counterpart there: at the same place, or of a batch those of its names.
+    /// The requests to it, at least one. A request that must have the baseline's response has a counterpart
+    /// there. The counterpart has the same position. The counterparts of a batch are the requests of its
+    /// names.
     pub requests: Vec<RequestTemplate>,
-    /// What is sent to it once after each start, before everything else.
+    /// Requests that are sent to it once after each start, before all other requests.
     pub prepare: Vec<RequestTemplate>,
-    /// Whether its connections are used for more than one request.
+    /// True if its connections are used for more than one request.
     pub keep_alive: bool,
-    /// What every answer must look like, unless its request says otherwise.
+    /// The checks of every response, unless its request has its own.
     pub expect: Expect,
-    /// What it must be seen to do besides.
+    /// Proofs of the work that it must do.
     pub proofs: Vec<Proof>,
-    /// True if a quick run measures it without being asked for it by name.
+    /// True if a quick run measures it without a flag that names it.
     pub is_quick: bool,
-    /// Why it cannot be measured, where that is known before anything is started: see
-    /// [`Lab::of_revisions`].
+    /// The reason it cannot be measured, if that is clear before any start: see [`Lab::of_revisions`].
     pub absent: Option<String>,
-    /// Made by the checks; private, so that a variant always has one.
+    /// Filled by the checks. Private, so that a variant always has a system.
     pub(crate) systems: Vec<Setup>,
 }
 
 impl Variant {
-    /// The systems it needs, each after those it depends on, with its settings filled in. The target
-    /// is last; systems that it does not need are left out.
+    /// Returns the systems it needs, each after its dependencies, with its settings filled in. The target is
+    /// last. Systems that the variant does not need are left out.
     #[must_use]
     pub fn systems(&self) -> &[Setup] {
         &self.systems
     }
 }
 
-/// A system as the lab declares it. What a variant makes of it is its [`Setup`].
+/// A system as the lab declares it. A [`Setup`] is the system as one variant needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct System {
-    /// Its name in templates, reports and file names.
+    /// The name in templates, reports and file names.
     pub name: String,
-    /// The values of its own settings before a variant changes them.
+    /// Values of its own settings before a variant changes them.
     pub settings: BTreeMap<String, String>,
 }
 
-/// One system as one variant needs it.
+/// A system as one variant needs it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// The system's name.
+    /// The name of the system.
     pub system: String,
-    /// The folder its commands run in.
+    /// The folder of its commands.
     pub folder: PathBuf,
-    /// Commands that build it, in order, each split into program and arguments. They hold no
-    /// addresses, so they render without any.
+    /// Commands that build it, in order, each split into program and arguments. They contain no addresses, so
+    /// they render without any.
     pub build: Vec<Vec<Text>>,
-    /// Where it comes from.
+    /// The way to start it, or its address if it already runs.
     pub origin: Origin,
-    /// The command whose first line of output is the version to record. It holds no addresses.
+    /// The command that prints the version to record, in its first line of output. It contains no addresses.
     pub version: Option<Vec<Text>>,
-    /// Variables added to its environment; those that render without addresses are meant for
-    /// building too.
+    /// Variables added to its environment. Variables that render without addresses also apply to the build.
     pub env: Vec<(String, Text)>,
-    /// When it counts as ready.
+    /// The readiness check after its start.
     pub ready: Ready,
-    /// Whether it is spoken to over TLS.
+    /// True if it is reached over TLS.
     pub is_encrypted: bool,
-    /// What it may use of the machine.
+    /// Limits of its processor time and memory.
     pub limits: Limits,
-    /// The cores it may run on; all when absent.
+    /// The cores on which it may run. All cores if `None`.
     pub pin: Option<Vec<usize>>,
-    /// Programs that must be found on PATH.
+    /// Programs that must be in a folder of `PATH`.
     pub needs: Vec<String>,
-    /// Systems that must be ready before it starts; each is earlier in the stack.
+    /// Systems that must be ready before it starts. Each is earlier in the stack.
     pub after: Vec<String>,
-    /// Its own settings and the lab-wide ones as this variant has them; addresses remain open.
+    /// The system's own settings and the lab-wide settings, with the values of this variant. Addresses remain
+    /// open.
     pub settings: BTreeMap<String, Text>,
-    /// How many instances of it run behind a balancer, which is the next setup of the stack and has
-    /// the address that others know; at least 1. Absent for one that listens there itself.
+    /// Number of instances behind a balancer, at least 1. The balancer is the next setup of the stack, and
+    /// has the address that other systems use. `None` for a system that listens there itself.
     pub replicas: Option<u32>,
-    /// What it balances, for the setup of a balancer.
+    /// The system behind this balancer. `None` for other setups.
     pub balances: Option<Balances>,
-    /// Whether, side by side, one process of it serves all variants. Then it is equal in all variants,
-    /// and needs only such systems.
+    /// True if, side by side, one process of it serves all variants. It is then equal in all variants, and
+    /// needs only shared systems.
     pub is_shared: bool,
 }
 
-/// What a balancer stands in front of.
+/// The system behind a balancer, and the choice of its instances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Balances {
-    /// The system, which is the setup before it.
+    /// The balanced system, which is the setup before the balancer.
     pub system: String,
-    /// How it chooses among the instances.
+    /// The choice among the instances.
     pub balance: Balance,
 }
 
-/// How a balancer chooses an instance for a request.
+/// The choice of an instance for each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balance {
-    /// The one with the fewest connections under way.
+    /// The instance with the fewest open connections.
     LeastConn,
-    /// One after the other.
+    /// Each instance in turn.
     RoundRobin,
 }
 
 impl Balance {
-    /// Its word in lab files and in HAProxy's configuration.
+    /// Returns its word in lab files and in HAProxy's configuration.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -467,53 +468,53 @@ impl Balance {
     }
 }
 
-/// Where a system comes from.
+/// The start of a system, or its address if it already runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// It is started by this command, split into program and arguments. Never empty.
+    /// It starts with this command, split into program and arguments. Never empty.
     Run(Vec<Text>),
-    /// It runs already, and is neither started nor stopped.
+    /// It already runs. `weigh` neither starts nor stops it.
     Elsewhere(Elsewhere),
     /// It is a project of a compose file.
     Compose(Compose),
     /// It is a container, which a container engine starts.
     Container(Container),
-    /// It is made in a cluster, of manifests of the user.
+    /// It is created in a cluster, from manifests of the user.
     Manifests(Manifests),
 }
 
-/// A system that runs already.
+/// A system that already runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
-    /// A name, or an address; one of IPv6 has brackets.
+    /// A name, or an address. An IPv6 address has brackets.
     pub host: String,
-    /// 1 to 65535.
+    /// The port, 1 to 65535.
     pub port: u16,
-    /// As the URL names host and port: what requests say in `Host`.
+    /// Host and port as in the URL: the value of the request header `Host`.
     pub authority: String,
-    /// What runs there, where that was said.
+    /// The process or metrics for its usage, if the lab names one.
     pub attach: Option<Attach>,
-    /// Where each instance of it is asked what it saw, where the address leads to any of several; empty
-    /// for one.
+    /// Addresses at which each instance reports its counters, if the address of the system leads to any of
+    /// several instances. Empty for one instance.
     pub instances: Vec<SocketAddr>,
 }
 
-/// Where the processor time and memory of a system can be read that runs already.
+/// The source of the processor time and memory of a system that already runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attach {
-    /// A process of this machine, with those that it has started.
+    /// A process of this machine, with its child processes.
     Pid(i32),
     /// The folder of a control group.
     Cgroup(PathBuf),
     /// A container of this name or id.
     Container(String),
-    /// Its own metrics, in the text format of Prometheus, at this URL.
+    /// Metrics of the system, in the text format of Prometheus, at this URL.
     Metrics(String),
 }
 
 impl Setup {
-    /// The command that starts it, or that a container is given instead of its image's own; empty
-    /// where there is none.
+    /// The command that starts it, or that replaces the command of a container image. Empty for other
+    /// origins.
     #[must_use]
     pub fn command(&self) -> &[Text] {
         match &self.origin {
@@ -523,7 +524,7 @@ impl Setup {
         }
     }
 
-    /// The container that it is; none for another origin.
+    /// The container, or `None` for another origin.
     #[must_use]
     pub fn container(&self) -> Option<&Container> {
         match &self.origin {
@@ -532,7 +533,7 @@ impl Setup {
         }
     }
 
-    /// Where it runs already; none for a system that is started.
+    /// The address of a system that already runs. `None` for a system that `weigh` starts.
     #[must_use]
     pub fn elsewhere(&self) -> Option<&Elsewhere> {
         match &self.origin {
@@ -541,13 +542,13 @@ impl Setup {
         }
     }
 
-    /// Whether it is a process that is started here, by its command.
+    /// True if `weigh` starts it as a process, with its command.
     #[must_use]
     pub fn is_process(&self) -> bool {
         matches!(self.origin, Origin::Run(_))
     }
 
-    /// The project that it is; none for a system of another origin.
+    /// The compose project, or `None` for another origin.
     #[must_use]
     pub fn compose(&self) -> Option<&Compose> {
         match &self.origin {
@@ -556,7 +557,7 @@ impl Setup {
         }
     }
 
-    /// The manifests that it is made of; none for a system of another origin.
+    /// The manifests, or `None` for another origin.
     #[must_use]
     pub fn manifests(&self) -> Option<&Manifests> {
         match &self.origin {
@@ -565,49 +566,50 @@ impl Setup {
         }
     }
 
-    /// All that it is told when it starts: the words of its command and the values of its variables.
+    /// Iterates over all texts that it receives at its start: the words of its command and the values of its
+    /// variables.
     pub fn told(&self) -> impl Iterator<Item = &Text> {
         let variables = self.env.iter().map(|(_, text)| text);
         self.command().iter().chain(variables)
     }
 
-    /// Whether it listens on a Unix socket: it is told the path of one that is its own.
+    /// True if it listens on a Unix socket: its command or environment contains the path of its own socket.
     #[must_use]
     pub fn is_on_socket(&self) -> bool {
         self.told().any(|text| text.has_socket_of(&self.system))
     }
 }
 
-/// When a system counts as ready.
+/// The readiness check of a system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// What to try.
+    /// The check to repeat.
     pub probe: Probe,
-    /// How long it may take. Above 0.
+    /// The time limit. Above 0.
     pub within: Duration,
 }
 
-/// How readiness is tried out.
+/// A check of readiness.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// It accepts connections.
+    /// The system accepts connections.
     Listening,
-    /// The health check of its image says that it is healthy. Only containers have that.
+    /// The health check of its image reports healthy. Only containers have a health check.
     Healthy,
-    /// It answers `GET path` with this status.
+    /// It responds to `GET path` with this status.
     Answers {
         /// Path and query, beginning with `/`.
         path: String,
-        /// 100 to 599.
+        /// The expected status, 100 to 599.
         status: u16,
     },
 }
 
-/// What a system may use of the machine.
+/// Limits of the processor time and memory of a system.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
-    /// Cores, also parts of one. Above 0.
+    /// Cores, with fractions. Above 0.
     pub cpus: Option<f64>,
-    /// Bytes. Above 0.
+    /// Memory in bytes. Above 0.
     pub memory: Option<u64>,
 }

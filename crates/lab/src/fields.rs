@@ -34,8 +34,8 @@ impl<'de, K: Format, T: Deserialize<'de>> Deserialize<'de> for Table<K, T> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Table<K, T>, A::Error> {
                 let mut rows = Vec::new();
-                // A list and not a map: the order of the file is that of reports and of starts.
-                // Keys given twice were reported when the text was read.
+                // A list and not a map, because reports and starts follow the order of the file. Duplicate
+                // keys were reported when the text was read.
                 while let Some((key, value)) = map.next_entry::<At<String>, T>()? {
                     let read = K::read(&key.value)
                         .map_err(|wrong| serde::de::Error::custom(wrong.message))?;
@@ -68,7 +68,7 @@ impl<K: Format, T: JsonSchema> JsonSchema for Table<K, T> {
     }
 }
 
-/// A text, or a mapping that says more.
+/// A text, or a mapping with more details.
 #[derive(Clone, Debug)]
 pub(crate) enum TextOr<W, T> {
     Text(W),
@@ -77,8 +77,8 @@ pub(crate) enum TextOr<W, T> {
 }
 
 impl<'de, W: Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for TextOr<W, T> {
-    // By hand: serde's `untagged` copies the value before it tries the forms, and the copy has lost
-    // its places.
+    // Written by hand, because serde's `untagged` copies the value before it tries the forms, and the copy
+    // has no places.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Reader<W, T>(PhantomData<(W, T)>);
         impl<'de, W: Deserialize<'de>, T: Deserialize<'de>> Visitor<'de> for Reader<W, T> {

@@ -1,4 +1,4 @@
-//! Texts of a key in whose values settings may stand, and no addresses.
+//! Texts of a key with settings but without addresses.
 
 use yaml_with_places::{At, Finding, Place};
 
@@ -8,7 +8,7 @@ use crate::reading::Reading;
 use crate::scope::Scope;
 use crate::template::Template;
 
-/// Fills texts of one system in.
+/// Fills in the texts of one system.
 pub(crate) struct Filling<'a> {
     system: &'a str,
     scope: &'a Scope<'a>,
@@ -29,7 +29,7 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// A text without addresses; `None` where it holds one.
+    /// Returns a text without addresses. `None` if it contains an address.
     pub(crate) fn text(
         &self,
         written: &At<Verbatim<Template>>,
@@ -39,19 +39,19 @@ impl<'a> Filling<'a> {
         scope.text_without_addresses(self.system, written, self.address, reading)
     }
 
-    /// As [`Filling::text`]; `None` also for an empty one, as what was wrong before is.
+    /// Like [`Filling::text`]. Also returns `None` for an empty text, which comes from a reported mistake.
     pub(crate) fn required(
         &self,
         written: Option<&At<Verbatim<Template>>>,
         reading: &mut Reading<'_>,
     ) -> Option<(Place, String)> {
-        // A key that is missing was reported against the schema.
+        // A missing key was reported by the structural check.
         let written = written?;
         let text = self.text(written, reading)?.trim().to_owned();
         (!text.is_empty()).then_some((written.place, text))
     }
 
-    /// The texts of a list that are not empty.
+    /// Returns the texts of a list that are not empty.
     pub(crate) fn list(
         &self,
         written: &[At<Verbatim<Template>>],
@@ -61,7 +61,7 @@ impl<'a> Filling<'a> {
         texts.filter(|text| !text.trim().is_empty()).collect()
     }
 
-    /// Names, each once; one setting may hold several, as `a, b`. `none` is no name.
+    /// Returns names without duplicates. One setting may contain several, as `a, b`. `none` is no name.
     pub(crate) fn names(
         &self,
         written: &[At<Verbatim<Template>>],
@@ -83,7 +83,7 @@ impl<'a> Filling<'a> {
         names
     }
 
-    /// Variables with their values.
+    /// Returns variables with their values.
     pub(crate) fn variables(
         &self,
         written: &Table<VariableName, At<Verbatim<Template>>>,
@@ -96,7 +96,7 @@ impl<'a> Filling<'a> {
         variables.collect()
     }
 
-    /// A whole number; `None` for another text, which is reported.
+    /// Returns a whole number. `None` for another text, which is reported.
     pub(crate) fn number(
         &self,
         written: &At<Verbatim<Template>>,

@@ -1,7 +1,7 @@
 //! Values that are written as text of a certain form: paths, header names, names of settings.
 //!
-//! A format has a name in the JSON Schema, where the structural check finds it, and one reader,
-//! which that check and the decoding share. Those with units are in `quantities`.
+//! A format has a name in the JSON Schema for the structural check, and one reader, which that check and the
+//! decoding share. Formats with units are in `quantities`.
 
 use std::borrow::Cow;
 
@@ -13,12 +13,13 @@ pub(crate) use yaml_with_places::Misspelling;
 
 /// A value that is written as text of a certain form.
 pub(crate) trait Format: Sized {
-    /// Its name in the schema. Names that JSON Schema defines itself mean something else there.
+    /// Name of the format in the schema. Names that JSON Schema defines itself have a different meaning
+    /// there.
     const NAME: &'static str;
-    /// One way to write it, where that helps.
+    /// One valid text, if an example helps.
     const EXAMPLE: Option<&'static str>;
 
-    /// Reads it.
+    /// Reads a text.
     fn read(text: &str) -> Result<Self, Misspelling>;
 }
 
@@ -77,7 +78,7 @@ impl<F: Format> JsonSchema for Verbatim<F> {
     }
 }
 
-/// What a header name or a method may consist of: RFC 9110, section 5.6.2.
+/// True if a text may be a header name or a method (RFC 9110, section 5.6.2).
 fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text
@@ -94,8 +95,7 @@ impl Format for Method {
     const EXAMPLE: Option<&'static str> = Some("POST");
 
     fn read(text: &str) -> Result<Self, Misspelling> {
-        // Methods are case-sensitive (RFC 9110, section 9.1), so `post` would be another method and
-        // answered with 405.
+        // Methods are case-sensitive (RFC 9110, section 9.1). A server would refuse `post` with 405.
         if is_token(text) && !text.bytes().any(|b| b.is_ascii_lowercase()) {
             return Ok(Method(text.to_owned()));
         }
@@ -155,7 +155,7 @@ impl Format for UrlPath {
     }
 }
 
-/// Path and query of a request, which may hold places.
+/// Path and query of a request, which may contain places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RequestPath(pub(crate) String);
 
@@ -168,8 +168,7 @@ impl Format for RequestPath {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
             plain.push_str(before);
-            // A letter for each place, so that what stands around it is checked as the path that it
-            // will be.
+            // A letter for each place, so that the text around it is checked as part of the final path.
             plain.push('x');
             rest = after.split_once("}}").map_or("", |(_, after)| after);
         }
@@ -182,7 +181,7 @@ impl Format for RequestPath {
     }
 }
 
-/// A regular expression.
+/// The text of a regular expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pattern(pub(crate) String);
 
@@ -195,8 +194,7 @@ impl Format for Pattern {
             Ok(_) => Ok(Pattern(text.to_owned())),
             Err(error) => {
                 let message = error.to_string();
-                // The lines before it draw the pattern with a mark, which a one-line message cannot
-                // hold.
+                // Earlier lines draw the pattern with a mark, which a one-line message cannot contain.
                 let last = message.lines().last().unwrap_or_default();
                 Err(Misspelling::new(
                     format!("`{text}` is not a regular expression: {last}"),
@@ -249,7 +247,7 @@ impl Format for HeaderName {
 }
 
 impl HeaderName {
-    /// Whether a request's line of this name is written by the generator.
+    /// True if the generator writes the header itself.
     pub(crate) fn is_own(&self) -> bool {
         OWN_HEADERS.contains(&self.0.to_ascii_lowercase().as_str())
     }
@@ -279,7 +277,7 @@ impl Format for HeaderValue {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name(pub(crate) String);
 
-/// Whether a text is a word of letters, digits, `-` and `_`.
+/// True if a text is a word of letters, digits, `-` and `_`.
 pub(crate) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text
@@ -340,7 +338,7 @@ impl Format for SettingPath {
     }
 }
 
-/// A name that becomes a row or a heading: one line of text that is not blank.
+/// A name for a row or a heading: one line of text that is not blank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Title(pub(crate) String);
 

@@ -1,4 +1,4 @@
-//! Which variants are up together, where the lab says so.
+//! The groups of variants that run together, if the lab sets them.
 
 use yaml_with_places::{At, Finding, Findings, Node, Place, did_you_mean};
 
@@ -7,7 +7,7 @@ use crate::formats::{Title, Verbatim};
 use crate::systems::list;
 use crate::wire::{LabFile, OrderFile};
 
-/// The groups by name. `None` if the lab leaves them to the run.
+/// Returns the groups by name. `None` if the run decides.
 pub(crate) fn check(
     file: &LabFile,
     tree: &Node,

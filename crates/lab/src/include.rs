@@ -1,7 +1,7 @@
 //! Reads a lab with the files it includes, and merges them into one tree.
 //!
-//! The including file wins ([`crate::merge`]); each value keeps its place, so a path in it is still
-//! relative to the file it was written in.
+//! The including file takes precedence ([`crate::merge`]). Each value keeps its place, so a path in it is
+//! still relative to its own file.
 
 use std::path::Path;
 
@@ -16,8 +16,8 @@ use crate::structure::{self, Role};
 const ONE_DOCUMENT: &str = "a file contains one lab. Remove the `---`, or write two files";
 
 impl Reading<'_> {
-    /// The tree of a lab with everything it includes, and these settings instead of its own. `None`
-    /// when nothing could be read.
+    /// Returns the tree of a lab with all its includes, and with these settings instead of its own. `None` if
+    /// no file could be read.
     pub(crate) fn lab(&mut self, path: &Path, settings: &[(String, String)]) -> Option<Node> {
         let text = match self.text(path) {
             Ok(text) => text,
@@ -27,7 +27,7 @@ impl Reading<'_> {
                 return None;
             }
         };
-        // Tidied, because includes are compared with it to find circles.
+        // Tidied, because includes are compared with it to find cycles.
         self.open.push(tidy(path));
         let root = self.tree(path, text, Role::Lab);
         self.open.pop();
@@ -35,7 +35,7 @@ impl Reading<'_> {
         Some(choices::settle(root, self))
     }
 
-    /// The tree of a scenario in a file of its own. `None` when it cannot be read.
+    /// Returns the tree of a scenario in a file of its own. `None` if it cannot be read.
     pub(crate) fn scenario(&mut self, path: &Path) -> Option<Node> {
         match self.text(path) {
             Ok(text) => self.tree(path, text, Role::Scenario),
@@ -61,8 +61,7 @@ impl Reading<'_> {
                         .help("a lab begins with `question:`. See docs/labs.md"),
                 );
             }
-            // What the file would have declared is unknown now, so nothing may be called
-            // undeclared.
+            // The declarations of the file are unknown, so no name may be reported as undeclared.
             self.has_gaps = true;
             return None;
         };
@@ -83,14 +82,14 @@ impl Reading<'_> {
         let mut merged: Option<Node> = None;
         for (written, place) in includes {
             if let Some(included) = self.included(&written, place) {
-                // A later include wins over an earlier one.
+                // A later include takes precedence over an earlier include.
                 merged = Some(match merged {
                     Some(earlier) => merge(earlier, included),
                     None => included,
                 });
             }
         }
-        // The including file wins over all that it includes.
+        // The including file takes precedence over all its includes.
         Some(match merged {
             Some(shared) => merge(shared, root),
             None => root,
@@ -113,7 +112,7 @@ impl Reading<'_> {
             );
             return None;
         }
-        // Read once: its mistakes would otherwise be reported for each file that includes it.
+        // Read once, because its mistakes would otherwise be reported for each file that includes it.
         if let Some(tree) = self.trees.get(&path) {
             return tree.clone();
         }

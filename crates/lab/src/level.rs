@@ -12,12 +12,12 @@ use crate::formats::Format;
 pub enum Level {
     /// An open loop at this rate, above 0.
     Rate(Rate),
-    /// A closed loop with so many connections, at least 1.
+    /// A closed loop with this number of connections, at least 1.
     Connections(u32),
 }
 
 impl Level {
-    /// How much load it is: requests per second, or connections.
+    /// Returns the amount of load: requests per second, or connections.
     #[must_use]
     pub fn amount(self) -> f64 {
         match self {
@@ -27,7 +27,7 @@ impl Level {
     }
 }
 
-/// `100/s`, `8 connections`.
+/// Writes a level such as `100/s` or `8 connections`.
 impl fmt::Display for Level {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

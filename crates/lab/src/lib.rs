@@ -2,21 +2,21 @@
 //!
 //! A lab goes through five steps, one module each:
 //!
-//! 1. `yaml_with_places` turns text into a tree whose every node knows its place;
-//! 2. `structure` holds the tree against the JSON Schema made from the structs of `wire`
-//!    (unknown keys, wrong types, bad formats) and cuts out what is wrong;
-//! 3. `include` merges the files of one lab, the including file winning key by key;
-//! 4. serde reads what is left into the structs of `wire`;
-//! 5. `assemble` calls `load`, `requests`, `systems`, `variants`, `setups` and `proofs`, which check
-//!    what no schema can say, and builds the [`Lab`].
+//! 1. `yaml_with_places` turns text into a tree. Every node has its place.
+//! 2. `structure` checks the tree against the JSON Schema made from the structs of `wire`
+//!    (unknown keys, wrong types, bad formats) and removes wrong values.
+//! 3. `include` merges the files of one lab key by key. The including file takes precedence.
+//! 4. serde reads the rest into the structs of `wire`.
+//! 5. `assemble` calls `load`, `requests`, `systems`, `variants`, `setups` and `proofs`, which make the
+//!    checks that a schema cannot express, and builds the [`Lab`].
 //!
 //! A [`Scenario`] of its own file takes the same steps without the third.
 //!
-//! Every step adds to one list of mistakes and goes on, so that an author sees all of them in one
-//! run; only text that is not YAML ends the reading of its file.
+//! Every step adds to one list of mistakes and continues, so that an author sees all mistakes in one run.
+//! Only text that is not YAML ends the reading of its file.
 //!
-//! Absent on purpose: the file system, the clock, the environment and sockets. Files are reached
-//! through [`Files`], given by the caller.
+//! Absent on purpose: the file system, the clock, the environment and sockets. The caller provides access to
+//! files through [`Files`].
 
 mod assemble;
 mod capacity;
@@ -88,10 +88,10 @@ pub use yaml_with_places::{Mistake, Mistakes, Related, Source};
 use reading::Reading;
 use yaml_with_places::{Finding, Place};
 
-/// Reads a scenario from a file of its own and checks all of it.
+/// Reads a scenario from a file of its own and checks it.
 ///
 /// # Errors
-/// Every mistake found; see [`Mistakes::render`].
+/// All mistakes found, see [`Mistakes::render`].
 pub fn scenario(path: &Path, files: &dyn Files) -> Result<Scenario, Mistakes> {
     let mut reading = Reading::new(files);
     let scenario = scenario::of_file(path, &mut reading);
@@ -109,19 +109,19 @@ pub fn scenario(path: &Path, files: &dyn Files) -> Result<Scenario, Mistakes> {
     Ok(scenario.expect("a scenario that is not made has at least one mistake"))
 }
 
-/// Reads a lab file with everything it includes and names, and checks all of it.
+/// Reads a lab file, with all files that it includes and names, and checks it.
 ///
 /// # Errors
-/// Every mistake found; see [`Mistakes::render`].
+/// All mistakes found, see [`Mistakes::render`].
 pub fn parse(path: &Path, files: &dyn Files) -> Result<Lab, Mistakes> {
     parse_with(path, files, &[])
 }
 
-/// As [`parse`], with other values of settings: by `NAME` for a lab-wide one, by `SYSTEM.NAME` for a
-/// system's. What a variant says of a setting stays.
+/// Like [`parse`], with other values of settings: by `NAME` for a lab-wide setting, by `SYSTEM.NAME` for a
+/// setting of a system. A setting of a variant stays.
 ///
 /// # Errors
-/// As [`parse`]; a setting that the lab does not have is a mistake, too.
+/// Like [`parse`]. A setting that the lab does not have is a mistake, too.
 pub fn parse_with(
     path: &Path,
     files: &dyn Files,
@@ -136,13 +136,12 @@ pub fn parse_with(
         mut findings,
         ..
     } = reading;
-    // Every step that gives up reports why. Without this check, one that forgot it would end in a
-    // panic.
+    // Every step that stops reports the reason. Without this check, a missing report would end in a panic.
     if lab.is_none() && findings.count() == 0 {
         let message = "a defect of weigh: it refused this lab without a reason";
         findings.add(Finding::new(Place::default(), message));
     }
-    // From here on the lab exists: one mistake, and this has returned.
+    // From here on the lab exists. A single mistake returns here.
     let sources = findings.settle(sources)?;
     let lab = lab.expect("a lab that is not made has at least one mistake");
     Ok(Lab {
@@ -152,10 +151,11 @@ pub fn parse_with(
     })
 }
 
-/// As [`parse_with`], with the settings that the lab has for a quick run. `settings` win over them.
+/// Like [`parse_with`], with the settings that the lab has for a quick run. `settings` take precedence over
+/// them.
 ///
 /// # Errors
-/// As [`parse_with`].
+/// See [`parse_with`].
 pub fn parse_quick(
     path: &Path,
     files: &dyn Files,

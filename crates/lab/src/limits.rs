@@ -1,4 +1,4 @@
-//! What a system may use of the machine: a value, `none`, or a template that becomes one of them.
+//! The limits of a system: a value, `none`, or a template that becomes one of them.
 
 use yaml_with_places::{At, Finding};
 
@@ -9,7 +9,7 @@ use crate::reading::Reading;
 use crate::scope::Scope;
 use crate::wire::LimitsFile;
 
-/// The limits of a system within a variant.
+/// Returns the limits of a system within a variant.
 pub(crate) fn limits(
     system: &str,
     file: &LimitsFile,
@@ -51,7 +51,7 @@ fn value<F: Quantity + Clone>(
     }
     match F::read(&text) {
         Ok(quantity) => Some(quantity),
-        // What is empty was wrong before, and that is reported.
+        // An empty value comes from a reported mistake.
         Err(wrong) if !text.is_empty() => {
             let finding = Finding::new(*place, wrong.message).help_if(wrong.help);
             reading.findings.add(finding);

@@ -1,4 +1,4 @@
-//! How requests arrive: exactly one kind of load, with an end.
+//! The arrival of requests: exactly one kind of load, with an end.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ mod protocol;
 use open_loop::{arrival, connections_max};
 pub(crate) use protocol::{check_certificate, keeps_connections};
 
-/// What a lab's `load` says, but for its requests.
+/// The `load` of a lab without its requests.
 pub(crate) struct Sending {
     pub(crate) load: Load,
     pub(crate) rate_choice: Option<RateChoice>,
@@ -39,15 +39,14 @@ pub(crate) struct Sending {
     pub(crate) precedence: bool,
 }
 
-/// Checks `load`. `entry` is the same key in the tree, where values that were wrong still show
-/// that something was said.
+/// Checks `load`. `entry` is the same key in the tree, which still shows keys with wrong values.
 pub(crate) fn check(
     file: &LoadFile,
     entry: &Entry,
     seed: Option<u64>,
     reading: &mut Reading<'_>,
 ) -> Option<Sending> {
-    // Read from the tree: a rate that is misspelled is still the choice of a rate.
+    // Read from the tree, because a misspelled rate is still the choice of a rate.
     let choice = choice(entry, reading)?;
     let rate_choice = rate_choice(file, reading);
     check_neighbors(choice, &entry.node, rate_choice.is_some(), reading);
@@ -74,7 +73,7 @@ pub(crate) fn check(
         realtime: file
             .realtime
             .as_ref()
-            // On unless it is switched off: both make an open loop more punctual.
+            // On unless switched off, because both make an open loop more punctual.
             .is_none_or(|realtime| realtime.value == Switch::On),
         awake: file
             .awake
@@ -102,7 +101,7 @@ pub(crate) fn check(
     })
 }
 
-/// The plan is made anew for each round; here it only shows whether it can be made.
+/// Checks that the plan is possible. The run builds it again for each round.
 fn check_plan(choice: &Entry, load: &Load, findings: &mut Findings) {
     if let Load::Open {
         phases,
@@ -116,7 +115,8 @@ fn check_plan(choice: &Entry, load: &Load, findings: &mut Findings) {
     }
 }
 
-/// A thread drives its own connections, so more threads than connections would have none.
+/// Reports more threads than connections. A thread drives its own connections, so the additional threads
+/// would have no connection.
 fn check_threads(file: &LoadFile, load: &Load, findings: &mut Findings) {
     let connections_max = load.connections();
     let threads = file.threads.as_ref();
@@ -131,7 +131,7 @@ fn check_threads(file: &LoadFile, load: &Load, findings: &mut Findings) {
     }
 }
 
-/// A value as written, or the default.
+/// Returns a value as written, or the default.
 pub(crate) fn time_span<F: Format + Copy>(written: Option<&Written<F>>, default: &str) -> F {
     match written {
         Some(Written(value)) => *value,
@@ -139,10 +139,10 @@ pub(crate) fn time_span<F: Format + Copy>(written: Option<&Written<F>>, default:
     }
 }
 
-/// A stand-in for a length that the run chooses.
+/// A placeholder for a length that the run chooses.
 const ROUND_GUESS: Duration = Duration::from_secs(2);
 
-/// Returns the parts of the load that the run chooses, if the lab says `rate: auto`. Keys that the choice
+/// Returns the parts of the load that the run chooses, if the lab has `rate: auto`. Keys that the choice
 /// cannot keep are reported.
 fn rate_choice(file: &LoadFile, reading: &mut Reading<'_>) -> Option<RateChoice> {
     let rate = file.rate.as_ref()?;
@@ -175,12 +175,12 @@ fn rate_choice(file: &LoadFile, reading: &mut Reading<'_>) -> Option<RateChoice>
     })
 }
 
-/// The one key that defines how requests arrive.
+/// Returns the key that defines the arrival of requests.
 fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
     let mut given = WAYS.iter().filter_map(|way| load.node.entry(way.key));
     let findings = &mut reading.findings;
     let Some(first) = given.next() else {
-        // It may stand in a file that could not be read.
+        // It may be in a file that could not be read.
         if reading.has_gaps {
             return None;
         }
@@ -191,7 +191,7 @@ fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
         );
         return None;
     };
-    // A key that was only taken for this one has its own mistake already.
+    // A misspelled key that was taken for this key already has its own mistake.
     for other in given.filter(|other| !other.is_guess && !first.is_guess) {
         findings.add(
             Finding::new(
@@ -208,10 +208,11 @@ fn choice<'a>(load: &'a Entry, reading: &mut Reading<'_>) -> Option<&'a Entry> {
     Some(first)
 }
 
-/// The shortest slice: what a scheduler does to it within its tens of milliseconds would be all of it.
+/// The shortest slice. In a shorter slice, the effects of a scheduler, which last tens of milliseconds, would
+/// dominate.
 const SLICE_MIN: Duration = Duration::from_millis(50);
 
-/// A slice must hold more than its beginning, and be a part of the load.
+/// Checks that a slice is longer than its uncounted beginning, and not longer than the load.
 fn check_slice(file: &LoadFile, findings: &mut Findings) {
     let Some(At { value, place }) = &file.slice else {
         return;
@@ -247,14 +248,14 @@ fn check_slice(file: &LoadFile, findings: &mut Findings) {
     }
 }
 
-/// Keys that go with one kind of load and not with another, and the end that each needs.
+/// Reports keys that belong to another kind of load, and a missing end.
 fn check_neighbors(choice: &Entry, load: &Node, is_chosen: bool, reading: &mut Reading<'_>) {
     let findings = &mut reading.findings;
     let ends: &[&str] = match choice.key.as_str() {
         "capacity" | "sweep" => &["duration"],
         _ => &["duration", "count"],
     };
-    // Asked of the tree: a `duration` that was misspelled is not a missing one.
+    // Read from the tree, because a misspelled `duration` is not a missing `duration`.
     let stops = is_chosen || ends.iter().any(|key| load.entry(key).is_some());
     if choice.key != "phases" && !stops && !reading.has_gaps {
         let help = match choice.key.as_str() {
@@ -327,18 +328,18 @@ fn load(file: &LoadFile, seed: Option<u64>) -> Option<Load> {
     let phases: Vec<Phase> = if let Some(rate) = &file.rate {
         vec![match rate.value.0 {
             LoadRate::Given(rate) => Phase::constant(
-                // Without a duration the count ends it: `check_neighbors` has seen to one of the two.
+                // Without a duration the count ends the load. `check_neighbors` requires one of the two.
                 duration.unwrap_or(Duration::MAX),
                 rate,
             ),
             LoadRate::Auto => {
-                // Until the run has chosen one, it is the highest that it may choose.
+                // The highest rate that the run may choose, until it has chosen.
                 let highest = Rate::new(schedule::fit::RATE_MAX).expect("a positive number");
                 Phase::constant(duration.unwrap_or(ROUND_GUESS), highest)
             }
         }]
     } else {
-        // Missing only where it was wrong, which is reported.
+        // Missing only if it was wrong, which is reported.
         let phases = file.phases.as_ref()?;
         phases.value.iter().map(phase).collect::<Option<_>>()?
     };

@@ -1,6 +1,6 @@
-//! Manifests of a cluster: what a variant makes of the keys.
+//! Manifests of a cluster: the keys of a lab within a variant.
 //!
-//! What is in the files is not known here; it is found out when they are read, before anything is made.
+//! The content of the files is not read here. `weigh` reads and checks them before it creates any object.
 
 use yaml_with_places::{At, Finding};
 
@@ -12,10 +12,10 @@ use crate::reading::Reading;
 use crate::scope::Scope;
 use crate::wire::{ManifestsFile, WorkloadFile};
 
-/// Most pods of one workload: more than a lab has use for is a slip.
+/// The largest number of pods of one workload. A larger number is a mistake.
 const REPLICAS_MAX: u32 = 64;
 
-/// In place of what is left out: so that a setting can say that all is applied.
+/// The value that leaves out no object, so that a setting can select it.
 const NONE: &str = "none";
 
 /// The message and the help for a text that needs an address.
@@ -24,9 +24,10 @@ const ADDRESS: (&str, &str) = (
     "objects in manifests reach each other by the names of their Services. Add the other system to the files",
 );
 
-/// The manifests of a variant. `None` if a key is wrong, which is reported.
+/// Returns the manifests of a variant. `None` if a key is wrong, which is reported.
 pub(crate) fn of(
-    (system, file): (&str, &At<ManifestsFile>),
+    system: &str,
+    file: &At<ManifestsFile>,
     scope: &Scope<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Manifests> {

@@ -33,6 +33,6 @@ const OF_PROCESSES: [(&str, &str); 13] = [
 
 /// Reports keys that do not go together, in the tree of one system.
 pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
-    let origin = ("manifests", "this key takes its objects from manifests");
-    report_beside(system, origin, OF_PROCESSES, reading);
+    let reason = "this key takes its objects from manifests";
+    report_beside(system, "manifests", reason, OF_PROCESSES, reading);
 }

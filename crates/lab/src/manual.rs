@@ -8,7 +8,7 @@ use crate::schema::{SCENARIO_SCHEMA, SCHEMA, required_of_labs};
 
 const INTRODUCTION: &str = include_str!("manual.md");
 
-/// The reference of lab files in Markdown, as committed at `docs/labs.md`.
+/// Returns the reference of lab files in Markdown, as committed at `docs/labs.md`.
 #[must_use]
 pub fn manual() -> String {
     let mut text = INTRODUCTION.to_owned();
@@ -24,7 +24,7 @@ pub fn manual() -> String {
     text
 }
 
-/// The parts of a lab in the order a reader meets them.
+/// The parts of a lab in reading order.
 const SECTIONS: &[(&str, &str)] = &[
     ("load", "`load`"),
     ("phase", "`load.phases`"),
@@ -61,7 +61,7 @@ fn section(text: &mut String, title: &str, schema: &Value, required: &[&str]) {
     let empty = Map::new();
     let properties = schema["properties"].as_object().unwrap_or(&empty);
     let is_required = |key: &&String| required.contains(&key.as_str());
-    // What must be said comes first; the rest stays in the order of the schema.
+    // Required keys come first. Other keys stay in the order of the schema.
     let first = properties.keys().filter(is_required);
     let rest = properties.keys().filter(|key| !is_required(key));
     for key in first.chain(rest) {
@@ -80,12 +80,12 @@ fn section(text: &mut String, title: &str, schema: &Value, required: &[&str]) {
     }
 }
 
-/// What may stand after a key, in a few words.
+/// Returns the possible values of a key, in a few words.
 fn value(property: &Value) -> String {
     if let Some(target) = target(property) {
         return format!("see [`{target}`](#{})", anchor(target));
     }
-    // The schema says "one or many" as two branches; a reader needs one phrase.
+    // The schema has two branches for "one or many". A reader needs one phrase.
     if let Some([one, many]) = property["anyOf"].as_array().map(Vec::as_slice)
         && many["items"] == *one
     {
@@ -125,9 +125,9 @@ fn value(property: &Value) -> String {
     }
 }
 
-/// The name of the definition that a schema refers to.
+/// Returns the name of the definition that a schema refers to.
 fn target(property: &Value) -> Option<&str> {
-    // schemars wraps a reference in `allOf` where the key has a description of its own.
+    // If a key has its own description, schemars wraps the reference in `allOf`.
     let path = match &property["allOf"][0]["$ref"] {
         Value::Null => &property["$ref"],
         inner => inner,
@@ -135,13 +135,13 @@ fn target(property: &Value) -> Option<&str> {
     path.as_str()?.rsplit('/').next()
 }
 
-/// Where a definition's section is, as Markdown makes anchors of headings.
+/// Returns the anchor of a definition's section, as Markdown makes it from the heading.
 fn anchor(definition: &str) -> String {
     let title = SECTIONS
         .iter()
         .find(|(key, _)| *key == definition)
         .map_or(definition, |(_, title)| title);
-    // As the renderers of Markdown on code hosts make anchors of titles.
+    // Like Markdown renderers of code hosts.
     title
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || *c == '-')

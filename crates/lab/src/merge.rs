@@ -1,16 +1,16 @@
-//! Two trees as one: mappings key by key, everything else replaced, each value with its place.
+//! Merges two trees: mappings key by key, and other values as a whole. Each value keeps its place.
 //!
-//! How requests arrive is one choice, and so is a setting with named values: what is chosen replaces
-//! the choice of the file below.
+//! The arrival of requests is one choice, and so is a setting with named values. A choice replaces the choice
+//! of the base file.
 
 use yaml_with_places::{Entry, Node, Value};
 
 use crate::ways::WAYS;
 
-/// What is sent is a choice, too.
+/// Requests and a scenario are alternatives, too.
 const EITHER: [(&str, &str); 2] = [("requests", "scenario"), ("scenario", "requests")];
 
-/// Two trees as one. Where both say something, `over` wins.
+/// Merges two trees. `over` takes precedence.
 pub(crate) fn merge(base: Node, over: Node) -> Node {
     let place = over.place;
     match (base.value, over.value) {
@@ -27,7 +27,7 @@ fn merge_entries(base: Vec<Entry>, over: Vec<Entry>) -> Vec<Entry> {
         if key == "load"
             && let Value::Map(inherited) = &mut lower.value
         {
-            // What an included file says of another choice would contradict the one made here.
+            // A different choice in an included file would contradict this choice.
             for way in WAYS.iter().filter(|way| upper.entry(way.key).is_some()) {
                 inherited.retain(|inherited| !way.excludes(&inherited.key));
             }
@@ -42,7 +42,7 @@ fn merge_entries(base: Vec<Entry>, over: Vec<Entry>) -> Vec<Entry> {
     })
 }
 
-/// The entries of both, in the order of the first; `both` makes one node of an entry that both have.
+/// Merges the entries of two mappings, in the order of the first. `both` merges an entry that exists in both.
 fn merge_each(
     base: Vec<Entry>,
     over: Vec<Entry>,
@@ -54,9 +54,9 @@ fn merge_each(
             merged.push(entry);
             continue;
         };
-        // Mistakes about the key are shown where its value comes from.
+        // Mistakes about the key are shown at the place of its value.
         below.key_place = entry.key_place;
-        // A stand-in for the moment in which the node is moved out of the list.
+        // A placeholder while the node is moved out of the list.
         let nothing = Node::reported(below.node.place);
         let lower = std::mem::replace(&mut below.node, nothing);
         below.node = both(&entry.key, lower, entry.node);
@@ -64,7 +64,7 @@ fn merge_each(
     merged
 }
 
-/// What two files say of settings: a name chooses, everything else is merged as usual.
+/// Merges settings of two files. A name selects a choice. Other values are merged as usual.
 fn merge_settings(base: Node, over: Node) -> Node {
     let place = over.place;
     match (base.value, over.value) {
@@ -78,15 +78,15 @@ fn merge_settings(base: Node, over: Node) -> Node {
     }
 }
 
-/// With the choice of this name first; a value that names no choice becomes one without a name.
+/// Moves the choice with this name to the front. A value that names no choice becomes a choice without a
+/// name.
 fn chosen(setting: Node, wish: Node) -> Node {
     let (Value::Map(choices), Some(name)) = (&setting.value, wish.text()) else {
         return merge(setting, wish);
     };
     let mut choices = choices.clone();
     match choices.iter().position(|choice| choice.key == name) {
-        // The first choice holds, so the one that is named moves to the front; the others keep
-        // their order.
+        // The first choice applies, so the named choice moves to the front. Other choices keep their order.
         Some(index) => choices[..=index].rotate_right(1),
         None => choices.insert(
             0,

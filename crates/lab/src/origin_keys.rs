@@ -7,11 +7,12 @@ use crate::reading::Reading;
 /// The help for a second source.
 pub(crate) const ONE_ORIGIN: &str = "a system has one source. Remove one of the two";
 
-/// Reports keys that cannot be used with that of an origin, in the tree of one system. Each key has its
+/// Reports keys that cannot be used with the key of an origin, in the tree of one system. Each key has its
 /// help. `said` is the label of the origin.
 pub(crate) fn report_beside<'k>(
     system: &Node,
-    (origin, said): (&str, &'static str),
+    origin: &str,
+    said: &'static str,
     keys: impl IntoIterator<Item = (&'k str, &'static str)>,
     reading: &mut Reading<'_>,
 ) {

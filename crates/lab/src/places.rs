@@ -1,9 +1,9 @@
-//! Places in requests: what a lab knows is filled in while it is checked, and what differs from
-//! request to request is left for the load.
+//! Places in requests. Values that the lab defines are filled in while it is checked. Values that differ from
+//! request to request are left to the load.
 //!
-//! A word in braces is looked up in the names of the load first (columns, ranges, captured values,
-//! `index`, `random:1..9`), then in what the variant knows: `name`, its factors, the settings. What is
-//! in neither is a mistake, so a typo is not sent a million times.
+//! A name in braces is first looked up among the names of the load: columns, ranges, captured values,
+//! `index`, `random:1..9`. Then it is looked up among the names of the variant: `name`, its factors, the
+//! settings. A name without a match is a mistake, so that a typo is not sent a million times.
 
 use model::Data;
 use yaml_with_places::{Finding, Place, did_you_mean};
@@ -16,20 +16,20 @@ use crate::systems::list;
 use crate::table::is_bare;
 use crate::template::Template;
 
-/// Where a text stands, which decides how a value is written into it.
+/// The kind of text around a place, which decides the notation of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Within {
-    /// A path, a header, a query, a file: values stand as they are.
+    /// A path, a header, a query, a file: values are written unchanged.
     Text,
-    /// JSON made from YAML: values are escaped, and a text that is nothing but one place becomes a
-    /// number, `true` or `false` where every value of it is one.
+    /// JSON made from YAML. Values are escaped. If a text is only one place and all its values are numbers,
+    /// `true` or `false`, it becomes such a value.
     Json,
 }
 
-/// What places of one request may stand for.
+/// The names that places of one request may use.
 #[derive(Clone, Copy)]
 pub(crate) struct Places<'a> {
-    /// What the variant knows; a scenario of its own file has no variant.
+    /// The names of the variant. `None` for a scenario with a file of its own, which has no variant.
     pub(crate) scope: Option<&'a Scope<'a>>,
     pub(crate) data: Option<&'a Data>,
     /// Values captured by earlier steps.
@@ -37,8 +37,8 @@ pub(crate) struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// A text with what is known filled in. Text in braces that cannot be a place stays, unless
-    /// there are names that it might have been meant for.
+    /// Returns a text with the values of the lab filled in. Text in braces that cannot be a place stays
+    /// unchanged, unless it may be a misspelled name.
     pub(crate) fn fill(
         &self,
         text: &str,
@@ -56,12 +56,11 @@ impl Places<'_> {
             let word = rest[begin + 2..end - 2].trim();
             filled.push_str(&rest[..begin]);
             let mut after = &rest[end..];
-            // Counted whether or not it is a place: the mistake is found again by its number in the
-            // text.
+            // Counted even if it is no place, because the error message finds it by its number in the text.
             let at = reading.reference(place, index);
             index += 1;
-            // A text of nothing but this place: its quotes go, where the value is a number. A quote
-            // behind a backslash is part of the text.
+            // If the text is only this place, its quotes are removed for a number. A quote after a backslash
+            // is part of the text.
             let is_alone = within == Within::Json
                 && filled.ends_with('"')
                 && !filled.ends_with("\\\"")
@@ -74,7 +73,7 @@ impl Places<'_> {
                 }
                 Some(Value::Known(value)) if within == Within::Json => {
                     let quoted = yaml_with_places::quote(&value);
-                    // Escaped, without quotes of its own: it stands within a JSON text.
+                    // Escaped, without its own quotes, because it is within a JSON text.
                     filled.push_str(&quoted[1..quoted.len() - 1]);
                 }
                 Some(Value::Known(value)) => filled.push_str(&value),
@@ -84,7 +83,7 @@ impl Places<'_> {
                     after = &after[1..];
                 }
                 Some(Value::Later { .. }) => filled.push_str(&format!("{{{{{word}}}}}")),
-                // It may begin within what looked like a place.
+                // A place may begin within the text that looked like a place.
                 None => {
                     filled.push_str("{{");
                     after = &rest[begin + 2..];
@@ -96,10 +95,9 @@ impl Places<'_> {
         filled
     }
 
-    /// What a word in braces stands for; `None` when it is plain text.
+    /// Returns the value of a name in braces. `None` for plain text.
     fn value(&self, word: &str, place: Place, reading: &mut Reading<'_>) -> Option<Value> {
-        // First: a column must not turn into a setting of the same name, which `check_sent`
-        // reports.
+        // First, because a column must not become a setting with the same name, which `check_sent` reports.
         if let Some(is_bare) = self.later(word) {
             return Some(Value::Later { is_bare });
         }
@@ -113,7 +111,7 @@ impl Places<'_> {
                     Finding::new(place, format!("`{{{{{word}}}}}` is not a placeholder"))
                         .help(list("the placeholders here are", self.names().into_iter())),
                 );
-                // Empty, because `None` would look at its inside again.
+                // Empty, because `None` would look inside it again.
                 return Some(Value::Known(String::new()));
             }
             return None;
@@ -125,13 +123,12 @@ impl Places<'_> {
             reading.findings.add(
                 Finding::new(place, format!("`{{{{{word}}}}}` is not defined here")).help(help),
             );
-            // The mistake is reported; an empty value keeps the rest of the text checkable.
+            // The mistake is reported. An empty value lets the rest of the text be checked.
             return Some(Value::Known(String::new()));
         };
         let template = Template::of_reference(system, name);
         let text = scope.lab_text(&template, place, &known, reading);
-        // No addresses are known while a lab is checked, so only a text without any can be
-        // rendered.
+        // Addresses do not exist while a lab is checked, so only a text without addresses can be rendered.
         let Ok(value) = text.render(&|_| None) else {
             reading.findings.add(
                 Finding::new(place, format!("`{{{{{word}}}}}` is an address"))
@@ -142,13 +139,13 @@ impl Places<'_> {
         Some(Value::Known(value))
     }
 
-    /// Whether a word is filled in by the load, and then whether all its values are numbers.
+    /// Returns `Some` if the load fills in the name, with true if all its values are numbers.
     fn later(&self, word: &str) -> Option<bool> {
         // Both are numbers, which JSON writes without quotes.
         if word == "index" || word.starts_with("random:") {
             return Some(true);
         }
-        // What an answer will hold is unknown, so it stays a text, quotes included.
+        // The content of a response is unknown, so it stays a text with quotes.
         if self.captured.iter().any(|name| name == word) {
             return Some(false);
         }
@@ -157,7 +154,7 @@ impl Places<'_> {
             return Some(true);
         }
         let column = data.columns.iter().position(|name| name == word)?;
-        // All rows, because the text is written once and its quotes stand or fall for every row.
+        // All rows, because the text is written once and its quotes apply to every row.
         Some(data.rows.iter().all(|row| is_bare(&row[column])))
     }
 
@@ -174,10 +171,10 @@ impl Places<'_> {
     }
 }
 
-/// What a place stands for.
+/// The value of a place.
 enum Value {
     Known(String),
-    /// Filled in for each request; `is_bare` when JSON writes all values without quotes.
+    /// Filled in for each request. `is_bare` is true if JSON writes all values without quotes.
     Later {
         is_bare: bool,
     },

@@ -1,4 +1,4 @@
-//! What a variant must be seen to do: each proof is of one kind, complete, and about systems that run.
+//! The proofs of a variant: each is of one kind, complete, and about systems that run.
 
 use yaml_with_places::{At, Finding, Place};
 
@@ -17,17 +17,17 @@ use crate::wire::{
     DistinctFile, ExpectFile, HeaderValuesFile, OfFile, ProofExpectFile, ProofFile, default,
 };
 
-/// What one variant sends, knows and consists of.
+/// The requests, names and systems of one variant.
 pub(crate) struct Prover<'a> {
     pub(crate) scope: &'a Scope<'a>,
     pub(crate) sent: &'a Sent<'a>,
-    /// The systems that run.
+    /// The setups of the systems that run for the variant.
     pub(crate) stack: &'a [Setup],
     pub(crate) is_baseline: bool,
 }
 
 impl Prover<'_> {
-    /// The proofs of the lab and of the variant that this variant must give.
+    /// Returns the proofs of the lab and of the variant for this variant.
     pub(crate) fn check(
         &self,
         of_lab: &[At<ProofFile>],
@@ -39,7 +39,7 @@ impl Prover<'_> {
             Some(OfFile::Baseline) => self.is_baseline,
             Some(OfFile::Variants) => !self.is_baseline,
         };
-        // The lab's first: the report shows them in this order for every variant.
+        // The proofs of the lab come first, because the report shows them in this order for every variant.
         let all = of_lab.iter().chain(variant.proof).filter(concerns);
         all.filter_map(|proof| self.proof(&proof.value, proof.place, reading))
             .collect()
@@ -82,7 +82,7 @@ impl Prover<'_> {
     ) -> Option<ProofWhat> {
         let Written(template) = &ask.value;
         let url = self.scope.lab_text(template, ask.place, &[], reading);
-        // An address is still open here and shows as the template that it is.
+        // An address is still open here, and the message shows it as a template.
         let shown = url.to_string();
         if !shown.starts_with("http://") && !shown.starts_with("{{") {
             reading.findings.add(
@@ -95,7 +95,7 @@ impl Prover<'_> {
         }
         let is_running = |system: &str| self.stack.iter().any(|setup| setup.system == system);
         for system in url.systems().filter(|system| !is_running(system)) {
-            // What the target needs may stand in a file that could not be read.
+            // The need for the system may be declared in a file that could not be read.
             if !reading.has_gaps {
                 reading.findings.add(
                     Finding::new(ask.place, format!("`{system}` does not run for every variant with this proof"))
@@ -127,7 +127,7 @@ impl Prover<'_> {
         })
     }
 
-    /// A system that serves all variants counts the requests of all.
+    /// Reports a proof about a shared system, which counts the requests of all variants.
     fn check_shared(&self, file: &ProofFile, url: &Text, place: Place, reading: &mut Reading<'_>) {
         let is_counted = file.at_least_per_request.is_some()
             || file.at_most_per_request.is_some()
@@ -224,7 +224,7 @@ impl Prover<'_> {
         }
         Some(DistinctValues {
             pointer: pointer.to_owned(),
-            // Every answer must have a value, so there is at least one.
+            // Every response must have a value, so there is at least one.
             least: least.flatten().unwrap_or(1),
             most: most.flatten(),
         })
@@ -234,7 +234,7 @@ impl Prover<'_> {
         let file = ExpectFile {
             status: file.status.clone(),
             graphql: file.graphql,
-            // The comparison with the baseline is for the lab to ask for, not for a proof.
+            // Only the lab can request the comparison with the baseline, not a proof.
             same_as: None,
             headers: file.headers.clone(),
             body: file.body.clone(),
@@ -322,7 +322,7 @@ fn rule(file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Option<SeenRu
         }
         Some(equals) => Some(SeenRule::Equals(equals.value.0.clone())),
         None if is_relative => Some(SeenRule::PerRequest {
-            // Exactly is both bounds at once.
+            // `exactly` sets both bounds.
             least: least.or(exactly),
             most: most.or(exactly),
         }),
@@ -337,7 +337,7 @@ fn rule(file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Option<SeenRu
     }
 }
 
-/// The name of a proof without a name.
+/// Returns the name of a proof without a `name`.
 fn usual_name(what: &ProofWhat) -> String {
     match what {
         ProofWhat::Seen { url, number, .. } => match number {

@@ -1,6 +1,6 @@
-//! Durations, sizes, rates, limits and ranges as a person writes them: `500ms`, `128MiB`, `100/s`.
+//! Durations, sizes, rates, limits and ranges in the notation of a person: `500ms`, `128MiB`, `100/s`.
 //!
-//! Units are always written: a bare number is a count, and of nothing else.
+//! Units are required. A bare number is only a count.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use model::Rate;
 use crate::formats::{Format, Misspelling};
 use crate::template::{Part, Template};
 
-/// A number and what follows it.
+/// Splits a text into a number and its unit.
 fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-' || c == '+'))
-        // A number without a unit; which is missing is for the caller to say.
+        // A number without a unit. The caller reports which unit is missing.
         .unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;
     Some((number, text[end..].trim()))
@@ -30,7 +30,7 @@ const TIME_UNITS: &[(&str, f64)] = &[
     ("h", 3600e9),
 ];
 
-/// Longest duration that can be written, in nanoseconds: 1,000 hours. More is a slip of the unit.
+/// The longest duration, in nanoseconds: 1,000 hours. A longer duration is a mistake in the unit.
 const TIME_NS_MAX: f64 = 3.6e15;
 
 impl Format for Duration {
@@ -71,7 +71,7 @@ impl Format for Duration {
         }
         // Rounded, because `0.1ms` has no exact binary fraction and would lose a nanosecond.
         let nanoseconds = (number * factor).round();
-        // A long row of digits is read as infinity, which ends here as well.
+        // A long row of digits is read as infinity and is refused here, too.
         if nanoseconds > TIME_NS_MAX {
             return wrong(
                 "it is longer than 1000h",
@@ -118,7 +118,7 @@ const SIZE_UNITS: &[(&str, f64)] = &[
     ("GiB", 1_073_741_824.0),
 ];
 
-/// Largest size that can be written: 1 PiB, below the numbers that lose their last byte in `f64`.
+/// The largest size: 1 PiB. Larger numbers lose their last byte in `f64`.
 const SIZE_MAX: f64 = 1_125_899_906_842_624.0;
 
 /// A size in bytes, above 0.
@@ -156,14 +156,14 @@ impl Format for Bytes {
             };
         };
         let bytes = (number * factor).round();
-        // A limit of nothing would end the system before it starts.
+        // A limit of 0 would end the system before it starts.
         if bytes < 1.0 {
             return wrong(
                 "it must be above 0",
                 "write for example `128MiB`".to_owned(),
             );
         }
-        // As with times, this also ends what was read as infinity.
+        // This also refuses a number that was read as infinity.
         if bytes > SIZE_MAX {
             return wrong(
                 "no machine has this much memory",
@@ -180,7 +180,7 @@ impl Format for Bytes {
     }
 }
 
-/// Most requests per second that can be written. No generator sends so many; more is a slip.
+/// The highest number of requests per second. No generator can send more, so a higher rate is a mistake.
 const RATE_MAX: f64 = 1e9;
 
 fn read_rate(text: &str) -> Result<Rate, Misspelling> {
@@ -230,7 +230,7 @@ fn read_rate(text: &str) -> Result<Rate, Misspelling> {
         .map_err(|error| Misspelling::new(error.to_string(), "write for example `100/s`"))
 }
 
-/// A rate that may be 0, where a ramp begins or ends.
+/// A rate that may be 0, for the start or end of a ramp.
 impl Format for Rate {
     const NAME: &'static str = "rate-or-zero";
     const EXAMPLE: Option<&'static str> = Some("0/s");
@@ -260,7 +260,7 @@ impl Format for PositiveRate {
     }
 }
 
-/// The rate of an open loop: a rate above 0, or one that the run chooses.
+/// The rate of an open loop: a rate above 0, or `auto` for the choice of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum LoadRate {
     Given(Rate),
@@ -275,7 +275,7 @@ impl Format for LoadRate {
         if text.trim() == "auto" {
             return Ok(LoadRate::Auto);
         }
-        // Who writes no digit may have meant the word.
+        // A text without a digit may be the misspelled word.
         let is_word = !text.contains(|letter: char| letter.is_ascii_digit());
         match PositiveRate::read(text) {
             Ok(PositiveRate(rate)) => Ok(LoadRate::Given(rate)),
@@ -288,12 +288,12 @@ impl Format for LoadRate {
     }
 }
 
-/// What is written where there is no limit.
+/// The word for no limit.
 pub(crate) const NONE: &str = "none";
 const CORES_MIN: f64 = 0.01;
 const CORES_MAX: f64 = 1024.0;
 
-/// Cores, also parts of one.
+/// Cores, with fractions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cores(pub(crate) f64);
 
@@ -310,7 +310,7 @@ impl Format for Cores {
             Ok(cores) if cores > CORES_MAX => {
                 wrong(format!("expected at most {CORES_MAX}, found `{text}`"))
             }
-            // `NaN` is read as a number and is neither below nor above a bound.
+            // `NaN` is read as a number, and is neither below nor above a bound.
             Ok(cores) if f64::is_finite(cores) => Ok(Cores(cores)),
             _ => wrong(format!("expected a number of cores, found `{text}`")),
         }
@@ -323,11 +323,11 @@ pub(crate) enum Limit<F> {
     /// No limit.
     Off,
     Given(F),
-    /// What it is depends on settings.
+    /// A template that depends on settings.
     Open(Template),
 }
 
-/// The names of limits in the schema; a format of its own for each quantity.
+/// Names of limits in the schema. Each quantity has its own format.
 pub(crate) trait Quantity: Format {
     const LIMIT: &'static str;
 }
@@ -373,7 +373,7 @@ impl Format for Numbers {
         let ends = text.split_once("..");
         let ends = ends.and_then(|(from, to)| number(from).zip(number(to)));
         match ends {
-            // The number of values, one more than the difference, must fit into 64 bits as well.
+            // The number of values, one more than the difference, must also fit into 64 bits.
             Some((from, to)) if from <= to && to - from < u64::MAX => Ok(Numbers { from, to }),
             Some(_) => Err(Misspelling::new(
                 format!("`{text}` is not a range: it ends before it begins"),

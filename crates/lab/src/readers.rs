@@ -1,4 +1,4 @@
-//! The readers of all formats, by the names that the JSON Schema has for them.
+//! The readers of all formats, by their names in the JSON Schema.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ const fn reader<F: Format>() -> (&'static str, Check) {
     (F::NAME, |text| F::read(text).map(|_| ()))
 }
 
-/// Holds a text against the format of this name; `None` when the name is not one of ours.
+/// Checks a text against the format of this name. `None` if the name is not a format of ours.
 pub(crate) fn read(name: &str, text: &str) -> Option<Result<(), Misspelling>> {
     let (_, read) = READERS.iter().find(|(known, _)| *known == name)?;
     Some(read(text))

@@ -1,35 +1,35 @@
-//! What is known of a lab while its files are read: their texts, and the mistakes found so far.
+//! The state of reading a lab: the texts of its files, and the mistakes found.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use yaml_with_places::{Findings, Node, Place, Source};
 
-/// Where labs and the files they name are read from.
+/// The source of labs and of the files that they name.
 pub trait Files {
-    /// The content of a file.
+    /// Returns the content of a file.
     ///
     /// # Errors
-    /// Why it cannot be read, as one sentence for the author of the lab.
+    /// The reason that it cannot be read, as one sentence for the author of the lab.
     fn read(&self, path: &Path) -> Result<Vec<u8>, String>;
 
-    /// The paths of the files of a folder, each beginning with `folder`, in any order.
+    /// Returns the paths of the files of a folder, each beginning with `folder`, in any order.
     ///
     /// # Errors
-    /// Why it cannot be listed (absent, or not a folder), as one sentence.
+    /// The reason that it cannot be listed (absent, or not a folder), as one sentence.
     fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String>;
 }
 
-/// What was read so far: files, texts and mistakes.
+/// Files, texts and mistakes of the lab that is being read.
 pub(crate) struct Reading<'a> {
     pub(crate) files: &'a dyn Files,
     pub(crate) sources: Vec<Source>,
     pub(crate) findings: Findings,
-    /// Whether a part of the lab could not be read, so that what is not found may be there.
+    /// True if a part of the lab could not be read. A missing name may then be in that part.
     pub(crate) has_gaps: bool,
-    /// Files that are read already: two includes may share a third.
+    /// Files that are already read, because two includes may share a third.
     pub(crate) trees: HashMap<PathBuf, Option<Node>>,
-    /// The files being read, each included by the one before.
+    /// The files being read, each included by the previous file.
     pub(crate) open: Vec<PathBuf>,
 }
 
@@ -45,22 +45,22 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The folder that paths written at this place are relative to.
+    /// Returns the base folder for relative paths at this place.
     pub(crate) fn folder(&self, place: Place) -> PathBuf {
         self.sources
             .get(place.source)
             .and_then(|source| source.path.parent())
             .map(Path::to_owned)
-            // A path without a parent is relative to where `weigh` runs.
+            // A path without a parent is relative to the working folder of `weigh`.
             .unwrap_or_default()
     }
 
-    /// A path written at this place, as the caller's files know it.
+    /// Returns a path at this place in the form of the caller's files.
     pub(crate) fn resolve(&self, written: &str, place: Place) -> PathBuf {
         tidy(&self.folder(place).join(written))
     }
 
-    /// The place of a reference within the value that stands at `place`.
+    /// Returns the place of a reference within the value at `place`.
     pub(crate) fn reference(&self, place: Place, index: usize) -> Place {
         let found = || {
             let text = self
@@ -76,11 +76,11 @@ impl<'a> Reading<'a> {
                 ..place
             })
         };
-        // A value with escapes may have no such text; the whole value is near enough.
+        // A value with escapes may not contain that text. The whole value is close enough.
         found().unwrap_or(place)
     }
 
-    /// The text of a file, or what is wrong with it.
+    /// Returns the text of a file, or its mistake.
     pub(crate) fn text(&self, path: &Path) -> Result<String, String> {
         let bytes = self
             .files
@@ -92,13 +92,13 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Adds a source and gives the place of its beginning.
+    /// Adds a source and returns the place of its beginning.
     pub(crate) fn source(&mut self, path: &Path, text: String) -> Place {
         let source = Source {
             path: path.to_owned(),
             text,
         };
-        // A file of requests is looked at for every variant.
+        // A file of requests is read for every variant.
         let known = self.sources.iter().position(|known| *known == source);
         let source = known.unwrap_or_else(|| {
             self.sources.push(source);
@@ -111,10 +111,11 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// A path without `.` and, where a folder precedes it, without `..`. Links are not followed:
-/// this room has no file system.
+/// Returns a path without `.` and, after a folder, without `..`. Links are not followed, because this crate
+/// has no file system.
 pub(crate) fn tidy(path: &Path) -> PathBuf {
-    // By its text alone, because this crate has no file system; a link in the path is not followed.
+    // Only the text of the path counts, because this crate has no file system. A link in the path is not
+    // followed.
     let mut tidy = PathBuf::new();
     for component in path.components() {
         match component {
@@ -122,7 +123,7 @@ pub(crate) fn tidy(path: &Path) -> PathBuf {
             Component::ParentDir
                 if matches!(tidy.components().next_back(), Some(Component::Normal(_))) =>
             {
-                // Only a name can be taken back: `../..` leads further up.
+                // Only a name can be removed: `../..` leads further up.
                 tidy.pop();
             }
             other => tidy.push(other),

@@ -1,10 +1,11 @@
-//! A lab whose systems have been started elsewhere: what is left of it for who only sends the load.
+//! A lab with systems that were started elsewhere, for a generator that only sends the load.
 
 use crate::experiment::{Elsewhere, Lab, Limits, Origin, Probe, Setup, Variant};
 
 impl Lab {
-    /// The same lab with systems that run already, where `place` finds them by variant and system. A
-    /// balancer of the lab's own is left out: where its system is found, something balances already.
+    /// Returns the lab with systems that already run, at the addresses that `place` returns by variant and
+    /// system. A balancer of the lab is left out, because a system at an existing address already has its
+    /// balancer.
     ///
     /// # Errors
     /// A sentence that names the first system without an address.
@@ -34,7 +35,7 @@ fn relocate(setup: &mut Setup, found: Elsewhere) {
     setup.pin = None;
     setup.needs.clear();
     setup.replicas = None;
-    // Where it is found it is one of its own, also where several variants find the same.
+    // A system at an existing address is not shared, even if several variants have the same address.
     setup.is_shared = false;
     if !matches!(setup.ready.probe, Probe::Answers { .. }) {
         setup.ready.probe = Probe::Listening;

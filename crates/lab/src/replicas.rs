@@ -13,24 +13,25 @@ use crate::template::Template;
 use crate::text::Text;
 use crate::wire::SystemFile;
 
-/// Most instances of one system: more than a machine has use for is a slip.
+/// The largest number of instances of one system. A larger number is a mistake.
 const COUNT_MAX: u32 = 64;
 
-/// The program that balances.
+/// Command of the balancer.
 const PROGRAM: &str = "haproxy";
 
 /// Several instances of one system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replicas {
-    /// At least 1.
+    /// Number of instances. At least 1.
     pub(crate) count: u32,
     pub(crate) balance: Balance,
 }
 
-/// The instances of a system in a variant. `None` for a system without a balancer.
+/// Returns the instances of a system in a variant. `None` for a system without a balancer.
 pub(crate) fn of(
     scope: &Scope<'_>,
-    (name, file): (&At<Name>, &SystemFile),
+    name: &At<Name>,
+    file: &SystemFile,
     reading: &mut Reading<'_>,
 ) -> Option<Replicas> {
     let system = &name.value.0;
@@ -40,8 +41,7 @@ pub(crate) fn of(
             .to_string()
     };
     let balance_at = file.balance.as_ref();
-    // Filled in before anything else is judged, so that its own mistakes are reported in every
-    // case.
+    // Filled in before other checks, so that its own mistakes are reported in every case.
     let balance = balance_at.map(|it| text(it, reading));
     let Some(replicas_at) = &file.replicas else {
         if let Some(at) = balance_at {
@@ -106,33 +106,33 @@ fn count(text: &str, place: Place, reading: &mut Reading<'_>) -> Option<u32> {
     count
 }
 
-/// The balancer in front of the instances of a setup.
+/// Returns the balancer in front of the instances of a setup.
 pub(crate) fn balancer(setup: &Setup, balance: Balance) -> Setup {
     let plain = |word: &str| Text::default().followed_by(word);
     Setup {
         system: balancer_name(&setup.system),
         folder: setup.folder.clone(),
         build: Vec::new(),
-        // Its configuration follows when the addresses are known.
-        // `-db` keeps it in the foreground, where its end is noticed.
+        // The configuration is added when the addresses exist. `-db` keeps the balancer in the foreground, so
+        // that `weigh` notices its end.
         origin: Origin::Run([PROGRAM, "-db", "-f"].map(plain).to_vec()),
         version: Some([PROGRAM, "-v"].map(plain).to_vec()),
         env: Vec::new(),
         ready: Ready {
             probe: match &setup.ready.probe {
-                // Instances have been healthy before it starts, and it has no health check itself.
+                // Instances are healthy before it starts, and it has no health check itself.
                 Probe::Healthy => Probe::Listening,
                 other => other.clone(),
             },
             within: setup.ready.within,
         },
-        // `replicas` beside `https` is refused, so all of it is in the clear.
+        // `replicas` with `https` is refused, so all its traffic is without TLS.
         is_encrypted: false,
-        // The limits are those of an instance: a limited balancer would be what is measured.
+        // The limits apply to an instance. A limited balancer would be measured instead of the system.
         limits: Limits::default(),
         pin: setup.pin.clone(),
         needs: vec![PROGRAM.to_owned()],
-        // Once the instances are ready, so that its own readiness says that requests are answered.
+        // After the instances are ready, so that its own readiness means that requests get responses.
         after: vec![setup.system.clone()],
         settings: BTreeMap::from([("balance".to_owned(), plain(balance.word()))]),
         replicas: None,
@@ -149,7 +149,7 @@ fn balancer_name(system: &str) -> String {
     format!("{system}-balancer")
 }
 
-/// Instances and balancers have names too, which no other system may have.
+/// Reports systems with the name of an instance or a balancer.
 pub(crate) fn check_names(systems: &Systems<'_>, reading: &mut Reading<'_>) {
     for (name, file) in systems.declared {
         let Some(replicas) = &file.replicas else {

@@ -1,4 +1,4 @@
-//! What is sent: files, globs and requests written in the lab, with the lab's defaults filled in.
+//! The requests of a lab: files, globs and inline requests, with the defaults of the lab filled in.
 
 use std::path::Path;
 
@@ -24,22 +24,22 @@ pub(crate) mod files;
 pub(crate) use batch::{check, expect_arrays};
 use files::{Body, bytes, check_json, graphql_body};
 
-/// A request with the place to point at.
+/// A request with its place for error messages.
 type Found = (RequestTemplate, Place);
 
-/// What is sent to one variant, before places are filled in.
+/// The requests to one variant, before places are filled in.
 #[derive(Clone, Copy)]
 pub(crate) struct Sent<'a> {
     requests: &'a OneOrMany<At<RequestEntry>>,
     steps: Option<&'a [At<StepFile>]>,
-    /// What is sent before everything else, the lab's first.
+    /// The requests before the load, with the requests of the lab first.
     prepare: [&'a OneOrMany<At<RequestEntry>>; 2],
     method: Option<&'a Written<Method>>,
     path: Option<&'a At<Written<RequestPath>>>,
-    /// Headers of all requests; later ones replace earlier ones of the same name.
+    /// Headers of all requests. A later header replaces an earlier header with the same name.
     headers: [&'a Headers; 2],
     data: Option<&'a Data>,
-    /// What the variant knows.
+    /// The names of the variant.
     scope: Option<&'a Scope<'a>>,
 }
 
@@ -47,14 +47,14 @@ const NO_REQUESTS: &OneOrMany<At<RequestEntry>> = &OneOrMany(Vec::new());
 const NO_HEADERS: &Headers = &crate::fields::Table(Vec::new());
 
 impl<'a> Sent<'a> {
-    /// What the lab says, and what a variant says instead.
+    /// Returns the requests of the lab, or the requests of the variant that replace them.
     pub(crate) fn of_lab(load: &'a LoadFile, own: Option<&'a SentFile>) -> Sent<'a> {
         let own_requests = own.map(|own| &own.requests).filter(|own| !own.0.is_empty());
         let has_own = own_requests.is_some();
         let steps = load.scenario.as_ref().map(|steps| steps.value.as_slice());
         Sent {
             requests: own_requests.unwrap_or(&load.requests),
-            // Both at once is reported by `check_scenario`.
+            // `check_scenario` reports a lab with both.
             steps: steps.filter(|_| !has_own),
             prepare: [&load.prepare, own.map_or(NO_REQUESTS, |own| &own.prepare)],
             method: own
@@ -67,7 +67,7 @@ impl<'a> Sent<'a> {
         }
     }
 
-    /// The steps of a scenario in a file of its own.
+    /// Returns the requests of a scenario in a file of its own.
     pub(crate) fn of_steps(steps: &'a [At<StepFile>], headers: &'a Headers) -> Sent<'a> {
         Sent {
             requests: NO_REQUESTS,
@@ -81,12 +81,12 @@ impl<'a> Sent<'a> {
         }
     }
 
-    /// With the values of the load.
+    /// Adds the values of the load.
     pub(crate) fn with_data(self, data: Option<&'a Data>) -> Sent<'a> {
         Sent { data, ..self }
     }
 
-    /// With what a variant knows.
+    /// Adds the names of a variant.
     pub(crate) fn within(self, scope: &'a Scope<'a>) -> Sent<'a> {
         Sent {
             scope: Some(scope),
@@ -102,7 +102,7 @@ impl<'a> Sent<'a> {
         }
     }
 
-    /// Every request in the order they are sent, and the steps of a scenario.
+    /// Returns every request in the order of sending, and the steps of a scenario.
     pub(crate) fn check(
         &self,
         at: Place,
@@ -126,7 +126,7 @@ impl<'a> Sent<'a> {
                     .map_or_else(String::new, |(request, _)| request.name.clone());
                 steps.push(steps::step(name, &step.value, reading));
                 found.extend(request);
-                // After the step itself: what it captures is known to later steps only.
+                // After the step itself, because only later steps can use its captures.
                 steps::add_names(&step.value, &mut captured);
             }
         }
@@ -135,7 +135,7 @@ impl<'a> Sent<'a> {
             places: self.places(&[]),
         };
         sending.entries(self.requests, reading, &mut found);
-        // A load that names no requests is one `GET` of the path.
+        // A load without requests is one `GET` of the path.
         if self.requests.0.is_empty() && self.steps.is_none() {
             let request = sending.finish(&RequestFile::default(), None, at, reading);
             found.push((request, at));
@@ -145,12 +145,12 @@ impl<'a> Sent<'a> {
         (requests, steps)
     }
 
-    /// What is sent once after each start, before everything else.
+    /// Returns the requests that are sent once after each start, before all other requests.
     pub(crate) fn prepare(&self, reading: &mut Reading<'_>) -> Vec<RequestTemplate> {
         let sending = Sending {
             sent: self,
             places: Places {
-                // It is sent once, so nothing differs from request to request.
+                // It is sent once, so it has no values that differ from request to request.
                 data: None,
                 ..self.places(&[])
             },
@@ -162,7 +162,7 @@ impl<'a> Sent<'a> {
         found.into_iter().map(|(request, _)| request).collect()
     }
 
-    /// One request outside of the load.
+    /// Returns one request outside of the load.
     pub(crate) fn single(
         &self,
         request: &RequestFile,
@@ -172,7 +172,7 @@ impl<'a> Sent<'a> {
         let sending = Sending {
             sent: self,
             places: Places {
-                // It is sent once, so nothing differs from request to request.
+                // It is sent once, so it has no values that differ from request to request.
                 data: None,
                 ..self.places(&[])
             },
@@ -182,7 +182,8 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// A variant's own requests would have no steps, and its baseline's iterations no counterpart.
+/// Refuses requests of a variant in a lab with a scenario. They would have no steps, and the iterations of
+/// the baseline would have no counterpart.
 pub(crate) fn check_scenario(load: &LoadFile, own: Option<&SentFile>, reading: &mut Reading<'_>) {
     let own = own.and_then(|own| own.requests.0.first());
     if let (Some(scenario), Some(first)) = (&load.scenario, own) {
@@ -211,14 +212,14 @@ fn check_names(found: &[Found], reading: &mut Reading<'_>) {
     }
 }
 
-/// Requests of a variant in the making.
+/// The context for reading the requests of a variant.
 struct Sending<'s, 'a> {
     sent: &'s Sent<'a>,
     places: Places<'s>,
 }
 
 impl Sending<'_, '_> {
-    /// The requests that a list of them stands for.
+    /// Returns the requests of a list of entries.
     fn entries(
         &self,
         entries: &OneOrMany<At<RequestEntry>>,
@@ -235,7 +236,7 @@ impl Sending<'_, '_> {
         }
     }
 
-    /// The requests of the files that a pattern matches, by name.
+    /// Returns the requests of the files that match a pattern, sorted by name.
     fn files(
         &self,
         pattern: &str,
@@ -259,7 +260,7 @@ impl Sending<'_, '_> {
         }
     }
 
-    /// The body that a file of requests stands for.
+    /// Returns the body of a request file.
     fn file_body(&self, path: &Path, place: Place, reading: &mut Reading<'_>) -> Option<Body> {
         let extension = path.extension().unwrap_or_default().to_string_lossy();
         if !matches!(extension.as_ref(), "json" | "graphql") {
@@ -285,7 +286,7 @@ impl Sending<'_, '_> {
         let bytes = if extension == "graphql" {
             graphql_body(&filled, None)
         } else {
-            // The text as it is in the file, so that a mistake has its line there.
+            // The text is unchanged, so that a mistake has its line in the file.
             check_json(path, &text, place, reading)?;
             filled.into_bytes()
         };
@@ -295,7 +296,7 @@ impl Sending<'_, '_> {
         })
     }
 
-    /// A request written in the lab.
+    /// Reads an inline request of the lab.
     fn inline(&self, request: &RequestFile, at: Place, reading: &mut Reading<'_>) -> Option<Found> {
         check_headers(&request.headers, reading);
         check_one_body(request, reading)?;
@@ -317,7 +318,7 @@ impl Sending<'_, '_> {
                         let filled = self.places.fill(&text, Within::Text, file.place, reading);
                         filled.into_bytes()
                     }
-                    // Bytes that are not text have no places.
+                    // Binary bytes have no places.
                     Err(binary) => binary.into_bytes(),
                 },
             })
@@ -340,14 +341,13 @@ impl Sending<'_, '_> {
         } else {
             None
         };
-        // Where its name is written, as the one mistake that is still possible is a name given
-        // twice.
+        // The place of its name, because the only mistake that can still be found is a duplicate name.
         let place = request.name.as_ref().map_or(at, |name| name.place);
         let finished = self.finish(request, body, at, reading);
         Some((RequestTemplate { batch, ..finished }, place))
     }
 
-    /// A request with the lab's defaults filled in.
+    /// Fills in the defaults of the lab.
     fn finish(
         &self,
         request: &RequestFile,
@@ -355,14 +355,14 @@ impl Sending<'_, '_> {
         at: Place,
         reading: &mut Reading<'_>,
     ) -> RequestTemplate {
-        // What a person would type with `curl`.
+        // The same choice as `curl` makes.
         let usual_method = if body.is_some() { "POST" } else { "GET" };
         let method = request.method.as_ref().or(self.sent.method);
         let path = request.path.as_ref().or(self.sent.path);
         let written = path.map_or(default::PATH, |path| &path.value.0.0);
         let path_at = path.map_or(at, |path| path.place);
         let mut headers = Vec::new();
-        // From the general to the special: later ones replace earlier ones.
+        // From general to specific: later headers replace earlier headers.
         for more in self.sent.headers.into_iter().chain([&request.headers]) {
             self.add_headers(more, &mut headers, reading);
         }
@@ -393,7 +393,7 @@ impl Sending<'_, '_> {
 
     fn path(&self, written: &str, place: Place, reading: &mut Reading<'_>) -> String {
         let filled = self.places.fill(written, Within::Text, place, reading);
-        // What was written has been checked; only what was filled in is new.
+        // The text of the file is already checked. Only filled-in values are new.
         if filled != written
             && let Err(wrong) = RequestPath::read(&filled)
         {
@@ -403,7 +403,7 @@ impl Sending<'_, '_> {
         filled
     }
 
-    /// Adds header lines; a later one replaces an earlier one of the same name.
+    /// Adds header lines. A later line replaces an earlier line with the same name.
     fn add_headers(
         &self,
         headers: &Headers,
@@ -443,7 +443,7 @@ fn check_one_body(request: &RequestFile, reading: &mut Reading<'_>) -> Option<()
     Some(())
 }
 
-/// Adds header lines; a later one replaces an earlier one of the same name.
+/// Adds header lines. A later line replaces an earlier line with the same name.
 fn add_headers(
     headers: &Headers,
     places: Places<'_>,
@@ -457,7 +457,7 @@ fn add_headers(
             let finding = Finding::new(*place, wrong.message).help_if(wrong.help);
             reading.findings.add(finding);
         }
-        // Replaced, not added: a header of two lines would be another request.
+        // Replaced, not added, because a header with two lines would be a different request.
         lines.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         lines.push((name.clone(), filled));
     }
@@ -475,9 +475,9 @@ fn check_headers(headers: &Headers, reading: &mut Reading<'_>) {
     }
 }
 
-/// The rules for every answer.
+/// Returns the checks of every response.
 pub(crate) fn expect(file: &ExpectFile, places: Places<'_>, reading: &mut Reading<'_>) -> Expect {
-    // An answer is held against what is known beforehand.
+    // A response is compared with values that exist before the load.
     let known = Places {
         data: None,
         captured: &[],
@@ -503,7 +503,7 @@ pub(crate) fn expect(file: &ExpectFile, places: Places<'_>, reading: &mut Readin
     }
 }
 
-/// The rule for the status.
+/// Returns the rule for the status.
 fn status(file: &ExpectFile, reading: &mut Reading<'_>) -> StatusRule {
     let Some(written) = &file.status else {
         return StatusRule::Success;

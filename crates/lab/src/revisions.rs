@@ -1,28 +1,26 @@
-//! One lab in two revisions of the repository that it stands in: the same work, done by what each
-//! revision builds.
+//! One lab in two revisions of its repository: equal work, done by the programs of each revision.
 
 use std::path::Path;
 
 use crate::experiment::{Lab, Variant};
 
-/// The variant of the older revision, where only one is compared.
+/// The variant of the older revision, if only one is compared.
 const BASE: &str = "base";
-/// The variant of the newer revision, where only one is compared.
+/// The variant of the newer revision, if only one is compared.
 const HEAD: &str = "head";
 
 impl Lab {
-    /// The lab that compares variants in two revisions: for each of these names the variant as `base`
-    /// builds and starts it, and with that as its baseline the variant as `head` does. Both get what
-    /// `head` says of the load, of answers and of proofs, since otherwise not the same work would be
-    /// compared.
+    /// Returns the lab that compares variants in two revisions. For each of these names it has the variant as
+    /// `head` starts it. Its baseline is the variant as `base` builds and starts it. Both use the load,
+    /// expectations and proofs of `head`, because otherwise different work would be compared.
     ///
-    /// `base` is an error where the older revision has no such lab that can be read, with the reason.
-    /// A variant that only `head` has gets a baseline that says that it is absent. Names that `head`
-    /// does not have are left out; at least one must be left.
+    /// `base` is an error with the reason if the older revision has no such readable lab. A variant that only
+    /// `head` has gets a baseline that is marked as absent. Names that `head` does not have are left out. At
+    /// least one name must be left.
     ///
     /// # Panics
     ///
-    /// When `head` has none of the names.
+    /// If `head` does not have any of the names.
     #[must_use]
     pub fn of_revisions(base: Result<&Lab, &str>, head: Lab, names: &[String]) -> Lab {
         let chosen = head.all().filter(|variant| names.contains(&variant.name));
@@ -48,7 +46,7 @@ impl Lab {
         Lab {
             requests: baseline.requests.clone(),
             expect: baseline.expect.clone(),
-            // Groups name variants that are no longer there.
+            // Groups name variants that no longer exist.
             groups: None,
             baseline,
             variants,
@@ -56,7 +54,7 @@ impl Lab {
         }
     }
 
-    /// The same lab, with its files named as they are below `folder`.
+    /// Returns the lab with its files named by their paths below `folder`.
     #[must_use]
     pub fn seen_from(mut self, folder: &Path) -> Lab {
         let shortened = |path: &Path| path.strip_prefix(folder).unwrap_or(path).to_owned();
@@ -92,7 +90,7 @@ fn of_base(base: Result<&Lab, &str>, variant: &Variant, name: String) -> Variant
     })
 }
 
-/// With systems of its own: one process of a shared system would be that of one revision.
+/// Gives a variant its own systems, because one process of a shared system would belong to one revision.
 fn alone(mut variant: Variant) -> Variant {
     for setup in &mut variant.systems {
         setup.is_shared = false;

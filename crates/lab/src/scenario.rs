@@ -12,7 +12,7 @@ use crate::reading::Reading;
 use crate::requests::{self, Sent};
 use crate::wire::ScenarioFile;
 
-/// The scenario that a tree means, or `None` when a part of it is missing; that is reported.
+/// Returns the scenario of a tree. `None` if a part of it is missing, which is reported.
 pub(crate) fn of_file(path: &Path, reading: &mut Reading<'_>) -> Option<Scenario> {
     let tree: Node = reading.scenario(path)?;
     if tree.value == Value::Reported {

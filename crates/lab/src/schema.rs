@@ -1,6 +1,6 @@
-//! The JSON Schema of lab files, made from the structs of `wire`.
+//! The JSON Schema of lab files, generated from the structs of `wire`.
 //!
-//! It serves three readers: the structural check, editors, and the manual.
+//! Its three readers are the structural check, editors, and the manual.
 
 use std::sync::LazyLock;
 
@@ -11,21 +11,20 @@ use serde_json::{Map, Value, json};
 
 use crate::wire::{LAB_ONLY, LabFile, ScenarioFile};
 
-/// The JSON Schema of lab files and of the files they include, as committed at
+/// Returns the JSON Schema of lab files and of the files they include, as committed at
 /// `schemas/lab.schema.json`.
 #[must_use]
 pub fn schema() -> Value {
     SCHEMA.clone()
 }
 
-/// The JSON Schema of scenarios in files of their own, as committed at
-/// `schemas/scenario.schema.json`.
+/// Returns the JSON Schema of scenarios in their own files, as committed at `schemas/scenario.schema.json`.
 #[must_use]
 pub fn scenario_schema() -> Value {
     SCENARIO_SCHEMA.clone()
 }
 
-/// Its definitions are among those of labs, where references are looked up.
+/// References in it are resolved among the definitions of labs, which include its definitions.
 pub(crate) static SCENARIO_SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     let settings = SchemaSettings::draft07().with_transform(Polish);
     let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<ScenarioFile>();
@@ -33,9 +32,9 @@ pub(crate) static SCENARIO_SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     schema.to_value()
 });
 
-/// Made once: every check of a lab reads it.
+/// Built once, because every check of a lab reads it.
 pub(crate) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
-    // Draft 7 is what editors' YAML plugins know best.
+    // YAML plugins of editors support draft 7 best.
     let settings = SchemaSettings::draft07().with_transform(Polish);
     let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<LabFile>();
     schema.insert("title".to_owned(), json!("Weighbridge lab"));
@@ -44,8 +43,8 @@ pub(crate) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     schema
 });
 
-/// An included file has the keys of a lab but need not have any of them. A lab is known by its
-/// question, and what it leaves to the files it includes only a look at them can tell.
+/// Requires keys only of labs. An included file has the keys of a lab, but all of them are optional. A lab
+/// has a `question`, and the keys that its includes provide are only available after they are read.
 fn require_of_labs_only(schema: &mut Value) {
     let required = schema
         .as_object_mut()
@@ -62,7 +61,7 @@ fn require_of_labs_only(schema: &mut Value) {
     }
 }
 
-/// The keys that a lab must have once its includes are merged.
+/// Iterates over the keys that a lab must have once its includes are merged.
 pub(crate) fn required_of_labs() -> impl Iterator<Item = &'static str> {
     let then = &SCHEMA["then"];
     [&then["required"], &then["anyOf"][1]["required"]]
@@ -72,8 +71,8 @@ pub(crate) fn required_of_labs() -> impl Iterator<Item = &'static str> {
         .filter_map(Value::as_str)
 }
 
-/// Takes the `null` out of optional fields (a key is left out, not set to nothing) and the line
-/// breaks of this source out of descriptions.
+/// Removes `null` from optional fields, because an optional key is left out and not set to `null`. Also
+/// removes the line breaks of this source from descriptions.
 #[derive(Clone)]
 struct Polish;
 
@@ -102,19 +101,19 @@ impl Transform for Polish {
                 }
             }
         }
-        // Last, so that what was put in place of an `anyOf` is polished as well.
+        // Last, so that the replacements of an `anyOf` are polished, too.
         transform_subschemas(self, schema);
     }
 }
 
-/// Puts a schema in the place of the `anyOf` it was the only branch of.
+/// Replaces an `anyOf` with its only branch.
 fn inline(object: &mut Map<String, Value>, only: Value) {
     if only.get("$ref").is_some() && !object.is_empty() {
-        // Beside a `$ref`, draft 7 ignores everything else.
+        // Next to a `$ref`, draft 7 ignores all other keys.
         object.insert("allOf".to_owned(), json!([only]));
     } else if let Value::Object(only) = only {
         for (key, value) in only {
-            // What the field says itself, such as its description, wins over what its type says.
+            // The field's own keys, such as its description, take precedence over the keys of its type.
             object.entry(key).or_insert(value);
         }
     }

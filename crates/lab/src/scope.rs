@@ -1,7 +1,7 @@
-//! What a template means within a variant: settings are filled in, addresses are left open.
+//! Fills in a template within a variant. Settings are replaced by their values, and addresses stay open.
 //!
-//! A word is looked up in the system's own settings, then in the lab-wide ones; the values are
-//! templates themselves.
+//! A name is looked up in the system's own settings, then in the lab-wide settings. The values are templates
+//! themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::variants::Draft;
 
 mod scheme;
 
-/// A setting: its system, or `None` for a lab-wide one, and its name.
+/// A setting: its system, or `None` for a lab-wide setting, and its name.
 type Key<'a> = (Option<&'a str>, &'a str);
 
 /// The settings of one variant.
@@ -24,12 +24,12 @@ pub(crate) struct Scope<'a> {
     pub(crate) systems: &'a Systems<'a>,
     variant: &'a Draft<'a>,
     values: BTreeMap<Key<'a>, (&'a Template, Place)>,
-    /// Systems that are spoken to over TLS.
+    /// Systems that are reached over TLS.
     encrypted: BTreeSet<&'a str>,
 }
 
 impl<'a> Scope<'a> {
-    /// Reports an invalid `scheme`.
+    /// Builds the scope of a variant, and reports an invalid `scheme`.
     pub(crate) fn new(
         systems: &'a Systems<'a>,
         variant: &'a Draft<'a>,
@@ -47,7 +47,7 @@ impl<'a> Scope<'a> {
                 values.insert((system, name.value.0.as_str()), (template, *place));
             }
         }
-        // Last, so that the variant's values replace those of the lab.
+        // Last, so that the values of the variant replace the values of the lab.
         for (path, value) in &variant.with {
             let key = (path.value.system.as_deref(), path.value.setting.as_str());
             values.insert(key, (&value.value, value.place));
@@ -58,19 +58,20 @@ impl<'a> Scope<'a> {
             values,
             encrypted: BTreeSet::new(),
         };
-        // Only now: a scheme is a template itself, and addresses, which depend on it, are none.
+        // This must come last. A scheme is a template itself, and cannot contain addresses, because they
+        // depend on it.
         let declared = systems.declared.iter();
         let encrypted = declared.filter(|one| scheme::is_encrypted(one, &scope, reading));
         scope.encrypted = encrypted.map(|(name, _)| name.value.0.as_str()).collect();
         scope
     }
 
-    /// Whether the variant speaks to a system over TLS.
+    /// True if the variant reaches a system over TLS.
     pub(crate) fn is_encrypted(&self, system: &str) -> bool {
         self.encrypted.contains(system)
     }
 
-    /// A template of a system, filled in.
+    /// Returns the text of a system's template.
     pub(crate) fn text(
         &self,
         system: &str,
@@ -87,8 +88,8 @@ impl<'a> Scope<'a> {
         filling.text(Some(system), template, place)
     }
 
-    /// A text of a system that holds no address; `None` where it does, which is reported with these
-    /// words: what is wrong, and what to do.
+    /// Returns a text of a system without addresses. `None` if it contains an address, which is reported with
+    /// these words: the mistake and the advice.
     pub(crate) fn text_without_addresses(
         &self,
         system: &str,
@@ -106,7 +107,7 @@ impl<'a> Scope<'a> {
         Some(text.to_string())
     }
 
-    /// A template that belongs to no system, filled in. `also` are words that the caller knows.
+    /// Returns the text of a template that belongs to no system. `also` are further names of the caller.
     pub(crate) fn lab_text(
         &self,
         template: &Template,
@@ -123,7 +124,7 @@ impl<'a> Scope<'a> {
         filling.text(None, template, place)
     }
 
-    /// The settings that a system sees: its own, and the lab-wide ones it does not hide.
+    /// Returns the settings of a system: its own, and the lab-wide settings that it does not hide.
     pub(crate) fn settings(
         &self,
         system: &str,
@@ -136,7 +137,7 @@ impl<'a> Scope<'a> {
             reading,
         };
         let mut settings = BTreeMap::new();
-        // The system's own last, because they hide lab-wide ones of the same name.
+        // The system's own settings come last, because they hide lab-wide settings with the same name.
         for owner in [None, Some(system)] {
             for &(whose, name) in self.values.keys().filter(|(whose, _)| *whose == owner) {
                 settings.insert(name.to_owned(), filling.setting((whose, name)));
@@ -146,12 +147,12 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// One walk through templates and the settings they refer to.
+/// One walk through templates and their settings.
 struct Filling<'s, 'a, 'r, 'f> {
     scope: &'s Scope<'a>,
-    /// The settings being filled in, each referred to by the one before.
+    /// The settings being filled in, each referred to by the previous setting.
     trail: Vec<Key<'a>>,
-    /// Words that mean something where the template stands, for the list of what is known.
+    /// Further names at the place of the template, for the list of known names.
     also: &'r [&'r str],
     reading: &'r mut Reading<'f>,
 }
@@ -181,11 +182,11 @@ impl<'a> Filling<'_, 'a, '_, '_> {
         if reference.system.is_none() && word == "name" {
             return text.push_plain(&self.scope.variant.name);
         }
-        // A value that only a running system has; a request or a proof knows no instance.
+        // Only a running system has this value. A request or a proof has no instance.
         if reference.system.is_none() && word == "instance" && system.is_some() {
             return text.push_instance();
         }
-        // `{{other.x}}` is looked up there and nowhere else.
+        // `{{other.x}}` is only looked up in `other`.
         let owner = match &reference.system {
             Some(other) => self.scope.systems.names().find(|name| name == other),
             None => system,
@@ -210,7 +211,7 @@ impl<'a> Filling<'_, 'a, '_, '_> {
                 .keys()
                 .find(|(whose, name)| *whose == owner && *name == word);
             if let Some(&key) = known {
-                // A setting that is being filled in already needs itself.
+                // A setting that is already being filled in refers to itself.
                 if self.trail.contains(&key) {
                     return self.circle(key, self.reading.reference(place, reference.index));
                 }
@@ -222,7 +223,7 @@ impl<'a> Filling<'_, 'a, '_, '_> {
                 .setting_names(owner)
                 .any(|name| name == word)
             {
-                // Its value was wrong, which is reported.
+                // The value was wrong, which is reported.
                 return;
             }
         }
@@ -246,11 +247,11 @@ impl<'a> Filling<'_, 'a, '_, '_> {
             Some(system) => format!("`{system}.{name}`"),
             None => format!("`{name}`"),
         };
-        // The trail may lead into the circle from outside; only its members are shown.
+        // The trail may lead into the cycle from outside. Only its members are shown.
         let start = self.trail.iter().position(|it| *it == key);
         let start = start.expect("a circle ends at a setting that is being filled in");
         let circle = &self.trail[start..];
-        // Every setting of a circle leads into it; its first one by name reports it.
+        // Every setting of a cycle leads into it. The first setting by name reports it.
         if circle.iter().min() != Some(&key) {
             return;
         }

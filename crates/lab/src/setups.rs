@@ -1,7 +1,7 @@
-//! What a variant makes of each system, and the order they start in.
+//! Builds the setup of each system of a variant, and their start order.
 //!
-//! Every variant's systems are worked out while the lab is checked; what comes out has no holes
-//! left but addresses.
+//! The systems of every variant are built while the lab is checked. The result contains no open places except
+//! addresses.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use crate::template::{Command, Template};
 use crate::text::Text;
 use crate::wire::{ComposeFile, ManifestsFile, ReadyFile, ReadyState, SystemFile, default};
 
-/// The systems that a variant needs, each after those it depends on; the target is last.
+/// Returns the systems that a variant needs, each after its dependencies. The target is last.
 pub(crate) fn stack(
     scope: &Scope<'_>,
     target: Option<&str>,
@@ -37,11 +37,11 @@ pub(crate) fn stack(
     let mut balancers = BTreeMap::new();
     for (name, file) in systems.declared {
         let system = System { name, file, scope };
-        // A system without `run` and `url` has been reported; the others still have mistakes to find.
+        // A system without `run` and `url` has been reported. Other systems may still have mistakes.
         let Some(mut setup) = system.setup(reading) else {
             continue;
         };
-        if let Some(replicas) = replicas::of(scope, (name, file), reading) {
+        if let Some(replicas) = replicas::of(scope, name, file, reading) {
             setup.replicas = Some(replicas.count);
             let balancer = replicas::balancer(&setup, replicas.balance);
             balancers.insert(setup.system.clone(), balancer);
@@ -60,7 +60,7 @@ pub(crate) fn stack(
         order.visit(target, reading);
         stack = order.done.len();
     }
-    // The others too, for their mistakes: a circle among them would be found only when it is used.
+    // Other systems are visited, too, because a cycle among them is also a mistake.
     for setup in &setups {
         order.visit(&setup.system, reading);
     }
@@ -68,7 +68,7 @@ pub(crate) fn stack(
     done.into_iter()
         .flat_map(|index| {
             let balancer = balancers.get(&setups[index].system).cloned();
-            // Directly behind its instances, which is what makes it the last where they are the target.
+            // The balancer directly follows its instances. If they are the target, the balancer is last.
             std::iter::once(setups[index].clone()).chain(balancer)
         })
         .collect()
@@ -85,7 +85,7 @@ impl System<'_> {
     fn setup(&self, reading: &mut Reading<'_>) -> Option<Setup> {
         let file = self.file;
         if let Some(manifests_at) = &file.manifests {
-            // Beside another origin it is reported.
+            // A second origin is reported.
             return self.of_manifests(manifests_at, reading);
         }
         match (&file.run, &file.url, &file.image, &file.compose) {
@@ -93,29 +93,29 @@ impl System<'_> {
             (None, Some(url_at), None, None) => self.elsewhere(url_at, reading),
             (None, None, Some(image_at), None) => self.container(image_at, reading),
             (None, None, None, Some(compose_at)) => self.composed(compose_at, reading),
-            // None or several, which is reported.
+            // No origin or several origins, which is reported.
             _ => None,
         }
     }
 
-    /// A project of a compose file.
+    /// Returns a project of a compose file.
     fn composed(&self, at: &At<ComposeFile>, reading: &mut Reading<'_>) -> Option<Setup> {
         let Name(system) = &self.name.value;
-        let compose = compose::of((system, &at.value), self.scope, reading)?;
+        let compose = compose::of(system, &at.value, self.scope, reading)?;
         let folder = compose.file.parent();
         let folder = folder.map_or_else(PathBuf::new, Path::to_owned);
         Some(self.as_described(folder, Origin::Compose(compose), reading))
     }
 
-    /// Objects of a cluster.
+    /// Returns the objects of a cluster.
     fn of_manifests(&self, at: &At<ManifestsFile>, reading: &mut Reading<'_>) -> Option<Setup> {
         let Name(system) = &self.name.value;
-        let manifests = manifests::of((system, at), self.scope, reading)?;
+        let manifests = manifests::of(system, at, self.scope, reading)?;
         let folder = reading.resolve("", at.place);
         Some(self.as_described(folder, Origin::Manifests(manifests), reading))
     }
 
-    /// A system of which a file of its own says what runs, and within which limits.
+    /// Returns a system that a separate file describes, with its processes and limits.
     fn as_described(&self, folder: PathBuf, origin: Origin, reading: &mut Reading<'_>) -> Setup {
         let Name(system) = &self.name.value;
         let mut setup = Setup {
@@ -140,14 +140,14 @@ impl System<'_> {
         setup
     }
 
-    /// A system that runs already.
+    /// Returns a system that already runs.
     fn elsewhere(
         &self,
         url_at: &At<Verbatim<Template>>,
         reading: &mut Reading<'_>,
     ) -> Option<Setup> {
         let Name(system) = &self.name.value;
-        let elsewhere = elsewhere::of((system, self.file, url_at), self.scope, reading)?;
+        let elsewhere = elsewhere::of(system, self.file, url_at, self.scope, reading)?;
         Some(Setup {
             system: system.clone(),
             folder: reading.resolve("", url_at.place),
@@ -168,7 +168,7 @@ impl System<'_> {
         })
     }
 
-    /// A process of this machine.
+    /// Returns a process of this machine.
     fn process(&self, run_at: &At<Written<Command>>, reading: &mut Reading<'_>) -> Setup {
         let run = self.command(run_at, reading);
         let env = self.env(reading);
@@ -176,7 +176,7 @@ impl System<'_> {
         self.started(Origin::Run(run), run_at.place, env, reading)
     }
 
-    /// A container; `None` where its keys are wrong, which is reported.
+    /// Returns a container. `None` if its keys are wrong, which is reported.
     fn container(
         &self,
         image_at: &At<Verbatim<Template>>,
@@ -186,12 +186,12 @@ impl System<'_> {
         let command = self.file.command.as_ref();
         let command = command.map_or_else(Vec::new, |it| self.command(it, reading));
         let env = self.env(reading);
-        let container = container::of((system, self.file, image_at), self.scope, reading)?;
+        let container = container::of(system, self.file, image_at, self.scope, reading)?;
         if container.network == Network::Host {
             self.check_listens(image_at.place, &command, &env, reading);
         }
         let told = command.iter().chain(env.iter().map(|(_, text)| text));
-        container::check_told((self.name, self.file), told, self.scope.systems, reading);
+        container::check_told(self.name, self.file, told, self.scope.systems, reading);
         let origin = Origin::Container(Container {
             command,
             ..container
@@ -199,7 +199,7 @@ impl System<'_> {
         Some(self.started(origin, image_at.place, env, reading))
     }
 
-    /// What is common to all that is started here.
+    /// Returns the common parts of all systems that are started on this machine.
     fn started(
         &self,
         origin: Origin,
@@ -227,8 +227,8 @@ impl System<'_> {
             system: system.clone(),
             folder: match &self.file.folder {
                 Some(folder) => reading.resolve(&folder.value, folder.place),
-                // The folder of the file that says `run`, which may be an included one: the command
-                // was written for it.
+                // The folder of the file with `run`, which may be an included file. The command was written
+                // for that folder.
                 None => reading.resolve("", origin_at),
             },
             build,
@@ -261,7 +261,7 @@ impl System<'_> {
             .collect()
     }
 
-    /// A command that runs while the system does not.
+    /// Returns a command that runs while the system does not run.
     fn offline(&self, command: &At<Written<Command>>, reading: &mut Reading<'_>) -> Vec<Text> {
         let words = self.command(command, reading);
         if words.iter().any(|word| word.systems().next().is_some()) {
@@ -298,7 +298,7 @@ impl System<'_> {
         variables
     }
 
-    /// A system that does not know its port cannot become ready on it.
+    /// Reports a system without a listen address, because it could never become ready.
     fn check_listens(
         &self,
         run_at: Place,
@@ -308,7 +308,7 @@ impl System<'_> {
     ) {
         let system = &self.name.value.0;
         let mut heard = run.iter().chain(env.iter().map(|(_, text)| text));
-        // A variable that was wrong may have been the one that tells it.
+        // A wrong variable may contain the address.
         let is_told = heard.any(|text| text.systems().any(|heard| heard == system));
         if !is_told && !reading.has_gaps && !self.scope.systems.has_wrong_env(system) {
             reading.findings.add(
@@ -360,7 +360,8 @@ impl System<'_> {
             .collect()
     }
 
-    /// The systems it waits for: those it names, then those whose addresses it uses.
+    /// Returns the systems it waits for: the systems that it names, then the systems with addresses that it
+    /// uses.
     fn after(&self, setup: &Setup) -> Vec<String> {
         let named = self
             .file
@@ -371,10 +372,10 @@ impl System<'_> {
         let used = setup
             .told()
             .flat_map(Text::systems)
-            // Its own address is one that it is given, not one that it waits for.
+            // A system receives its own address, but does not wait for it.
             .filter(|used| *used != setup.system);
         let mut after: Vec<String> = Vec::new();
-        // A system may be named and used, and is waited for once.
+        // A system may be both named and used. It is listed once.
         for other in named.chain(used) {
             if !after.iter().any(|known| known == other) {
                 after.push(other.to_owned());
@@ -388,19 +389,19 @@ impl System<'_> {
 struct Order<'a> {
     setups: &'a [Setup],
     systems: &'a Systems<'a>,
-    /// Systems in the order they start, as indices of `setups`.
+    /// Systems in their start order, as indices of `setups`.
     done: Vec<usize>,
-    /// The systems being visited, each needed by the one before.
+    /// The systems being visited, each needed by the previous system.
     open: Vec<usize>,
 }
 
 impl Order<'_> {
     fn visit(&mut self, system: &str, reading: &mut Reading<'_>) {
-        // A system that does not exist is reported where it is named.
+        // An undeclared system is reported at the place of its name.
         let Some(index) = self.setups.iter().position(|setup| setup.system == system) else {
             return;
         };
-        // Several systems may need it; it starts once.
+        // Several systems may need it, but it starts once.
         if self.done.contains(&index) {
             return;
         }
@@ -419,7 +420,7 @@ impl Order<'_> {
     fn circle(&self, start: usize, reading: &mut Reading<'_>) {
         let name = |index: &usize| self.setups[*index].system.as_str();
         let circle = &self.open[start..];
-        // The first name again at the end, so that the sentence closes the circle.
+        // The first name appears again at the end, so that the sentence closes the cycle.
         let mut names: Vec<&str> = circle.iter().map(name).collect();
         names.extend(circle.first().map(name));
         let mut places = circle.iter().filter_map(|index| {
@@ -431,8 +432,7 @@ impl Order<'_> {
                 .find(|(it, _)| it.value.0 == system)?;
             Some((declared.place, system))
         });
-        // Each member of a circle is declared, so this cannot happen with a tree that was read
-        // whole.
+        // Each member of a cycle is declared, so this cannot happen with a tree that was read completely.
         let Some((first, _)) = places.next() else {
             return;
         };

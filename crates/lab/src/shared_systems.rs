@@ -6,8 +6,8 @@ use crate::experiment::{Setup, Variant};
 use crate::formats::Name;
 use crate::wire::SystemFile;
 
-/// Reports systems that cannot be shared: one process can be started in one way only, before any
-/// variant is up.
+/// Reports systems that cannot be shared. One process can only be started in one way, before any variant
+/// runs.
 pub(crate) fn check(
     declared: &[(At<Name>, SystemFile)],
     target: Option<&str>,
@@ -53,7 +53,7 @@ pub(crate) fn check(
     }
 }
 
-/// The reason why variants cannot share this system.
+/// Returns the reason that variants cannot share this system.
 fn why_not(
     system: &str,
     found: &[(&str, &Setup)],

@@ -1,4 +1,4 @@
-//! The parts of a step besides its request: think time, and values captured from its answer.
+//! The parts of a step other than its request: think time, and values captured from its response.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::formats::{HeaderName, Name, Pattern, Pointer, Written};
 use crate::reading::Reading;
 use crate::wire::{CaptureFile, StepFile};
 
-/// The parts of a step besides its request.
+/// Returns the parts of a step other than its request.
 pub(crate) fn step(name: String, file: &StepFile, reading: &mut Reading<'_>) -> Step {
     let mut captures = Vec::new();
     for (name, At { value, place }) in &file.capture.0 {
@@ -53,7 +53,7 @@ fn place_of(file: &CaptureFile, at: Place, reading: &mut Reading<'_>) -> Option<
             let Written(HeaderName(header)) = &header.value;
             Some(CaptureFrom::Header(header.clone()))
         }
-        // A pattern alone is looked for in the whole body.
+        // A pattern alone is searched in the whole body.
         (None, None) if file.regex.is_some() => Some(CaptureFrom::Body),
         (None, None) => {
             reading.findings.add(
@@ -73,7 +73,7 @@ fn place_of(file: &CaptureFile, at: Place, reading: &mut Reading<'_>) -> Option<
     }
 }
 
-/// Adds the names that a step captures to those that are known.
+/// Adds the captures of a step to the known names.
 pub(crate) fn add_names(file: &StepFile, names: &mut Vec<String>) {
     for (name, _) in &file.capture.0 {
         if !names.contains(&name.value.0) {

@@ -1,5 +1,5 @@
-//! What a lab file must look like: the JSON Schema, and what it cannot say because includes are
-//! merged later.
+//! The structural checks of a lab file: the JSON Schema, and the keys that are only required after includes
+//! are merged.
 
 use serde_json::Value as Schema;
 use yaml_with_places::{Blank, Finding, Findings, Node, Structure, Value, missing};
@@ -9,12 +9,12 @@ use crate::reading::Reading;
 use crate::schema::{SCENARIO_SCHEMA, SCHEMA, required_of_labs};
 use crate::wire::LAB_ONLY;
 
-/// Which file is looked at.
+/// The role of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The lab itself.
     Lab,
-    /// A file it includes.
+    /// A file that the lab includes.
     Included,
     /// A scenario, which is no part of a lab.
     Scenario,
@@ -29,7 +29,7 @@ impl Role {
     }
 }
 
-/// Checks the values of one file. Keys that may come from another file are not missed yet; see
+/// Checks the values of one file. Keys that may come from another file are not required yet, see
 /// [`check_complete`].
 pub(crate) fn check(root: Node, role: Role, findings: &mut Findings) -> Node {
     let root = match role {
@@ -39,13 +39,13 @@ pub(crate) fn check(root: Node, role: Role, findings: &mut Findings) -> Node {
     let structure = Structure {
         schema: role.schema(),
         formats: readers::read,
-        // A key without a value is a slip in a lab: each optional key can be left out instead.
+        // A key without a value is a mistake in a lab, because each optional key can be left out.
         blank: Blank::Null,
     };
     structure.check(root, findings)
 }
 
-/// Checks that a lab has all it must have once its includes are merged.
+/// Checks that a lab has all required keys after its includes are merged.
 pub(crate) fn check_complete(root: &Node, reading: &mut Reading<'_>) {
     // A file that could not be read may have the key.
     if reading.has_gaps {
@@ -61,7 +61,7 @@ pub(crate) fn check_complete(root: &Node, reading: &mut Reading<'_>) {
 
 fn without_lab_keys(mut root: Node, findings: &mut Findings) -> Node {
     if let Value::Map(entries) = &mut root.value {
-        // Taken out as well as reported: merged, it would stand in for a key that the lab lacks.
+        // Also removed, because after the merge it would replace a key that the lab lacks.
         entries.retain(|entry| {
             let belongs = !LAB_ONLY.contains(&entry.key.as_str());
             if !belongs {

@@ -1,4 +1,4 @@
-//! Several loads of one kind, which a lab is measured at one after the other.
+//! Several loads of one kind. The lab is measured at each, one after the other.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use crate::reading::Reading;
 use crate::ways::way;
 use crate::wire::LoadFile;
 
-/// The levels of `sweep`, the lowest first, and the load of the lowest. `None` if it is wrong, which is
-/// reported.
+/// Returns the levels of `sweep`, the lowest first, and the load of the lowest. `None` if it is wrong, which
+/// is reported.
 pub(crate) fn check(
     file: &LoadFile,
     entry: &Entry,
@@ -28,7 +28,7 @@ pub(crate) fn check(
             .add(Finding::new(place, message).help(help));
     };
     let levels: Vec<Level> = written.iter().map(|level| level.value.0).collect();
-    // How many there must be is in the schema, which has reported any other number.
+    // The schema limits their number, and has reported any other number.
     let first = *levels.first()?;
     let mut seen = BTreeSet::new();
     for At { value, place } in written {
@@ -42,7 +42,7 @@ pub(crate) fn check(
             );
             return None;
         }
-        // Positive numbers have the order of their bits.
+        // The bits of positive numbers have the order of the numbers.
         if !seen.insert(level.amount().to_bits()) {
             refuse(
                 *place,
@@ -74,7 +74,7 @@ pub(crate) fn check(
     Some((load, levels))
 }
 
-/// Keys that go with the other kind of load.
+/// Reports keys that belong to the other kind of load.
 fn check_neighbors(first: Level, entry: &Entry, file: &LoadFile, reading: &mut Reading<'_>) {
     let kind = match first {
         Level::Rate(_) => "rate",
@@ -105,7 +105,7 @@ fn check_neighbors(first: Level, entry: &Entry, file: &LoadFile, reading: &mut R
 }
 
 impl Lab {
-    /// The lab at each level of its sweep; itself where it has none.
+    /// Returns the lab at each level of its sweep. Without a sweep, returns the lab itself.
     #[must_use]
     pub fn levels(&self) -> Vec<Lab> {
         match self.sweep.as_slice() {
@@ -114,11 +114,11 @@ impl Lab {
         }
     }
 
-    /// The same lab at one level of its sweep.
+    /// Returns the lab at one level of its sweep.
     ///
     /// # Panics
     ///
-    /// When the level is of another kind of load, and so of no sweep of this lab.
+    /// If the level is of another kind of load, and so of no sweep of this lab.
     #[must_use]
     pub fn at(&self, level: Level) -> Lab {
         let mut lab = self.clone();

@@ -1,4 +1,4 @@
-//! Systems as a lab declares them: names, settings, and what can be said without a variant.
+//! Systems as a lab declares them: names, settings, and the checks that need no variant.
 
 use std::collections::BTreeMap;
 
@@ -16,32 +16,32 @@ use crate::url_keys;
 use crate::variants::Draft;
 use crate::wire::{ReadyFile, Settings, SystemFile};
 
-/// Most cores that can be named: what Linux's own default mask holds.
+/// The highest number of a core: the size of Linux's default mask.
 const CORES: u32 = 1024;
 
-/// Keys that say where a system comes from, of which each has one.
+/// Keys for the origin of a system. Each system has one of them.
 const ORIGINS: [&str; 5] = ["run", "image", "compose", "manifests", "url"];
 
 /// The systems of a lab, as declared.
 pub(crate) struct Systems<'a> {
     pub(crate) declared: &'a [(At<Name>, SystemFile)],
     pub(crate) settings: &'a Settings,
-    /// The whole lab as a tree, where values that were wrong still show their keys.
+    /// The whole lab as a tree. Values with mistakes still have their keys in it.
     pub(crate) tree: &'a Node,
 }
 
 impl<'a> Systems<'a> {
-    /// Whether a system is declared, rightly or not.
+    /// True if a system is declared, even with mistakes.
     pub(crate) fn has(&self, system: &str) -> bool {
         self.names().any(|name| name == system)
     }
 
-    /// The names of all systems.
+    /// Iterates over the names of all systems.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'a str> + Clone {
         keys(self.tree.get("systems"))
     }
 
-    /// The names of a system's settings, or of the lab-wide ones.
+    /// Iterates over the names of a system's settings, or of the lab-wide settings.
     pub(crate) fn setting_names(
         &self,
         system: Option<&str>,
@@ -54,7 +54,7 @@ impl<'a> Systems<'a> {
         })
     }
 
-    /// Whether, side by side, one process of a system serves all variants.
+    /// True if, side by side, one process of a system serves all variants.
     pub(crate) fn is_shared(&self, system: &str) -> bool {
         let mut declared = self.declared.iter();
         let found = declared.find(|(name, _)| name.value.0 == system);
@@ -65,14 +65,14 @@ impl<'a> Systems<'a> {
         self.tree.get("systems")?.get(system)
     }
 
-    /// Whether a variable of a system was wrong: it might have held anything.
+    /// True if a variable of a system was wrong. Its meaning is then unknown.
     pub(crate) fn has_wrong_env(&self, system: &str) -> bool {
         let env = self.tree_of(system).and_then(|system| system.get("env"));
         let is_wrong = |node: &Node| node.value == Value::Reported;
         env.is_some_and(|env| is_wrong(env) || env.entries().iter().any(|it| is_wrong(&it.node)))
     }
 
-    /// The systems as a lab shows them.
+    /// Returns the systems of the checked lab.
     pub(crate) fn domain(&self) -> Vec<System> {
         self.declared
             .iter()
@@ -83,7 +83,7 @@ impl<'a> Systems<'a> {
             .collect()
     }
 
-    /// What can be said of systems without looking at variants.
+    /// Checks everything about systems that does not depend on variants.
     pub(crate) fn check(&self, target: Option<&At<Written<Name>>>, reading: &mut Reading<'_>) {
         self.check_target(target, reading);
         check_reserved(self.settings, reading);
@@ -93,7 +93,7 @@ impl<'a> Systems<'a> {
                 self.check_known(&other.value.0.0, other.place, reading);
             }
             let tree = self.tree_of(&name.value.0);
-            // Asked of the tree: a command that was wrong is not a command that is missing.
+            // Read from the tree, because a wrong command is not a missing command.
             let has_none =
                 tree.is_some_and(|tree| ORIGINS.iter().all(|origin| tree.entry(origin).is_none()));
             if has_none && !reading.has_gaps {
@@ -175,8 +175,7 @@ impl<'a> Systems<'a> {
 
     fn unknown_setting(&self, system: Option<&str>, setting: &str, place: Place) -> Finding {
         let known = self.setting_names(system);
-        // The right name of another system is a likelier slip than a setting that was never
-        // declared.
+        // The right name of another system is a likelier mistake than an undeclared setting.
         let elsewhere = self
             .names()
             .find(|other| {
@@ -199,7 +198,7 @@ impl<'a> Systems<'a> {
     }
 }
 
-/// Values of settings, as text.
+/// Returns the values of settings as text.
 pub(crate) fn values(settings: &Settings) -> BTreeMap<String, String> {
     let Table(rows) = settings;
     rows.iter()
@@ -213,7 +212,7 @@ fn keys(node: Option<&Node>) -> impl Iterator<Item = &str> + Clone {
         .map(|entry| entry.key.as_str())
 }
 
-/// `the systems are a, b`
+/// Returns a text such as `the systems are a, b`.
 pub(crate) fn list<'a>(what: &str, words: impl Iterator<Item = &'a str>) -> String {
     let words: Vec<&str> = words.collect();
     format!("{what} {}", words.join(", "))

@@ -12,10 +12,10 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads the content of a file; its first character tells JSON lines from CSV.
+    /// Reads the content of a file. Its first character separates JSON lines from CSV.
     ///
     /// # Errors
-    /// When it has no rows, or rows with other columns than the first.
+    /// If it has no rows, or rows with other columns than the first.
     pub fn read(bytes: &[u8]) -> Result<Table, String> {
         let table = match bytes.trim_ascii_start().first() {
             Some(b'{') => json_lines(bytes),
@@ -30,7 +30,7 @@ impl Table {
     }
 }
 
-/// Whether JSON writes a value of this text without quotes.
+/// True if JSON writes a value of this text without quotes.
 pub(crate) fn is_bare(text: &str) -> bool {
     let value: Result<Value, _> = serde_json::from_str(text);
     matches!(value, Ok(Value::Number(_) | Value::Bool(_)))
@@ -38,8 +38,8 @@ pub(crate) fn is_bare(text: &str) -> bool {
 
 fn csv(bytes: &[u8]) -> Result<Table, String> {
     let mut reader = csv::ReaderBuilder::new()
-        // Names are words in templates, where spaces do not count; values are data and stay as they
-        // are.
+        // Names are words in templates, so spaces around them do not count. Values are data and stay
+        // unchanged.
         .trim(csv::Trim::Headers)
         .from_reader(bytes);
     let texts = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
@@ -63,7 +63,7 @@ fn json_lines(bytes: &[u8]) -> Result<Table, String> {
     {
         let members: Map<String, Value> =
             serde_json::from_str(line).map_err(|error| format!("line {number}: {error}"))?;
-        // The first line stands for a header row: all others must have the same members.
+        // The first line replaces a header row: all other lines must have the same members.
         if table.rows.is_empty() {
             table.columns = members.keys().cloned().collect();
         }

@@ -1,11 +1,11 @@
 //! Templates: text with `{{references}}` to settings and addresses, and commands made of them.
 //!
-//! A reference is `word` or `system.word`. What a word means depends on where it stands; `systems`
-//! decides that. There is no logic and no escape: a lab is data.
+//! A reference is `word` or `system.word`. The module `systems` decides the meaning of a word from its place.
+//! There is no logic and no escape, because a lab is data.
 
 use crate::formats::{Format, Misspelling, is_name};
 
-/// Words of templates that no setting may take.
+/// Words of templates that no setting may have as its name.
 pub(crate) const RESERVED: [&str; 6] = ["addr", "port", "url", "socket", "name", "instance"];
 
 /// Text with references.
@@ -21,14 +21,14 @@ pub(crate) enum Part {
     Reference(Reference),
 }
 
-/// What stands between `{{` and `}}`.
+/// The content between `{{` and `}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
     /// The system before the dot.
     pub(crate) system: Option<String>,
     /// The setting, or `addr`, `port`, `url`, `name`.
     pub(crate) word: String,
-    /// Counts the references of the value it was written in, from 0: its place can be found.
+    /// Index of the reference within its value, from 0, for its place in messages.
     pub(crate) index: usize,
 }
 
@@ -54,7 +54,7 @@ impl std::fmt::Display for Template {
 }
 
 impl Template {
-    /// Reads a text whose first reference is number `index` of its value.
+    /// Reads a text. Its first reference has the number `index` within its value.
     fn from_index(text: &str, mut index: usize) -> Result<Template, Misspelling> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -79,7 +79,7 @@ impl Template {
         Ok(Template { parts })
     }
 
-    /// The template with `{{word}}` replaced by a value.
+    /// Returns the template with `{{word}}` replaced by a value.
     pub(crate) fn fill(&self, word: &str, value: &str) -> Template {
         let fill = |part: &Part| match part {
             Part::Reference(reference) if reference.system.is_none() && reference.word == word => {
@@ -92,7 +92,7 @@ impl Template {
         }
     }
 
-    /// The template that is one reference and nothing else.
+    /// Returns a template that is only one reference.
     pub(crate) fn of_reference(system: Option<&str>, word: &str) -> Template {
         Template {
             parts: vec![Part::Reference(Reference {
@@ -103,7 +103,7 @@ impl Template {
         }
     }
 
-    /// The references in order.
+    /// Iterates over the references in order.
     pub(crate) fn references(&self) -> impl Iterator<Item = &Reference> {
         self.parts.iter().filter_map(|part| match part {
             Part::Plain(_) => None,
@@ -147,8 +147,8 @@ impl Format for Template {
     }
 }
 
-/// A command line, split into program and arguments before anything is filled in, so that a value
-/// with spaces stays one argument. Never empty.
+/// A command line, split into program and arguments before its references are filled in. A value with spaces
+/// therefore stays one argument. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Command(pub(crate) Vec<Template>);
 
@@ -157,10 +157,10 @@ impl Format for Command {
     const EXAMPLE: Option<&'static str> = None;
 
     fn read(text: &str) -> Result<Self, Misspelling> {
-        // Spaces within braces would split, so references are written anew without them.
+        // Spaces within braces would split, so references are written again without them.
         let tight = Template::read(text)?.to_string();
-        // No shell runs them: its own start would be part of what is measured, and its signals
-        // would not reach the system.
+        // There is no shell. Its own start would be measured, too, and its signals would not reach the
+        // system.
         let Some(words) = shlex::split(&tight) else {
             return Err(Misspelling::new(
                 format!("a quote in `{text}` is not closed"),
@@ -177,7 +177,7 @@ impl Format for Command {
         let mut arguments = Vec::new();
         for word in words {
             let argument = Template::from_index(&word, index)?;
-            // References are numbered through the whole command, which is the value they stand in.
+            // References are numbered through the whole command, because the command is their value.
             index += argument.references().count();
             arguments.push(argument);
         }

@@ -1,17 +1,17 @@
-//! Text with holes for addresses: what is left of a template once its settings are filled in.
+//! Text with open addresses: a template after its settings are filled in.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Where a system can be found while it runs.
+/// The address of a running system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// The address that was given out for it.
+    /// The address that was assigned to it.
     pub address: SocketAddr,
-    /// The path that was given out for its Unix socket, where it wants one.
+    /// The path that was assigned to its Unix socket, if it needs one.
     pub socket: Option<PathBuf>,
-    /// Host and port as the URL of a system names them that runs already.
+    /// Host and port from the URL of a system that already runs.
     pub authority: Option<String>,
 }
 
@@ -26,7 +26,7 @@ impl From<SocketAddr> for Endpoint {
 }
 
 impl Endpoint {
-    /// Host and port: as its URL names them, or the address.
+    /// Returns host and port from its URL, or its address.
     #[must_use]
     pub fn authority(&self) -> String {
         let named = self.authority.clone();
@@ -34,13 +34,13 @@ impl Endpoint {
     }
 }
 
-/// A template in which settings are filled in and only addresses of systems remain.
+/// A template after its settings are filled in. Only addresses of systems remain open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
     pieces: Vec<Piece>,
 }
 
-/// A part of a [`Text`].
+/// One piece of a [`Text`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Plain(String),
@@ -52,23 +52,23 @@ enum Piece {
     Instance,
 }
 
-/// How an address is written.
+/// The notation of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// `127.0.0.1:8080`
+    /// Host and port, such as `127.0.0.1:8080`.
     Addr,
-    /// `8080`
+    /// The port, such as `8080`.
     Port,
-    /// `http://127.0.0.1:8080`
+    /// A URL, such as `http://127.0.0.1:8080`.
     Url,
-    /// `https://127.0.0.1:8080`
+    /// A URL with TLS, such as `https://127.0.0.1:8080`.
     SecureUrl,
     /// The path of a Unix socket.
     Socket,
 }
 
 impl Form {
-    /// Every form with its word in templates.
+    /// Every notation with its name in templates.
     pub(crate) const ALL: [(&'static str, Form); 4] = [
         ("addr", Form::Addr),
         ("port", Form::Port),
@@ -76,7 +76,7 @@ impl Form {
         ("socket", Form::Socket),
     ];
 
-    /// The form a template's word asks for.
+    /// Returns the notation with this name in templates.
     pub(crate) fn of(word: &str) -> Option<Form> {
         Form::ALL
             .iter()
@@ -96,7 +96,7 @@ impl Form {
 
 impl Text {
     pub(crate) fn push_plain(&mut self, plain: &str) {
-        // Joined, so that two texts are equal when they read the same.
+        // Joined, so that two texts with equal characters are equal.
         if let Some(Piece::Plain(last)) = self.pieces.last_mut() {
             last.push_str(plain);
         } else if !plain.is_empty() {
@@ -115,7 +115,7 @@ impl Text {
         self.pieces.push(Piece::Instance);
     }
 
-    /// Whether it differs from instance to instance of a system, beside addresses.
+    /// True if the text, apart from addresses, differs between the instances of a system.
     pub(crate) fn has_instance(&self) -> bool {
         self.pieces.contains(&Piece::Instance)
     }
@@ -130,7 +130,7 @@ impl Text {
         }
     }
 
-    /// The same with more behind it.
+    /// Returns the text with `plain` at its end.
     #[must_use]
     pub fn followed_by(&self, plain: &str) -> Text {
         let mut text = self.clone();
@@ -138,7 +138,7 @@ impl Text {
         text
     }
 
-    /// The systems whose addresses it waits for, in order of appearance, perhaps repeated.
+    /// Iterates over the systems with addresses in the text, in order of appearance, perhaps repeated.
     pub fn systems(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Plain(_) | Piece::Instance => None,
@@ -146,14 +146,14 @@ impl Text {
         })
     }
 
-    /// Whether the path of this system's Unix socket stands in it.
+    /// True if the text contains the path of this system's Unix socket.
     pub fn has_socket_of(&self, system: &str) -> bool {
         self.pieces.iter().any(|piece| {
             matches!(piece, Piece::Address { system: whose, form: Form::Socket } if whose == system)
         })
     }
 
-    /// Whether the path of any Unix socket stands in it.
+    /// True if the text contains the path of any Unix socket.
     pub(crate) fn has_socket(&self) -> bool {
         let is_socket = |piece: &Piece| {
             matches!(
@@ -167,18 +167,18 @@ impl Text {
         self.pieces.iter().any(is_socket)
     }
 
-    /// The text with every address filled in.
+    /// Returns the text with every address filled in.
     ///
     /// # Errors
-    /// A sentence that names the first system for which `find` gives none.
+    /// A sentence that names the first system without an address from `find`.
     pub fn render(&self, find: &dyn Fn(&str) -> Option<Endpoint>) -> Result<String, String> {
         self.fill(None, find)
     }
 
-    /// The same for one instance of a system, numbered from 1.
+    /// Returns the text for one instance of a system, numbered from 1.
     ///
     /// # Errors
-    /// A sentence that names the first system for which `find` gives none.
+    /// A sentence that names the first system without an address from `find`.
     pub fn render_instance(
         &self,
         instance: u32,
@@ -231,7 +231,7 @@ impl Text {
     }
 }
 
-/// As a template again: `target/release/server --listen {{server.addr}}`.
+/// Writes the text as a template: `target/release/server --listen {{server.addr}}`.
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for piece in &self.pieces {

@@ -1,4 +1,4 @@
-//! Keys of systems that run already, as far as they can be judged without a variant.
+//! Checks of keys of already running systems that need no variant.
 
 use yaml_with_places::{Finding, Node};
 
@@ -15,7 +15,7 @@ const OF_STARTED: [&str; 14] = [
 pub(crate) const ENCRYPTED: &str = "https://";
 pub(crate) const CLEAR: &str = "http://";
 
-/// Whether a URL asks for TLS. Its scheme is no setting, so that this is known of all variants at once.
+/// True if a URL requests TLS. Its scheme is no setting, so the result is valid for all variants.
 pub(crate) fn is_encrypted(url: &Template) -> bool {
     matches!(url.parts.first(), Some(Part::Plain(plain)) if plain.starts_with(ENCRYPTED))
 }
@@ -35,13 +35,14 @@ pub(crate) fn check_keys(system: &Node, reading: &mut Reading<'_>) {
     let keys = OF_STARTED.map(|key| (key, help));
     report_beside(
         system,
-        ("url", "this key means that it already runs"),
+        "url",
+        "this key means that it already runs",
         keys,
         reading,
     );
 }
 
-/// Whether the scheme of a URL stands in it as text.
+/// True if the URL contains its scheme as text.
 pub(crate) fn is_literal(url: &Template) -> bool {
     matches!(url.parts.first(), Some(Part::Plain(_)))
 }

@@ -1,4 +1,4 @@
-//! The baselines and the variants: names, factors, and who is compared with whom.
+//! The baselines and the variants: names, factors, and the baseline of each variant.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use crate::reading::Reading;
 use crate::template::{RESERVED, Template};
 use crate::wire::{Factors, ForFile, LabFile, ProofFile, SentFile, Switch, VariantFile, With};
 
-/// A variant whose systems are not worked out yet.
+/// A variant before its systems are built.
 #[derive(Clone, Debug)]
 pub(crate) struct Draft<'a> {
     pub(crate) name: String,
     pub(crate) place: Place,
-    /// Its factors with the values it has.
+    /// The factors of the variant, with their values.
     pub(crate) factors: Vec<(String, String)>,
     /// Values by setting, with `{{name}}` and factors filled in.
     pub(crate) with: Vec<(At<SettingPath>, At<Template>)>,
-    /// The system that gets its load instead of the lab's.
+    /// The system that receives its load instead of the lab's target.
     pub(crate) target: Option<&'a At<Written<Name>>>,
-    /// What it sends instead of the lab's requests.
+    /// The requests that replace the requests of the lab.
     pub(crate) sent: Option<&'a SentFile>,
-    /// What it must be seen to do, besides what all must.
+    /// Proofs of this variant, in addition to the proofs of all variants.
     pub(crate) proof: &'a [At<ProofFile>],
     /// True if a quick run measures it.
     pub(crate) is_quick: bool,
 }
 
 impl Draft<'_> {
-    /// What the recording keeps: the values as text.
+    /// Returns the values as text, for the recording.
     pub(crate) fn values(&self) -> BTreeMap<String, String> {
         self.with
             .iter()
@@ -37,14 +37,14 @@ impl Draft<'_> {
             .collect()
     }
 
-    /// The value of one of its factors.
+    /// Returns the value of a factor.
     pub(crate) fn factor(&self, name: &str) -> Option<&str> {
         let mut factors = self.factors.iter();
         let found = factors.find(|(known, _)| known == name)?;
         Some(&found.1)
     }
 
-    /// Whether a variant with these factors belongs to this baseline.
+    /// True if a variant with these factors belongs to this baseline.
     fn is_baseline_of(&self, variant: &Draft<'_>) -> bool {
         let agrees = |(name, value): &(String, String)| variant.factor(name) == Some(value);
         self.factors.iter().all(agrees)
@@ -61,7 +61,7 @@ struct Parts<'a> {
     is_quick: bool,
 }
 
-/// The baselines; none if it has no name.
+/// Returns the baselines. Empty if the baseline has no name.
 pub(crate) fn baselines<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec<Draft<'a>> {
     let Some(baseline) = &file.baseline else {
         return Vec::new();
@@ -79,7 +79,7 @@ pub(crate) fn baselines<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec
     crossed(Some(name), name.place, &baseline.r#for, parts, reading)
 }
 
-/// Every variant, with one for each item or combination of a `for`.
+/// Returns every variant, with one variant for each item or combination of a `for`.
 pub(crate) fn variants<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec<Draft<'a>> {
     let mut drafts = Vec::new();
     for variant in file.variants.iter().flatten() {
@@ -122,7 +122,7 @@ pub(crate) fn variants<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec<
     drafts
 }
 
-/// One draft for each combination of factors, the last factor changing fastest.
+/// Returns one draft for each combination of factors. The last factor changes fastest.
 fn crossed<'a>(
     name: Option<&At<Verbatim<Title>>>,
     place: Place,
@@ -130,7 +130,7 @@ fn crossed<'a>(
     parts: Parts<'a>,
     reading: &mut Reading<'_>,
 ) -> Vec<Draft<'a>> {
-    // One combination of no factors to begin with: each factor multiplies what is there.
+    // The start is one combination without factors. Each factor multiplies the combinations.
     let mut combinations: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for (At { value, place }, values) in &factors.0 {
         let Name(factor) = value;
@@ -160,8 +160,7 @@ fn crossed<'a>(
                 let Title(text) = &name.value.0;
                 let filled = Template::read(text).map(|template| filled(&template, &factors));
                 match filled {
-                    // A name without factors in it would be the same for every combination, so
-                    // their values are added.
+                    // A name without factors would be equal for every combination, so their values are added.
                     Ok(filled) if filled.to_string() != *text || values.is_empty() => {
                         filled.to_string()
                     }
@@ -187,7 +186,7 @@ fn draft<'a>(
 ) -> Draft<'a> {
     let value = |value: &At<Verbatim<Template>>| At {
         place: value.place,
-        // The name before the factors: a factor cannot be called `name`.
+        // The name comes before the factors, because a factor cannot be called `name`.
         value: filled(&value.value.0.fill("name", title), factors),
     };
     Draft {
@@ -207,7 +206,7 @@ fn draft<'a>(
     }
 }
 
-/// The variants by the baseline they are compared with, in the order of the baselines.
+/// Returns the variants grouped by their baseline, in the order of the baselines.
 pub(crate) fn groups<'d, 'a>(
     baselines: &[Draft<'_>],
     variants: &'d [Draft<'a>],
@@ -215,11 +214,11 @@ pub(crate) fn groups<'d, 'a>(
 ) -> Vec<Vec<&'d Draft<'a>>> {
     let mut groups = vec![Vec::new(); baselines.len()];
     for variant in variants {
-        // The first that fits: a baseline without factors fits every variant.
+        // The first match, because a baseline without factors matches every variant.
         let found = baselines.iter().position(|it| it.is_baseline_of(variant));
         if let Some(index) = found {
             groups[index].push(variant);
-        // Without any baseline, that is the mistake, and it is reported already.
+        // A missing baseline is already reported.
         } else if let Some(first) = baselines.first() {
             let wanted: Vec<String> = first
                 .factors
@@ -242,7 +241,7 @@ pub(crate) fn groups<'d, 'a>(
     groups
 }
 
-/// Reports names that are given twice.
+/// Reports duplicate names.
 pub(crate) fn check_names(
     baselines: &[Draft<'_>],
     variants: &[Draft<'_>],
@@ -250,7 +249,7 @@ pub(crate) fn check_names(
 ) {
     let all: Vec<&Draft<'_>> = baselines.iter().chain(variants).collect();
     for (index, variant) in all.iter().enumerate() {
-        // Against the earlier ones only, so that each pair is reported once, at the later place.
+        // Only earlier names, so that each pair is reported once, at the later place.
         let Some(first) = all[..index].iter().position(|it| it.name == variant.name) else {
             continue;
         };

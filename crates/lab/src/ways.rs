@@ -1,13 +1,13 @@
-//! The ways in which requests arrive, of which a load has one.
+//! The keys for the arrival of requests. A load has one of them.
 
-/// A key of `load` that says how requests arrive.
+/// A key of `load` that defines the arrival of requests.
 pub(crate) struct Way {
     pub(crate) key: &'static str,
-    /// Keys that mean nothing beside it.
+    /// Keys that have no meaning next to it.
     pub(crate) misplaced: &'static [&'static str],
 }
 
-/// Each excludes the others.
+/// Each key excludes all other keys of this list.
 pub(crate) const WAYS: [Way; 5] = [
     Way {
         key: "connections",
@@ -25,14 +25,14 @@ pub(crate) const WAYS: [Way; 5] = [
         key: "capacity",
         misplaced: &["count", "slice"],
     },
-    // What else is misplaced depends on its levels.
+    // The levels decide which other keys are misplaced.
     Way {
         key: "sweep",
         misplaced: &["count"],
     },
 ];
 
-/// The way of this key.
+/// Returns the entry of this key.
 pub(crate) fn way(key: &str) -> &'static Way {
     let mut ways = WAYS.iter();
     ways.find(|way| way.key == key)
@@ -40,7 +40,7 @@ pub(crate) fn way(key: &str) -> &'static Way {
 }
 
 impl Way {
-    /// Whether a key contradicts this one.
+    /// True if `key` contradicts this key.
     pub(crate) fn excludes(&self, key: &str) -> bool {
         let is_other = key != self.key && WAYS.iter().any(|way| way.key == key);
         is_other || self.misplaced.contains(&key)

@@ -1,4 +1,4 @@
-//! What it costs to record one request, and whether memory stays flat over 10^8 of them.
+//! Measures the cost to record one request, and checks that memory stays flat over 10^8 requests.
 //!
 //! The recorder is no part of the public interface, so its sources are compiled into this program.
 
@@ -19,7 +19,7 @@ mod sources {
     pub mod recorder;
 }
 
-// Where the sources look for each other.
+// The path under which the sources refer to each other.
 use sources::{live, measurement, recorder};
 
 use recorder::{Recorder, Times};
@@ -27,8 +27,8 @@ use recorder::{Recorder, Times};
 const SAMPLES: u64 = 100_000_000;
 
 fn main() {
-    // One request every 100 us: the 10^8 last close to three hours of the simulated clock.
-    run("closed loop, one read", (SAMPLES, false), |now_ns, bits| {
+    // One request every 100 us. The 10^8 requests take nearly three hours of the simulated clock.
+    run("closed loop, one read", SAMPLES, false, |now_ns, bits| {
         Times {
             due_ns: now_ns,
             sent_ns: now_ns,
@@ -38,7 +38,8 @@ fn main() {
     });
     run(
         "open loop, two reads",
-        (SAMPLES / 4, false),
+        SAMPLES / 4,
+        false,
         |now_ns, bits| Times {
             due_ns: now_ns - (bits & 0xffff),
             sent_ns: now_ns,
@@ -46,10 +47,11 @@ fn main() {
             done_ns: now_ns + service_ns(bits),
         },
     );
-    // What `--prometheus`, `--otlp` and the screen of a terminal add to the first line.
+    // The cost of `--prometheus`, `--otlp` and the terminal screen, in addition to the first line.
     run(
         "closed loop, one read, looked at",
-        (SAMPLES, true),
+        SAMPLES,
+        true,
         |now_ns, bits| Times {
             due_ns: now_ns,
             sent_ns: now_ns,
@@ -59,13 +61,13 @@ fn main() {
     );
 }
 
-/// 50 us to 1.1 ms.
+/// Returns 50 us to 1.1 ms.
 fn service_ns(bits: u64) -> u64 {
     50_000 + (bits >> 44)
 }
 
 #[expect(clippy::print_stdout, reason = "the answer of a bench")]
-fn run(name: &str, (samples, is_looked_at): (u64, bool), times: impl Fn(u64, u64) -> Times) {
+fn run(name: &str, samples: u64, is_looked_at: bool, times: impl Fn(u64, u64) -> Times) {
     let mut recorder = Recorder::new(0, 3).with_live(is_looked_at);
     let live = live::Live::with_jobs(usize::from(is_looked_at));
     let (mut bits, mut now_ns) = (0x9e37_79b9_7f4a_7c15_u64, 1_000_000_000);
@@ -87,7 +89,7 @@ fn run(name: &str, (samples, is_looked_at): (u64, bool), times: impl Fn(u64, u64
     let early = resident_kib();
     for sample in samples / 100..samples {
         answer(&mut recorder);
-        // As often as at 100,000 answers a second.
+        // As frequent as at 100,000 responses a second.
         if is_looked_at && sample % 10_000 == 0 {
             recorder.publish(&live, 0, (sample, sample));
         }

@@ -1,12 +1,12 @@
-//! Loads one address and prints what came of it and what it cost: the engine alone, to be held
-//! against other generators.
+//! Loads one address and prints the results and the cost. It shows the engine alone, to compare it with other
+//! generators.
 //!
 //! ```console
 //! cargo run --release -p load --example saturate -- 127.0.0.1:8080 connections=100 seconds=5 cpu=1
 //! ```
 //!
-//! `rate=5000` makes it an open loop, `path=/x` asks for something else, `check=body` compares every
-//! body with the first one, `check=graphql` looks for GraphQL errors.
+//! `rate=5000` makes it an open loop. `path=/x` requests another path. `check=body` compares every body with
+//! the first body. `check=graphql` looks for GraphQL errors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A complete answer that is read outside of the send loop, or the reason why none came.
+//! A complete response that is read outside of the send loop, or the reason that there is no response.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use crate::error::RequestError;
 use crate::measurement::FailureKind;
 use crate::parser::{Head, ParseError, Sink};
 
-/// A complete answer.
+/// A complete response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Its status.
+    /// The status code.
     pub status: u16,
-    /// Names as sent, and values (bytes that are not UTF-8 are replaced), in order.
+    /// Names as sent, and values, in order. Bytes that are not UTF-8 are replaced.
     pub headers: Vec<(String, String)>,
-    /// Its body, without framing.
+    /// The body, without framing.
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    /// One of which nothing has come.
+    /// Returns a response without any received part.
     pub(crate) fn empty() -> Answer {
         Answer {
             status: 0,
@@ -29,7 +29,7 @@ impl Answer {
         }
     }
 
-    /// The value of the first header of this name, in any case.
+    /// Returns the value of the first header of this name, in any case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
@@ -38,7 +38,7 @@ impl Answer {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The content coding of its body, in lower case; none for a plain one.
+    /// Returns the content coding of its body, in lower case. `None` for a plain body.
     #[must_use]
     pub fn coding(&self) -> Option<String> {
         let headers = self.headers.iter();
@@ -46,10 +46,10 @@ impl Answer {
         coding::joined(own.map(|(_, value)| value.as_bytes()))
     }
 
-    /// Its body without content codings, of at most so many bytes.
+    /// Returns its body without content codings, at most `most` bytes.
     ///
     /// # Errors
-    /// When the body cannot be decoded, or has more.
+    /// If the body cannot be decoded, or has more bytes.
     pub fn content(&self, most: usize) -> Result<Cow<'_, [u8]>, CodingError> {
         match self.coding() {
             None => Ok(Cow::Borrowed(&self.body)),
@@ -58,7 +58,7 @@ impl Answer {
     }
 }
 
-/// Why there is no complete answer.
+/// The reason that there is no complete response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The request itself is wrong.
@@ -67,38 +67,38 @@ pub enum Failure {
     /// No connection, for the reason in the text.
     #[error("cannot connect: {0}")]
     Connect(String),
-    /// No complete answer in time.
+    /// There was no complete response in time.
     #[error("expected an answer within {limit:?}, found {found_bytes} bytes of it")]
     Timeout {
-        /// The time allowed.
+        /// The time limit.
         limit: Duration,
-        /// Bytes of the answer that had come by then.
+        /// Number of response bytes at the end of the time.
         found_bytes: usize,
     },
     /// The connection was reset.
     #[error("the connection was reset after {found_bytes} bytes of the answer: {reason}")]
     Reset {
-        /// Bytes of the answer that had come by then.
+        /// Number of response bytes before the reset.
         found_bytes: usize,
-        /// The system's words.
+        /// The error of the system.
         reason: String,
     },
     /// The connection was closed.
     #[error("the connection was closed after {found_bytes} bytes of the answer")]
     Closed {
-        /// Bytes of the answer that had come by then.
+        /// Number of response bytes before the close.
         found_bytes: usize,
     },
-    /// The received bytes are not an HTTP answer. The text contains the reason.
+    /// The received bytes are not an HTTP response. The text contains the reason.
     #[error("{0}")]
     Protocol(String),
-    /// The answer exceeds a bound, named in the text.
+    /// The response exceeds a bound, named in the text.
     #[error("{0}")]
     TooLarge(String),
 }
 
 impl Failure {
-    /// The outcome that it counts under. `None` for an invalid request that was never sent.
+    /// Returns its outcome. `None` for an invalid request that was never sent.
     #[must_use]
     pub fn kind(&self) -> Option<FailureKind> {
         match self {
@@ -138,16 +138,16 @@ impl Sink for Answer {
     }
 }
 
-/// The words for a kept connection that ended under a request.
+/// The message for a kept connection that ended under a request.
 pub(crate) const CLOSED_IDLE: &str = "the server closed the kept connection before it answered";
 
-/// True for the line end that some servers send behind a body. It answers nothing and is skipped.
+/// True for the line end that some servers send after a body. It belongs to no response and is skipped.
 #[inline]
 pub(crate) fn is_line_end(rest: &[u8]) -> bool {
     rest == b"\r\n"
 }
 
-/// The words for an answer that is longer than it said.
+/// Returns the message for a response that is longer than its declared length.
 pub(crate) fn leftover(bytes: usize) -> String {
     format!("expected the end of the answer, found {bytes} more bytes")
 }

@@ -1,26 +1,26 @@
-//! Cores that do not go to sleep while something is measured.
+//! Keeps cores awake during a measurement.
 //!
-//! A core without work halts. Waking it takes time, more the deeper it sleeps; and on a virtual
-//! machine a halted core is the host's to give away, and comes back when the host finds time (what
-//! the kernel then counts as steal). Both happen between a request and its answer, and look like the
-//! system's doing. While a program holds a bound of 0 on the latency of waking up, the kernel lets idle
-//! cores spin instead (its documentation, PM Quality of Service interface). They still count as idle.
+//! A core without work halts. Waking it takes time, and more time the deeper it sleeps. On a virtual machine,
+//! the host may give a halted core to another guest and return it later. The kernel counts that as steal.
+//! Both delays occur between a request and its response, and look like delays of the system. While a program
+//! holds a bound of 0 on the wake-up latency, the kernel lets idle cores spin instead (see its PM Quality of
+//! Service interface). They still count as idle.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 
-/// The bound is in force as long as this file is open, and ends with the process.
+/// The bound is in force while this file is open, and ends with the process.
 const BOUND: &str = "/dev/cpu_dma_latency";
 
 /// Keeps all cores of the machine awake until it is dropped.
 #[derive(Debug)]
 pub struct AwakeCores(#[expect(dead_code, reason = "held open")] File);
 
-/// Asks the kernel to keep all cores awake.
+/// Requests that the kernel keeps all cores awake.
 ///
-/// `None` where it refuses: it wants root (`/dev/cpu_dma_latency` must be writable), and does not know
-/// the bound in most containers. A kernel without a driver for idle states (`cpuidle`) takes the bound
-/// and lets cores sleep all the same.
+/// Returns `None` if the kernel refuses. It requires root (`/dev/cpu_dma_latency` must be writable), and most
+/// containers do not have the file. A kernel without a driver for idle states (`cpuidle`) accepts the bound
+/// but still lets cores sleep.
 #[must_use]
 pub fn keep_cores_awake() -> Option<AwakeCores> {
     let mut file = OpenOptions::new().write(true).open(BOUND).ok()?;
@@ -46,7 +46,7 @@ mod tests {
             return;
         }
         let awake = keep_cores_awake().expect("a user who may read it may write it");
-        // Other programs may hold it as well, so nothing can be said about afterwards.
+        // Other programs may hold the bound, too, so the test cannot check it afterwards.
         assert_eq!(bound(), Some(0));
         drop(awake);
     }

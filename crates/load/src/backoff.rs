@@ -1,9 +1,9 @@
-//! How long a closed loop keeps off a target that refuses connections.
+//! The pause of a closed loop after its target refused connections.
 //!
-//! The next slot would run into the same refusal at once, and a million requests would be over in
-//! seconds. A plan has its own pace and needs none of this.
+//! Without a pause, the next slot would meet the same refusal at once, and a million requests would be over
+//! in seconds. A plan has its own pace and needs no pause.
 
-/// After the first refused connect; doubled with each further one.
+/// The pause after the first refused connect. It doubles with each further refusal.
 const FIRST_NS: u64 = 1_000_000;
 
 /// Beyond this many doublings the pause stays the same: 128 ms.
@@ -16,7 +16,7 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// Another connect was refused. Returns how long to wait, in nanoseconds.
+    /// Records another refused connect. Returns the time to wait, in nanoseconds.
     pub(crate) fn refused(&mut self) -> u64 {
         // At most seven doublings, so the shift cannot overflow.
         let pause_ns = FIRST_NS << self.refusals;
@@ -24,7 +24,7 @@ impl Backoff {
         pause_ns
     }
 
-    /// A connect succeeded.
+    /// Records a successful connect.
     pub(crate) fn reset(&mut self) {
         self.refusals = 0;
     }

@@ -1,11 +1,11 @@
-//! Decides whether an answer is right, while it arrives.
+//! Checks a response while it arrives.
 //!
-//! The one idea: a body that equals one already judged needs no second judgment. So bytes are
-//! compared with a reference (the expected body, or the first one that was found free of GraphQL
-//! errors) straight from the read buffer, at the speed of a memory comparison; only where they
-//! differ does the scanner for `errors` run, over the common part and on from there.
+//! A body that equals a judged body needs no second judgment. The code therefore compares bytes with a
+//! reference straight from the read buffer, at the speed of a memory comparison. The reference is the
+//! expected body, or the first body without GraphQL errors. If the bytes differ, the scanner for `errors`
+//! runs over the equal part and continues from there.
 //!
-//! The same code judges one answer at leisure ([`check`]) and each of a million in the hot path.
+//! The same code judges a single response ([`check`]) and each of a million responses in the hot path.
 
 use std::sync::Arc;
 
@@ -32,22 +32,22 @@ use encoding::encoding_of;
 use graphql::ErrorsScan;
 pub use graphql::GraphqlFault;
 
-/// A first right body beyond this size is not kept as a reference; every answer is scanned instead.
+/// Size limit of a first correct body that becomes the reference. If it is larger, every response is scanned.
 const LEARNED_MAX: usize = 1024 * 1024;
 
-/// Bytes of one body that are kept to capture from it, or to compare it in parts: many connections may
-/// keep one each.
+/// Limit of the bytes of one body that are kept to capture from it, or to compare it in parts. Many
+/// connections may each keep a body.
 pub(crate) const KEPT_MAX: usize = 16 * 1024 * 1024;
 
-/// Judges one answer by the rules of the hot path.
+/// Judges one response by the rules of the hot path.
 ///
 /// # Errors
-/// With the first rule that it breaks.
+/// The first rule that the response breaks.
 pub fn check(expect: &Expectation, answer: &Answer) -> Result<(), Mismatch> {
     examine(&mut Rules::new(expect), answer).map(|_| ())
 }
 
-/// As [`check`], with rules that may capture: the values by their places in the iteration.
+/// Like [`check`], with rules that may capture. Returns the captured values by their places in the iteration.
 pub(crate) fn examine(
     rules: &mut Rules,
     answer: &Answer,
@@ -66,14 +66,14 @@ pub(crate) fn examine(
     if let Some(mismatch) = findings.conclude(rules) {
         return Err(mismatch);
     }
-    // At leisure there is no sample: each is decoded.
+    // A single response takes no sample: it is always decoded.
     if let Some(body) = findings.encoded() {
         rules.judge_sampled(body)?;
     }
     Ok(findings.captured)
 }
 
-/// The headers of an answer as a parser gives them.
+/// Returns the headers of a response in the form of the parser.
 fn headers_of(answer: &Answer) -> Vec<Header<'_>> {
     answer
         .headers
@@ -85,25 +85,25 @@ fn headers_of(answer: &Answer) -> Vec<Header<'_>> {
         .collect()
 }
 
-/// The expectation of one request, ready for many answers.
+/// The expectation of one request, ready for many responses.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     status: StatusRule,
     graphql: bool,
     headers: Vec<(String, String)>,
-    /// What bodies are compared with.
+    /// The expected or learned body.
     reference: Option<Arc<[u8]>>,
-    /// A body other than the reference is wrong (and not just not yet judged).
+    /// True if any other body is wrong. False if another body is still to be judged.
     must_equal: bool,
-    /// For bodies of which parts are ignored: they are collected and compared as values.
+    /// The pattern for bodies with ignored parts, which are collected and compared as values.
     pattern: Option<Arc<Pattern>>,
-    /// What encoded bodies are compared with.
+    /// The reference for encoded bodies.
     coded: Option<CodedReference>,
-    /// The only status whose bodies are judged.
+    /// Bodies are only judged for this status.
     body_of: Option<u16>,
-    /// What the scanner says about the reference.
+    /// The GraphQL fault of the reference, if it has one.
     reference_fault: Option<GraphqlFault>,
-    /// What is kept of a right answer.
+    /// Values to capture from a correct response.
     pub(crate) captures: Arc<[Wanted]>,
 }
 
@@ -135,14 +135,14 @@ impl Rules {
         }
     }
 
-    /// What bodies are compared with, in the modes that compare.
+    /// Returns the reference, in the modes that compare.
     #[inline]
     fn reference(&self) -> &[u8] {
         let reference = self.reference.as_deref();
         reference.expect("a body is only compared where there is a reference")
     }
 
-    /// Whether the body of an answer of this status is judged: bodies are compared within one status only.
+    /// True if the body of a response with this status is judged. Bodies are compared within one status only.
     #[inline]
     fn judges_body_of(&self, status: u16) -> bool {
         match (self.body_of, self.status) {
@@ -154,7 +154,7 @@ impl Rules {
 
     fn wrong_header(&self, head: &Head<'_>) -> Option<Mismatch> {
         self.headers.iter().find_map(|(name, expected)| {
-            // Each cookie is a line of its own (RFC 9110, section 5.3).
+            // Each cookie has its own line (RFC 9110, section 5.3).
             if name.eq_ignore_ascii_case("set-cookie") && head.has(name, expected.as_bytes()) {
                 return None;
             }
@@ -168,63 +168,63 @@ impl Rules {
     }
 }
 
-/// What is known about the answer that is arriving.
+/// Findings about the response that is arriving.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) status: u16,
     wrong_status: bool,
-    /// Where a redirect that is wrong leads.
+    /// Destination of a redirect that is wrong.
     location: Option<Box<str>>,
     wrong_header: Option<Box<Mismatch>>,
     mode: Mode,
-    /// Bytes of body that equal the reference, from its start.
+    /// Number of body bytes that equal the reference, from its start.
     equal_bytes: usize,
     pub(crate) body_bytes: u64,
     scan: ErrorsScan,
-    /// The body so far, while there is no reference to compare with, or where parts are ignored.
+    /// The body up to here, while there is no reference to compare with, or if parts are ignored.
     learned: Vec<u8>,
     /// The content coding, for the counts of all responses.
     pub(crate) encoding: Encoding,
     /// The content coding, for the verdict on the body.
     coding: Coding,
-    /// By what an encoded body was found right.
+    /// The method that found an encoded body correct.
     pub(crate) judged_by: Option<JudgedBy>,
-    /// Values of the headers that captures stand in, in the order of the captures.
+    /// Values of the headers with captures, in the order of the captures.
     capture_headers: Vec<Option<String>>,
-    /// The whole body, where something is captured.
+    /// The whole body, if a value is captured from it.
     whole: Vec<u8>,
-    /// More would have to be kept of the body than [`KEPT_MAX`].
+    /// True if more than [`KEPT_MAX`] bytes of the body are needed.
     is_too_large: bool,
-    /// What a right answer gave to its iteration: the places of the values, and the values.
+    /// Values captured from a correct response, each with its place in the iteration.
     pub(crate) captured: Vec<(usize, String)>,
 }
 
-/// What is done with the body.
+/// Treatment of the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
-    /// Counted only.
+    /// The body is only counted.
     #[default]
     Skip,
-    /// Compared with the reference, and equal so far.
+    /// The body is compared with the reference, and still equal.
     Compare,
-    /// Scanned for errors.
+    /// The body is scanned for errors.
     Scan,
-    /// Scanned for errors and collected, to become the reference.
+    /// The body is scanned for errors and collected to become the reference.
     Learn,
-    /// Collected, to be compared as a value.
+    /// The body is collected to be compared as a value.
     Collect,
-    /// Compared with the encoded reference, and equal so far.
+    /// The body is compared with the encoded reference, and still equal.
     CompareCoded,
-    /// Collected, to be decoded.
+    /// The body is collected to be decoded.
     CollectCoded,
-    /// Encoded, and too long to be collected.
+    /// The body is encoded, and too long to be collected.
     TooLongCoded,
-    /// Counted only, because it belongs to a status whose bodies are not judged.
+    /// The body is only counted, because bodies of its status are not judged.
     Exempt,
 }
 
 impl Findings {
-    /// Forgets the last answer.
+    /// Resets the findings for the next response.
     pub(crate) fn start(&mut self) {
         self.status = 0;
         self.wrong_status = false;
@@ -235,18 +235,18 @@ impl Findings {
         self.is_too_large = false;
         self.coding = Coding::Plain;
         self.judged_by = None;
-        // The scan and the collected body begin anew with the mode that uses them.
+        // The mode that uses the scan or the collected body resets it.
     }
 
-    /// Why nothing more of the answer is taken.
+    /// The reason to read no more of the response.
     #[inline]
     pub(crate) fn refusal(&self) -> Option<ParseError> {
         self.is_too_large
             .then_some(ParseError::TooLargeToCapture { limit: KEPT_MAX })
     }
 
-    /// The verdict on a complete answer; what was learned from it goes into the rules, and what is
-    /// captured stays here.
+    /// Returns the verdict on a complete response. A learned reference goes into the rules. Captured values
+    /// stay here.
     pub(crate) fn conclude(&mut self, rules: &mut Rules) -> Option<Mismatch> {
         let mismatch = self.judge(rules);
         if mismatch.is_none() && !rules.captures.is_empty() {
@@ -265,7 +265,8 @@ impl Findings {
     }
 
     fn judge(&mut self, rules: &mut Rules) -> Option<Mismatch> {
-        // First of all: the body of an error page would be wrong as well, and hide the cause.
+        // The status is checked first. The body of an error page would be wrong, too, and would hide the
+        // cause.
         if self.wrong_status {
             return Some(Mismatch::Status {
                 expected: rules.status,
@@ -289,7 +290,7 @@ impl Findings {
                     None => self.wrong_header.take().map(|mismatch| *mismatch),
                 };
             }
-            // The body ended early: so far equal is not equal.
+            // The body ended before the end of the reference.
             self.diverge(rules, &[]);
         }
         if self.mode == Mode::Collect {
@@ -307,14 +308,14 @@ impl Findings {
                 found_bytes: self.body_bytes,
             });
         }
-        // Over HTTP/2, another answer to the same request may have been learned meanwhile.
+        // Over HTTP/2, another response to the same request may have become the reference.
         if self.mode == Mode::Learn && rules.reference.is_none() {
             rules.reference = Some(Arc::from(std::mem::take(&mut self.learned)));
         }
         self.wrong_header.take().map(|mismatch| *mismatch)
     }
 
-    /// The verdict on a body that differs from the reference, perhaps only where it may.
+    /// Returns the verdict on a body that differs from the reference. It may differ only in ignored parts.
     fn conclude_collected(&mut self, rules: &Rules) -> Option<Mismatch> {
         if rules.graphql
             && let Err(fault) = graphql::scan(&self.learned)
@@ -331,7 +332,7 @@ impl Findings {
             .or_else(|| self.wrong_header.take().map(|mismatch| *mismatch))
     }
 
-    /// The body stopped being equal to the reference, with `part` as its next bytes.
+    /// Handles the first difference from the reference. `part` is the next stretch of the body.
     fn diverge(&mut self, rules: &Rules, part: &[u8]) {
         let reference = rules.reference();
         let equal = &reference[..self.equal_bytes];
@@ -356,7 +357,7 @@ impl Findings {
     }
 }
 
-/// Where a redirect leads.
+/// Returns the destination of a redirect.
 fn location(head: &Head<'_>) -> Option<Box<str>> {
     let value = (300..400)
         .contains(&head.status)
@@ -364,7 +365,7 @@ fn location(head: &Head<'_>) -> Option<Box<str>> {
     Some(value.escape_ascii().to_string().into_boxed_str())
 }
 
-/// Feeds an answer's findings from the parser.
+/// Adds the events of the parser to the findings of a response.
 pub(crate) struct Judge<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) findings: &'a mut Findings,
@@ -376,7 +377,7 @@ impl Sink for Judge<'_> {
         findings.status = head.status;
         findings.encoding = encoding_of(head);
         findings.wrong_status = !self.rules.status.accepts(head.status);
-        // The mode stays `Skip`: nothing of this body will be judged.
+        // The mode stays `Skip`: this body is not judged.
         if findings.wrong_status {
             findings.location = location(head);
             return;
@@ -445,7 +446,7 @@ impl Sink for Judge<'_> {
             Mode::Learn => {
                 findings.scan.feed(part);
                 if findings.learned.len() + part.len() > LEARNED_MAX {
-                    // Not `clear`, which would keep the memory.
+                    // Not `clear`, which would keep the allocation.
                     findings.learned = Vec::new();
                     findings.mode = Mode::Scan;
                 } else {
@@ -456,13 +457,13 @@ impl Sink for Judge<'_> {
     }
 }
 
-/// Adds a part of a body to what is kept of it; `false` if it is too large to be kept.
+/// Adds a part of a body to `kept`. Returns `false` if the body is too large to keep.
 fn keep(kept: &mut Vec<u8>, part: &[u8]) -> bool {
     let fits = kept.len() + part.len() <= KEPT_MAX;
     if fits {
         kept.extend_from_slice(part);
     } else {
-        // Not `clear`, which would keep the memory.
+        // Not `clear`, which would keep the allocation.
         *kept = Vec::new();
     }
     fits

@@ -1,7 +1,7 @@
-//! Undoes the content codings of a body (RFC 9110, section 8.4), within a bound on its size.
+//! Removes the content codings of a body (RFC 9110, section 8.4), within a bound on its size.
 //!
-//! An encoded body is input like any other. It may be damaged or cut, and a few bytes may expand to
-//! gigabytes. So it is decoded piece by piece, up to a limit of the caller.
+//! An encoded body is input from outside. It may be damaged or cut, and a few bytes may expand to gigabytes.
+//! It is therefore decoded piece by piece, up to a limit of the caller.
 
 use std::io::{self, Read, Write};
 
@@ -22,7 +22,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// The largest window of zstd in HTTP (RFC 9659): 8 MiB, as a power of two.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
-/// A content coding.
+/// A supported content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coding {
     Gzip,
@@ -49,7 +49,7 @@ pub enum CodingError {
     Truncated {
         /// The value of the header.
         coding: String,
-        /// Length of the body as it came.
+        /// Length of the encoded body in bytes.
         bytes: usize,
     },
     /// The body does not match its coding.
@@ -57,9 +57,9 @@ pub enum CodingError {
     Damaged {
         /// The value of the header.
         coding: String,
-        /// Length of the body as it came.
+        /// Length of the encoded body in bytes.
         bytes: usize,
-        /// The words of the decoder.
+        /// The error of the decoder.
         why: String,
     },
     /// The content is larger than allowed.
@@ -69,15 +69,15 @@ pub enum CodingError {
     TooLarge {
         /// The value of the header.
         coding: String,
-        /// Length of the body as it came.
+        /// Length of the encoded body in bytes.
         bytes: usize,
-        /// The most that is decoded.
+        /// The limit for the decoded body in bytes.
         most: usize,
     },
 }
 
-/// The value of `Content-Encoding`, where it says more than nothing: lines joined, lower case, without
-/// `identity`.
+/// Returns the value of `Content-Encoding`: lines joined, lower case, without `identity`. `None` if no coding
+/// remains.
 pub(crate) fn joined<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<String> {
     let codings: Vec<String> = values
         .flat_map(|value| names(&String::from_utf8_lossy(value)))
@@ -85,7 +85,7 @@ pub(crate) fn joined<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<Strin
     (!codings.is_empty()).then(|| codings.join(", "))
 }
 
-/// The codings in a value of `Content-Encoding`, in lower case and without `identity`.
+/// Returns the codings in a value of `Content-Encoding`, in lower case and without `identity`.
 fn names(codings: &str) -> Vec<String> {
     codings
         .split(',')
@@ -94,18 +94,18 @@ fn names(codings: &str) -> Vec<String> {
         .collect()
 }
 
-/// The content of a body whose `Content-Encoding` is `coding`, of at most `most` bytes.
+/// Returns the content of a body with the `Content-Encoding` `coding`, at most `most` bytes.
 ///
 /// # Errors
-/// When a coding is unknown, the body is damaged or cut, or its content is larger.
+/// If a coding is unknown, the body is damaged or cut, or its content is larger.
 pub fn decoded(coding: &str, body: &[u8], most: usize) -> Result<Vec<u8>, CodingError> {
     let codings = read(coding)?;
-    // The answer to a HEAD, or a 304: the header tells of a body that is not there.
+    // The response to a HEAD, or a 304. The header describes a body that is absent.
     if body.is_empty() {
         return Ok(Vec::new());
     }
     let mut content = body.to_vec();
-    // They are listed in the order in which they were put on.
+    // They are listed in the order of encoding.
     for one in codings.into_iter().rev() {
         content = one.undo(&content, most).map_err(|fault| match fault {
             Fault::Truncated => CodingError::Truncated {
@@ -145,7 +145,7 @@ fn read(codings: &str) -> Result<Vec<Coding>, CodingError> {
     }
 }
 
-/// What may be wrong with one coding.
+/// The possible faults of one coding.
 enum Fault {
     Truncated,
     Damaged(String),
@@ -164,7 +164,7 @@ impl Fault {
 impl Coding {
     fn undo(self, body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
         match self {
-            // All members: a body may be several, one behind the other (RFC 1952, section 2.2).
+            // All members, because a body may consist of several members (RFC 1952, section 2.2).
             Coding::Gzip => drain(MultiGzDecoder::new(body), most),
             Coding::Deflate => inflate(body, most),
             Coding::Brotli => unbrotli(body, most),
@@ -180,7 +180,7 @@ impl Coding {
     }
 }
 
-/// Reads to the end, or to the first byte that is too much.
+/// Reads to the end, or to the first byte beyond the limit.
 fn drain(mut decoder: impl Read, most: usize) -> Result<Vec<u8>, Fault> {
     let mut content = Vec::new();
     let mut piece = vec![0; PIECE_BYTES];
@@ -195,7 +195,7 @@ fn drain(mut decoder: impl Read, most: usize) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// `deflate` is zlib by the standard, and raw deflate by some servers; clients read both.
+/// Decodes `deflate`, which is zlib by the standard, but raw deflate from some servers. Clients read both.
 fn inflate(body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
     let is_zlib = match body {
         [first, second, ..] => {
@@ -211,7 +211,7 @@ fn inflate(body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// Not by a reader of flate2, which takes a cut stream for a whole one.
+/// Decodes without a reader of flate2, because the reader accepts a cut stream as complete.
 fn inflate_as(is_zlib: bool, body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
     let mut state = Decompress::new(is_zlib);
     let mut content = Vec::new();
@@ -238,7 +238,8 @@ fn inflate_as(is_zlib: bool, body: &[u8], most: usize) -> Result<Vec<u8>, Fault>
     }
 }
 
-/// Not by a reader of brotli, which does not tell a cut stream from a damaged one.
+/// Decodes without a reader of brotli, because the reader does not separate a cut stream from a damaged
+/// stream.
 fn unbrotli(body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
     let alloc = StandardAlloc::default;
     let mut state = BrotliState::new(alloc(), alloc(), alloc());
@@ -265,7 +266,7 @@ fn unbrotli(body: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// A body to which nothing may follow.
+/// Returns a body without bytes after its end. Further bytes are a fault.
 fn whole(content: Vec<u8>, left: u64) -> Result<Vec<u8>, Fault> {
     match left {
         0 => Ok(content),
@@ -275,7 +276,7 @@ fn whole(content: Vec<u8>, left: u64) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// The last bytes of a gzip body whose content is this: its checksum and its length (RFC 1952, section
+/// Returns the last bytes of a gzip body with this content: its checksum and its length (RFC 1952, section
 /// 2.3.1).
 pub(crate) fn gzip_trailer(content: &[u8]) -> [u8; 8] {
     let mut sum = Crc::new();
@@ -286,10 +287,10 @@ pub(crate) fn gzip_trailer(content: &[u8]) -> [u8; 8] {
     trailer
 }
 
-/// Encodes a body in these codings, for servers of tests.
+/// Encodes a body in these codings, for test servers.
 ///
 /// # Errors
-/// When a coding is unknown.
+/// If a coding is unknown.
 pub fn encoded(coding: &str, content: &[u8]) -> Result<Vec<u8>, CodingError> {
     let mut body = content.to_vec();
     for one in read(coding)? {
@@ -314,7 +315,7 @@ impl Coding {
                 let mut body = Vec::new();
                 let mut encoder = brotli::CompressorWriter::new(&mut body, 4096, 4, 22);
                 let written = encoder.write_all(content);
-                // Its end is written when it is dropped.
+                // The encoder writes its end when it is dropped.
                 drop(encoder);
                 written.map(|()| body)
             }

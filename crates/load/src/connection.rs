@@ -1,4 +1,4 @@
-//! One connection of a generator thread, and the slot it carries.
+//! One connection of a generator thread, and its slot.
 
 use std::os::fd::OwnedFd;
 
@@ -8,7 +8,7 @@ use crate::parser::Parser;
 use crate::recorder::EXCERPT_BYTES;
 use crate::script::SlotState;
 
-/// What a connection is doing.
+/// The current activity of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// There is no socket.
@@ -17,7 +17,7 @@ pub(crate) enum Phase {
     Pausing,
     /// The connect is under way.
     Connecting,
-    /// The listener's queue was full; the connect is tried again at `wake_ns`.
+    /// The listener's queue was full. The next try of the connect is at `wake_ns`.
     Queueing,
     /// Ready for a request.
     Idle,
@@ -25,35 +25,36 @@ pub(crate) enum Phase {
     Waiting,
     /// The request is partly written.
     Sending,
-    /// The request is written, the answer is not complete.
+    /// The request is written, the response is not complete.
     Receiving,
 }
 
 /// A place for one connection. It outlives its sockets, so its buffers are allocated once.
 pub(crate) struct Connection {
-    /// Which receiver of load it leads to.
+    /// Index of its lane.
     pub(crate) lane: usize,
     pub(crate) socket: Option<OwnedFd>,
-    /// Counts sockets, so that an event of a closed one is not taken for one of its successor.
+    /// Number of sockets until now, so that an event of a closed socket is not assigned to its successor.
     pub(crate) generation: u32,
     pub(crate) phase: Phase,
-    /// When to look at it although nothing happened.
+    /// The time at which the connection needs attention without an event.
     pub(crate) wake_ns: u64,
-    /// A slot is under way.
+    /// True if a slot is under way.
     pub(crate) has_slot: bool,
-    /// The socket has carried an answer.
+    /// True if the socket has carried a response.
     pub(crate) is_used: bool,
-    /// When the server will close it unless a request comes before; `u64::MAX` if it has not said so.
+    /// The time at which the server will close it without a further request. `u64::MAX` if the server set no
+    /// time.
     pub(crate) idle_until_ns: u64,
-    /// The slot under way needed a new socket.
+    /// True if the slot under way needed a new socket.
     pub(crate) is_fresh: bool,
     pub(crate) connect_ns: u64,
-    /// Bytes of the request that were written.
+    /// Number of request bytes that were written.
     pub(crate) written: usize,
     pub(crate) backoff: Backoff,
     pub(crate) parser: Parser,
     pub(crate) slot: SlotState,
-    /// The begin of an answer that took more than one read, as evidence.
+    /// The beginning of a response that took more than one read, as evidence.
     pub(crate) kept: Vec<u8>,
 }
 
@@ -78,7 +79,7 @@ impl Connection {
         }
     }
 
-    /// Makes ready for the answer to a request that leaves now.
+    /// Prepares for the response to a request that leaves now.
     #[inline]
     pub(crate) fn expect_answer(&mut self, sent_ns: u64, bodiless: bool) {
         self.slot.sent_ns = sent_ns;
@@ -89,9 +90,9 @@ impl Connection {
         self.slot.findings.start();
     }
 
-    /// Keeps the begin of an answer in case it turns out to be wrong.
+    /// Keeps the beginning of a response in case it is wrong.
     pub(crate) fn keep(&mut self, bytes: &[u8]) {
-        // `kept` never exceeds it: each piece is cut to the room that is left.
+        // `kept` never exceeds the limit, because each piece is cut to the remaining room.
         let room = EXCERPT_BYTES - self.kept.len();
         self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }

@@ -1,8 +1,8 @@
-//! Why a load could not be started, or one of its requests not be sent.
+//! The reasons that a load cannot start, or that a request cannot be sent.
 
 use schedule::PlanError;
 
-/// Why a load could not be started. Later failures are outcomes.
+/// The reason that a load could not start. Later failures are outcomes.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The job has no request.
@@ -11,13 +11,13 @@ pub enum LoadError {
     /// A request of the job cannot be sent.
     #[error("request {} (`{method} {path}`): {reason}", index + 1)]
     Request {
-        /// Its position in the job, from 0.
+        /// Position of the request in the job, from 0.
         index: usize,
-        /// Its method.
+        /// Method of the request.
         method: String,
-        /// Its path.
+        /// Path of the request.
         path: String,
-        /// The reason.
+        /// The error of the request.
         reason: RequestError,
     },
     /// The data has columns and no row.
@@ -26,27 +26,27 @@ pub enum LoadError {
     /// A row of the data has too few values, or too many.
     #[error("row {} of the data: expected {expected} values, found {found}", row + 1)]
     Row {
-        /// Its position, from 0.
+        /// Position of the row, from 0.
         row: usize,
-        /// Number of columns.
+        /// Number of columns of the data.
         expected: usize,
-        /// Number of values.
+        /// Number of values of the row.
         found: usize,
     },
-    /// The weights have no common turn of sensible length.
+    /// The weights have no common cycle of a practical length.
     #[error(
         "the weights need a cycle of more than 65,536 requests. Use smaller weights, or weights with a common divisor"
     )]
     Weights,
-    /// The job has steps, and not one for each request.
+    /// The number of steps differs from the number of requests.
     #[error("expected a step for each of {requests} requests, found {steps}")]
     Steps {
-        /// Number of requests.
+        /// Number of requests of the job.
         requests: usize,
-        /// Number of steps.
+        /// Number of steps of the job.
         steps: usize,
     },
-    /// A number of the job is 0 and must be at least 1. The text names it, as in "connection".
+    /// A number of the job is 0 and must be at least 1. The text contains its name, as in "connection".
     #[error("expected at least one {0}, found 0")]
     Zero(&'static str),
     /// The closed loop has no end: neither a number of requests nor a time.
@@ -55,39 +55,39 @@ pub enum LoadError {
     /// The phases of the open loop make no plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The system does not allow so many connections.
+    /// The system does not allow that number of connections.
     #[error(
         "{connections} connections need {needed} open files, but the system allows {allowed}. Raise the limit with `ulimit -n`"
     )]
     OpenFiles {
-        /// Connections asked for.
+        /// Number of requested connections.
         connections: u32,
-        /// Files they need.
+        /// Number of open files that they need.
         needed: u64,
-        /// Files allowed.
+        /// Number of open files that the system allows.
         allowed: u64,
     },
     /// The path of a Unix socket cannot be one, for example because it is too long.
     #[error("not an address: {0}")]
     Address(std::io::Error),
-    /// TLS cannot be spoken with the target.
+    /// TLS with the target is impossible.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The system gives no event loop for TLS or HTTP/2.
+    /// The system provides no event loop for TLS or HTTP/2.
     #[error("cannot create an event loop: {0}")]
     Runtime(std::io::Error),
-    /// The system gives no event loop for HTTP/1.1 in the clear.
+    /// The system provides no event loop for HTTP/1.1 without TLS.
     #[error("cannot create an epoll instance: {0}")]
     Poll(rustix::io::Errno),
-    /// A generator thread cannot be pinned to a CPU: it is not there, or not allowed.
+    /// A generator thread cannot be pinned to a CPU that is absent or not allowed.
     #[error("cannot pin a generator thread to CPU {cpu}: {reason}")]
     Pin {
-        /// The CPU asked for.
+        /// Number of the requested CPU.
         cpu: usize,
-        /// The system's words.
+        /// The error of the system.
         reason: rustix::io::Errno,
     },
-    /// Jobs that run together differ in a shared setting. The text names it, as in "spin share".
+    /// Jobs that run together differ in a shared setting. The text contains its name, as in "spin share".
     #[error("expected the same {0} in all jobs that run together")]
     Unlike(&'static str),
     /// Slices that overlap or are empty, or that a load cannot have.
@@ -95,23 +95,23 @@ pub enum LoadError {
         "expected slices of a closed loop without steps, in order, disjoint and not empty, found other slices"
     )]
     Slices,
-    /// The plan has more slots than times may be kept.
+    /// The plan has more slots than the limit for kept times.
     #[error("expected a plan of at most {kept} slots with recorded times, found {planned}")]
     SlotsKept {
-        /// Slots of the plan.
+        /// Number of slots of the plan.
         planned: u64,
         /// The limit of [`Job::keep_slots`](crate::Job::keep_slots), at most 2^32.
         kept: usize,
     },
 }
 
-/// Why a request cannot be sent.
+/// The reason that a request cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// The method is not a token.
     #[error("expected a method such as `GET`, found `{0}`")]
     Method(String),
-    /// The path cannot stand in a request line.
+    /// The path cannot be part of a request line.
     #[error(
         "expected a path that starts with `/` and has no spaces or control characters, found `{0}`. \
          Encode such characters, for example as %20"
@@ -123,63 +123,63 @@ pub enum RequestError {
     /// A header value would break the head.
     #[error("header `{name}`: expected a value on one line, found `{value}`")]
     HeaderValue {
-        /// The header.
+        /// Name of the header.
         name: String,
-        /// Its value.
+        /// Value of the header.
         value: String,
     },
-    /// It brings a `Content-Length` that is not the length of its body.
+    /// The request has a `Content-Length` that differs from the length of its body.
     #[error(
         "header `Content-Length`: the body has {body_bytes} bytes, found `{value}`. Remove the header"
     )]
     ContentLength {
-        /// Length of the body.
+        /// Length of the body in bytes.
         body_bytes: usize,
-        /// The value given.
+        /// Value of the header `Content-Length`.
         value: String,
     },
-    /// It brings a `Content-Length`, and its body has another length in each slot.
+    /// The request has a `Content-Length`, but its body has a different length in each slot.
     #[error("header `Content-Length`: the body differs from slot to slot. Remove the header")]
     LengthOfTemplate,
-    /// It brings a `Transfer-Encoding`; bodies are framed by the generator.
+    /// The request has a `Transfer-Encoding`. The generator frames bodies itself.
     #[error("header `Transfer-Encoding`: bodies are sent with their length. Remove the header")]
     TransferEncoding,
-    /// `{{random:…}}` in it names no range.
+    /// A `{{random:…}}` of the request has no range.
     #[error("expected a range such as `1..1000`, found `{0}`")]
     Range(String),
-    /// `{{name}}` in it is not in the data.
+    /// A `{{name}}` of the request is not in the data.
     #[error(
         "no column `{name}`. The data has `{columns}`, and `{{{{index}}}}` and `{{{{random:1..1000}}}}` always exist. A captured value is known only to later steps"
     )]
     Place {
         /// The name in braces.
         name: String,
-        /// The names there are.
+        /// The available names.
         columns: String,
     },
     /// The pattern of a capture is not a regular expression.
     #[error("expected a regular expression, found `{pattern}`: {reason}")]
     Pattern {
-        /// The pattern.
+        /// The pattern of the capture.
         pattern: String,
-        /// The reason.
+        /// The error of the pattern.
         reason: String,
     },
     /// HTTP/2 cannot carry it, for the reason in the text.
     #[error("over HTTP/2: {0}")]
     Http2(String),
-    /// Its weight is 0, so it would never be sent.
+    /// The weight is 0, so the request would never be sent.
     #[error("expected a weight of at least 1, found 0. Remove the request instead")]
     Weight,
 }
 
-/// Why TLS cannot be spoken with a target, known before the first connection.
+/// The reason that TLS with a target is impossible, found before the first connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
-    /// The name of the target is one that no certificate can be for.
+    /// No certificate can be for the name of the target.
     #[error("expected a host name or an address that a certificate can contain, found `{0}`")]
     Name(String),
-    /// The text of trusted authorities is not PEM, or holds no certificate.
+    /// The text of trusted authorities is not PEM, or contains no certificate.
     #[error("expected certificates of authorities in PEM form, found {0}")]
     Authorities(String),
     /// The system has no trusted authorities.
@@ -187,7 +187,7 @@ pub enum TlsError {
         "the system has no list of trusted authorities{0}. Name your own authorities, or skip the verification of certificates"
     )]
     System(String),
-    /// The TLS library refused for another reason, in its words.
+    /// The TLS library refused for another reason, given in the text.
     #[error("TLS cannot be prepared: {0}")]
     Library(String),
 }

@@ -1,5 +1,5 @@
-//! One request on a fresh connection, at leisure: readiness and proof read answers with the very
-//! parser that the load uses, and in the protocol that it uses.
+//! One request on a new connection, outside of a load. Readiness and proof read responses with the parser and
+//! the protocol of the load.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -19,47 +19,47 @@ use crate::rendered::Rendered;
 use crate::scenario;
 use crate::socket::{self, Connect, Moved, Peer};
 
-/// Sends one request on a connection of its own and reads the whole answer, within default
-/// [`Bounds`]. The bytes sent are those of a load with keep-alive.
+/// Sends one request on a new connection and reads the whole response, within default [`Bounds`]. The bytes
+/// sent equal the bytes of a load with keep-alive.
 ///
 /// # Errors
-/// When the request cannot be sent, or no complete answer comes within `timeout`.
+/// If the request cannot be sent, or no complete response arrives within `timeout`.
 pub fn exchange(target: &Target, request: &Request, timeout: Duration) -> Result<Answer, Failure> {
     let rendered = Rendered::new(target, request, true, None)?;
     converse(target, rendered.bodiless, rendered.bytes(&[]), timeout)
 }
 
-/// Why a walk through the requests of a job came to no end.
+/// The reason that a walk through the requests of a job did not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum WalkError {
     /// The job itself is wrong.
     #[error(transparent)]
     Job(#[from] LoadError),
-    /// A request got no complete answer.
+    /// A request received no complete response.
     #[error("no answer: {failure}")]
     Failed {
-        /// Which of the requests, from 0.
+        /// Index of the request, from 0.
         request: usize,
-        /// What went wrong.
+        /// The failure of the request.
         failure: Failure,
     },
-    /// A request got a wrong answer.
+    /// A request received a wrong response.
     #[error("{mismatch}")]
     Mismatched {
-        /// Which of the requests, from 0.
+        /// Index of the request, from 0.
         request: usize,
         /// The first rule that was broken.
         mismatch: Mismatch,
-        /// The answer itself.
+        /// The wrong response.
         answer: Box<Answer>,
     },
 }
 
-/// Sends every request of a job once and in order, as slot `slot` would send it, each on a
-/// connection of its own and without pauses. Returns their answers, all of them right.
+/// Sends every request of a job once and in order, with the bytes of slot `slot`, each on a new connection
+/// and without pauses. Returns their responses, which are all correct.
 ///
 /// # Errors
-/// When the job cannot be begun, and at the first answer that is missing or wrong.
+/// If the job cannot begin, and at the first response that is missing or wrong.
 pub fn walk(job: &Job, slot: u64) -> Result<Vec<Answer>, WalkError> {
     let mut captured = vec![String::new(); scenario::names(&job.steps).len()];
     let mut answers = Vec::new();
@@ -93,14 +93,14 @@ pub fn walk(job: &Job, slot: u64) -> Result<Vec<Answer>, WalkError> {
     Ok(answers)
 }
 
-/// Sends these bytes on a connection of their own and reads the answer.
+/// Sends these bytes on a new connection and reads the response.
 fn converse(
     target: &Target,
     bodiless: bool,
     bytes: &[u8],
     timeout: Duration,
 ) -> Result<Answer, Failure> {
-    // TLS and HTTP/2 exist only in the general carrier, which a load would use as well.
+    // TLS and HTTP/2 exist only in the general carrier, which a load would also use.
     if !target.protocol.is_plain() {
         return crate::general::exchange(target, bodiless, bytes, timeout);
     }
@@ -155,7 +155,7 @@ impl Deadline {
                 .expect("64 bits of nanoseconds are 584 years");
             let mut polled = [PollFd::new(socket, flags)];
             match rustix::event::poll(&mut polled, Some(&timeout)) {
-                // Only the clock decides that the time is over: `poll` may return a little early.
+                // Only the clock decides that the time is over, because `poll` may return a little early.
                 Ok(0) if left == 0 => {
                     return Err(Failure::Timeout {
                         limit: self.limit,
@@ -184,7 +184,7 @@ impl Conversation {
             match socket::send(&self.socket, rest) {
                 Ok(Moved::Bytes(sent)) => rest = &rest[sent..],
                 Ok(Moved::Later) => self.deadline.wait(&self.socket, PollFlags::OUT)?,
-                // A server may answer before it has read everything, and close; its answer counts.
+                // A server may respond before it has read everything, and close. Its response counts.
                 Err(Errno::PIPE | Errno::CONNRESET) => return Ok(()),
                 Err(error) => return Err(self.reset(error)),
             }
@@ -213,7 +213,7 @@ impl Conversation {
             };
             self.deadline.found_bytes += bytes;
             match self.parser.feed(&buffer[..bytes], &mut self.answer)? {
-                // As in a load: bytes behind the answer mean that it is longer than its head says.
+                // As in a load, bytes after the response mean that it is longer than its head declares.
                 Parsed::Complete { used, .. }
                     if used < bytes && !is_line_end(&buffer[used..bytes]) =>
                 {

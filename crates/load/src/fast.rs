@@ -1,12 +1,11 @@
-//! The fast carrier: HTTP/1.1 in the clear, by an event loop of our own over epoll.
+//! The fast carrier: HTTP/1.1 without TLS, with our own event loop over epoll.
 //!
-//! A request costs one write, one read and a share of an `epoll_wait`; everything else here is
-//! arranged so that nothing is added to that. A connection is registered once, with edges only; an
-//! answer is parsed and checked in the one read buffer of the thread; the next request of a closed
-//! loop leaves from within the event of the last answer.
+//! A request costs one write, one read and a share of an `epoll_wait`. The code adds no cost to that. A
+//! connection is registered once, with edges only. A response is parsed and checked in the one read buffer of
+//! the thread. The next request of a closed loop leaves within the event of the last response.
 //!
-//! Which slot is next, what comes after it and what is written down of it is the business of its
-//! [`Lane`]; when to wake is that of the [`Pacer`]. Here are sockets and bytes.
+//! The [`Lane`] chooses the next slot and records its result. The [`Pacer`] decides when to wake. This file
+//! contains sockets and bytes.
 
 use std::os::fd::OwnedFd;
 
@@ -32,23 +31,24 @@ pub(crate) struct EpollEngine<'a> {
     pacer: Pacer<'a>,
     poll: Poll,
     pub(crate) lanes: Vec<Lane>,
-    /// Those of all lanes, one lane after the other. The places of a lane are indices into this list.
+    /// The connections of all lanes, one lane after the other. The places of a lane are indices into this
+    /// list.
     connections: Vec<Connection>,
     buffer: Vec<u8>,
     /// The latest reading of the clock.
     now_ns: u64,
     /// The earliest `wake_ns` of all connections, or an earlier time.
     wake_ns: u64,
-    /// Connections whose answer goes on although their turn was over. Their edge is spent, so no event
-    /// will name them again.
+    /// Connections with a response that continues although their turn was over. Their edge is spent, so epoll
+    /// reports no further event.
     unread: Vec<Unread>,
 }
 
-/// A connection that was left with bytes in its socket.
+/// A connection with unread bytes in its socket.
 #[derive(Clone, Copy, Debug)]
 struct Unread {
     token: u64,
-    /// The connection ended behind these bytes.
+    /// True if the connection ended after these bytes.
     is_hangup: bool,
 }
 
@@ -66,7 +66,7 @@ impl<'a> EpollEngine<'a> {
         }
     }
 
-    /// Adds a receiver of load with so many connections.
+    /// Adds a lane with this number of connections.
     pub(crate) fn add_lane(&mut self, work: Workload, connections: usize, bounds: Bounds) {
         let (lane, first) = (self.lanes.len(), self.connections.len());
         let own = (0..connections).map(|_| Connection::new(lane, bounds));
@@ -75,8 +75,8 @@ impl<'a> EpollEngine<'a> {
             .push(Lane::new(work, first..self.connections.len()));
     }
 
-    /// Opens all connections of a lane before the load begins, so that the first answers of a closed
-    /// loop are not those of a server busy with accepting.
+    /// Opens all connections of a lane before the load begins. Otherwise the server would be busy with
+    /// accepting during the first responses of a closed loop.
     pub(crate) fn open_all(&mut self, lane: usize) {
         for index in self.lanes[lane].queue.places.take_unused() {
             self.connect(index);
@@ -89,7 +89,7 @@ impl<'a> EpollEngine<'a> {
         }
     }
 
-    /// Sends all slots of the lanes and awaits their answers.
+    /// Sends all slots of the lanes and awaits their responses.
     pub(crate) fn run(&mut self, priority: &mut Priority) {
         priority.begin(self.now());
         while self.pacer.goes_on(&mut self.lanes, priority, self.now_ns) {
@@ -105,16 +105,16 @@ impl<'a> EpollEngine<'a> {
             .collect()
     }
 
-    /// The lanes, and whether the load was interrupted.
+    /// Returns the lanes, and true if the load was interrupted.
     pub(crate) fn finish(self) -> (Vec<Lane>, bool) {
         (self.lanes, self.pacer.was_interrupted())
     }
 
-    /// Waits once and deals with all that happened.
+    /// Waits once and handles all events.
     ///
-    /// Three stretches are watched for pauses, each against the time that it was meant to take:
-    /// sending (none), the wait (what was asked of the system) and dealing with events (none). So a
-    /// thread that lost its core is noticed wherever that was.
+    /// Three stretches are checked for pauses, each against its intended time: sending (0), the wait (the
+    /// requested time) and the handling of events (0). A thread that lost its core is therefore noticed in
+    /// every stretch.
     fn turn(&mut self) {
         let begin_ns = self.now_ns;
         self.dispatch();
@@ -125,14 +125,14 @@ impl<'a> EpollEngine<'a> {
         let after_ns = self.now();
         self.pacer
             .arrived(&mut self.lanes, before_ns + meant_ns, after_ns);
-        // Before the events, whose work is no part of how late a sleep ended.
+        // The poll learns the lateness of a sleep before the events, because their work is not part of it.
         self.poll.learn(meant_ns, after_ns - before_ns);
-        // The list is moved out for the loop, as every event borrows the whole engine.
+        // The list is moved out for the loop, because every event borrows the whole engine.
         let events = std::mem::take(&mut self.poll.events);
         for event in &events {
             self.on_event(event.data.u64(), event.flags);
-            // A list may hold 128 answers at some microseconds each. A slot that becomes due
-            // meanwhile leaves between two of them instead of after the last.
+            // A list may contain 128 responses at some microseconds each. A slot that becomes due meanwhile
+            // leaves between two events instead of after the last.
             self.keep_time();
         }
         self.poll.events = events;
@@ -144,7 +144,7 @@ impl<'a> EpollEngine<'a> {
         self.pacer.arrived(&mut self.lanes, after_ns, end_ns);
     }
 
-    /// Between two events: sends what has become due, and ends what has run out of time.
+    /// Between two events: sends due slots, and ends expired slots.
     #[inline]
     fn keep_time(&mut self) {
         if self.lanes.iter().any(|lane| lane.queue.is_due(self.now_ns)) {
@@ -155,12 +155,12 @@ impl<'a> EpollEngine<'a> {
         }
     }
 
-    /// Gives each connection another turn whose answer goes on.
+    /// Gives another turn to each connection with an unfinished response.
     fn read_on(&mut self) {
         if self.unread.is_empty() {
             return;
         }
-        // Those that are still not through are noted anew, for the next round.
+        // Connections that are still unfinished are added again, for the next round.
         for unread in std::mem::take(&mut self.unread) {
             let index = index_of(unread.token);
             let connection = &self.connections[index];
@@ -172,15 +172,15 @@ impl<'a> EpollEngine<'a> {
         }
     }
 
-    /// Reads the clock.
+    /// Reads and stores the time.
     #[inline]
     fn now(&mut self) -> u64 {
         self.now_ns = self.pacer.controls.clock.now_ns();
         self.now_ns
     }
 
-    /// How long nothing is to do but to look at sockets. Only what is due is worth the spin budget of
-    /// a punctual wait: a timeout or a retry may be noticed a millisecond late.
+    /// Returns the time until there is other work than sockets. Only due slots justify the spin budget of a
+    /// punctual wait. A timeout or a retry may be noticed a millisecond late.
     fn next_wait(&self, now_ns: u64) -> Wait {
         if !self.unread.is_empty() {
             return Wait::Roughly(0);
@@ -193,8 +193,8 @@ impl<'a> EpollEngine<'a> {
         }
     }
 
-    /// Sends slots for as long as there are some, and connections for them; iterations go on whose
-    /// think time is over.
+    /// Sends slots while there are slots and connections for them. Iterations continue when their think time
+    /// is over.
     #[inline]
     fn dispatch(&mut self) {
         for lane in 0..self.lanes.len() {
@@ -212,7 +212,7 @@ impl<'a> EpollEngine<'a> {
         }
     }
 
-    /// A connection became free: sends the next slot of its lane at once or parks it.
+    /// Handles a connection that became free: sends the next slot of its lane at once or parks it.
     #[inline]
     fn release(&mut self, index: usize) {
         let connection = &mut self.connections[index];
@@ -234,7 +234,7 @@ impl<'a> EpollEngine<'a> {
         self.proceed(index, next);
     }
 
-    /// Does what comes next in the slot of a connection.
+    /// Performs the next action of the slot of a connection.
     #[inline]
     fn proceed(&mut self, index: usize, next: Next) {
         match next {
@@ -243,7 +243,7 @@ impl<'a> EpollEngine<'a> {
             Next::Wait { due_ns } => {
                 let connection = &mut self.connections[index];
                 connection.phase = Phase::Waiting;
-                // Its lane knows when it goes on; there is nothing that could time out.
+                // The lane stores the time at which it continues. No timeout applies here.
                 connection.wake_ns = u64::MAX;
                 self.lanes[connection.lane].queue.wait(index, due_ns);
             }
@@ -254,12 +254,12 @@ impl<'a> EpollEngine<'a> {
         }
     }
 
-    /// Sends the request that is made ready, on a new connection where none is open.
+    /// Sends the prepared request, on a new connection if there is no open one.
     #[inline]
     fn go(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         connection.has_slot = true;
-        // The server has said how long it keeps an idle connection.
+        // The server sets the lifetime of an idle connection.
         if self.now_ns >= connection.idle_until_ns {
             connection.close();
         }
@@ -271,8 +271,8 @@ impl<'a> EpollEngine<'a> {
         }
     }
 
-    /// `wake_ns` of the engine may be too early afterwards, never too late: finding the true minimum
-    /// would take a walk over all connections for every request.
+    /// Sets the wake time of a connection. `wake_ns` of the engine may be too early afterwards, but never too
+    /// late. The true minimum would need a walk over all connections for every request.
     fn wake_at(&mut self, index: usize, wake_ns: u64) {
         self.connections[index].wake_ns = wake_ns;
         self.wake_ns = self.wake_ns.min(wake_ns);
@@ -281,7 +281,7 @@ impl<'a> EpollEngine<'a> {
     fn on_event(&mut self, token: u64, flags: EventFlags) {
         let index = index_of(token);
         let connection = &self.connections[index];
-        // Closing a socket ends its registration, but an event of it may be in the list already.
+        // Closing a socket ends its registration, but an event of the socket may already be in the list.
         if u64::from(connection.generation) != token >> 32 {
             return;
         }
@@ -299,13 +299,12 @@ impl<'a> EpollEngine<'a> {
                 }
             }
             Phase::Connecting => self.on_connect_event(index),
-            // Writable again, which matters only while something is to be written.
+            // Writable again, which only matters while a request is being written.
             _ => {}
         }
     }
 
-    /// Something came, or the end, where no request was under way. The next request opens another
-    /// connection.
+    /// Handles bytes, or the end, while no request was under way. The next request opens another connection.
     fn on_unasked_event(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         let Some(socket) = &connection.socket else {
@@ -314,7 +313,7 @@ impl<'a> EpollEngine<'a> {
         let lane = &mut self.lanes[connection.lane];
         loop {
             match socket::receive(socket, &mut self.buffer) {
-                // The edge was of bytes that an earlier read has taken.
+                // The edge was for bytes that an earlier read has taken.
                 Ok(Moved::Later) => return,
                 Ok(Moved::Bytes(0)) | Err(_) => break,
                 // The end of the connection may follow in the same edge.
@@ -327,7 +326,7 @@ impl<'a> EpollEngine<'a> {
         }
         let is_waiting = connection.phase == Phase::Waiting;
         connection.close();
-        // A place in think time keeps its slot, so it is not free; its next step connects anew.
+        // A place in think time keeps its slot, so it is not free. Its next step opens a new connection.
         if is_waiting {
             connection.phase = Phase::Waiting;
         } else {
@@ -335,8 +334,8 @@ impl<'a> EpollEngine<'a> {
         }
     }
 
-    /// Ends the slot under way, if there is one, and the connection. The last `bytes` of the answer
-    /// are in the buffer.
+    /// Ends the slot under way, if there is one, and the connection. The last `bytes` of the response are in
+    /// the buffer.
     fn fail(&mut self, index: usize, kind: FailureKind, bytes: usize, reason: &dyn Fn() -> String) {
         let connection = &mut self.connections[index];
         let lane = &mut self.lanes[connection.lane];
@@ -357,15 +356,15 @@ impl<'a> EpollEngine<'a> {
             let wake_ns = self.now_ns + connection.backoff.refused();
             self.wake_at(index, wake_ns);
         } else {
-            // Not released: a target that refuses at once would be called upon from within its own
-            // refusals, as deep as there are slots.
+            // Not released: a target that refuses at once would cause a recursive call for every refusal, as
+            // deep as there are slots.
             lane.queue.places.park(index, false);
         }
     }
 
-    /// Looks at every connection whose time has come.
+    /// Handles every connection that has reached its wake time.
     fn sweep(&mut self) {
-        // The minimum is found anew here, because `wake_at` only ever lowers it.
+        // The minimum is computed here again, because `wake_at` only lowers it.
         self.wake_ns = u64::MAX;
         for index in 0..self.connections.len() {
             if self.connections[index].wake_ns <= self.now_ns {
@@ -393,7 +392,7 @@ impl<'a> EpollEngine<'a> {
                 });
             }
             Phase::Pausing => {
-                // After a refusal without a socket, after the end of the load perhaps with one.
+                // After a refusal there is no socket. After the end of the load there may be one.
                 let is_open = connection.socket.is_some();
                 connection.phase = if is_open { Phase::Idle } else { Phase::Vacant };
                 connection.wake_ns = u64::MAX;
@@ -407,7 +406,7 @@ impl<'a> EpollEngine<'a> {
     }
 }
 
-/// The place of a connection, which is the lower half of its token.
+/// Returns the index of a connection, which is the lower half of its token.
 fn index_of(token: u64) -> usize {
     usize::try_from(token & u64::from(u32::MAX)).expect("32 bits fit into an address")
 }

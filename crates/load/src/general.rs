@@ -1,14 +1,14 @@
-//! The general carrier: TLS and HTTP/2, by rustls, h2 and tokio.
+//! The general carrier: TLS and HTTP/2, with rustls, h2 and tokio.
 //!
-//! Slots, scenarios, pacing, rules and the account are those of [`Lane`] and [`Pacer`], as for the
-//! fast carrier in `fast.rs`. What differs is what carries a slot: a place, which is one of the
-//! requests that may be under way on a connection (one over HTTP/1.1, as many as there are streams
-//! over HTTP/2). A place is a task for as long as there are slots for it; one more future on the
-//! thread, [`pace`], hands out slots when they are due.
+//! [`Lane`] and [`Pacer`] provide slots, scenarios, pacing, rules and the account, as for the fast carrier in
+//! `fast.rs`. Only the carrier of a slot differs. A place is one of the requests that may be under way on a
+//! connection. There is one place over HTTP/1.1, and over HTTP/2 there are as many as streams. A place is a
+//! task while there are slots for it. One more future on the thread, [`pace`], hands out slots when they are
+//! due.
 //!
-//! A timeout over HTTP/2 ends its stream only, and no further request goes onto that connection.
-//! The same holds when the target says that it goes away: the requests under way are awaited while a
-//! new connection is opened, so for that while there may be more connections than asked for.
+//! A timeout over HTTP/2 only ends its stream, and no further request uses that connection. If the target
+//! announces that it goes away, no further request uses the connection either. The requests under way are
+//! awaited while a new connection is opened. During that time there may be more connections than requested.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -54,7 +54,7 @@ use timer::Timer;
 ///
 /// # Errors
 ///
-/// With the position of the first request that HTTP/2 cannot carry, and why.
+/// Returns the position of the first request that HTTP/2 cannot carry, with the reason.
 pub(crate) fn messages(
     rotation: &Rotation,
     script: &Script,
@@ -64,10 +64,10 @@ pub(crate) fn messages(
         return Ok(Vec::new());
     }
     let mut filled = Vec::new();
-    // Of what iterations capture, anything stands for all.
+    // Any value can replace the captures of iterations here.
     let captured = vec!["0".to_owned(); script.captures()];
     let translate = |(index, request): (usize, &crate::rendered::Rendered)| {
-        // Of a template, the first slot stands for all.
+        // The first slot represents all slots of a template.
         request.fill(0, &captured, &mut filled);
         let message = Message::new(request.bytes(&filled), route.is_encrypted());
         let message = message.map_err(|reason| (index, reason))?;
@@ -90,22 +90,23 @@ pub(crate) struct TokioEngine<'a> {
     runtime: Runtime,
 }
 
-/// What the tasks of a thread share. No borrow of the lanes is held across an `await`.
+/// The state that the tasks of a thread share. No borrow of the lanes is held across an `await`.
 struct EngineState {
     timer: Timer,
     clock: Clock,
     lanes: RefCell<Vec<Lane>>,
-    /// As many as there are lanes.
+    /// One endpoint for each lane.
     endpoints: Vec<Endpoint>,
     /// The read buffer of HTTP/1.1.
     buffer: RefCell<Vec<u8>>,
 }
 
-/// What carries one request at a time: a stream of a connection to the endpoint of a lane.
+/// A carrier of one request at a time: a stream of a connection to the endpoint of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     lane: usize,
-    /// Among the places of the lane: those of the first connection, then those of the second.
+    /// Index among the places of the lane. The places of the first connection come first, then the places of
+    /// the second.
     index: usize,
 }
 
@@ -119,7 +120,7 @@ impl<'a> TokioEngine<'a> {
             .enable_all()
             .build()?;
         let timer = {
-            // The timer's descriptor registers with the runtime of the thread that makes it.
+            // The timer's descriptor is registered with the runtime of the thread that creates it.
             let _within = runtime.enter();
             Timer::new(controls.clock, spin_share)?
         };
@@ -146,11 +147,12 @@ impl<'a> TokioEngine<'a> {
         })
     }
 
-    /// Opens all connections of a lane before the load begins, as the fast carrier does.
+    /// Opens all connections of a lane before the load begins, like the fast carrier.
     pub(crate) fn open_all(&mut self, lane: usize) {
         let (state, controls) = (&self.state, self.pacer.controls);
         self.tasks.block_on(&self.runtime, async {
-            // Side by side: one after the other would take a handshake of time for each connection.
+            // All at once, because one after the other would take the time of a handshake for each
+            // connection.
             let opening: Vec<_> = (0..state.endpoints[lane].links.len())
                 .map(|link| {
                     let state = Rc::clone(state);
@@ -159,7 +161,7 @@ impl<'a> TokioEngine<'a> {
                 .collect();
             for mut task in opening {
                 let wait = Duration::from_nanos(WAIT_MAX_NS);
-                // What became of it is in the link, and what it took is in the account.
+                // The result is in the link, and the time is in the account.
                 while tokio::time::timeout(wait, &mut task).await.is_err() {
                     if controls.is_stopped() {
                         return;
@@ -173,11 +175,11 @@ impl<'a> TokioEngine<'a> {
         self.state.lanes.borrow_mut()
     }
 
-    /// Sends all slots of the lanes and awaits their answers.
+    /// Sends all slots of the lanes and awaits their responses.
     pub(crate) fn run(&mut self, priority: &mut Priority) {
         let state = Rc::clone(&self.state);
         for endpoint in &state.endpoints {
-            // What travelled before the load, to open connections, is no part of it.
+            // Bytes that opened connections before the load do not belong to the load.
             endpoint.traffic.reset();
         }
         let pace = pace(&state, &mut self.pacer, priority);
@@ -188,9 +190,9 @@ impl<'a> TokioEngine<'a> {
         }
     }
 
-    /// Closes all connections. Returns the lanes, and whether the load was interrupted.
+    /// Closes all connections. Returns the lanes, and true if the load was interrupted.
     pub(crate) fn finish(self) -> (Vec<Lane>, bool) {
-        // The tasks hold sockets and slots: they end before the lanes are taken.
+        // The tasks use sockets and slots, so they end before the lanes are taken.
         drop(self.tasks);
         (self.state.lanes.take(), self.pacer.was_interrupted())
     }
@@ -210,7 +212,7 @@ async fn pace(state: &Rc<EngineState>, pacer: &mut Pacer<'_>, priority: &mut Pri
             }
             pacer.horizon(lanes, now_ns)
         };
-        // Only what is due before the next look at the stop flag is worth a punctual wait.
+        // Only a slot that is due before the next check of the stop flag justifies a punctual wait.
         let due_ns = horizon.due_ns.filter(|due_ns| *due_ns < horizon.latest_ns);
         let wake_ns = due_ns.unwrap_or(horizon.latest_ns);
         // The tasks run meanwhile.
@@ -221,17 +223,17 @@ async fn pace(state: &Rc<EngineState>, pacer: &mut Pacer<'_>, priority: &mut Pri
 }
 
 impl EngineState {
-    /// Opens a connection, unless another place has just done so.
+    /// Opens a connection, unless another place has just opened it.
     ///
     /// # Errors
     ///
-    /// As the failure that it is for a slot.
+    /// Returns the failure of the slot.
     pub(super) async fn open(&self, lane: usize, link: usize) -> Result<(), (FailureKind, String)> {
         let endpoint = &self.endpoints[lane];
         let link = &endpoint.links[link];
         let opening = async {
             let _turn = link.opening.lock().await;
-            // Another place has opened it while this one waited for its turn.
+            // Another place opened it while this place waited for its turn.
             if link.is_open() {
                 return Ok(());
             }
@@ -247,7 +249,7 @@ impl EngineState {
             link.keep(channel);
             Ok(())
         };
-        // The wait for the turn counts as well: the slot has no connection in it.
+        // The time limit includes the wait for the turn, because the slot has no connection during it.
         let opened = tokio::time::timeout(endpoint.timeout, opening).await;
         opened.unwrap_or_else(|_| {
             let reason = format!("no connection within {:?}", endpoint.timeout);
@@ -255,8 +257,8 @@ impl EngineState {
         })
     }
 
-    /// Sends slots for as long as there are some, and places for them; iterations go on whose think
-    /// time is over.
+    /// Sends slots while there are slots and places for them. Iterations continue when their think time is
+    /// over.
     fn dispatch(self: &Rc<EngineState>) {
         self.resume();
         loop {
@@ -279,7 +281,7 @@ impl EngineState {
         }
     }
 
-    /// Lets the places go on whose think time is over.
+    /// Continues the places with a think time that is over.
     fn resume(&self) {
         let now_ns = self.clock.now_ns();
         for (lane, endpoint) in self.lanes.borrow_mut().iter_mut().zip(&self.endpoints) {
@@ -305,7 +307,7 @@ impl EngineState {
             .expect("the other end is kept for as long as the place waits");
     }
 
-    /// The slot of a place has ended: the load may be over, which the pacer does not wait for.
+    /// Handles the end of a slot. The load may be over, and the pacer does not wait for that.
     fn ended(&self) {
         let now_ns = self.clock.now_ns();
         let lanes = self.lanes.borrow();
@@ -314,7 +316,7 @@ impl EngineState {
         }
     }
 
-    /// A place became free: gives it the next slot or parks it.
+    /// Handles a place that became free: gives it the next slot or parks it.
     fn release(&self, place: Place) -> Option<Taken> {
         let is_open = self.endpoints[place.lane].link(place.index).is_open();
         let mut lanes = self.lanes.borrow_mut();

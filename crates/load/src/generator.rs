@@ -1,4 +1,4 @@
-//! One generator thread's engine, whichever carrier it has.
+//! The engine of one generator thread, for either carrier.
 
 use std::os::fd::OwnedFd;
 
@@ -9,7 +9,7 @@ use crate::priority::Priority;
 use crate::recorder::Recorder;
 use crate::supply::Supply;
 
-/// What sends: the fast carrier, or the general one.
+/// The sending engine: the fast carrier, or the general carrier.
 pub(crate) enum Generator<'a> {
     Fast(Box<EpollEngine<'a>>),
     General(TokioEngine<'a>),
@@ -24,7 +24,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Sends all slots, one supply for each lane, and awaits their answers.
+    /// Sends all slots, one supply for each lane, and awaits their responses.
     pub(crate) fn run(&mut self, loads: Vec<(Supply, Recorder)>, priority: &mut Priority) {
         let start = |lanes: &mut [Lane]| {
             assert_eq!(lanes.len(), loads.len(), "each lane has a load");
@@ -44,7 +44,7 @@ impl Generator<'_> {
         }
     }
 
-    /// The sockets of all connections, which stay open; none where they cannot leave the thread.
+    /// Returns the open sockets of all connections. Empty if they cannot leave the thread.
     pub(crate) fn take_sockets(&mut self) -> Vec<OwnedFd> {
         match self {
             Generator::Fast(engine) => engine.take_sockets(),
@@ -53,7 +53,7 @@ impl Generator<'_> {
         }
     }
 
-    /// The account of each lane, and whether the load was interrupted.
+    /// Returns the account of each lane, and true if the load was interrupted.
     pub(crate) fn finish(self) -> (Vec<Recorder>, bool) {
         let (lanes, was_interrupted) = match self {
             Generator::Fast(engine) => engine.finish(),

@@ -1,4 +1,4 @@
-//! What to send, where to, how fast, and what a right answer looks like.
+//! The job of a load: requests, target, arrival and expected responses.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,70 +11,73 @@ pub use model::{
     BodyRule, Data, EncodedBody, Expectation, Protocol, Range, RowOrder, StatusRule, Trust, Version,
 };
 
-/// One load on one target, from the first send to the last answer.
+/// One load on one target, from the first send to the last response.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Who gets the load.
+    /// The receiver of the load.
     pub target: Target,
-    /// What is sent, in weighted rotation. At least one.
+    /// The requests, in weighted rotation. At least one.
     pub requests: Vec<Request>,
-    /// Makes the requests a scenario: one step for each, sent in order, again and again, each time as one iteration.
-    /// A slot is then an iteration, and its weights count for nothing. Empty for a rotation.
+    /// The steps that turn the requests into a scenario, one for each request. All steps in order are one
+    /// iteration, and iterations repeat. A slot is then an iteration, and weights have no effect. Empty for a
+    /// rotation.
     ///
-    /// The latency of the first step counts from the iteration's `due`, that of a later one from the
-    /// moment the answer before it was complete plus its pause. A step that does not pass ends its
-    /// iteration. In a closed loop that ends by time, no step is due after the end.
+    /// The latency of the first step counts from the iteration's `due`. The latency of a later step counts
+    /// from the moment when the previous response was complete, plus its pause. A step that does not pass
+    /// ends its iteration. In a closed loop that ends by time, no step is due after the end.
     pub steps: Vec<Step>,
-    /// What `{{…}}` in requests stand for; without it they are text like any other.
+    /// The values of `{{…}}` in requests. Without data, `{{…}}` is ordinary text.
     pub data: Option<Data>,
-    /// When requests leave and when the load ends.
+    /// Arrival of requests and end of the load.
     pub load: model::Load,
-    /// Generator threads, one event loop each. At least 1; never more than there are connections.
+    /// Generator threads, one event loop each. At least 1, and at most the number of connections.
     pub threads: u32,
-    /// The part of `load` that is sent from here: its connections, requests and slots are those of all
-    /// shards together.
+    /// The part of `load` that this generator sends. The connections, requests and slots of `load` are the
+    /// totals of all shards.
     pub shard: Shard,
-    /// When the load begins, where its connections are open by then; as soon as they are when absent.
-    /// Generators that send shards of one plan begin together.
+    /// The start of the load, if its connections are open by then. `None` starts when they are open.
+    /// Generators that send shards of one plan start together.
     pub start_at: Option<Instant>,
-    /// Whether the load ends within a fifth of a second of the first answer 429 or 503: the target is
-    /// not the user's to overload. It is then interrupted.
+    /// True if the load stops within a fifth of a second of the first response 429 or 503, because overload
+    /// is not allowed. The load then counts as interrupted.
     pub yields: bool,
-    /// The longest time from the actual send (or from the connect, where the request needed one)
-    /// to the last byte. It is the grace after the end of an open plan as well.
+    /// The longest time from the actual send to the last byte. If the request needed a new connection, the
+    /// time starts with the connect. It is also the grace after the end of an open plan.
     pub timeout: Duration,
-    /// `false`: every request travels on a connection of its own and says `Connection: close`.
+    /// If `false`, every request has a new connection and the request header `Connection: close`.
     pub keep_alive: bool,
-    /// How many failing request and answer pairs of each kind are kept.
+    /// Number of failing request and response pairs to keep, per kind.
     pub failures_kept: usize,
-    /// What an answer may cost at most.
+    /// Size limits of a response.
     pub bound: Bounds,
-    /// Open loop: the share of the time that a generator thread may spend looking at the clock so
-    /// that slots leave on time, 0 to 1; [`Job::SPIN_SHARE`] unless there is a reason.
+    /// Open loop: the largest share of the time that a generator thread may poll the clock so that slots
+    /// leave on time, 0 to 1. Use [`Job::SPIN_SHARE`] unless there is a reason.
     pub spin_share: f64,
-    /// Open loop: whether generator threads ask for real-time priority, so that no ordinary program
-    /// delays a send. Where it is refused they stay ordinary, and
-    /// [`GeneratorCost::realtime`](crate::GeneratorCost::realtime) says so. On cores that they share
-    /// they have it while they use less than a fifth of their core, or up to 30 % when they had it
-    /// before, and on cores of their own ([`Job::cpus`]) always. Not asked for when they spin all the
-    /// time ([`Job::spin_share`] of 1): they would leave nothing to other programs.
+    /// Open loop: true if generator threads request real-time priority, so that no ordinary program delays a
+    /// send. If the system refuses, they stay ordinary, and
+    /// [`GeneratorCost::realtime`](crate::GeneratorCost::realtime) reports it. Threads on shared cores have
+    /// the priority while they use less than a fifth of their core, or up to 30 % if they already had it.
+    /// Threads on cores of their own ([`Job::cpus`]) always have it. Threads that always spin
+    /// ([`Job::spin_share`] of 1) do not request it, because other programs would get no time.
     pub realtime: bool,
     /// Pins generator thread `i` to the CPU `cpus[i % cpus.len()]`.
     pub cpus: Option<Vec<usize>>,
-    /// Open loop: where between the due times of the plan its slots stand; `None` leaves them there.
+    /// Open loop: the offset of the slots between the due times of the plan. `None` for no offset.
     pub seat: Option<schedule::Seat>,
-    /// Keeps the times of every slot ([`Measurement::slots`](crate::Measurement::slots), 32 bytes
-    /// each), at most so many: a plan with more is refused. A closed loop without a number of requests
-    /// that turns out to have more keeps none.
+    /// Keeps the times of every slot ([`Measurement::slots`](crate::Measurement::slots), 32 bytes each), up
+    /// to this number of slots. A plan with more slots is refused. A closed loop without a number of requests
+    /// keeps no times if it has more slots.
     pub keep_slots: Option<usize>,
-    /// Keeps latency in 24 equal parts of the load as well ([`Measurement::blocks`](crate::Measurement::blocks)).
+    /// True to also keep latency in 24 equal parts of the load
+    /// ([`Measurement::blocks`](crate::Measurement::blocks)).
     pub keep_blocks: bool,
-    /// Closed loop of a rotation: when slots exist, in order and disjoint; empty for always.
+    /// Closed loop of a rotation: the stretches of time with slots, in order and disjoint. Empty for the
+    /// whole load.
     pub slices: Vec<Slice>,
 }
 
 impl Job {
-    /// A job with what most loads have: one thread without a pin, 10 seconds of timeout, keep-alive,
+    /// Returns a job with the usual settings: one thread without a pin, 10 seconds of timeout, keep-alive,
     /// three samples of each failure, real-time priority and [`Job::SPIN_SHARE`].
     #[must_use]
     pub fn new(target: Target, requests: Vec<Request>, load: model::Load) -> Job {
@@ -102,51 +105,51 @@ impl Job {
         }
     }
 
-    /// A quarter: enough for 1,000 slots a second on a machine that wakes a thread 200 microseconds
-    /// late, and three quarters of the core are left.
+    /// The usual share of the time for spinning. A quarter is enough for 1,000 slots a second on a machine
+    /// that wakes a thread 200 microseconds late. Three quarters of the core remain.
     pub const SPIN_SHARE: f64 = 0.25;
 }
 
 /// The receiver of the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Where to connect.
+    /// The address of its listener.
     pub address: Address,
-    /// The value of the `Host` header, unless a request brings its own. With TLS it is also the name
-    /// that the certificate must be for.
+    /// The value of the `Host` header, unless a request has its own. With TLS it is also the name in the
+    /// certificate.
     pub host: String,
-    /// How to speak with it.
+    /// HTTP version and TLS settings.
     pub protocol: Protocol,
 }
 
-/// Where a target listens.
+/// The address of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// TCP over IPv4 or IPv6.
     Tcp(SocketAddr),
-    /// A Unix domain socket.
+    /// Path of a Unix domain socket.
     Unix(PathBuf),
 }
 
 /// One request of the rotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// `GET`, `POST`, …
+    /// The method, such as `GET` or `POST`.
     pub method: String,
-    /// Path and query, as it goes into the request line.
+    /// Path and query, as in the request line.
     pub path: String,
-    /// Sent as they are. `Content-Length` and `Host` are added where they are missing.
+    /// Headers, sent without change. `Content-Length` and `Host` are added if they are missing.
     pub headers: Vec<(String, String)>,
-    /// Sent with its `Content-Length`; may be empty.
+    /// The body, sent with its `Content-Length`. May be empty.
     pub body: Vec<u8>,
-    /// What a right answer looks like.
+    /// The checks of its response.
     pub expect: Expectation,
-    /// How often in a turn of the rotation. At least 1.
+    /// Number of times in one cycle of the rotation. At least 1.
     pub weight: u32,
 }
 
 impl Request {
-    /// A `GET` without headers and body, whose answer may have any status from 200 to 299.
+    /// Returns a `GET` request without headers and body. Its response may have any status from 200 to 299.
     #[must_use]
     pub fn get(path: impl Into<String>) -> Request {
         Request {
@@ -160,7 +163,7 @@ impl Request {
     }
 }
 
-/// What an answer may cost at most; beyond it is `failed: too-large`.
+/// Size limits of a response. A larger response is `failed: too-large`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Bytes of status line and headers, and of trailers.
@@ -170,7 +173,7 @@ pub struct Bounds {
 }
 
 impl Default for Bounds {
-    /// 64 KiB of head, 1 GiB of body.
+    /// Returns the limits 64 KiB of head and 1 GiB of body.
     fn default() -> Bounds {
         Bounds {
             head_bytes: 64 * 1024,

@@ -1,9 +1,8 @@
-//! Everything that belongs to one receiver of load, whichever carrier brings it its requests.
+//! The state of one receiver of load, for every carrier.
 //!
-//! The one idea: a carrier knows how bytes travel, and a lane knows what they mean. A carrier asks its
-//! lane for a slot, for what comes next in it, and tells it what came of it; the lane keeps the
-//! plan, the scenario, the rules that answers are checked by, and the account. A thread has one lane
-//! for each receiver.
+//! A carrier moves bytes, and a lane interprets them. A carrier requests a slot and its next action from the
+//! lane, and reports results to the lane. The lane has the plan, the scenario, the checks of responses, and
+//! the account. A thread has one lane for each receiver.
 
 use std::num::NonZeroU16;
 use std::ops::Range;
@@ -19,29 +18,29 @@ use crate::slot_queue::SlotQueue;
 use crate::socket::Peer;
 use crate::supply::{Supply, Taken};
 
-/// What a lane sends, and to which address.
+/// The requests of a lane, and its address.
 #[derive(Clone)]
 pub(crate) struct Workload {
     pub(crate) peer: Peer,
-    /// The longest time from the send, or from the connect where one was needed, to the last byte.
+    /// The longest time to the last byte, from the send, or from the connect if the request needed one.
     pub(crate) timeout_ns: u64,
     pub(crate) keep_alive: bool,
     pub(crate) rotation: Rotation,
     pub(crate) script: Script,
-    /// How the carrier writes a rendered request as evidence; `None`: as it was rendered.
+    /// Converts a rendered request to the carrier's form for evidence. `None` keeps the rendered form.
     pub(crate) as_evidence: Option<Rewrite>,
 }
 
-/// From the bytes that HTTP/1.1 would carry to what another carrier sent, for readers.
+/// Converts the bytes of HTTP/1.1 to a readable form of another carrier's bytes.
 pub(crate) type Rewrite = fn(&[u8]) -> Vec<u8>;
 
-/// What went wrong with the request of a slot.
+/// The failure of a slot's request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault<'a> {
     pub(crate) kind: FailureKind,
-    /// When it was noticed.
+    /// The time at which the failure was found.
     pub(crate) at_ns: u64,
-    /// What came of the answer, in two stretches.
+    /// The received part of the response, in two stretches.
     pub(crate) answer: [&'a [u8]; 2],
 }
 
@@ -55,7 +54,7 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// A lane without slots, for connections to be opened before there is a start.
+    /// Returns a lane without slots, to open connections before there is a start.
     pub(crate) fn new(work: Workload, places: Range<usize>) -> Lane {
         Lane {
             work,
@@ -65,14 +64,14 @@ impl Lane {
         }
     }
 
-    /// The load begins. What connecting took before counts.
+    /// Starts the load. Earlier connect times count.
     pub(crate) fn start(&mut self, supply: Supply, recorder: Recorder) {
         self.queue.supply = supply;
         let connect = std::mem::replace(&mut self.recorder, recorder).connect;
         self.recorder.connect.add(&connect);
     }
 
-    /// A place begins a slot.
+    /// Begins a slot in a place.
     #[inline]
     pub(crate) fn begin(&mut self, slot: &mut SlotState, taken: Taken, now_ns: u64) -> Next {
         slot.index = taken.index;
@@ -89,7 +88,7 @@ impl Lane {
     }
 
     fn begin_iteration(&mut self, slot: &mut SlotState, think_ns: u64, now_ns: u64) -> Next {
-        // Values of the iteration before must not reach this one.
+        // Values of the previous iteration must not reach this iteration.
         slot.captured.clear();
         let captures = self.work.script.captures();
         slot.captured.resize_with(captures, String::new);
@@ -102,7 +101,7 @@ impl Lane {
         Next::Send
     }
 
-    /// Makes a step ready for its time, unless the load is over by then.
+    /// Prepares a step for its time, unless the load is over by then.
     fn begin_step(&mut self, slot: &mut SlotState, step: usize, due_ns: u64, now_ns: u64) -> Next {
         let end_ns = self.queue.supply.end_ns();
         if let Some(end_ns) = end_ns.filter(|end_ns| due_ns >= *end_ns) {
@@ -129,21 +128,21 @@ impl Lane {
         );
     }
 
-    /// The request of a slot left, or a part of it, at `slot.sent_ns`.
+    /// Records that the request of a slot, or a part of it, left at `slot.sent_ns`.
     #[inline]
     pub(crate) fn sent(&mut self, slot: &mut SlotState) {
         slot.slot_sent_ns.get_or_insert(slot.sent_ns);
         if slot.is_discarded {
             return;
         }
-        // In a closed loop only requests that needed a connect have a `due`, and it is no plan's.
+        // In a closed loop only requests that needed a connect have a `due`, which does not belong to a plan.
         let is_planned = self.queue.supply.is_planned();
         let due_ns = slot.due_ns.filter(|_| is_planned);
         self.recorder.sent(slot.sent_ns, due_ns);
     }
 
-    /// The answer is complete: judges it and records its times. A mismatch is to be handed to
-    /// [`Lane::failed`] with what came of the answer.
+    /// Judges a complete response and records its times. The caller passes a mismatch to [`Lane::failed`],
+    /// with the received response.
     #[inline]
     pub(crate) fn answered(&mut self, slot: &mut SlotState, done_ns: u64) -> Option<Mismatch> {
         let request = &mut self.work.rotation.requests[slot.request];
@@ -177,7 +176,7 @@ impl Lane {
         mismatch
     }
 
-    /// A request did not pass. The reason is only put into words when it is kept.
+    /// Records a request that did not pass. The reason is only formatted if it is kept.
     pub(crate) fn failed(
         &mut self,
         slot: &SlotState,
@@ -193,8 +192,7 @@ impl Lane {
         let evidence = Evidence {
             request: rewritten.as_deref().unwrap_or(rendered),
             answer: match fault.kind {
-                // Nothing came of an answer where there was no connection; the buffers hold an
-                // older one.
+                // Without a connection there was no response. The buffers contain an older response.
                 FailureKind::Connect | FailureKind::LocalPort => [&[], &[]],
                 _ => fault.answer,
             },
@@ -204,7 +202,7 @@ impl Lane {
         self.recorder.step_failed(slot.request, fault.kind);
     }
 
-    /// A request of a slot has its outcome: what comes next.
+    /// Ends a request of a slot and returns the next action.
     #[inline]
     pub(crate) fn next(&mut self, slot: &mut SlotState, passed: bool, now_ns: u64) -> Next {
         if passed && !self.work.script.is_empty() {
@@ -222,15 +220,15 @@ impl Lane {
         Next::Over
     }
 
-    /// Writes down the times of a slot that has ended, where they are asked for.
+    /// Records the times of a slot that has ended, if the job requests them.
     #[inline]
     fn trace(&mut self, slot: &SlotState, passed: bool, done_ns: u64) {
         if !self.recorder.keeps_slots() {
             return;
         }
         let sent_ns = slot.slot_sent_ns.unwrap_or(done_ns);
-        // In a closed loop a request that needed a connection counts from there. The steps of a
-        // scenario each set the time anew, so of an iteration it says nothing.
+        // In a closed loop, a request that needed a connection counts from the connect. Each step of a
+        // scenario sets that time again, so it does not describe an iteration.
         let connect_ns = slot.due_ns.filter(|_| self.work.script.is_empty());
         let times = Times {
             due_ns: slot.slot_due_ns.or(connect_ns).unwrap_or(sent_ns),
@@ -244,21 +242,20 @@ impl Lane {
             false => 0,
         };
         let status = NonZeroU16::new(slot.findings.status).filter(|_| passed);
-        self.recorder
-            .slot_ended((slot.index, request), times, status);
+        self.recorder.slot_ended(slot.index, request, times, status);
     }
 
-    /// Counts the slots of a plan that no place was free for until the end of the grace.
+    /// Counts the slots of a plan that had no free place until the end of the grace.
     #[inline]
     pub(crate) fn give_up_missed(&mut self, now_ns: u64) {
         while let Some(taken) = self.queue.take_missed(now_ns) {
             let mut slot = SlotState {
                 index: taken.index,
-                // Of a scenario, the first step: its rotation names no other.
+                // In a scenario this is the first step, the only request of its rotation.
                 request: self.work.rotation.pick(taken.index),
                 ..SlotState::default()
             };
-            // As evidence of what should have been sent.
+            // Evidence of the request that should have been sent.
             self.fill(&mut slot);
             let fault = Fault {
                 kind: FailureKind::Missed,
@@ -272,18 +269,18 @@ impl Lane {
         }
     }
 
-    /// A place became free: the next slot for it, or it is parked.
+    /// Takes the next slot for a free place, or parks the place.
     #[inline]
     pub(crate) fn release(&mut self, place: usize, is_open: bool, now_ns: u64) -> Option<Taken> {
         self.queue
             .release(place, is_open, now_ns, &mut self.recorder)
     }
 
-    /// The account, after the end.
+    /// Returns the account, after the end.
     ///
     /// # Panics
-    /// When a slot was lost or ended twice, unless the load was interrupted, which leaves the slots
-    /// under way without an outcome.
+    /// If a slot was lost or ended twice. An interrupted load is exempt, because its slots under way have no
+    /// outcome.
     pub(crate) fn finish(mut self, was_interrupted: bool) -> Recorder {
         self.judge_sample();
         let (taken, ended) = (self.queue.taken(), self.recorder.slots_ended());
@@ -294,7 +291,7 @@ impl Lane {
         self.recorder
     }
 
-    /// Decodes the encoded bodies that were kept, now that the load is over.
+    /// Decodes the kept encoded bodies after the load.
     fn judge_sample(&mut self) {
         let sample = std::mem::replace(&mut self.sample, Sample::new());
         for kept in sample.into_kept() {
@@ -304,7 +301,7 @@ impl Lane {
                 continue;
             };
             let evidence = Evidence {
-                // Where requests differ from slot to slot, that of this slot is not kept.
+                // If requests differ from slot to slot, the request of this slot is not kept.
                 request: request.bytes(&[]),
                 answer: [&kept.body, &[]],
             };
@@ -320,8 +317,8 @@ impl Lane {
     }
 }
 
-/// The lane that sends next: of those with a free place and a slot that exists, the one whose slot
-/// was due first, so that lanes that were held up together go on in the order of their plans.
+/// Returns the lane that sends next: among lanes with a free place and a slot, the lane with the earliest
+/// due. Delayed lanes therefore continue in the order of their plans.
 #[inline]
 pub(crate) fn next_of(lanes: &[Lane], now_ns: u64) -> Option<usize> {
     let ready = |(index, lane): (usize, &Lane)| Some((lane.queue.ready_since_ns(now_ns)?, index));

@@ -1,19 +1,20 @@
-//! Sends a plan and records what happened.
+//! Sends a plan and records the results.
 //!
-//! [`run`] carries out a [`Job`], [`run_together`] several at once: one event loop per generator
-//! thread, over TCP or Unix sockets, requests rendered beforehand, answers parsed and checked as they
-//! arrive. Start reading at `lane.rs`, which knows what a slot means, and at `pacing.rs`, which keeps
-//! the time; both serve every carrier. A carrier brings bytes to a target: `fast.rs` HTTP/1.1 in the
-//! clear, `general.rs` TLS and HTTP/2. The two meanings of a load, open and closed, differ in
-//! `supply.rs` only.
+//! [`run`] runs a [`Job`], and [`run_together`] runs several at once. There is one event loop per generator
+//! thread, over TCP or Unix sockets. Requests are rendered beforehand. Responses are parsed and checked as
+//! they arrive.
 //!
-//! What holds for every [`Measurement`]:
-//! - every slot has exactly one outcome, and none is dropped or retried in silence: only a request that the
-//!   server declares unprocessed (HTTP/2) is sent again, and that is counted;
-//! - latency counts from `due`, so a slot that waited for a connection, or for a stalled target, has
-//!   the wait in its latency;
-//! - every answer is checked, by the code that [`check`] uses on a single one;
-//! - memory does not grow with the number of requests.
+//! Start reading at `lane.rs`, which interprets slots, and at `pacing.rs`, which keeps the time. Both serve
+//! every carrier. A carrier brings bytes to a target: `fast.rs` HTTP/1.1 without TLS, `general.rs` TLS and
+//! HTTP/2. Open and closed loops only differ in `supply.rs`.
+//!
+//! Properties of every [`Measurement`]:
+//! - Every slot has exactly one outcome. No slot is dropped or repeated silently. Only a request that the
+//!   server declares unprocessed (HTTP/2) is sent again, and that is counted.
+//! - Latency counts from `due`, so a slot that waited for a connection, or for a stalled target, includes the
+//!   wait in its latency.
+//! - Every response is checked, by the code that [`check`] uses for a single response.
+//! - Memory does not grow with the number of requests.
 //!
 //! Absent on purpose: pipelining, other retries, redirects and cookies. Not here yet: io_uring.
 

@@ -7,31 +7,33 @@ mod cells;
 pub use cells::Durations;
 pub(crate) use cells::{Cells, OwnCells};
 
-/// Written by the generator threads about every tenth of a second, so that showing progress costs
-/// the hot path nothing. The [`Measurement`](crate::Measurement) is the exact account.
+/// Counts of a running load.
+///
+/// Generator threads write them about every tenth of a second, so progress costs the hot path no time. The
+/// [`Measurement`](crate::Measurement) is the exact account.
 #[derive(Debug, Default)]
 pub struct Live {
-    /// Slots of the plan; 0 while a closed loop runs for a duration only.
+    /// Slots of the plan. 0 while a closed loop runs for a duration only.
     pub planned: AtomicU64,
     /// Requests sent.
     pub sent: AtomicU64,
-    /// Complete, right answers.
+    /// Complete and correct responses.
     pub passed: AtomicU64,
-    /// Complete, wrong answers.
+    /// Complete responses that did not match the expectation.
     pub mismatched: AtomicU64,
-    /// Requests without a complete answer.
+    /// Requests without a complete response.
     pub failed: AtomicU64,
     /// Slots that were never sent.
     pub missed: AtomicU64,
-    /// Sum of the latencies of the complete answers, in nanoseconds.
+    /// Sum of the latencies of the complete responses, in nanoseconds.
     pub latency_sum_ns: AtomicU64,
-    /// Whether an answer was 429 or 503.
+    /// True if a response was 429 or 503.
     pub pushed_back: AtomicBool,
-    /// The same for each job, with durations; empty unless asked for.
+    /// The counts of each job, with durations. Empty without [`Live::with_jobs`].
     jobs: Vec<JobCells>,
 }
 
-/// What all threads counted of one job.
+/// The counts of one job from all threads.
 #[derive(Debug)]
 struct JobCells {
     counts: Counts<AtomicU64>,
@@ -39,34 +41,34 @@ struct JobCells {
     lateness: Cells,
 }
 
-/// What is counted of one job.
+/// The counts of one job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts<N> {
-    /// Slots that were begun: of a scenario, iterations.
+    /// Slots that began. In a scenario, iterations.
     pub begun: N,
-    /// Of these, those that have ended. The others are under way.
+    /// Begun slots that have ended.
     pub ended: N,
     /// Requests sent.
     pub sent: N,
-    /// Complete, right answers.
+    /// Complete and correct responses.
     pub passed: N,
-    /// Complete, wrong answers.
+    /// Complete responses that did not match the expectation.
     pub mismatched: N,
-    /// Requests without a complete answer.
+    /// Requests without a complete response.
     pub failed: N,
     /// Slots that were never sent.
     pub missed: N,
 }
 
-/// One reading of what was counted of one job.
+/// One reading of the counts of one job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobProgress {
-    /// Slots and requests.
+    /// Counts of slots and requests.
     pub counts: Counts<u64>,
-    /// Latency of the complete answers, from due.
+    /// Latency of the complete responses, from due.
     pub latency: Durations,
-    /// How long after its due time a request left, of the complete answers. In a closed loop, how
-    /// long a connection took where one was needed.
+    /// Time from due to the actual send, of requests with a complete response. In a closed loop, the time to
+    /// open a connection, if the request needed one.
     pub lateness: Durations,
 }
 
@@ -90,14 +92,14 @@ pub struct Progress {
 }
 
 impl Live {
-    /// All counts at zero.
+    /// Returns counters at zero.
     #[must_use]
     pub fn new() -> Live {
         Live::default()
     }
 
-    /// The same, for so many jobs, each of which is counted apart, with its durations. This costs a
-    /// few nanoseconds for each answer, and a microsecond every tenth of a second.
+    /// Returns counters at zero, with separate counts and durations for `jobs` jobs. This costs a few
+    /// nanoseconds for each response, and a microsecond every tenth of a second.
     #[must_use]
     pub fn with_jobs(jobs: usize) -> Live {
         let cells = |_| JobCells {
@@ -111,7 +113,7 @@ impl Live {
         }
     }
 
-    /// What was counted of each job by now; empty without [`Live::with_jobs`].
+    /// Returns the current counts of each job. Empty without [`Live::with_jobs`].
     #[must_use]
     pub fn read_jobs(&self) -> Vec<JobProgress> {
         let read = |job: &JobCells| JobProgress {
@@ -122,12 +124,12 @@ impl Live {
         self.jobs.iter().map(read).collect()
     }
 
-    /// Whether durations of this job are wanted.
+    /// True if durations of this job are counted.
     pub(crate) fn wants(&self, job: usize) -> bool {
         job < self.jobs.len()
     }
 
-    /// Adds what one thread counted of a job since it last did so.
+    /// Adds the counts of one thread for a job since its last call.
     pub(crate) fn add_of_job(&self, job: usize, more: &Counts<u64>, own: &mut OwnJob) {
         let Some(job) = self.jobs.get(job) else {
             return;
@@ -137,7 +139,7 @@ impl Live {
         own.lateness.publish(&job.lateness);
     }
 
-    /// The counts now. They are read one after the other, so they may differ by a moment.
+    /// Returns the current counts. They are read one after the other, so they may differ by a moment.
     #[must_use]
     pub fn read(&self) -> Progress {
         Progress {
@@ -151,7 +153,7 @@ impl Live {
         }
     }
 
-    /// Adds what one thread counted since it last did so.
+    /// Adds the counts of one thread since its last call.
     pub(crate) fn add(&self, more: &Progress) {
         for (total, part) in [
             (&self.planned, more.planned),
@@ -168,7 +170,7 @@ impl Live {
     }
 }
 
-/// What one thread counted of one job.
+/// The durations of one job from one thread.
 #[derive(Debug)]
 pub(crate) struct OwnJob {
     pub(crate) latency: OwnCells,
@@ -209,8 +211,8 @@ impl Counts<AtomicU64> {
     }
 
     fn read(&self) -> Counts<u64> {
-        // Ended before begun, so that a moment between the two shows too many under way and never
-        // fewer than none.
+        // `ended` is read before `begun`. A change between the two reads can then show too many slots under
+        // way, but never a negative number.
         let ended = self.ended.load(Ordering::Relaxed);
         Counts {
             begun: self.begun.load(Ordering::Relaxed),
@@ -225,7 +227,7 @@ impl Counts<AtomicU64> {
 }
 
 impl Counts<u64> {
-    /// What these have beyond earlier ones.
+    /// Returns the growth since `before`.
     pub(crate) fn since(&self, before: &Counts<u64>) -> Counts<u64> {
         Counts {
             begun: self.begun - before.begun,
@@ -238,7 +240,7 @@ impl Counts<u64> {
         }
     }
 
-    /// Adds others to them.
+    /// Adds other counts.
     pub fn add_all(&mut self, more: &Counts<u64>) {
         self.begun += more.begun;
         self.ended += more.ended;
@@ -257,13 +259,13 @@ impl Counts<u64> {
 }
 
 impl Progress {
-    /// Slots that ended one way or the other.
+    /// Slots that ended, with any outcome.
     #[must_use]
     pub fn finished(&self) -> u64 {
         self.passed + self.mismatched + self.failed + self.missed
     }
 
-    /// Mean latency of the complete answers in nanoseconds; `None` before the first.
+    /// Mean latency of the complete responses in nanoseconds. `None` before the first response.
     #[must_use]
     pub fn latency_mean_ns(&self) -> Option<u64> {
         self.latency_sum_ns

@@ -1,4 +1,4 @@
-//! The rule that an answer broke, in words.
+//! The rule that a response broke, as text.
 
 use model::CaptureFrom;
 
@@ -8,23 +8,23 @@ use crate::job::StatusRule;
 use crate::measurement::FailureKind;
 use crate::parser::ParseError;
 
-/// The first rule that an answer broke.
+/// The first rule that a response broke.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
-    /// The status is another one.
+    /// The status is wrong.
     #[error("expected status {expected}, found {found}{}", leading(location.as_deref()))]
     Status {
-        /// The rule.
+        /// The expected status.
         expected: StatusRule,
-        /// The status of the answer.
+        /// The status of the response.
         found: u16,
         /// The target of a redirect.
         location: Option<Box<str>>,
     },
-    /// The body has GraphQL errors, or is no GraphQL answer.
+    /// The body has GraphQL errors, or is no GraphQL response.
     #[error("expected a GraphQL answer without errors, found {0}")]
     Graphql(GraphqlFault),
-    /// The body.
+    /// The body differs from the expected body.
     #[error(
         "expected the known body of {expected_bytes} bytes, found {found_bytes} bytes that differ \
          at byte {at}"
@@ -32,22 +32,22 @@ pub enum Mismatch {
     Body {
         /// The position of the first difference, from 0.
         at: usize,
-        /// Length of the right body.
+        /// Length of the correct body.
         expected_bytes: usize,
-        /// Length of the body that came.
+        /// Length of the received body.
         found_bytes: u64,
     },
     /// A part of the body differs that is not ignored.
     #[error("expected {expected} at `{pointer}` of the body, found {found}")]
     Member {
-        /// JSON pointer to it; empty for the whole body.
+        /// JSON pointer to the part. Empty for the whole body.
         pointer: String,
-        /// The expected value, in words.
+        /// The expected value, as text.
         expected: String,
-        /// The value found.
+        /// The received value, as text.
         found: String,
     },
-    /// The content of an encoded body.
+    /// The content of an encoded body breaks a rule.
     #[error("{mismatch} (decoded from `Content-Encoding: {coding}`)")]
     Decoded {
         /// The value of the header.
@@ -55,47 +55,47 @@ pub enum Mismatch {
         /// The rule that the content broke.
         mismatch: Box<Mismatch>,
     },
-    /// An encoded body has no content that could be judged.
+    /// An encoded body cannot be decoded for the checks.
     #[error("{0}")]
     Coding(CodingError),
-    /// An encoded body is longer than what is kept of one.
+    /// An encoded body is longer than the limit for kept bodies.
     #[error("expected an encoded body of at most {most} bytes, found a longer body")]
     EncodedTooLarge {
-        /// The most that is kept.
+        /// The limit in bytes.
         most: usize,
     },
     /// A header is absent or has another value.
     #[error("expected header `{name}: {expected}`, found {}", describe(found.as_deref()))]
     Header {
-        /// Its name.
+        /// Name of the header.
         name: String,
-        /// Its right value.
+        /// Expected value of the header.
         expected: String,
-        /// Its value; `None` when it was not there.
+        /// Received value of the header. `None` if it was absent.
         found: Option<String>,
     },
-    /// Too much would have to be kept of the body.
+    /// A larger part of the body is needed than the limit allows.
     #[error(transparent)]
     Refused(ParseError),
-    /// A value that later steps need.
+    /// The response does not contain a value that later steps need.
     #[error(
         "expected a value {from}{} to capture as `{name}`, found {found}",
         matching(pattern.as_deref())
     )]
     Capture {
-        /// Its name in placeholders.
+        /// Name of the value in placeholders.
         name: String,
-        /// Its expected source.
+        /// Expected source of the value.
         from: CaptureFrom,
         /// The pattern for a part of it.
         pattern: Option<String>,
-        /// The value found, in words.
+        /// The received value, as text.
         found: String,
     },
 }
 
 impl Mismatch {
-    /// The outcome that it counts under.
+    /// Returns its outcome.
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         match self {

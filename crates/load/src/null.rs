@@ -1,12 +1,12 @@
-//! A server that does nothing but answer, exactly when it was told to.
+//! A server with trivial responses at exact times.
 //!
-//! It is what the instrument is calibrated against, and its null server when it weighs itself: one
-//! thread, one event loop, HTTP/1.1, every answer rendered beforehand. When an answer leaves is
-//! decided at the arrival of its request by arithmetic ([`Pace`]), not by sleeping in between, so
-//! that a late wakeup makes one answer late and never shifts the later ones.
+//! The instrument is calibrated against it, and self-tests use it as their target. It has one thread, one
+//! event loop, HTTP/1.1, and responses that are rendered beforehand. Arithmetic decides the time of a
+//! response when its request arrives ([`Pace`]), without a sleep in between. A late wakeup therefore delays
+//! one response and never shifts later responses.
 //!
-//! Absent on purpose: files, TLS, chunked requests, and anything that depends on the request but
-//! `GET /seen`, which tells what was asked so far.
+//! Absent on purpose: files, TLS, chunked requests, and responses that depend on the request. The exception
+//! is `GET /seen`, which returns the counts of the server.
 
 use std::io;
 use std::net::TcpListener;
@@ -26,19 +26,19 @@ pub use draw::{Jitter, Slow};
 pub use error::BehaviorError;
 pub use seen::Seen;
 
-/// Connections that may wait to be accepted.
+/// The largest number of connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
 
-/// Serves until `stop` is set, and tells what it saw.
+/// Serves until `stop` is set, and returns its counts.
 ///
 /// # Errors
-/// When the listener cannot be used with an event loop.
+/// If the listener cannot be used with an event loop.
 pub fn serve(listener: TcpListener, behavior: &Behavior, stop: &AtomicBool) -> io::Result<Seen> {
     listener.set_nonblocking(true)?;
     let listener = OwnedFd::from(listener);
-    // Once more, because the standard library asks for a queue of 128.
+    // Again, because the standard library requests a queue of 128.
     rustix::net::listen(&listener, BACKLOG)?;
-    // Refused only where the call is unknown; answers are then up to 50 microseconds later.
+    // Refused only if the kernel does not support the call. Responses are then up to 50 microseconds later.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let mut server = server::Server::new(listener, behavior)?;
     server.run(stop);

@@ -1,8 +1,7 @@
-//! What is a matter of time, for every carrier: when to wake, when to stop, what was a pause, and when
-//! to publish.
+//! The timing of every carrier: when to wake, when to stop, which delays are pauses, and when to publish.
 //!
-//! A thread has one clock and one wait for all its lanes. The wait ends at the earliest time at which
-//! any of them has something to send.
+//! A thread has one clock and one wait for all its lanes. The wait ends at the earliest time at which a lane
+//! has a request to send.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,43 +10,43 @@ use crate::lane::Lane;
 use crate::live::Live;
 use crate::priority::Priority;
 
-/// No wait is longer: the stop flag must be seen.
+/// The longest wait, so that the stop flag is read in time.
 pub(crate) const WAIT_MAX_NS: u64 = 10_000_000;
 
-/// Standing still longer than this is a pause.
+/// A longer delay of the thread is a pause.
 const PAUSE_NS: u64 = 10_000_000;
 
-/// Between two updates of the live counts.
+/// Time between two updates of the live counts.
 const PUBLISH_NS: u64 = 100_000_000;
 
-/// What all threads of a load share.
+/// The clock and flags that all threads of a load share.
 #[derive(Clone, Copy)]
 pub(crate) struct Controls<'a> {
     pub(crate) clock: Clock,
     pub(crate) live: &'a Live,
     pub(crate) stop: &'a AtomicBool,
-    /// Whether an answer 429 or 503 ends the load.
+    /// True if a response 429 or 503 ends the load.
     pub(crate) yields: bool,
 }
 
 impl Controls<'_> {
     pub(crate) fn is_stopped(&self) -> bool {
-        // The flags publish no other memory; they only have to be seen soon.
+        // The flags publish no other memory. They only have to be read soon.
         self.stop.load(Ordering::Relaxed)
             || (self.yields && self.live.pushed_back.load(Ordering::Relaxed))
     }
 }
 
-/// Until when nothing is to do but to look at sockets.
+/// The time limits of the next wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Horizon {
-    /// To be looked at again by then, as late as the system likes.
+    /// The wait must end by then, but may end as late as the system allows.
     pub(crate) latest_ns: u64,
-    /// Something is due then, to the microsecond. May be later than `latest_ns`.
+    /// The due time of the next slot, to the microsecond. May be later than `latest_ns`.
     pub(crate) due_ns: Option<u64>,
 }
 
-/// Keeps the time of one generator thread.
+/// The timing of one generator thread.
 pub(crate) struct Pacer<'a> {
     pub(crate) controls: Controls<'a>,
     publish_ns: u64,
@@ -63,7 +62,7 @@ impl<'a> Pacer<'a> {
         }
     }
 
-    /// Deals with all that only time brings about. `false` when all slots have ended, or when the load
+    /// Performs all actions that depend on time only. Returns `false` if all slots have ended, or if the load
     /// was stopped before.
     pub(crate) fn goes_on(
         &mut self,
@@ -71,16 +70,16 @@ impl<'a> Pacer<'a> {
         priority: &mut Priority,
         now_ns: u64,
     ) -> bool {
-        // Before asking whether the load is over: a plan may end with slots that were never sent.
+        // This comes before the check for the end of the load, because a plan may end with slots that were
+        // never sent.
         for lane in &mut *lanes {
             lane.give_up_missed(now_ns);
         }
         let is_over = lanes.iter().all(|lane| lane.queue.is_over(now_ns));
-        // A load that is over when the flag is seen has all its outcomes, so it was not
-        // interrupted.
+        // If the load is over when the flag is read, it has all its outcomes and was not interrupted.
         let is_stopped = !is_over && self.controls.is_stopped();
         self.was_interrupted |= is_stopped;
-        // At the end whatever the time, so that a display ends with all counts.
+        // Published at the end in any case, so that a display ends with all counts.
         if is_over || is_stopped || now_ns >= self.publish_ns {
             self.publish_ns = now_ns + PUBLISH_NS;
             for (job, lane) in lanes.iter_mut().enumerate() {
@@ -92,7 +91,7 @@ impl<'a> Pacer<'a> {
         !is_over && !is_stopped
     }
 
-    /// How long the thread may wait when nothing happens.
+    /// Returns how long the thread may wait without an event.
     pub(crate) fn horizon(&self, lanes: &[Lane], now_ns: u64) -> Horizon {
         Horizon {
             latest_ns: now_ns + WAIT_MAX_NS,
@@ -103,9 +102,9 @@ impl<'a> Pacer<'a> {
         }
     }
 
-    /// The thread got to here now and was meant to by then. Being much later is a pause for every
-    /// lane that had something to do: what was measured across it contains the generator's own delay.
-    /// A lane without work was not harmed, and its account stays clean.
+    /// Compares the time with the intended time. A large delay is a pause for every lane that had work to do,
+    /// because its measurements contain the generator's own delay. A lane without work was not affected, and
+    /// its account stays clean.
     #[inline]
     pub(crate) fn arrived(&self, lanes: &mut [Lane], meant_ns: u64, now_ns: u64) {
         // Events may end a wait early.

@@ -1,15 +1,14 @@
-//! Reads HTTP/1 answers as they arrive, in whatever pieces they arrive.
+//! Reads HTTP/1 responses as they arrive, in pieces of any size.
 //!
-//! The parser owns no body: it hands every stretch of it to a [`Sink`] while it is still in the read
-//! buffer, so an answer that fits into one read is neither copied nor allocated for. Only a head
-//! that was cut by the end of a read is kept until the rest is there.
+//! The parser owns no body. It hands every stretch of the body to a [`Sink`] while the bytes are in the read
+//! buffer. A response that fits into one read is therefore neither copied nor allocated. Only a head that was
+//! cut by the end of a read is kept until the rest arrives.
 //!
-//! It is strict where an answer could be taken for a longer or shorter one (lengths that
-//! contradict each other, chunk framing), because a load generator that guesses a length measures
-//! the guess.
+//! The parser is strict if a response could be read as longer or shorter (contradicting lengths, chunk
+//! framing). A load generator that guesses a length measures the guess.
 //!
-//! Absent on purpose: pipelining (one answer at a time; whatever follows it is left to the caller),
-//! content decoding, upgrades.
+//! Absent on purpose: pipelining, content decoding, upgrades. The parser reads one response at a time, and
+//! leaves the bytes after it to the caller.
 //!
 //! Framing follows RFC 9112, section 6.3.
 
@@ -32,50 +31,50 @@ pub use error::ParseError;
 use framing::{Framing, Lengths};
 use lines::{name_fault, unfolded};
 
-/// Header lines that need no memory of their own; an answer may have more.
+/// Header lines that need no allocation. A response may have more.
 const HEADERS_USUAL: usize = 128;
 
-/// So long before the server means to close an idle connection it is no longer used.
+/// A connection is no longer used this long before the server's idle timeout ends.
 const IDLE_MARGIN_NS: u64 = 1_000_000_000;
 
 /// Bytes of the shortest header line, `a:` and a line feed.
 const HEADER_BYTES_MIN: usize = 3;
 
-/// Receives an answer while it is parsed.
+/// Receives a response while it is parsed.
 pub trait Sink {
-    /// Status line and headers of the final answer; interim (1xx) ones are not shown.
+    /// Receives status line and headers of the final response. Interim (1xx) responses are skipped.
     fn head(&mut self, head: &Head<'_>);
-    /// The next bytes of the body, without framing.
+    /// Receives the next bytes of the body, without framing.
     fn body(&mut self, part: &[u8]);
-    /// Why it takes no more of this answer, which ends it.
+    /// Returns the reason to refuse the rest of this response, which ends it.
     #[inline]
     fn refusal(&self) -> Option<ParseError> {
         None
     }
 }
 
-/// Status and headers of an answer.
+/// Status and headers of a response.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
-    /// 200 to 999.
+    /// The status, 200 to 999.
     pub status: u16,
     headers: &'a [Header<'a>],
 }
 
 impl<'a> Head<'a> {
-    /// A head that did not come through the parser.
+    /// Returns a head that did not come from the parser.
     pub(crate) fn new(status: u16, headers: &'a [Header<'a>]) -> Head<'a> {
         Head { status, headers }
     }
 
-    /// Names as sent, and values, in order.
+    /// Iterates over the names as sent, and the values, in order.
     pub fn headers(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
         self.headers
             .iter()
             .map(|header| (header.name, header.value))
     }
 
-    /// The value of all headers of this name, in any case: lines of one name are one list (RFC 9110,
+    /// Returns the value of all headers of this name, in any case. Lines of one name form one list (RFC 9110,
     /// section 5.3).
     #[must_use]
     pub fn combined(&self, name: &str) -> Option<Cow<'a, [u8]>> {
@@ -92,14 +91,14 @@ impl<'a> Head<'a> {
         Some(value)
     }
 
-    /// True if one of the headers of this name, in any case, has this value.
+    /// True if a header of this name, in any case, has this value.
     #[must_use]
     pub fn has(&self, name: &str, value: &[u8]) -> bool {
         self.headers()
             .any(|(candidate, found)| candidate.eq_ignore_ascii_case(name) && found == value)
     }
 
-    /// The value of the first header of this name, in any case.
+    /// Returns the value of the first header of this name, in any case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.headers()
@@ -108,45 +107,45 @@ impl<'a> Head<'a> {
     }
 }
 
-/// How far the answer is.
+/// The progress of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
     /// All bytes were used, and more must come.
     More,
-    /// The answer is complete.
+    /// The response is complete.
     Complete {
-        /// Bytes used; the rest is not part of this answer.
+        /// Number of bytes used. The bytes after them do not belong to this response.
         used: usize,
         /// The connection may carry another request.
         reusable: bool,
     },
 }
 
-/// What the end of the connection means for the answer.
+/// The meaning of the end of the connection for the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The end of the connection was the end of the answer.
+    /// The end of the connection was the end of the response.
     Complete,
-    /// The answer had not begun.
+    /// The response had not begun.
     Nothing,
-    /// The answer was cut off.
+    /// The response was cut off.
     Truncated,
 }
 
-/// An answer in the making.
+/// The state of a response that is being read.
 #[derive(Clone, Debug)]
 pub struct Parser {
     bounds: Bounds,
     state: State,
-    /// The request was a HEAD: the answer has no body, whatever its headers say.
+    /// True if the request was a HEAD. The response then has no body, whatever its headers contain.
     bodiless: bool,
     reusable: bool,
-    /// How long the server keeps the connection idle, as it says.
+    /// The idle timeout of the connection that the server reported.
     idle_s: Option<u32>,
     body_bytes: u64,
-    /// The beginning of a head that was cut by the end of a read; else empty.
+    /// The beginning of a head that was cut by the end of a read. Otherwise empty.
     head: Vec<u8>,
-    /// `head` ends within the value of a header, where plain bytes need no second look.
+    /// True if `head` ends within the value of a header. More plain bytes of the value then need no parsing.
     is_in_value: bool,
 }
 
@@ -159,7 +158,7 @@ enum State {
 }
 
 impl Parser {
-    /// A parser for the answers of one connection.
+    /// Returns a parser for the responses of one connection.
     #[must_use]
     pub fn new(bounds: Bounds) -> Parser {
         Parser {
@@ -174,7 +173,7 @@ impl Parser {
         }
     }
 
-    /// Forgets everything and expects an answer; `bodiless` when the request was a HEAD.
+    /// Resets the parser for the next response. `bodiless` is true if the request was a HEAD.
     pub fn start(&mut self, bodiless: bool) {
         self.state = State::Head;
         self.bodiless = bodiless;
@@ -185,12 +184,12 @@ impl Parser {
     /// Takes the next bytes of the connection.
     ///
     /// # Errors
-    /// When the bytes cannot be an acceptable answer. The parser is of no use then until the next
-    /// [`start`](Parser::start), and the connection of none at all.
+    /// If the bytes cannot be an acceptable response. The parser is then unusable until the next
+    /// [`start`](Parser::start), and the connection cannot be used again.
     pub fn feed<S: Sink>(&mut self, bytes: &[u8], sink: &mut S) -> Result<Parsed, ParseError> {
         let mut used = 0;
-        // An interim answer (1xx) leaves the state at `Head`, and the final head may follow in the
-        // same bytes.
+        // An interim response (1xx) leaves the state at `Head`, and the final head may follow in the same
+        // bytes.
         while let State::Head = self.state {
             match self.feed_head(&bytes[used..], sink)? {
                 None => return Ok(Parsed::More),
@@ -209,8 +208,8 @@ impl Parser {
         }
     }
 
-    /// Until when the connection can be used for another request, by what the last head said;
-    /// `u64::MAX` if it said nothing. A request needs some of the time to get there.
+    /// The end of the time for another request on the connection, by the last head. `u64::MAX` if the head
+    /// set no limit. The travel time of the request is subtracted.
     #[inline]
     pub(crate) fn idle_until_ns(&self, now_ns: u64) -> u64 {
         let Some(idle_s) = self.idle_s else {
@@ -220,7 +219,7 @@ impl Parser {
         now_ns.saturating_add(idle_ns - IDLE_MARGIN_NS.min(idle_ns / 2))
     }
 
-    /// The connection ended.
+    /// Handles the end of the connection.
     #[must_use]
     pub fn end(&self) -> End {
         match self.state {
@@ -237,15 +236,15 @@ impl Parser {
         }
     }
 
-    /// Returns how many of the bytes belonged to a head, and whether that completed the answer;
-    /// `None` when the head goes on.
+    /// Returns the number of bytes that belonged to a head, and true if they completed the response. `None`
+    /// if the head is incomplete.
     fn feed_head<S: Sink>(
         &mut self,
         bytes: &[u8],
         sink: &mut S,
     ) -> Result<Option<(usize, bool)>, ParseError> {
-        // Whatever comes of a head comes of its first bytes up to the limit and one more, so that
-        // more of it in the same read changes nothing.
+        // The first bytes up to the limit and one more decide the result. More bytes of the head in the same
+        // read change no result.
         let most = self.bounds.head_bytes + 1;
         if self.head.is_empty() {
             let bytes = &bytes[..bytes.len().min(most)];
@@ -259,13 +258,12 @@ impl Parser {
         let before = self.head.len();
         let bytes = &bytes[..bytes.len().min(most.saturating_sub(before))];
         self.head.extend_from_slice(bytes);
-        // A long value in tiny pieces would be parsed from the start of the head for every piece;
-        // bytes that a value may hold can neither complete the head nor be wrong.
+        // A long value in tiny pieces would be parsed from the start of the head for every piece. Bytes that
+        // a value may contain can neither complete the head nor be wrong.
         if self.is_in_value && self.head.len() < most && bytes.iter().all(|byte| is_plain(*byte)) {
             return Ok(None);
         }
-        // Moved out because `parse_head` borrows the parser; put back so that its memory is used
-        // again.
+        // Moved out because `parse_head` borrows the parser. Put back so that its memory is used again.
         let head = std::mem::take(&mut self.head);
         let parsed = self.parse_head(&head, sink);
         self.head = head;
@@ -281,10 +279,10 @@ impl Parser {
         Ok(Some((length - before, self.enter(framing))))
     }
 
-    /// Sets the state that follows a head; `true` when the answer is complete with it.
+    /// Sets the state after a head. Returns `true` if the response is complete with it.
     fn enter(&mut self, framing: Option<Framing>) -> bool {
         self.state = match framing {
-            // An interim answer: the final one follows.
+            // An interim response. The final response follows.
             None => State::Head,
             Some(Framing::None | Framing::Length(0)) => return true,
             Some(Framing::Length(length)) => State::Length(length),
@@ -294,15 +292,14 @@ impl Parser {
         false
     }
 
-    /// Returns the length of the head and the framing of what follows (`None` after an interim
-    /// answer), or `None` while the head is incomplete.
+    /// Returns the length of the head and the framing of the body (`None` after an interim response), or
+    /// `None` while the head is incomplete.
     fn parse_head<S: Sink>(
         &mut self,
         bytes: &[u8],
         sink: &mut S,
     ) -> Result<Option<(usize, Option<Framing>)>, ParseError> {
-        // Not initialized: 128 headers would be cleared for every answer, and most answers have
-        // few.
+        // Not initialized: 128 headers would be cleared for every response, and most responses have few.
         let mut headers = [const { MaybeUninit::uninit() }; HEADERS_USUAL];
         self.parse_lines(bytes, &mut headers, sink)
     }
@@ -331,7 +328,7 @@ impl Parser {
             Ok(Status::Complete(length)) => length,
             Ok(Status::Partial) if bytes.len() > self.bounds.head_bytes => return Err(too_large),
             Ok(Status::Partial) => return Ok(None),
-            // As many as there can be in these bytes, so this happens once.
+            // The limit is the largest number that these bytes can contain, so this happens once.
             Err(httparse::Error::TooManyHeaders) => {
                 let most = bytes.len() / HEADER_BYTES_MIN + 1;
                 let mut headers = vec![MaybeUninit::uninit(); most];
@@ -418,7 +415,7 @@ impl Parser {
         }
     }
 
-    /// Adds to the size of the body, as far as the bounds allow.
+    /// Adds to the size of the body, within the bounds.
     fn claim(&mut self, more: u64) -> Result<(), ParseError> {
         // A `Content-Length` near 2^64 must be too large, and not wrap around to a small one.
         self.body_bytes = self.body_bytes.saturating_add(more);
@@ -438,8 +435,8 @@ fn is_plain(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
-/// Whether the next byte of an incomplete head, which is right so far, belongs to a value (or to
-/// the reason of the status line, which may hold the same).
+/// True if the next byte of an incomplete, correct head belongs to a value. The reason of the status line may
+/// contain the same bytes as a value, and counts as one.
 fn ends_in_value(head: &[u8]) -> bool {
     let mut lines = head.rsplit(|byte| *byte == b'\n');
     let line = lines.next().expect("a split has at least one part");

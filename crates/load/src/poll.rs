@@ -1,9 +1,9 @@
 //! Waits for sockets, and for the next slot to the microsecond.
 //!
-//! `epoll_wait` counts in milliseconds, and `epoll_pwait2` is missing on kernels that people still
-//! run. So a punctual wait sleeps in `ppoll` on the epoll descriptor itself, which takes
-//! nanoseconds everywhere, and is over a little early: the rest is spent asking without waiting.
-//! How early, the [`SpinBudget`] says.
+//! `epoll_wait` counts in milliseconds, and `epoll_pwait2` is missing on older kernels that are still in use.
+//! A punctual wait therefore sleeps in `ppoll` on the epoll descriptor itself, which takes nanoseconds on
+//! every kernel. The sleep ends a little early, and the thread polls for the rest of the time. The
+//! [`SpinBudget`] sets that rest.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use rustix::io::Errno;
 
 use crate::spin::SpinBudget;
 
-/// Events taken at once. More would make the answers at the end of the list wait for the others.
+/// Events taken at once. With more events, responses at the end of the list would wait for earlier responses.
 const EVENTS_MAX: usize = 128;
 
-/// A shorter sleep takes longer than it lasts.
+/// The shortest useful sleep. A shorter sleep takes longer than requested.
 const SLEEP_MIN_NS: u64 = 3_000;
 
-/// How exactly a wait must end.
+/// The required precision of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Up to a millisecond late: nothing but a timeout is waited for.
+    /// The wait may end up to a millisecond late, because only timeouts depend on it. In nanoseconds.
     Roughly(u64),
-    /// In time for a slot that is due in so many nanoseconds.
+    /// The wait must end in time for a slot that is due in this number of nanoseconds.
     Punctually(u64),
 }
 
@@ -38,20 +38,20 @@ pub(crate) struct Poll {
     did: Did,
 }
 
-/// What the last wait was.
+/// The kind of the last wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Did {
-    /// A look at the sockets although a slot is not yet due.
+    /// A poll of the sockets before a slot is due.
     Spin,
-    /// A sleep that nothing cut short.
+    /// A sleep that no event ended.
     Sleep,
-    /// Anything else.
+    /// Any other wait.
     Other,
 }
 
 impl Poll {
-    /// An epoll instance for [`Poll::new`], apart because it can fail and this type cannot change
-    /// threads.
+    /// Creates an epoll instance for [`Poll::new`]. Separate, because it can fail, and because a `Poll`
+    /// cannot move to another thread.
     pub(crate) fn create() -> rustix::io::Result<OwnedFd> {
         epoll::create(CreateFlags::CLOEXEC)
     }
@@ -65,21 +65,20 @@ impl Poll {
         }
     }
 
-    /// Registers a socket once for all that may happen to it; closing it ends the registration.
-    /// Edge-triggered: a level-triggered one is looked at twice per answer.
+    /// Registers a socket once for all its events. Closing the socket ends the registration. Edge-triggered,
+    /// because a level-triggered socket is checked twice per response.
     pub(crate) fn add(&self, socket: &OwnedFd, token: u64) -> rustix::io::Result<()> {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, socket, EventData::new_u64(token), flags)
     }
 
-    /// Fills `events`. Returns the nanoseconds it meant to sleep at most.
+    /// Fills `events`. Returns the intended limit of its sleep in nanoseconds.
     pub(crate) fn wait(&mut self, wait: Wait) -> u64 {
         self.events.clear();
         self.did = Did::Other;
         match wait {
             Wait::Roughly(left_ns) => {
-                // Rounded up: otherwise the last part of a millisecond would be spent in waits of
-                // 0.
+                // Rounded up, because the last part of a millisecond would otherwise be spent in waits of 0.
                 let milliseconds = left_ns.div_ceil(1_000_000);
                 self.take(milliseconds * 1_000_000);
                 milliseconds * 1_000_000
@@ -88,11 +87,11 @@ impl Poll {
                 let sleep_ns = left_ns.saturating_sub(self.spin.early_ns());
                 if sleep_ns < SLEEP_MIN_NS {
                     self.take(0);
-                    // A look that found events was work, and costs nothing of the spin budget.
+                    // A poll that found events was work, and costs no spin budget.
                     if left_ns > 0 && self.events.is_empty() {
                         self.did = Did::Spin;
                     }
-                // No event came within the sleep, so the second system call is saved.
+                // The sleep ended without an event, so the second system call is saved.
                 } else if self.sleep(sleep_ns) {
                     self.did = Did::Sleep;
                 } else {
@@ -103,7 +102,7 @@ impl Poll {
         }
     }
 
-    /// The last wait meant to sleep `meant_ns` and took `took_ns`.
+    /// Records that the last wait intended to sleep `meant_ns` and took `took_ns`.
     pub(crate) fn learn(&mut self, meant_ns: u64, took_ns: u64) {
         self.spin.passed(took_ns);
         match self.did {
@@ -113,7 +112,7 @@ impl Poll {
         }
     }
 
-    /// Sleeps; `false` when a socket (or a signal) ended it.
+    /// Sleeps. Returns `false` if a socket (or a signal) ended the sleep.
     fn sleep(&self, sleep_ns: u64) -> bool {
         let timeout = timespec(sleep_ns);
         let mut polled = [PollFd::new(&self.epoll, PollFlags::IN)];
@@ -126,8 +125,7 @@ impl Poll {
             spare_capacity(&mut self.events),
             Some(&timespec(timeout_ns)),
         ) {
-            // A signal ends a wait as a timeout does: the caller looks at the stop flag in any
-            // case.
+            // A signal ends a wait like a timeout, because the caller reads the stop flag in any case.
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => unreachable!("epoll_wait on a descriptor of ours: {error}"),
         }

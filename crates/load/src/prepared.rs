@@ -1,4 +1,4 @@
-//! A job that was found to be possible, and what each thread gets of it.
+//! A job that was checked, and the share of each thread.
 
 use std::sync::Arc;
 
@@ -20,20 +20,20 @@ use crate::socket::Peer;
 use crate::supply::{Closed, Open, PlanSlots, PlanTimes, Supply};
 use crate::template::{Places, Values};
 
-/// One job, ready to be carried out by any number of threads.
+/// One job, ready to run on any number of threads.
 pub(crate) struct Prepared<'a> {
     pub(crate) job: &'a Job,
     rotation: Rotation,
     script: Script,
     peer: Peer,
-    /// How to speak with the target by the general carrier.
+    /// The protocol of the target, for the general carrier.
     route: Route,
     messages: Messages,
     plan: Option<OpenPlan>,
-    /// Of a closed loop; an open one stops with its plan.
+    /// The end of a closed loop. An open loop stops with its plan.
     stop: Stop,
     pub(crate) connections: u32,
-    /// Slots known beforehand; none in a closed loop without a number of requests.
+    /// Number of slots, if fixed beforehand. `None` for a closed loop without a number of requests.
     slots: Option<u64>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Prepared<'a> {
         Ok(Prepared {
             job,
             peer: Peer::new(&job.target.address).map_err(LoadError::Address)?,
-            // Before the rotation is moved. Made once, and not for each thread.
+            // Before the rotation is moved. Built once, and not for each thread.
             messages: messages(job, &rotation, &script, &route)?,
             rotation,
             script,
@@ -114,31 +114,31 @@ impl<'a> Prepared<'a> {
         self.plan.is_some()
     }
 
-    /// Whether all connections are opened before the first send.
+    /// True if all connections are opened before the first send.
     pub(crate) fn opens_before(&self) -> bool {
         !self.is_open_loop() && self.job.keep_alive
     }
 
-    /// Requests known beforehand, for a display of progress.
+    /// Number of requests, if fixed beforehand, for a display of progress.
     pub(crate) fn planned(&self) -> u64 {
         let slots = self.slots.unwrap_or(0);
         slots.saturating_mul(self.job.steps.len().max(1) as u64)
     }
 
-    /// Slots that must have an outcome at the end of a load that was not interrupted; `None` where only
-    /// time ends it.
+    /// Number of slots that must have an outcome at the end of an uninterrupted load. `None` if only time
+    /// ends the load.
     pub(crate) fn slots_due(&self) -> Option<u64> {
         let ends_by_time = self.stop.duration.is_some() || !self.job.slices.is_empty();
         self.slots.filter(|_| !ends_by_time)
     }
 
-    /// When the load that began at `start_ns` was to end by time, after this many of its slots have
-    /// ended; `None` where their number ended it, or slices.
+    /// Returns the planned end of a load that began at `start_ns`, after `ended` of its slots. `None` if
+    /// slices or a number of slots ended the load.
     pub(crate) fn planned_end_ns(&self, start_ns: u64, ended: u64) -> Option<u64> {
         let length = match &self.plan {
             Some(plan) => plan.duration(),
             None if self.stop.requests.is_some_and(|all| ended >= all) => return None,
-            // The last slice ends it, and what counts of slices is summed elsewhere.
+            // The last slice ends it, and the time of slices is summed in another place.
             None if !self.job.slices.is_empty() => return None,
             None => self.stop.duration?,
         };
@@ -151,7 +151,7 @@ impl<'a> Prepared<'a> {
         usize::try_from(connections).expect("32 bits fit into an address")
     }
 
-    /// What a thread sends, with rules of its own: they learn from answers.
+    /// Returns the requests of a thread with their own rules, because rules learn from responses.
     pub(crate) fn workload(&self) -> Workload {
         Workload {
             peer: self.peer.clone(),
@@ -163,7 +163,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// Some sums of times have a timeout in them, and none may overflow: 146 years are enough.
+    /// Returns the timeout, limited to 146 years so that no sum of times overflows.
     fn timeout_ns(&self) -> u64 {
         to_ns(self.job.timeout).min(u64::MAX / 4)
     }
@@ -177,10 +177,10 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// The slots of one thread: every `threads`th of the load, or of its shard.
+    /// Returns the slots of one thread: every `threads`th slot of the load, or of its shard.
     pub(crate) fn supply(&self, thread: u32, threads: u32, start_ns: u64) -> Supply {
         let shard = self.job.shard.thread(thread, threads);
-        // What ends a load after a number of requests counts those of this generator.
+        // A load that ends after a number of requests counts the requests of this generator.
         let own = Shard::WHOLE.thread(thread, threads);
         let (first, step) = (u64::from(shard.index()), u64::from(shard.of()));
         match &self.plan {
@@ -209,11 +209,11 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// The empty account of one thread.
+    /// Returns the empty account of one thread.
     pub(crate) fn recorder(&self, threads: u32, start_ns: u64) -> Recorder {
         let names = self.job.steps.iter().map(|step| step.name.clone());
         let kept = self.job.keep_slots.map(|most| match self.slots {
-            // Threads take turns, so that one has at most one more than another.
+            // Threads take turns, so a thread has at most one slot more than another thread.
             Some(slots) => usize::try_from(slots.div_ceil(u64::from(threads)))
                 .expect("the number of slots was compared with what is kept"),
             None => most / threads as usize,
@@ -230,13 +230,12 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Refuses a load with more slots than there is room for their times.
+/// Refuses a load with more slots than times may be kept.
 fn verify_kept(job: &Job, slots: Option<u64>) -> Result<(), LoadError> {
     let (Some(kept), Some(planned)) = (job.keep_slots, slots) else {
         return Ok(());
     };
-    // Indices are kept in 32 bits.
-    // Room beyond 64 bits is room for all that can be counted.
+    // Indices are kept in 32 bits. A limit beyond 64 bits is enough for all slots.
     let most = u64::try_from(kept).map_or(1 << 32, |kept| kept.min(1 << 32));
     if planned > most {
         return Err(LoadError::SlotsKept { planned, kept });
@@ -272,7 +271,7 @@ fn rotation(job: &Job) -> Result<Rotation, LoadError> {
     Ok(Rotation::new(requests, turns.ok_or(LoadError::Weights)?))
 }
 
-/// The requests of a job, ready to be sent. `turn` is the length of the rotation.
+/// Returns the requests of a job, ready to be sent. `turn` is the length of the rotation.
 pub(crate) fn rendered(job: &Job, turn: usize) -> Result<Vec<Rendered>, LoadError> {
     if job.requests.is_empty() {
         return Err(LoadError::NoRequests);
@@ -301,13 +300,13 @@ pub(crate) fn rendered(job: &Job, turn: usize) -> Result<Vec<Rendered>, LoadErro
         let made = Rendered::new(&job.target, request, job.keep_alive, places.as_ref())
             .and_then(|made| made.capturing(own, &captures));
         rendered.push(made.map_err(wrong)?);
-        // What this step captures is known to the steps after it, and not to itself.
+        // Captures of this step are available to later steps, and not to the step itself.
         captures_known = scenario::names(&job.steps[..steps.min(index + 1)]).len();
     }
     Ok(rendered)
 }
 
-/// What places stand for; `None` without places.
+/// Returns the values of places. `None` without places.
 fn values(job: &Job, turn: usize, captures: &[String]) -> Result<Option<Arc<Values>>, LoadError> {
     let nothing = Data {
         columns: Vec::new(),

@@ -1,13 +1,13 @@
-//! Real-time priority for the threads that send on schedule, while they leave their cores to others.
+//! Real-time priority for threads that send on schedule, while they leave their cores to other programs.
 //!
-//! A thread that sleeps until a slot is due is woken in time and then waits behind whatever runs on
-//! its core: another program, a thread of the kernel, a system under load. With `SCHED_FIFO` it runs at
-//! once (sched(7)).
+//! A thread that sleeps until a slot is due is woken in time. It then waits behind other work on its core:
+//! another program, a thread of the kernel, or a system under load. With `SCHED_FIFO` it runs at once
+//! (sched(7)).
 //!
-//! What such a thread uses, it takes from other threads on its core, and the scheduler is slow to
-//! move those away: a system under load waits, and its waiting looks like its latency. So a thread goes
-//! first for as long as it uses little of its core, and is an ordinary one when it uses more. On a core
-//! of its own it delays no other thread.
+//! Such a thread takes its time from other threads on its core, and the scheduler moves those away slowly. A
+//! system under load then waits, and its wait looks like its latency. A thread therefore has priority while
+//! it uses a small part of its core, and is ordinary when it uses more. On a core of its own it delays no
+//! other thread.
 
 use std::time::Duration;
 
@@ -19,31 +19,31 @@ use thread_priority::{ThreadPriority, ThreadPriorityValue};
 
 use crate::clock::thread_cpu_ns;
 
-/// A thread that used less of its core than this is moved up.
+/// A thread that used less of its core than this share is raised.
 const LIGHT_SHARE: f64 = 0.2;
 
-/// One that used more is moved down.
+/// A thread that used more of its core than this share is lowered.
 const HEAVY_SHARE: f64 = 0.3;
 
-/// How often that is looked at.
+/// Time between two reviews.
 const WINDOW_NS: u64 = 20_000_000;
 
-/// Gives the calling thread the least real-time priority, which is above every ordinary thread.
+/// Gives the calling thread the lowest real-time priority, which is above every ordinary thread.
 ///
-/// `false` where the system refuses: it wants root, `CAP_SYS_NICE` or a limit for it (`ulimit -r`).
+/// Returns `false` if the system refuses. It requires root, `CAP_SYS_NICE` or a limit for it (`ulimit -r`).
 pub fn raise() -> bool {
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
-    // The least priority is enough to go before ordinary programs, and leaves other real-time
-    // threads alone.
+    // The lowest priority is enough to run before ordinary programs, and does not affect other real-time
+    // threads.
     set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy).is_ok()
 }
 
-/// Makes the calling thread an ordinary one again, as nice as it was.
+/// Makes the calling thread ordinary again, with its previous niceness.
 fn lower() {
     let nice = rustix::process::getpriority_process(None);
     let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
-    // The library wants a niceness with it, and sets the policy first: where the niceness is refused,
-    // it is still the old one.
+    // The library requires a niceness, and sets the policy first. If the niceness is refused, the old
+    // niceness remains.
     let middle =
         ThreadPriorityValue::try_from(NICENESS_0).expect("the library's scale goes from 0 to 99");
     let middle = ThreadPriority::Crossplatform(middle);
@@ -53,13 +53,13 @@ fn lower() {
     }
 }
 
-/// What the library maps to niceness 0, on its scale from 0 to 99.
+/// The library's value for niceness 0, on its scale from 0 to 99.
 const NICENESS_0: u8 = 48;
 
-/// Who else may need the core of a thread.
+/// Other programs that may need the core of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Core {
-    /// No other program: it was pinned.
+    /// No other program, because the thread is pinned.
     Own,
     /// Every program on this machine.
     Shared,
@@ -71,14 +71,14 @@ pub(crate) struct Priority {
     is_given: bool,
     core: Core,
     is_high: bool,
-    /// The begin of the window under way.
+    /// Start of the current window.
     begin_ns: u64,
     cpu_ns: u64,
     high_ns: u64,
 }
 
 impl Priority {
-    /// An ordinary thread for as long as the load lasts.
+    /// Returns an ordinary priority for the whole load.
     pub(crate) fn ordinary() -> Priority {
         Priority {
             is_given: false,
@@ -90,11 +90,10 @@ impl Priority {
         }
     }
 
-    /// Asks for real-time priority. A thread that shares its core has to show first that it uses
-    /// little of it.
+    /// Requests real-time priority. A thread that shares its core must first show that it uses a small part
+    /// of it.
     pub(crate) fn realtime(core: Core) -> Priority {
-        // Raised even where the thread is lowered again: whether the system allows it must be
-        // known.
+        // Raised even if the thread is lowered again, to find if the system allows it.
         let is_given = raise();
         let is_high = is_given && core == Core::Own;
         if is_given && !is_high {
@@ -108,12 +107,12 @@ impl Priority {
         }
     }
 
-    /// The load begins.
+    /// Starts the first window of the load.
     pub(crate) fn begin(&mut self, now_ns: u64) {
         (self.begin_ns, self.cpu_ns) = (now_ns, thread_cpu_ns());
     }
 
-    /// Moves the thread up or down, now and then, by what it used since the last time.
+    /// Raises or lowers the thread from time to time, by its use of the core in the last window.
     #[inline]
     pub(crate) fn review(&mut self, now_ns: u64) {
         // No system call before the window is over: this runs in every turn of the event loop.
@@ -131,7 +130,7 @@ impl Priority {
         }
         let share = (cpu_ns - self.cpu_ns) as f64 / length_ns as f64;
         (self.begin_ns, self.cpu_ns) = (now_ns, cpu_ns);
-        // The policy is only touched when it changes, as that is a system call.
+        // The policy is only set when it changes, because that is a system call.
         match (self.is_high, goes_first(self.is_high, share)) {
             (false, true) => self.is_high = raise(),
             (true, false) => {
@@ -142,7 +141,7 @@ impl Priority {
         }
     }
 
-    /// The load is over: whether real-time priority was to be had, and for how long it was.
+    /// Ends the load. Returns true if real-time priority was available, and its duration.
     pub(crate) fn end(mut self, now_ns: u64) -> (bool, Duration) {
         if self.is_high {
             self.high_ns += now_ns - self.begin_ns;
@@ -151,8 +150,8 @@ impl Priority {
     }
 }
 
-/// Whether a thread that used this share of its core in the last window is to go before others in the
-/// next one. The shares differ, so that one in between does not go up and down.
+/// True if a thread with this share of its core in the last window has priority in the next window. The two
+/// limits differ, so that a thread between them does not switch back and forth.
 fn goes_first(is_high: bool, share: f64) -> bool {
     share < if is_high { HEAVY_SHARE } else { LIGHT_SHARE }
 }
@@ -170,7 +169,7 @@ mod tests {
     const ORDINARY: ThreadSchedulePolicy =
         ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
 
-    /// Burns processor time of this thread for so long.
+    /// Burns processor time of this thread.
     fn burn(length_ns: u64) {
         let end_ns = thread_cpu_ns() + length_ns;
         while thread_cpu_ns() < end_ns {
@@ -194,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_thread_goes_first_while_it_uses_little_of_a_shared_core() {
-        // The policy is the thread's, and the thread ends with the test.
+        // The policy belongs to the thread, and the thread ends with the test.
         std::thread::spawn(|| {
             let mut priority = Priority::realtime(Core::Shared);
             if !priority.is_given {

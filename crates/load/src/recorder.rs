@@ -1,5 +1,4 @@
-//! What one generator thread saw: constant memory, and as little work per request as the truth
-//! allows.
+//! The account of one generator thread: constant memory, and minimal work per request.
 
 use std::num::NonZeroU16;
 use std::sync::atomic::Ordering;
@@ -27,13 +26,13 @@ use encodings::Encodings;
 use finer::Finer;
 use windows::Windows;
 
-/// Bytes of a request or an answer that are kept as evidence.
+/// Bytes of a request or a response that are kept as evidence.
 pub(crate) const EXCERPT_BYTES: usize = 4096;
 
 /// Pauses beyond this many are only counted.
 const PAUSES_MAX: usize = 1000;
 
-/// The times of one answered request.
+/// The times of one request with a response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) due_ns: u64,
@@ -42,19 +41,19 @@ pub(crate) struct Times {
     pub(crate) done_ns: u64,
 }
 
-/// Request and answer of a slot that did not pass.
+/// Request and response of a slot that did not pass.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence<'a> {
     pub(crate) request: &'a [u8],
-    /// What came of the answer, in two stretches.
+    /// The received part of the response, in two stretches.
     pub(crate) answer: [&'a [u8]; 2],
 }
 
-/// The account of one generator thread, later of all.
+/// The account of one generator thread, and finally of all threads.
 pub(crate) struct Recorder {
     start_ns: u64,
-    /// Latency, service time and first byte at once: in most answers they are the same figure, and
-    /// counting it once is a third of the work.
+    /// Latency, service time and first byte at once. In most responses they are equal, and one count is a
+    /// third of the work.
     all_equal: Histogram,
     /// Service time and first byte at once.
     whole_at_once: Histogram,
@@ -63,13 +62,13 @@ pub(crate) struct Recorder {
     first_byte: Histogram,
     lateness: Histogram,
     gaps: Histogram,
-    /// The send from which the next gap counts.
+    /// The previous send, the start of the next gap.
     gap_from_ns: Option<u64>,
-    /// Slots due before this were held up by a pause.
+    /// Slots with an earlier due were delayed by a pause.
     pause_end_ns: u64,
     pub(crate) connect: Histogram,
     outcomes: Outcomes,
-    /// Of slots that do not count.
+    /// Outcomes of slots that do not count.
     discarded: Outcomes,
     statuses: Vec<u64>,
     pub(crate) bytes_in: u64,
@@ -83,23 +82,23 @@ pub(crate) struct Recorder {
     sent: u64,
     first_sent_ns: u64,
     last_sent_ns: u64,
-    /// The latest answer, timeout or other end of a request.
+    /// The latest response, timeout or other end of a request.
     last_outcome_ns: u64,
     latency_sum_ns: u64,
     windows: Windows,
-    /// What few loads want of each answer.
+    /// Details of each response that only a few loads request.
     finer: Option<Finer>,
     failures: Vec<FailureSample>,
     failures_kept: usize,
     pauses: Vec<Pause>,
     pauses_dropped: u64,
     published: Progress,
-    /// Of a scenario, each step apart.
+    /// The steps of a scenario, each with its own account.
     pub(crate) steps: Vec<StepMeasurement>,
     pub(crate) iterations: Iterations,
-    /// The times of every slot, where they are asked for and there were not too many.
+    /// The times of every slot, if the job requests them and there were not too many slots.
     slots: Option<Vec<SlotTimes>>,
-    /// With so many slots, there are too many.
+    /// The largest number of slots with kept times.
     slots_most: usize,
 }
 
@@ -119,7 +118,7 @@ impl Recorder {
             connect: Histogram::new(),
             outcomes: Outcomes::default(),
             discarded: Outcomes::default(),
-            // Indexed by status, so that counting one needs no search. A status has three digits.
+            // Indexed by status, so that a count needs no search. A status has three digits.
             statuses: vec![0; 1000],
             bytes_in: 0,
             bytes_in_bodies: 0,
@@ -149,15 +148,15 @@ impl Recorder {
         }
     }
 
-    /// Keeps the times of every slot, or with more than so many, none.
+    /// Keeps the times of every slot. With more than `most` slots, keeps no times.
     pub(crate) fn with_slots(mut self, most: Option<usize>) -> Recorder {
-        // Room for all at once: to make more of it while answers come in would hold them up.
+        // Room for all slots at once. Growing the list during the load would delay responses.
         self.slots = most.map(Vec::with_capacity);
         self.slots_most = most.unwrap_or(0);
         self
     }
 
-    /// Keeps latency in blocks as well.
+    /// Also keeps latency in blocks.
     pub(crate) fn with_blocks(mut self, blocks: Option<Blocks>) -> Recorder {
         if blocks.is_some() {
             self.finer.get_or_insert_default().blocks = blocks;
@@ -170,10 +169,11 @@ impl Recorder {
         self.slots.is_some()
     }
 
-    /// A slot ended, with the status of its answer if that is complete and right.
+    /// Records the end of a slot, with the status of its response if that is complete and correct.
     pub(crate) fn slot_ended(
         &mut self,
-        (index, request): (u64, usize),
+        index: u64,
+        request: usize,
         times: Times,
         status: Option<NonZeroU16>,
     ) {
@@ -181,7 +181,7 @@ impl Recorder {
             return;
         };
         if slots.len() >= self.slots_most {
-            // Some without the others would say nothing about the load.
+            // The times of some slots alone would not describe the load.
             self.slots = None;
             return;
         }
@@ -195,7 +195,7 @@ impl Recorder {
         });
     }
 
-    /// Slots that have an outcome: of a scenario, iterations.
+    /// Returns the number of slots with an outcome. In a scenario, iterations.
     pub(crate) fn slots_ended(&self) -> u64 {
         if self.steps.is_empty() {
             return self.outcomes.total() + self.discarded.total();
@@ -203,13 +203,13 @@ impl Recorder {
         self.iterations.completed + self.iterations.broken + self.iterations.cut
     }
 
-    /// For the steps of a scenario, of these names.
+    /// Adds accounts for the steps of a scenario with these names.
     pub(crate) fn for_steps(mut self, names: impl Iterator<Item = String>) -> Recorder {
         self.steps = names.map(StepMeasurement::new).collect();
         self
     }
 
-    /// A complete answer came to this step.
+    /// Records a complete response to this step.
     pub(crate) fn step_answered(&mut self, step: usize, times: Times, is_right: bool) {
         let step = &mut self.steps[step];
         let latency_ns = times.done_ns - times.due_ns;
@@ -218,7 +218,7 @@ impl Recorder {
         step.outcomes.passed += u64::from(is_right);
     }
 
-    /// A step ended other than passed, and its iteration with it.
+    /// Records the end of a step that did not pass. Its iteration ends with it.
     pub(crate) fn step_failed(&mut self, step: usize, kind: FailureKind) {
         let Some(failed) = self.steps.get_mut(step) else {
             return;
@@ -230,7 +230,7 @@ impl Recorder {
         }
     }
 
-    /// A request left; `due_ns` when there is a plan it belongs to.
+    /// Records a send. `due_ns` is its due time in a plan.
     #[inline]
     pub(crate) fn sent(&mut self, sent_ns: u64, due_ns: Option<u64>) {
         self.sent += 1;
@@ -243,11 +243,11 @@ impl Recorder {
         }
     }
 
-    /// The gap before a planned send, unless a pause held it up: pauses have an account of their own.
+    /// Records the gap before a planned send, unless a pause delayed the send. Pauses have their own account.
     #[inline]
     fn gap(&mut self, sent_ns: u64, due_ns: u64) {
         if due_ns < self.pause_end_ns {
-            // The next gap would begin at a send that was held up, so it is left out as well.
+            // The next gap would begin at a delayed send, so it is left out, too.
             self.gap_from_ns = None;
             return;
         }
@@ -256,14 +256,14 @@ impl Recorder {
         }
     }
 
-    /// The next send had to wait for a connection: when it leaves is the target's doing.
+    /// Records that the next send waited for a connection. The target then decides when it leaves.
     #[inline]
     pub(crate) fn waited(&mut self, now_ns: u64) {
         self.waited += 1;
         self.pause_end_ns = self.pause_end_ns.max(now_ns);
     }
 
-    /// A complete answer came.
+    /// Records a complete response.
     #[inline]
     pub(crate) fn answered(&mut self, times: Times, status: u16, is_right: bool) {
         debug_assert!(
@@ -299,7 +299,7 @@ impl Recorder {
         }
     }
 
-    /// A slot ended that does not count: passed, or in this way.
+    /// Records the end of a slot that does not count: passed, or with this failure.
     pub(crate) fn discard(&mut self, failure: Option<FailureKind>) {
         match failure {
             None => self.discarded.passed += 1,
@@ -307,7 +307,7 @@ impl Recorder {
         }
     }
 
-    /// A slot ended other than passed. The reason is only put into words when it is kept.
+    /// Records the end of a slot that did not pass. The reason is only formatted if it is kept.
     pub(crate) fn failed(
         &mut self,
         kind: FailureKind,
@@ -337,7 +337,7 @@ impl Recorder {
         }
     }
 
-    /// The thread stood still.
+    /// Records a pause of the thread.
     pub(crate) fn paused(&mut self, at_ns: u64, length_ns: u64) {
         self.pause_end_ns = self.pause_end_ns.max(at_ns + length_ns);
         if self.pauses.len() < PAUSES_MAX {
@@ -350,8 +350,8 @@ impl Recorder {
         }
     }
 
-    /// Adds to the live counts what happened since it last did.
-    /// `job` is the number of its job, and `slots` says how many were begun and have ended.
+    /// Adds the events since the last call to the live counts. `job` is the number of the job. `slots` are
+    /// the numbers of begun and ended slots.
     pub(crate) fn publish(&mut self, live: &Live, job: usize, slots: (u64, u64)) {
         let now = Progress {
             planned: 0,
@@ -380,7 +380,7 @@ impl Recorder {
         self.publish_job(live, job, slots);
     }
 
-    /// Puts the account of another thread on top.
+    /// Adds the account of another thread.
     pub(crate) fn absorb(&mut self, other: Recorder) {
         self.all_equal.add(&other.all_equal);
         self.whole_at_once.add(&other.whole_at_once);
@@ -411,7 +411,7 @@ impl Recorder {
         if let (Some(finer), Some(others)) = (&mut self.finer, &other.finer) {
             finer.absorb(others);
         }
-        // Perhaps too many of a kind by now: `into_measurement` keeps the first of each.
+        // There may now be too many of a kind. `into_measurement` keeps the first of each kind.
         self.failures.extend(other.failures);
         self.pauses.extend(other.pauses);
         self.pauses_dropped += other.pauses_dropped;
@@ -419,7 +419,7 @@ impl Recorder {
         for (total, part) in self.steps.iter_mut().zip(&other.steps) {
             total.add(part);
         }
-        // Where one thread had too many, the slots of the others are a part.
+        // If one thread had too many slots, the slots of the other threads are incomplete.
         self.slots = match (self.slots.take(), other.slots) {
             (Some(mut slots), Some(others)) => {
                 slots.extend(others);
@@ -429,13 +429,13 @@ impl Recorder {
         };
     }
 
-    /// The start of the load that this is the account of.
+    /// Returns the start of the load.
     pub(crate) fn start_ns(&self) -> u64 {
         self.start_ns
     }
 
-    /// The account as others read it. The load lasts to `end_ns`, or to its last outcome where that
-    /// is later or no end is known.
+    /// Returns the final account. The load lasts until `end_ns`, or until its last outcome if that is later
+    /// or there is no end.
     pub(crate) fn into_measurement(
         mut self,
         mut generator: GeneratorCost,
@@ -446,15 +446,15 @@ impl Recorder {
         }
         self.service.add(&self.whole_at_once);
         self.first_byte.add(&self.whole_at_once);
-        // Each thread has its own in order of time; put together they are not.
+        // Each thread lists its pauses in order of time. The combined list is not in order.
         self.pauses.sort_unstable();
-        // Empty where the times of slots were not asked for, or there were too many.
+        // Empty if the job did not request times of slots, or if there were too many.
         let mut slots = self.slots.unwrap_or_default();
-        // Answers end slots in any order, and threads each have every other one.
+        // Responses end slots in any order, and slots are spread over threads.
         slots.sort_unstable_by_key(|slot| slot.index);
         generator.pauses = self.pauses;
         generator.pauses_dropped = self.pauses_dropped;
-        // Without a plan nothing is due before the first send, which may wait for connections.
+        // Without a plan, no slot is due before the first send, which may wait for connections.
         let from_ns = match end_ns {
             None if self.sent > 0 => self.first_sent_ns.max(self.start_ns),
             _ => self.start_ns,
@@ -463,7 +463,7 @@ impl Recorder {
         // Without an end or an outcome no time has passed.
         let elapsed_ns = end_ns.saturating_sub(from_ns);
         if elapsed_ns > 0 {
-            // Windows in which nothing ended are a part of the load as well.
+            // Windows without ended slots are a part of the load, too.
             self.windows.at(end_ns - 1);
         }
         // Without a send the first is later than the last.

@@ -1,4 +1,4 @@
-//! Requests as the bytes that travel, made once and sent a million times.
+//! Requests as bytes, rendered once and sent a million times.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use crate::job::{Request, Target};
 use crate::scenario::{Capture, Wanted};
 use crate::template::{Places, Source, Template};
 
-/// A table of turns longer than this is a mistake in the weights.
+/// The largest length of a rotation. A longer rotation is a mistake in the weights.
 const TURNS_MAX: usize = 1 << 16;
 
 /// One request, ready to be sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Rendered {
-    /// What every slot sends, unless it is filled in.
+    /// The bytes of every slot, unless they are filled in.
     bytes: Box<[u8]>,
     template: Option<Arc<Template>>,
-    /// Its answer has no body, whatever the headers say.
+    /// True if its response has no body, whatever the headers contain.
     pub(crate) bodiless: bool,
     pub(crate) rules: Rules,
 }
@@ -44,7 +44,7 @@ impl Rendered {
         for (name, value) in &request.headers {
             line(&mut head, name, value);
         }
-        // A method that usually has a body says so when it has none (RFC 9110, section 8.6).
+        // A method that usually has a body declares a missing body (RFC 9110, section 8.6).
         let expects_body = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
         let mut length = None;
         if (!request.body.is_empty() || expects_body) && !has("content-length") {
@@ -85,7 +85,7 @@ impl Rendered {
         })
     }
 
-    /// As a step of a scenario: its answers give values to the steps after it.
+    /// Turns it into a step of a scenario. Its responses give values to later steps.
     pub(crate) fn capturing(
         mut self,
         captures: &[Capture],
@@ -96,7 +96,7 @@ impl Rendered {
         Ok(self)
     }
 
-    /// Makes ready for slot `index`: `buffer` holds what a template sends, until the next slot.
+    /// Prepares slot `index`. `buffer` contains the bytes of a template until the next slot.
     #[inline]
     pub(crate) fn fill(&self, index: u64, captured: &[String], buffer: &mut Vec<u8>) {
         if let Some(template) = &self.template {
@@ -104,12 +104,12 @@ impl Rendered {
         }
     }
 
-    /// Do slots differ in what they send?
+    /// True if the bytes differ from slot to slot.
     pub(crate) fn is_template(&self) -> bool {
         self.template.is_some()
     }
 
-    /// The bytes of the slot that `buffer` was made ready for.
+    /// Returns the bytes of the slot that `buffer` was prepared for.
     #[inline]
     pub(crate) fn bytes<'a>(&'a self, buffer: &'a [u8]) -> &'a [u8] {
         match &self.template {
@@ -168,7 +168,7 @@ fn verify(target: &Target, request: &Request) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// RFC 9110, section 5.6.2.
+/// True if a text is a token (RFC 9110, section 5.6.2).
 fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text
@@ -178,8 +178,8 @@ fn is_token(text: &str) -> bool {
 
 /// The requests of a job in their weighted order.
 ///
-/// Slot `i` sends the request of turn `i mod turns`, so which request a slot sends does not depend
-/// on the number of threads. Heavy requests are spread over the turn, not sent in a row.
+/// Slot `i` sends the request of turn `i mod turns`, so the request of a slot does not depend on the number
+/// of threads. Heavy requests are spread over the turns, not sent in a row.
 #[derive(Clone, Debug)]
 pub(crate) struct Rotation {
     pub(crate) requests: Vec<Rendered>,
@@ -191,11 +191,11 @@ impl Rotation {
         Rotation { requests, turns }
     }
 
-    /// Which request a slot sends.
+    /// Returns the index of the request of a slot.
     #[inline]
     pub(crate) fn pick(&self, slot: u64) -> usize {
         match self.turns.len() {
-            // A division costs more than all the rest of this function.
+            // A division costs more than the rest of this function.
             1 => self.turns[0],
             turns => {
                 let turn = slot % turns as u64;
@@ -205,11 +205,11 @@ impl Rotation {
     }
 }
 
-/// Smooth weighted round robin: at each turn every request gains its weight as credit. The one with
-/// the most credit is served, and pays the sum of all weights.
+/// Returns the order of a smooth weighted round robin. At each turn every request gains its weight as credit.
+/// The request with the most credit is served, and pays the sum of all weights.
 pub(crate) fn turns(weights: &[u32]) -> Option<Vec<usize>> {
     let divisor = weights.iter().copied().fold(0, greatest_common_divisor);
-    // The divisor is 0 only where all weights are, and then the sum is refused below.
+    // The divisor is 0 only if all weights are 0, and then the sum is refused below.
     let weights: Vec<i64> = weights
         .iter()
         .map(|weight| i64::from(weight / divisor.max(1)))
@@ -224,7 +224,7 @@ pub(crate) fn turns(weights: &[u32]) -> Option<Vec<usize>> {
         let mut served = 0;
         for index in 0..weights.len() {
             credits[index] += weights[index];
-            // Not `>=`: of equal credits the first is served, so a turn is the same on every run.
+            // Not `>=`: the first of equal credits is served, so a rotation is equal on every run.
             if credits[index] > credits[served] {
                 served = index;
             }

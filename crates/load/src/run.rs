@@ -1,4 +1,4 @@
-//! Runs the generator threads of one job, or of several at once, and adds up what they saw.
+//! Runs the generator threads of one or several jobs, and adds up their accounts.
 
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
@@ -23,28 +23,28 @@ use crate::prepared::Prepared;
 use crate::priority::{Core, Priority};
 use crate::recorder::Recorder;
 
-/// Files that the process may have open beside its connections.
+/// Number of files, other than connections, that the process may have open.
 const OTHER_FILES: u64 = 64;
 
-/// Runs a job until its end, or until `stop` is set, which ends it within a few milliseconds and
-/// leaves the requests under way without an outcome.
+/// Runs a job until its end, or until `stop` is set. `stop` ends it within a few milliseconds, and requests
+/// under way then have no outcome.
 ///
-/// In a closed loop with keep-alive all connections are opened before the first send, and their
-/// connect times are recorded apart. Wherever else a request needs a new connection, connecting is
-/// part of its latency and not of its service time.
+/// In a closed loop with keep-alive, all connections are opened before the first send, and their connect
+/// times are recorded separately. If a request needs a new connection in any other case, connecting is part
+/// of its latency and not of its service time.
 ///
 /// # Errors
-/// When the job cannot be begun. What happens to its requests is in the [`Measurement`].
+/// If the job cannot begin. Failures of its requests are in the [`Measurement`].
 pub fn run(job: &Job, live: &Live, stop: &AtomicBool) -> Result<Measurement, LoadError> {
     run_and_look(job, live, stop, || ()).map(|(measurement, ())| measurement)
 }
 
-/// Runs a job as [`run`] does, and takes a last look before its connections are closed: many a server
-/// ends a thread with its connection, and with the thread goes what the kernel counted of it. With
-/// TLS or HTTP/2 they are closed before.
+/// Runs a job like [`run`], and calls `look` before its connections are closed. Many servers end a thread
+/// with its connection, and the kernel's counters of the thread end with it. With TLS or HTTP/2 the
+/// connections are closed before the call.
 ///
 /// # Errors
-/// As of [`run`].
+/// See [`run`].
 pub fn run_and_look<T>(
     job: &Job,
     live: &Live,
@@ -56,22 +56,20 @@ pub fn run_and_look<T>(
     Ok((only, seen))
 }
 
-/// Runs several jobs at once, each with a plan and a target of its own, from the same threads and from
-/// one start, and takes a last look as [`run_and_look`] does. Returns a measurement for each job, in
-/// order.
+/// Runs several jobs at once, each with its own plan and target, in the same threads and from one start.
+/// Calls `look` like [`run_and_look`]. Returns a measurement for each job, in order.
 ///
-/// A thread has one clock and one wait for all jobs, so what holds it up strikes all alike. Slots that
-/// are overdue at the same time leave in the order of their due times, whichever job they are of.
+/// A thread has one clock and one wait for all jobs, so a delay affects all jobs equally. Slots that are
+/// overdue at the same time leave in the order of their due times, independent of the job.
 ///
-/// `threads`, `spin_share`, `realtime` and `cpus` must be equal in all jobs; a thread takes part in
-/// all of them, so there are never more threads than the job with the fewest connections has. One job
-/// with TLS or HTTP/2 makes all of them travel by the general carrier, so that they are comparable.
-/// [`Measurement::generator`] is the cost of all jobs together, in each; a pause is in those that had
-/// something to do in it.
+/// `threads`, `spin_share`, `realtime` and `cpus` must be equal in all jobs. A thread takes part in all jobs,
+/// so there are at most as many threads as the job with the fewest connections has. One job with TLS or
+/// HTTP/2 makes all jobs use the general carrier, so that they are comparable. [`Measurement::generator`] is
+/// the cost of all jobs together, in each job. A pause is in each job that had work to do during it.
 ///
 /// # Errors
-/// As of [`run`], for the first job that cannot be begun; when there is no job, and when jobs ask for
-/// different threads.
+/// See [`run`], for the first job that cannot begin. Also if there is no job, and if jobs request different
+/// threads.
 pub fn run_together<T>(
     jobs: &[Job],
     live: &Live,
@@ -106,7 +104,7 @@ pub fn run_together<T>(
     let parts = parts
         .into_iter()
         .collect::<Result<Vec<Part>, LoadError>>()?;
-    // The parts hold the sockets until here.
+    // The parts keep the sockets open until here.
     let seen = look();
     let mut measurements = sum(parts, &group);
     let began = start
@@ -119,18 +117,18 @@ pub fn run_together<T>(
     Ok((measurements, seen))
 }
 
-/// What one thread brought back.
+/// The result of one thread.
 struct Part {
-    /// One for each lane.
+    /// One recorder for each lane.
     recorders: Vec<Recorder>,
     cpu: Duration,
     waited_for_cpu: Option<Duration>,
-    /// Whether it could have real-time priority, and for how long it had it.
+    /// True if it had real-time priority, and the duration of that priority.
     realtime: (bool, Duration),
     was_interrupted: bool,
-    /// When it had nothing more to do.
+    /// The time at which it had no more work.
     ended_ns: u64,
-    /// Not yet closed.
+    /// Sockets that are still open.
     _sockets: Vec<OwnedFd>,
 }
 
@@ -139,7 +137,7 @@ fn sum(parts: Vec<Part>, group: &Group<'_>) -> Vec<Measurement> {
     let generator = GeneratorCost {
         cpu: parts.iter().map(|part| part.cpu).sum(),
         threads: group.threads,
-        // `None` if one thread does not know: a part must not pass for the whole.
+        // `None` if one thread has no value: a part must not look like the total.
         waited_for_cpu: parts.iter().map(|part| part.waited_for_cpu).sum(),
         realtime,
         realtime_for: realtime.then(|| parts.iter().map(|part| part.realtime.1).sum()),
@@ -174,11 +172,11 @@ fn sum(parts: Vec<Part>, group: &Group<'_>) -> Vec<Measurement> {
         .collect()
 }
 
-/// What an open loop's threads get between the moment that they begin together and the first slot: the
-/// histograms are made in it, and their memory is touched for the first time (2 ms where measured).
+/// Time between the common start of an open loop's threads and the first slot. In it the histograms are
+/// created, and their memory is touched for the first time (2 ms where measured).
 const LEAD: Duration = Duration::from_millis(10);
 
-/// The threads begin together: none sends while another still connects.
+/// The common start of the threads. No thread sends while another still connects.
 struct Start {
     barrier: Barrier,
     start_ns: OnceLock<u64>,
@@ -194,13 +192,12 @@ impl Start {
         }
     }
 
-    /// Waits for all others. Returns the start of the load, so long from now, or `None` when one of
-    /// them cannot take part.
-    /// Not before `at_ns`.
+    /// Waits for all threads. Returns the start of the load, which is `lead` from now, but not before
+    /// `at_ns`. `None` if a thread cannot take part.
     fn wait(&self, clock: Clock, lead: Duration, at_ns: u64) -> Option<u64> {
         self.barrier.wait();
         let start = || clock.now_ns().saturating_add(to_ns(lead)).max(at_ns);
-        // The first thread behind the barrier decides, and the others take its time.
+        // The first thread after the barrier sets the time, and the other threads use it.
         let start_ns = *self.start_ns.get_or_init(start);
         // Relaxed, because the flag is set before the barrier, which orders both.
         (!self.is_cancelled.load(Ordering::Relaxed)).then_some(start_ns)
@@ -210,10 +207,10 @@ impl Start {
 /// Jobs that run at once, each a lane of every thread.
 struct Group<'a> {
     lanes: Vec<Prepared<'a>>,
-    /// Says what all have in common.
+    /// The job with the settings that all jobs share.
     first: &'a Job,
     threads: u32,
-    /// All targets speak what the fast carrier does.
+    /// True if the fast carrier supports the protocol of all targets.
     is_plain: bool,
 }
 
@@ -228,7 +225,7 @@ impl Group<'_> {
             .map(Prepared::new)
             .collect::<Result<Vec<_>, _>>()?;
         let connections = lanes.iter().map(|lane| lane.connections);
-        // A sum beyond 32 bits is more than any limit of open files allows.
+        // A sum beyond 32 bits exceeds any limit of open files.
         allow_open_files(connections.clone().fold(0, u32::saturating_add))?;
         // A thread without a connection could not send its part of the slots.
         let fewest = connections.min().expect("there is a first job");
@@ -244,7 +241,7 @@ impl Group<'_> {
         self.lanes.iter().any(Prepared::is_open_loop)
     }
 
-    /// The whole life of one generator thread.
+    /// Runs one generator thread from start to end.
     fn generate(
         &self,
         thread: u32,
@@ -258,7 +255,7 @@ impl Group<'_> {
         let mut generator = match generator {
             Ok(generator) => generator,
             Err(error) => {
-                // The others wait at the barrier, and must learn of it.
+                // The other threads wait at the barrier, and must learn of the error.
                 start.is_cancelled.store(true, Ordering::Relaxed);
                 start.wait(controls.clock, Duration::ZERO, 0);
                 return Err(error);
@@ -276,7 +273,7 @@ impl Group<'_> {
         };
         let at_ns = self.first.start_at.map_or(0, |at| controls.clock.at(at));
         let begin = start.wait(controls.clock, lead, at_ns);
-        // From here on: opening connections before the load is no cost of the load.
+        // Measured from here on: opening connections before the load is no cost of the load.
         let (cpu, waited) = (cpu_time(), waited_for_cpu());
         if let Some(start_ns) = begin {
             let load = |(job, lane): (usize, &Prepared<'_>)| {
@@ -291,7 +288,7 @@ impl Group<'_> {
         let realtime = priority.end(ended_ns);
         let cpu = cpu_time().saturating_sub(cpu);
         let waited = waited.zip(waited_for_cpu());
-        // They stay open until all threads have ended and the caller has looked.
+        // They stay open until all threads have ended and `look` has returned.
         let sockets = generator.take_sockets();
         let (recorders, was_interrupted) = generator.finish();
         Ok(Part {
@@ -329,7 +326,7 @@ impl Group<'_> {
 
     /// Pins the thread and makes its sleeps punctual.
     fn settle(&self, thread: u32) -> Result<(), LoadError> {
-        // Refused only where the call is unknown: sleeps are then up to 50 microseconds longer,
+        // Refused only if the kernel does not support the call. Sleeps are then up to 50 microseconds longer,
         // and the event loop adapts.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let Some(cpus) = self.first.cpus.as_deref().filter(|cpus| !cpus.is_empty()) else {
@@ -337,7 +334,7 @@ impl Group<'_> {
         };
         let cpu = cpus[thread as usize % cpus.len()];
         let pin = |reason| LoadError::Pin { cpu, reason };
-        // Beyond that, `set` would panic.
+        // A larger number would make `set` panic.
         if cpu >= CpuSet::MAX_CPU {
             return Err(pin(rustix::io::Errno::INVAL));
         }
@@ -346,8 +343,8 @@ impl Group<'_> {
         rustix::thread::sched_setaffinity(None, &set).map_err(pin)
     }
 
-    /// A closed loop has no times to keep, and a thread that never sleeps would starve what else is on
-    /// its core.
+    /// Returns the priority of a thread. A closed loop has no due times. A thread that never sleeps would
+    /// starve other programs on its core.
     fn priority(&self) -> Priority {
         if !self.has_plan() || !self.first.realtime || self.first.spin_share >= 1.0 {
             return Priority::ordinary();
@@ -381,11 +378,11 @@ fn verify_alike(first: &Job, job: &Job) -> Result<(), LoadError> {
     Err(LoadError::Unlike(unlike))
 }
 
-/// Raises the limit of open files as far as it takes and the system lets us.
+/// Raises the limit of open files as needed, up to the limit of the system.
 fn allow_open_files(connections: u32) -> Result<(), LoadError> {
     let needed = u64::from(connections) + OTHER_FILES;
     let limit = rustix::process::getrlimit(Resource::Nofile);
-    // `None` is no limit.
+    // `None` means no limit.
     let Some(current) = limit.current.filter(|current| *current < needed) else {
         return Ok(());
     };
@@ -400,12 +397,12 @@ fn allow_open_files(connections: u32) -> Result<(), LoadError> {
     })
 }
 
-/// User and system time of the calling thread.
+/// Returns user and system time of the calling thread.
 fn cpu_time() -> Duration {
     Duration::from_nanos(crate::clock::thread_cpu_ns())
 }
 
-/// How long the calling thread has waited for a CPU: the second number of its `schedstat`, in
+/// Returns the time that the calling thread has waited for a CPU: the second number of its `schedstat`, in
 /// nanoseconds (Documentation/scheduler/sched-stats.rst).
 fn waited_for_cpu() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;

@@ -1,25 +1,25 @@
-//! Encoded bodies that are decoded when the load is over.
+//! Encoded bodies that are decoded after the load.
 
-/// So many are kept at most, of one thread.
+/// The largest number of kept bodies of one thread.
 const KEPT_MAX: usize = 64;
 
-/// They have so many bytes at most, unless one alone has more.
+/// The largest size of the kept bodies together, unless a single body is larger.
 const BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// An evenly spaced sample of bodies: every one at first, and every second of those whenever there are too
-/// many.
+/// An evenly spaced sample of bodies: every body at first, and every second of the kept bodies whenever there
+/// are too many.
 pub(crate) struct Sample {
     kept: Vec<Kept>,
     bytes: usize,
     offered: u64,
-    /// One of so many is kept.
+    /// One of this number of bodies is kept.
     stride: u64,
 }
 
-/// One body, and the slot whose answer it was.
+/// One body with its slot.
 pub(crate) struct Kept {
     pub(crate) slot: u64,
-    /// Which request of the rotation, or which step of the scenario.
+    /// Index of the request in the rotation, or of the step in the scenario.
     pub(crate) request: usize,
     pub(crate) done_ns: u64,
     pub(crate) body: Vec<u8>,
@@ -35,7 +35,7 @@ impl Sample {
         }
     }
 
-    /// Keeps what `make` gives, if it is its turn.
+    /// Keeps the result of `make`, if it belongs to the sample.
     pub(crate) fn offer(&mut self, make: impl FnOnce() -> Kept) {
         let is_its_turn = self.offered.is_multiple_of(self.stride);
         self.offered += 1;

@@ -1,8 +1,8 @@
-//! Requests that follow one another: the steps of a scenario, and what is kept of their answers.
+//! Requests that follow one another: the steps of a scenario, and the values from their responses.
 //!
-//! The one idea: an iteration of a scenario is a slot that lasts longer. It takes one place among
-//! the connections from its first request to its last answer, one row of the data, and the values
-//! that its own answers gave; nothing is shared between two iterations.
+//! An iteration of a scenario is a slot that lasts longer. It has one place among the connections from its
+//! first request to its last response. It has one row of the data, and the values of its own responses. Two
+//! iterations share no state.
 
 pub use model::{Capture, CaptureFrom, Step};
 use regex::Regex;
@@ -11,12 +11,12 @@ use serde_json::Value;
 use crate::error::RequestError;
 use crate::mismatch::Mismatch;
 
-/// A capture, ready for many answers.
+/// A capture, ready for many responses.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     capture: Capture,
     pattern: Option<Regex>,
-    /// Which of the values of an iteration it becomes.
+    /// Index of the value among the values of an iteration.
     slot: usize,
 }
 
@@ -38,7 +38,7 @@ impl Wanted {
         })
     }
 
-    /// The name of the header it stands in, where it does.
+    /// Returns the name of its header, if it captures from a header.
     pub(crate) fn header(&self) -> Option<&str> {
         match &self.capture.from {
             CaptureFrom::Header(name) => Some(name),
@@ -50,7 +50,7 @@ impl Wanted {
         self.slot
     }
 
-    /// The value in an answer whose header of this name has this value.
+    /// Returns the value from a response with this value of the header.
     pub(crate) fn find(&self, header: Option<&str>, body: &[u8]) -> Result<String, Mismatch> {
         let found = match &self.capture.from {
             CaptureFrom::Header(_) => header.map(str::to_owned),
@@ -72,12 +72,12 @@ impl Wanted {
                 let groups = pattern
                     .captures(&whole)
                     .ok_or_else(|| missing("no match"))?;
-                // The first group where there is one, so that a pattern may name what is around it.
+                // The first group if there is one, so that a pattern may include the text around it.
                 let part = groups.get(1).or(groups.get(0));
                 part.expect("a match has its whole").as_str().to_owned()
             }
         };
-        // It may be meant for a header, which it would end.
+        // It may be meant for a header, and these characters would end the header.
         if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
             return Err(missing("a value of several lines"));
         }
@@ -85,7 +85,7 @@ impl Wanted {
     }
 }
 
-/// A JSON value as it stands in a request; none for `null`.
+/// Returns a JSON value as text for a request. `None` for `null`.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -94,7 +94,7 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// The names of all captures, each once, in the order of their first steps.
+/// Returns the names of all captures, each once, in the order of their first steps.
 pub(crate) fn names(steps: &[Step]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for capture in steps.iter().flat_map(|step| &step.captures) {

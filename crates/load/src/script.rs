@@ -1,6 +1,6 @@
-//! From one step of a scenario to the next.
+//! The steps of a scenario, and the next action after each step.
 //!
-//! A rotation is the scenario without steps: its slot has one request and no think time.
+//! A rotation is a scenario without steps: its slot has one request and no think time.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::clock::to_ns;
 use crate::recorder::Times;
 use crate::scenario::Step;
 
-/// The steps of a scenario; a rotation has none.
+/// The steps of a scenario. A rotation has no steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     /// Think time before each step.
     think_ns: Vec<u64>,
-    /// How many values an iteration captures.
+    /// Number of values that an iteration captures.
     captures: usize,
 }
 
@@ -32,7 +32,7 @@ impl Script {
         self.think_ns.is_empty()
     }
 
-    /// The think time before a step; `None` after the last one.
+    /// Returns the think time before a step. `None` after the last step.
     pub(crate) fn think_ns(&self, step: usize) -> Option<u64> {
         self.think_ns.get(step).copied()
     }
@@ -42,57 +42,56 @@ impl Script {
     }
 }
 
-/// What comes next in a slot.
+/// The next action in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Its request is filled in and leaves now.
+    /// The request is filled in and leaves immediately.
     Send,
-    /// Its request is filled in and leaves after the think time, at `due_ns`.
+    /// The request is filled in and leaves after the think time, at `due_ns`.
     Wait { due_ns: u64 },
-    /// Nothing: the slot has ended, and its place is free.
+    /// The slot has ended, and its place is free.
     Over,
-    /// Nothing: the slot has ended, because the load is over at `end_ns`, before its next step would
-    /// be due. Until then its place has nothing to do, as another iteration would end in the same way.
+    /// The slot has ended, because the load is over at `end_ns`, before its next step would be due. Until
+    /// then its place stays idle, because another iteration would end in the same way.
     Cut { end_ns: u64 },
 }
 
-/// A slot under way: one request, or an iteration of the scenario. Its buffers are used for one slot
-/// after the other.
+/// A slot under way: one request, or an iteration of the scenario. Its buffers are reused from slot to slot.
 #[derive(Debug, Default)]
 pub(crate) struct SlotState {
     /// Position in the whole load.
     pub(crate) index: u64,
-    /// Which request of the rotation, or which step of the scenario.
+    /// Index of the request in the rotation, or of the step in the scenario.
     pub(crate) request: usize,
-    /// When this request was due: from a plan, after think time, or when it had to wait for a
-    /// connection. `None` where the send itself is the start.
+    /// The due time of this request: from a plan, after think time, or the time at which it began to wait for
+    /// a connection. `None` if the send itself is the start.
     pub(crate) due_ns: Option<u64>,
     pub(crate) sent_ns: u64,
-    /// 0 until something came.
+    /// Time of the first byte. 0 until a byte arrived.
     pub(crate) first_byte_ns: u64,
-    /// It began in a part of a slice that does not count.
+    /// True if it began in a part of a slice that does not count.
     pub(crate) is_discarded: bool,
-    /// When the slot, not only its last request, was due and left.
+    /// Due time and send time of the whole slot, not only of its last request.
     pub(crate) slot_due_ns: Option<u64>,
     pub(crate) slot_sent_ns: Option<u64>,
-    /// What the iteration has captured so far.
+    /// The values that the iteration has captured.
     pub(crate) captured: Vec<String>,
-    /// What is sent, where the request differs from slot to slot.
+    /// The bytes to send, if the request differs from slot to slot.
     pub(crate) filled: Vec<u8>,
     pub(crate) findings: Findings,
 }
 
 impl SlotState {
-    /// The times of an answer that is complete now.
+    /// Returns the times of a response that is complete now.
     #[inline]
     pub(crate) fn times(&self, done_ns: u64) -> Times {
         Times {
             due_ns: self.due_ns.unwrap_or(self.sent_ns),
             sent_ns: self.sent_ns,
             first_byte_ns: match self.first_byte_ns {
-                // An answer that is complete by the end of the connection alone.
+                // Only the end of the connection completed the response.
                 0 => done_ns,
-                // An answer in one piece may have been seen before the clock was read for its end.
+                // The first byte of a response in one piece may be read before the clock for its end.
                 first_byte_ns => first_byte_ns.min(done_ns),
             },
             done_ns,

@@ -1,25 +1,25 @@
-//! Slices of time in which a closed loop sends.
+//! Slices of time for the sends of a closed loop.
 
 use std::time::Duration;
 
 use crate::clock::to_ns;
 
-/// A stretch of a closed loop in which slots exist; between slices its connections idle. All times count
-/// from the start of the load.
+/// A stretch of time with slots in a closed loop. Between slices its connections idle. All times count from
+/// the start of the load.
 ///
-/// Loads that run together and have slices of their own move from target to target.
+/// Loads that run together, each with its own slices, move from target to target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// Slots exist from here on.
+    /// Start of the slots.
     pub from: Duration,
-    /// No slot from this time on; those under way are awaited.
+    /// End of new slots. The load awaits slots under way.
     pub to: Duration,
-    /// Slots that begin before this are checked and then discarded, since connections and threads have
-    /// idled until then. Not before `from` and not after `to`.
+    /// Slots that begin earlier are checked and then discarded, because connections and threads were idle
+    /// before. Not before `from` and not after `to`.
     pub count_from: Duration,
 }
 
-/// Whether slices are in order, disjoint, and not empty.
+/// True if slices are in order, disjoint, and not empty.
 pub(crate) fn are_in_order(slices: &[Slice]) -> bool {
     let is_sound = |slice: &Slice| {
         slice.from < slice.to && slice.from <= slice.count_from && slice.count_from <= slice.to
@@ -39,23 +39,23 @@ struct Span {
 #[derive(Clone, Debug)]
 pub(crate) struct Slices {
     spans: Box<[Span]>,
-    /// The first that was not over when last looked at.
+    /// Index of the first slice that was not over at the last call of `pass`.
     current: usize,
 }
 
-/// What a moment means for a loop in slices.
+/// The meaning of a moment for a loop in slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// Slots exist; they count, or are discarded.
+    /// Slots exist. They count, or are discarded.
     Within { is_discarded: bool },
-    /// No slot before `from_ns`.
+    /// There is no slot before `from_ns`.
     Before { from_ns: u64 },
-    /// There will be no slot any more.
+    /// No slot will follow.
     After,
 }
 
 impl Slices {
-    /// One slice without an end, for a loop that has none of its own.
+    /// Returns one slice without an end, for a loop without slices of its own.
     pub(crate) fn from(start_ns: u64) -> Slices {
         let all = Span {
             from_ns: start_ns,
@@ -68,7 +68,7 @@ impl Slices {
         }
     }
 
-    /// Those of a load that starts then.
+    /// Returns the slices of a load that starts at `start_ns`.
     pub(crate) fn new(slices: &[Slice], start_ns: u64) -> Slices {
         if slices.is_empty() {
             return Slices::from(start_ns);
@@ -85,10 +85,10 @@ impl Slices {
         }
     }
 
-    /// What this moment means. The clock does not go back.
+    /// Returns the meaning of this moment. The clock does not go back.
     #[inline]
     pub(crate) fn at(&self, now_ns: u64) -> Moment {
-        // Nearly always the first: `pass` was called within it.
+        // Nearly always the first slice, because `pass` was called within it.
         let open = self.spans[self.current..]
             .iter()
             .find(|span| now_ns < span.to_ns);
@@ -103,7 +103,7 @@ impl Slices {
         }
     }
 
-    /// Forgets slices that are over.
+    /// Moves past slices that are over.
     #[inline]
     pub(crate) fn pass(&mut self, now_ns: u64) {
         while let Some(span) = self.spans.get(self.current)

@@ -1,7 +1,7 @@
-//! The slots of one lane on one thread, and what may carry them.
+//! The slots of one lane on one thread, and the places that carry them.
 //!
-//! A *place* is what carries one slot at a time: a connection of HTTP/1.1, one of the streams of a
-//! connection of HTTP/2. Carriers number their places as they like; here they are free or not.
+//! A *place* carries one slot at a time: a connection of HTTP/1.1, or one of the streams of an HTTP/2
+//! connection. Carriers choose the numbers of their places. The queue only stores if they are free.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,19 +13,19 @@ use crate::supply::{Supply, Taken};
 /// Places that carry no slot.
 #[derive(Debug)]
 pub(crate) struct Places {
-    /// Those whose connection was open when they were last used.
+    /// Places with a connection that was open after their last slot.
     idle: Vec<usize>,
-    /// Others that were used before.
+    /// Other places that were used before.
     vacant: Vec<usize>,
-    /// Those that were never used. Kept as a range because connections times streams may be many.
+    /// Places that were never used. A range, because connections times streams may be a large number.
     unused: Range<usize>,
 }
 
 impl Places {
     pub(crate) fn new(all: Range<usize>) -> Places {
         Places {
-            // Connections times streams may be millions, of which few are in use at once. Room for
-            // 65,536 is made before the load, so that parking a place rarely allocates.
+            // There may be millions of places (connections times streams), but only a few are in use at once.
+            // Room for 65,536 is allocated before the load, so that parking a place rarely allocates.
             idle: Vec::with_capacity(all.len().min(1 << 16)),
             vacant: Vec::new(),
             unused: all,
@@ -37,26 +37,26 @@ impl Places {
         !self.idle.is_empty() || !self.vacant.is_empty() || !self.unused.is_empty()
     }
 
-    /// A free place, one with an open connection before others. The last one used comes first: its
-    /// buffers are still in the cache.
+    /// Returns a free place, preferably with an open connection. The place that was used last comes first,
+    /// because its buffers are still in the cache.
     #[inline]
     pub(crate) fn pop(&mut self, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         while let Some(place) = self.idle.pop() {
             if is_open(place) {
                 return Some(place);
             }
-            // Closed while it was idle. If no other place is open, it is the first to be used.
+            // Closed while it was idle. It is the first choice if no other place is open.
             self.vacant.push(place);
         }
         self.vacant.pop().or_else(|| self.unused.next())
     }
 
-    /// All places, before any was used: each is parked when it is connected.
+    /// Takes all places before their first use. Each place is parked when it is connected.
     pub(crate) fn take_unused(&mut self) -> Range<usize> {
         std::mem::take(&mut self.unused)
     }
 
-    /// A place has nothing to do.
+    /// Marks a place as free.
     #[inline]
     pub(crate) fn park(&mut self, place: usize, is_open: bool) {
         if is_open {
@@ -66,7 +66,7 @@ impl Places {
         }
     }
 
-    /// The connection of an idle place was closed.
+    /// Records that the connection of an idle place was closed.
     pub(crate) fn closed(&mut self, place: usize) {
         // A walk over all idle places: connections rarely end while they are idle.
         self.idle.retain(|idle| *idle != place);
@@ -78,16 +78,16 @@ impl Places {
 pub(crate) struct SlotQueue {
     pub(crate) supply: Supply,
     pub(crate) places: Places,
-    /// Places in think time, by the time their next step is due. Each keeps its slot meanwhile.
+    /// Places in think time, by the due time of their next step. Each keeps its slot meanwhile.
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
-    /// Slots under way, those in think time included.
+    /// Number of slots under way, including slots in think time.
     active: usize,
-    /// Slots that were taken so far.
+    /// Number of slots that were taken.
     taken: u64,
 }
 
 impl SlotQueue {
-    /// Without slots: connections are opened before there is a start.
+    /// Returns a queue without slots, to open connections before there is a start.
     pub(crate) fn new(places: Range<usize>) -> SlotQueue {
         SlotQueue {
             supply: Supply::none(),
@@ -98,26 +98,26 @@ impl SlotQueue {
         }
     }
 
-    /// The next slot, if it exists by now. It is under way from here on.
+    /// Takes the next slot, if it exists by now. It is under way from here on.
     #[inline]
     pub(crate) fn take(&mut self, now_ns: u64) -> Option<Taken> {
         let taken = self.supply.take(now_ns)?;
-        // Counted when it is taken, not when it is sent: a lane is over only when the slots that
-        // wait for a connection have ended as well.
+        // Counted when it is taken, not when it is sent. A lane is only over when the slots that wait for a
+        // connection have ended, too.
         self.active += 1;
         self.taken += 1;
         Some(taken)
     }
 
-    /// The next slot that was never sent although the grace after the plan is over. It is not under
-    /// way: it has ended.
+    /// Takes the next slot that was never sent before the end of the grace after the plan. It has ended and
+    /// is not under way.
     pub(crate) fn take_missed(&mut self, now_ns: u64) -> Option<Taken> {
         let taken = self.supply.take_missed(now_ns)?;
         self.taken += 1;
         Some(taken)
     }
 
-    /// A place became free: gives it the next slot or parks it.
+    /// Handles a place that became free: gives it the next slot or parks it.
     #[inline]
     pub(crate) fn release(
         &mut self,
@@ -126,12 +126,12 @@ impl SlotQueue {
         now_ns: u64,
         recorder: &mut Recorder,
     ) -> Option<Taken> {
-        // Asked before the slot is taken: the place that is released here does not count as free.
+        // Read before the slot is taken, because the released place does not count as free.
         let was_full = !self.places.is_any_free();
         let taken = self.take(now_ns);
         match taken {
-            // A slot that is due with a place free is only late; one that no place was free for
-            // had to wait, which is the target's doing and not the generator's.
+            // A due slot with a free place is only late. A slot without a free place had to wait, and the
+            // target caused that wait instead of the generator.
             Some(slot) if was_full && slot.due_ns.is_some() => recorder.waited(now_ns),
             Some(_) => {}
             None => self.places.park(place, is_open),
@@ -139,19 +139,19 @@ impl SlotQueue {
         taken
     }
 
-    /// A slot that was taken has ended.
+    /// Records the end of a slot.
     #[inline]
     pub(crate) fn ended(&mut self) {
         debug_assert!(self.active > 0, "a slot ended twice");
         self.active -= 1;
     }
 
-    /// This place goes on at that time.
+    /// Lets this place continue at `due_ns`.
     pub(crate) fn wait(&mut self, place: usize, due_ns: u64) {
         self.waiting.push(Reverse((due_ns, place)));
     }
 
-    /// A place whose think time is over.
+    /// Returns a place with a think time that is over.
     #[inline]
     pub(crate) fn pop_waiting(&mut self, now_ns: u64) -> Option<usize> {
         let Reverse((due_ns, _)) = self.waiting.peek()?;
@@ -165,7 +165,7 @@ impl SlotQueue {
         self.waiting.peek().map(|Reverse((due_ns, _))| *due_ns)
     }
 
-    /// Since when the next slot exists that a place is free for.
+    /// Returns the time since when there is a slot and a free place for it.
     #[inline]
     pub(crate) fn ready_since_ns(&self, now_ns: u64) -> Option<u64> {
         if !self.places.is_any_free() {
@@ -174,28 +174,28 @@ impl SlotQueue {
         self.supply.ready_since_ns(now_ns)
     }
 
-    /// Whether a slot or a step is due by now.
+    /// True if a slot or a step is due by now.
     #[inline]
     pub(crate) fn is_due(&self, now_ns: u64) -> bool {
         let is_past = |due_ns| due_ns <= now_ns;
         self.supply.next_due_ns().is_some_and(is_past) || self.next_step_ns().is_some_and(is_past)
     }
 
-    /// When there is something to send although nothing happens before. A slot that no place is free
-    /// for is no reason to wake: it leaves with the answer that frees one. A step after its think
-    /// time has its place already.
+    /// Returns the next time at which there is a request to send, without any other event. A slot without a
+    /// free place is no reason to wake, because it leaves with the response that frees a place. A step after
+    /// its think time already has its place.
     pub(crate) fn wake_ns(&self, now_ns: u64) -> Option<u64> {
         let is_any_free = self.places.is_any_free();
         let slot_ns = self.supply.next_wake_ns(now_ns).filter(|_| is_any_free);
         slot_ns.into_iter().chain(self.next_step_ns()).min()
     }
 
-    /// Whether a thread that stands still now does harm.
+    /// True if a pause of the thread at this time would delay requests.
     pub(crate) fn has_work(&self, now_ns: u64) -> bool {
         self.active > 0 || self.supply.is_overdue(now_ns)
     }
 
-    /// All slots have ended, and there will be no other.
+    /// True if all slots have ended and no slot will follow.
     #[inline]
     pub(crate) fn is_over(&self, now_ns: u64) -> bool {
         self.active == 0 && self.supply.is_over(now_ns)

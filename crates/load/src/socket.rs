@@ -1,4 +1,4 @@
-//! Non-blocking sockets, opened the same way for TCP and Unix targets.
+//! Non-blocking sockets, with one interface for TCP and Unix targets.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,13 +19,13 @@ pub(crate) enum Peer {
     Unix(SocketAddrUnix),
 }
 
-/// How a connect went on.
+/// The result of a connect.
 pub(crate) enum Connect {
-    /// The connection is there.
+    /// The connection is open.
     Done(OwnedFd),
-    /// The socket becomes writable when it is decided.
+    /// The connect is pending. The socket becomes writable when it is decided.
     Pending(OwnedFd),
-    /// The queue of a Unix listener is full; a later try may find room.
+    /// The queue of a Unix listener is full. A later try may find room.
     Full,
 }
 
@@ -65,23 +65,23 @@ impl Peer {
                 Ok(Connect::Done(socket))
             }
             Err(Errno::INPROGRESS) => Ok(Connect::Pending(socket)),
-            // A Unix socket does not wait for room in the queue of its listener; over TCP this is a
+            // A Unix socket does not wait for room in the queue of its listener. Over TCP this error is a
             // failure (connect(2)).
             Err(Errno::AGAIN) if matches!(self, Peer::Unix(_)) => Ok(Connect::Full),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The end of a pending connect.
+    /// Returns the result of a pending connect.
     pub(crate) fn connected(&self, socket: impl AsFd) -> io::Result<()> {
         let socket = socket.as_fd();
-        // The first `?` is for the call, the second for the connect that it asks about.
+        // The first `?` is for the call, the second for the result of the connect.
         sockopt::socket_error(socket)??;
         self.refuse_self(socket)
     }
 
-    /// A socket that connects to a free port of its own machine may be given that very port and
-    /// then talks to itself (TCP simultaneous open). There is no listener.
+    /// Refuses a connection to itself. A socket that connects to a free port of its own machine may receive
+    /// that port and connect to itself (TCP simultaneous open). There is no listener.
     fn refuse_self(&self, socket: impl AsFd) -> io::Result<()> {
         let Peer::Tcp(peer) = self else {
             return Ok(());
@@ -97,7 +97,7 @@ impl Peer {
     }
 }
 
-/// A connect that failed: under which outcome it counts, and why in words.
+/// Returns the outcome and the message for a failed connect.
 pub(crate) fn refusal(error: &io::Error) -> (FailureKind, String) {
     if error.raw_os_error() != Some(Errno::ADDRNOTAVAIL.raw_os_error()) {
         return (FailureKind::Connect, error.to_string());
@@ -108,16 +108,16 @@ pub(crate) fn refusal(error: &io::Error) -> (FailureKind, String) {
     (FailureKind::LocalPort, reason.to_owned())
 }
 
-/// What a read or a write did.
+/// The result of a read or a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moved {
-    /// So many bytes; 0 of a read is the end of the connection.
+    /// Number of moved bytes. A read of 0 bytes is the end of the connection.
     Bytes(usize),
-    /// Nothing now.
+    /// No bytes can be moved at this time.
     Later,
 }
 
-/// Reads what is there.
+/// Reads the available bytes.
 #[inline]
 pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Moved, Errno> {
     loop {
@@ -130,7 +130,7 @@ pub(crate) fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Result<Moved, Errn
     }
 }
 
-/// Writes what fits.
+/// Writes the bytes that fit into the socket buffer.
 #[inline]
 pub(crate) fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<Moved, Errno> {
     loop {

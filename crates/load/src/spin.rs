@@ -1,33 +1,33 @@
-//! How much earlier than needed to stop sleeping, so that a slot leaves on time.
+//! Decides how much earlier a sleep ends, so that a slot leaves on time.
 //!
-//! The rest of the time is spent asking again and again. How early follows from how much too late the
-//! system woke this thread before: as much as 99 of 100 sleeps do not exceed, so that a quiet machine
-//! hardly spins at all. No more than a share of the time is spent so, because the systems under load
-//! may need this core, and because a host that is shared takes the core away from a guest that never
-//! rests. At rates where that is not enough, some slots leave as late as the system wakes us, and their
-//! lateness says so.
+//! The thread polls for the rest of the time. The extra time depends on the oversleeps of this thread: 99 of
+//! 100 sleeps end within it, so a quiet machine hardly spins. Spinning is limited to a share of the time for
+//! two reasons. The systems under load may need this core, and a shared host takes the core away from a guest
+//! that never rests. At rates that need a larger share, some slots leave as late as the system wakes the
+//! thread. Their lateness shows it.
 
-/// The longest time to spin, per wait. Longer oversleeps are no matter of timers but of other programs
-/// and other guests: no spinning helps against them, and they teach nothing.
+/// The longest time to spin, per wait. Other programs and other guests cause longer oversleeps. Spinning does
+/// not help against them, so they do not change the expectation.
 const SPIN_MAX_NS: u64 = 200_000;
 
-/// What is expected of sleeps before the first has been seen.
+/// The expected oversleep before the first sleep.
 const OVERSLEEP_FIRST_NS: u64 = 60_000;
 
-/// A sleep that ends later than expected raises the expectation by this much, and 99 that do not
-/// lower it by as much: it settles where one in a hundred ends later, however late that one is.
+/// The step of the expectation. A sleep that ends later than expected raises the expectation by this step,
+/// and 99 other sleeps lower it by an equal amount. The expectation settles at the value that 1 in 100 sleeps
+/// exceeds, independent of the excess.
 const OVERSLEEP_STEP_NS: u64 = 5_000;
 const OVERSLEEP_ODDS: u64 = 99;
 
-/// Time earned for spinning but not spent is kept up to here.
+/// Limit of the saved time for spinning.
 const CREDIT_MAX_NS: u64 = 1_000_000;
 
-/// What one thread may spin, for all its lanes together.
+/// The spin budget of one thread, for all its lanes together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpinBudget {
-    /// How much too late 99 of 100 sleeps end here at most.
+    /// The expected oversleep: 99 of 100 sleeps end at most this late.
     oversleep_ns: u64,
-    /// Of the time that passes, this share may be spent spinning.
+    /// The share of the time that may be spent spinning.
     share: f64,
     credit_ns: u64,
 }
@@ -37,46 +37,46 @@ impl SpinBudget {
         SpinBudget {
             oversleep_ns: OVERSLEEP_FIRST_NS,
             share,
-            // Nothing in advance, so that the share is kept from the first wait on.
+            // No credit at the start, so that the share is kept from the first wait on.
             credit_ns: 0,
         }
     }
 
-    /// How long before a slot is due to stop sleeping.
+    /// Returns how long before the due time of a slot to stop sleeping.
     pub(crate) fn early_ns(&self) -> u64 {
-        // A share of 1 gives the whole core, for a thread that is never woken late, nor descheduled
-        // for having slept.
+        // A share of 1 uses the whole core, for a thread that is never woken late, nor descheduled because it
+        // slept.
         if self.share >= 1.0 {
             return u64::MAX;
         }
         self.oversleep_ns.min(self.credit_ns)
     }
 
-    /// Time passed, whatever was done in it: a share of it is earned.
+    /// Adds a share of the passed time to the credit, independent of the work in that time.
     pub(crate) fn passed(&mut self, took_ns: u64) {
         let earned_ns = self.credit_ns + share_of(took_ns, self.share);
         self.credit_ns = earned_ns.min(CREDIT_MAX_NS);
     }
 
-    /// Time was spent spinning. One that took longer than what is left spends all.
+    /// Subtracts time that was spent spinning, down to a credit of 0.
     pub(crate) fn spent(&mut self, took_ns: u64) {
         self.credit_ns = self.credit_ns.saturating_sub(took_ns);
     }
 
-    /// A sleep that nothing cut short ended so much too late.
+    /// Records the lateness of a sleep that no event ended.
     pub(crate) fn slept(&mut self, late_ns: u64) {
         self.oversleep_ns = expect_of(self.oversleep_ns, late_ns);
     }
 }
 
-/// What is expected of sleeps after one more of them ended so much too late.
+/// Returns the new expectation after a sleep that ended `late_ns` too late.
 fn expect_of(oversleep_ns: u64, late_ns: u64) -> u64 {
     if late_ns > SPIN_MAX_NS {
         oversleep_ns
     } else if late_ns > oversleep_ns {
         (oversleep_ns + OVERSLEEP_STEP_NS).min(SPIN_MAX_NS)
     } else {
-        // 50 ns at a time. No sleep ends too early, so 0 is the least that can be expected.
+        // 50 ns at a time. No sleep ends too early, so the expectation is at least 0.
         oversleep_ns.saturating_sub(OVERSLEEP_STEP_NS / OVERSLEEP_ODDS)
     }
 }
@@ -94,8 +94,8 @@ fn share_of(ns: u64, share: f64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The expectation after many sleeps of which every `nth` ends `rare_ns` late, the others
-    /// `usual_ns`.
+    /// Returns the expectation after many sleeps. Every `nth` sleep ends `rare_ns` late, and other sleeps end
+    /// `usual_ns` late.
     fn settled(usual_ns: u64, nth: u64, rare_ns: u64) -> u64 {
         (1..=50_000).fold(OVERSLEEP_FIRST_NS, |expected, sleep| {
             let is_rare = sleep % nth == 0;

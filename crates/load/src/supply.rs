@@ -1,23 +1,22 @@
-//! Which slot is next, and when there are no more.
+//! The next slot of a load, and the end of its slots.
 //!
-//! This is the only place where the two meanings of a load differ. In a closed loop a slot exists
-//! as soon as a place is free for it; in an open loop it exists from its `due`, whether or not a
-//! place is free. Slots that wait are simply not yet taken from the plan, so a queue of any length
-//! takes no memory.
+//! Closed and open loops differ only here. In a closed loop a slot exists as soon as a place is free for it.
+//! In an open loop it exists from its `due`, independent of free places. Waiting slots are not yet taken from
+//! the plan, so a queue of any length takes no memory.
 
 use schedule::{SeatedSlots, Slot, Slots};
 
 use crate::clock::to_ns;
 use crate::slices::{Moment, Slices};
 
-/// A slot on its way out.
+/// A slot that was taken and is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
     /// Position in the whole load.
     pub(crate) index: u64,
-    /// When it should leave; `None` in a closed loop: now, whenever that is.
+    /// The due time. `None` in a closed loop, which sends immediately.
     pub(crate) due_ns: Option<u64>,
-    /// It began in a part of a slice that does not count.
+    /// True if it began in a part of a slice that does not count.
     pub(crate) is_discarded: bool,
 }
 
@@ -31,26 +30,26 @@ pub(crate) enum Supply {
 pub(crate) struct Closed {
     pub(crate) next: u64,
     pub(crate) step: u64,
-    /// Slots left; `None` without a limit.
+    /// Number of slots left. `None` without a limit.
     pub(crate) left: Option<u64>,
-    /// No slot from this time on.
+    /// No new slot exists after this time.
     pub(crate) end_ns: Option<u64>,
-    /// Slots exist within these.
+    /// The stretches of time with slots.
     pub(crate) slices: Slices,
 }
 
 /// The times of a plan on this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct PlanTimes {
-    /// What the plan calls 0.
+    /// The time of 0 in the plan.
     pub(crate) start_ns: u64,
     /// The end of the plan, without shifts.
     pub(crate) end_ns: u64,
-    /// How long after the end, or after its due where that is later, a slot may still be sent.
+    /// Grace for sending a slot after the end, or after its due if that is later.
     pub(crate) grace_ns: u64,
 }
 
-/// The slots of a plan: as it says, or with a seat between its due times.
+/// The slots of a plan, at its due times or with a seat between them.
 #[derive(Clone, Debug)]
 pub(crate) enum PlanSlots {
     Alone(Slots),
@@ -70,7 +69,7 @@ impl PlanSlots {
 /// A shard of a plan.
 pub(crate) struct Open {
     slots: PlanSlots,
-    /// The first slot not taken, with the time it is due.
+    /// Index and due time of the next slot.
     next: Option<(u64, u64)>,
     times: PlanTimes,
 }
@@ -82,12 +81,12 @@ impl Open {
             next: None,
             times,
         };
-        // The first slot is looked up now, so that asking when it is due needs no iterator.
+        // The first slot is computed now, so that a check of its due time needs no iterator.
         open.advance(0);
         open
     }
 
-    /// Goes on to the next slot, which is not due before this time.
+    /// Moves to the next slot, which is not due before `earliest_ns`.
     #[inline]
     fn advance(&mut self, earliest_ns: u64) {
         let Some(slot) = self.slots.next() else {
@@ -105,7 +104,7 @@ impl Open {
 }
 
 impl Supply {
-    /// No slots at all: connections are opened before there is a start.
+    /// Returns a supply without slots, to open connections before there is a start.
     pub(crate) fn none() -> Supply {
         Supply::Closed(Closed {
             next: 0,
@@ -116,13 +115,13 @@ impl Supply {
         })
     }
 
-    /// Slots come by plan, with a time at which each should leave.
+    /// True if slots follow a plan, with a due time for each.
     #[inline]
     pub(crate) fn is_planned(&self) -> bool {
         matches!(self, Supply::Open(_))
     }
 
-    /// The next slot, if it exists by now.
+    /// Takes the next slot, if it exists by now.
     #[inline]
     pub(crate) fn take(&mut self, now_ns: u64) -> Option<Taken> {
         match self {
@@ -136,7 +135,7 @@ impl Supply {
                     return None;
                 };
                 if let Some(left) = &mut closed.left {
-                    // Not below 0: `has_ended` has looked.
+                    // Not below 0, because `has_ended` has checked it.
                     *left -= 1;
                 }
                 let index = closed.next;
@@ -159,7 +158,8 @@ impl Supply {
         }
     }
 
-    /// Since when the next slot exists, if it does by now. In a closed loop it always did.
+    /// Returns the time since when the next slot exists, if it does by now. In a closed loop it always
+    /// exists.
     #[inline]
     pub(crate) fn ready_since_ns(&self, now_ns: u64) -> Option<u64> {
         match self {
@@ -168,7 +168,7 @@ impl Supply {
         }
     }
 
-    /// When the next slot of a plan is due.
+    /// Returns the due time of the next slot of a plan.
     #[inline]
     pub(crate) fn next_due_ns(&self) -> Option<u64> {
         match self {
@@ -177,26 +177,26 @@ impl Supply {
         }
     }
 
-    /// When the next slot exists that does not exist by now, whatever happens before: a slot of a plan,
-    /// or the first of a slice.
+    /// Returns the time at which the next slot begins to exist, independent of other events. The slot belongs
+    /// to a plan, or is the first slot of a slice.
     pub(crate) fn next_wake_ns(&self, now_ns: u64) -> Option<u64> {
         match self {
             Supply::Open(_) => self.next_due_ns(),
             Supply::Closed(closed) if closed.is_over(now_ns) => None,
             Supply::Closed(closed) => match closed.slices.at(now_ns) {
                 Moment::Before { from_ns } => Some(from_ns),
-                // Within a slice, slots come with answers and not with time.
+                // Within a slice, slots follow responses and not time.
                 Moment::Within { .. } | Moment::After => None,
             },
         }
     }
 
-    /// Whether a slot of a plan should have left.
+    /// True if a slot of a plan should have left.
     pub(crate) fn is_overdue(&self, now_ns: u64) -> bool {
         self.next_due_ns().is_some_and(|due_ns| due_ns <= now_ns)
     }
 
-    /// When the load ends by time, whatever is under way.
+    /// Returns the end of the load by time, even with requests under way.
     pub(crate) fn end_ns(&self) -> Option<u64> {
         match self {
             Supply::Closed(closed) => closed.end_ns,
@@ -204,7 +204,7 @@ impl Supply {
         }
     }
 
-    /// There will never be another slot.
+    /// True if there will never be another slot.
     pub(crate) fn is_over(&self, now_ns: u64) -> bool {
         match self {
             Supply::Closed(closed) => closed.is_over(now_ns),
@@ -212,7 +212,7 @@ impl Supply {
         }
     }
 
-    /// After the grace of a plan: a slot that no place was free for.
+    /// Takes a slot without a free place, after the grace of a plan.
     pub(crate) fn take_missed(&mut self, now_ns: u64) -> Option<Taken> {
         let Supply::Open(open) = self else {
             return None;
@@ -220,7 +220,7 @@ impl Supply {
         let (_, due_ns) = open.next?;
         // A seat may move the last slots beyond the end of the plan. Each has the whole grace.
         let end_ns = open.times.end_ns.max(due_ns);
-        // A grace without end: the sum would be later than any clock.
+        // For a grace without end, the sum would be later than any clock.
         let give_up_ns = end_ns.saturating_add(open.times.grace_ns);
         if now_ns < give_up_ns {
             return None;
@@ -230,7 +230,7 @@ impl Supply {
 }
 
 impl Closed {
-    /// By number or by time.
+    /// True if the load has ended by number or by time.
     fn has_ended(&self, now_ns: u64) -> bool {
         self.left == Some(0) || self.end_ns.is_some_and(|end_ns| now_ns >= end_ns)
     }
@@ -254,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    /// A plan of a second that began at 1 us, with a grace of two seconds less 1 us.
+    /// Returns a plan of one second that began at 1 us, with a grace of two seconds less 1 us.
     fn times() -> PlanTimes {
         PlanTimes {
             start_ns: 1000,
@@ -324,7 +324,7 @@ mod tests {
         let (one, other) = (of(0), of(1));
         for (cycle, (one, other)) in (0..).zip(one.iter().zip(&other)) {
             let due_ns = 1000 + cycle * 500_000_000;
-            // Each begins in the first half of its seat, which is 250 ms long.
+            // Each slot begins in the first half of its seat, which is 250 ms long.
             let (first, second) = (*one.min(other), *one.max(other));
             assert!((due_ns..due_ns + 125_000_000).contains(&first));
             assert!((due_ns + 250_000_000..due_ns + 375_000_000).contains(&second));

@@ -1,12 +1,11 @@
-//! Requests with places in them, filled in for every slot.
+//! Requests with places that are filled in for every slot.
 //!
-//! The one idea: what a slot sends is a function of its index, the seed and the data, so it does
-//! not depend on threads or timing, and sending again is sending the same. A template is cut into
-//! pieces once; filling it in copies them into a buffer that is used again, and allocates nothing.
+//! The bytes of a slot depend only on its index, the seed and the data. They do not depend on threads or
+//! timing, and a second send is equal to the first. A template is cut into pieces once. Filling it in copies
+//! the pieces into a reused buffer, without an allocation.
 //!
-//! Places: `{{column}}` of the data, `{{name}}` of a range or of a captured value, `{{index}}` of the
-//! slot (from 0), `{{random:1..1000}}`. Without any names, other text in double braces stays as it
-//! is.
+//! Places: `{{column}}` of the data, `{{name}}` of a range or of a captured value, `{{index}}` of the slot
+//! (from 0), `{{random:1..1000}}`. If there are no names, other text in double braces stays unchanged.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -20,23 +19,23 @@ pub(crate) struct Values {
     columns: Vec<String>,
     rows: Vec<Vec<Value>>,
     ranges: Vec<Range>,
-    /// What iterations capture, in the order of their values.
+    /// Names of the captures of iterations, in the order of their values.
     captures: Vec<String>,
     order: RowOrder,
     seed: u64,
-    /// After so many slots the rotation of rows is moved on by one; 0 for never.
+    /// Number of slots after which the rotation of rows moves by one. 0 for never.
     shift_every: u64,
 }
 
 #[derive(Debug)]
 struct Value {
     raw: Box<[u8]>,
-    /// As it stands in a path.
+    /// The value as written in a path.
     escaped: Box<[u8]>,
 }
 
 impl Values {
-    /// `turn` is the length of the rotation of requests.
+    /// Prepares the data. `turn` is the length of the rotation of requests.
     pub(crate) fn new(data: &Data, turn: usize, captures: Vec<String>) -> Values {
         let value = |text: &String| Value {
             raw: text.as_bytes().into(),
@@ -55,7 +54,7 @@ impl Values {
             captures,
             order: data.order,
             seed: data.seed,
-            // Two requests in turn would otherwise see every second row each, and no other.
+            // Otherwise two requests in rotation would see only every second row each.
             shift_every: if divisor > 1 {
                 turn / divisor * rows
             } else {
@@ -71,7 +70,7 @@ impl Values {
         }
         let row = match self.order {
             RowOrder::Rotation => {
-                // 0 stands for never, and is no divisor.
+                // 0 means never, and cannot be a divisor.
                 (index % rows + index.checked_div(self.shift_every).unwrap_or(0)) % rows
             }
             RowOrder::Random => below(rows, self.draw(index, 0)),
@@ -79,7 +78,7 @@ impl Values {
         &self.rows[usize::try_from(row).expect("less than the number of rows")]
     }
 
-    /// Every name there is; without any, text in braces is no place.
+    /// Iterates over all names. Without any name, text in braces is no place.
     fn names(&self, known: usize) -> impl Iterator<Item = &str> {
         let ranges = self.ranges.iter().map(|range| &range.name);
         let captures = self.captures.iter().take(known);
@@ -87,13 +86,13 @@ impl Values {
         columns.chain(ranges).chain(captures).map(String::as_str)
     }
 
-    /// 64 uniform bits for a slot and a purpose.
+    /// Returns 64 uniform bits for a slot and a purpose.
     fn draw(&self, index: u64, purpose: u64) -> u64 {
         mix(self.seed ^ mix(index.wrapping_add(mix(purpose.wrapping_add(1)))))
     }
 }
 
-/// Where a value goes, which decides how it is written.
+/// The part of a request that contains a value, which decides its notation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Path,
@@ -121,7 +120,7 @@ enum Piece {
         is_escaped: bool,
     },
     Index,
-    /// A whole number from `from`, of `count` different ones; `purpose` keeps the places apart.
+    /// A whole number out of `count` numbers, starting with `from`. `purpose` separates the places.
     Random {
         from: u64,
         count: u64,
@@ -131,35 +130,35 @@ enum Piece {
     Length,
 }
 
-/// What the places of one request may stand for.
+/// The names that places of one request may use.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) values: Arc<Values>,
-    /// How many of the captures were made by earlier steps.
+    /// Number of captures from earlier steps.
     pub(crate) captures_known: usize,
-    /// Which request it is: its random numbers are its own.
+    /// Index of the request, because each request has its own random numbers.
     pub(crate) request: usize,
 }
 
-/// Places for random numbers in one request, at most.
+/// The largest number of random places in one request.
 const PURPOSES: u64 = 1 << 16;
 
-/// Purposes of ranges come after those of all places.
+/// Purposes of ranges come after the purposes of all places.
 const RANGES: u64 = 1 << 48;
 
-/// A request as text, around its length.
+/// A request as text, split around its length.
 pub(crate) struct Source<'a> {
     /// Method and path, up to the space behind it.
     pub(crate) start: &'a str,
-    /// From there to the value of `Content-Length`, or to the body where that header is absent.
+    /// The text up to the value of `Content-Length`, or up to the body without that header.
     pub(crate) before_length: &'a str,
-    /// From behind that value to the body.
+    /// The text after that value, up to the body.
     pub(crate) after_length: Option<&'a str>,
     pub(crate) body: &'a [u8],
 }
 
 impl Template {
-    /// `None` when there is no place in the request.
+    /// Cuts a request into pieces. `None` if the request has no place.
     pub(crate) fn new(
         source: &Source<'_>,
         within: &Places,
@@ -176,12 +175,12 @@ impl Template {
         Ok((cutter.places > 0).then_some(Template { head, body, values }))
     }
 
-    /// Does the body differ from slot to slot?
+    /// True if the body differs from slot to slot.
     pub(crate) fn has_places_in_body(&self) -> bool {
         !matches!(self.body[..], [] | [Piece::Text(_)])
     }
 
-    /// Writes what slot `index` sends, in place of what is in the buffer.
+    /// Writes the request of slot `index` and replaces the content of the buffer.
     // Out of line, so that requests without places do not carry its code.
     #[inline(never)]
     pub(crate) fn fill(&self, index: u64, captured: &[String], buffer: &mut Vec<u8>) {
@@ -192,7 +191,7 @@ impl Template {
             row: self.values.row(index),
         };
         buffer.clear();
-        // The length stands in the head, so it is known before the body is written.
+        // The head contains the length, so it is computed before the body is written.
         let body_bytes = self.body.iter().map(|piece| slot.bytes(piece)).sum();
         for piece in self.head.iter().chain(&self.body) {
             slot.write(piece, body_bytes, buffer);
@@ -216,7 +215,7 @@ impl Slot<'_> {
             }
             Piece::Captured { value, is_escaped } => {
                 let value = &self.captured[*value];
-                // Escaped for each request: unlike a column, it is not known before the load.
+                // Escaped for each request, because unlike a column the value does not exist before the load.
                 if *is_escaped {
                     buffer.extend_from_slice(escape(value).as_bytes());
                 } else {
@@ -233,7 +232,7 @@ impl Slot<'_> {
         match piece {
             Piece::Text(text) => text.len(),
             Piece::Column { column, is_escaped } => self.value(*column, *is_escaped).len(),
-            // Lengths are those of bodies, where nothing is escaped.
+            // Only bodies need a length, and bodies escape no values.
             Piece::Captured { value, .. } => self.captured[*value].len(),
             Piece::Index => digits(self.index),
             Piece::Random { .. } => digits(self.random(piece)),
@@ -295,7 +294,7 @@ impl Cutter<'_> {
                 pieces.push(piece);
                 rest = &rest[end + 2..];
             } else {
-                // One byte on, not two: in `{{{name}}` the place begins at the second brace.
+                // One byte further, not two: in `{{{name}}` the place begins at the second brace.
                 literal.extend_from_slice(&rest[..=begin]);
                 rest = &rest[begin + 1..];
             }
@@ -307,7 +306,7 @@ impl Cutter<'_> {
         Ok(pieces)
     }
 
-    /// What a place stands for; `None` when it is text like any other.
+    /// Returns the piece for a place. `None` if the text is ordinary text.
     fn place(&mut self, name: &[u8], part: Part) -> Result<Option<Piece>, RequestError> {
         let Ok(name) = std::str::from_utf8(name) else {
             return Ok(None);
@@ -345,7 +344,7 @@ impl Cutter<'_> {
                 // Purpose 0 draws the row of the data.
                 purpose: self.within.request as u64 * PURPOSES + self.places + 1,
             }
-        // A request without data may hold double braces of its own.
+        // A request without data may contain double braces as ordinary text.
         } else if values.names(usize::MAX).next().is_none() {
             return Ok(None);
         } else {
@@ -361,7 +360,7 @@ impl Cutter<'_> {
         Ok(Some(piece))
     }
 
-    /// A value in a header must not end it.
+    /// Checks that no value of a column can end a header.
     fn verify(&self, column: usize, part: Part) -> Result<(), RequestError> {
         let breaks = |value: &&Value| {
             value
@@ -369,7 +368,7 @@ impl Cutter<'_> {
                 .iter()
                 .any(|byte| matches!(byte, b'\r' | b'\n' | 0))
         };
-        // A path is escaped, and a body has a length: neither can be ended by a value.
+        // A path is escaped, and a body has a length. No value can end either.
         let mut values = self.within.values.rows.iter().map(|row| &row[column]);
         match values.find(breaks).filter(|_| part == Part::Head) {
             None => Ok(()),
@@ -385,8 +384,8 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).position(|window| window == what)
 }
 
-/// Percent-encodes all but unreserved characters (RFC 3986, section 2.3): a value is data, so it
-/// cannot end the segment or the parameter that it stands in.
+/// Percent-encodes all but unreserved characters (RFC 3986, section 2.3). A value is data, so it cannot end
+/// its segment or parameter.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -399,14 +398,14 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// Uniform over 0..bound, with a bias below `bound / 2^64`.
+/// Returns a uniform number in 0..bound, with a bias below `bound / 2^64`.
 fn below(bound: u64, draw: u64) -> u64 {
     let product = u128::from(draw) * u128::from(bound);
     u64::try_from(product >> 64).expect("the high half is less than the bound")
 }
 
-/// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014): every bit of the input changes half
-/// of the output.
+/// Returns the finalizer of SplitMix64 (Steele, Lea and Flood, 2014). Every bit of the input changes half of
+/// the output.
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! Durations as recordings keep them: whole microseconds.
+//! Serialization of durations in recordings, as whole microseconds.
 //!
 //! For `#[serde(with = "as_micros")]` on a [`Duration`], and `with = "as_micros::option"` on an
 //! `Option<Duration>`, which is `null` when absent.
@@ -7,22 +7,21 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serializer};
 
-/// Whole microseconds of a duration. [`Duration::MAX`], which stands for "without end", is
-/// `u64::MAX`.
+/// Whole microseconds of a duration. [`Duration::MAX`], which stands for "without end", is `u64::MAX`.
 ///
 /// # Panics
-/// When another duration is longer than half a million years: no measurement is, so it would be a
+/// When another duration is longer than half a million years. No measurement is that long, so it would be a
 /// defect.
 #[must_use]
 pub fn micros(duration: Duration) -> u64 {
-    // A phase without end; in microseconds it would not fit into 64 bits.
+    // A phase without end does not fit into 64 bits of microseconds.
     if duration == Duration::MAX {
         return u64::MAX;
     }
     u64::try_from(duration.as_micros()).expect("no duration is longer than half a million years")
 }
 
-/// The duration that [`micros`] made this number of.
+/// The inverse of [`micros`].
 fn duration(micros: u64) -> Duration {
     if micros == u64::MAX {
         Duration::MAX
@@ -34,7 +33,7 @@ fn duration(micros: u64) -> Duration {
 /// Writes whole microseconds.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Errors of the serializer.
 pub fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(micros(*value))
 }
@@ -42,19 +41,19 @@ pub fn serialize<S: Serializer>(value: &Duration, serializer: S) -> Result<S::Ok
 /// Reads whole microseconds.
 ///
 /// # Errors
-/// Those of the deserializer.
+/// Errors of the deserializer.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     u64::deserialize(deserializer).map(duration)
 }
 
-/// The same for durations that may be absent.
+/// Serialization of durations that may be absent.
 pub mod option {
     use super::{Deserialize, Deserializer, Duration, Serializer, duration, micros};
 
-    /// Writes whole microseconds, or nothing.
+    /// Writes whole microseconds, or `null` for `None`.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(
         value: &Option<Duration>,
         serializer: S,
@@ -65,10 +64,10 @@ pub mod option {
         }
     }
 
-    /// Reads whole microseconds, or nothing.
+    /// Reads whole microseconds, or `None` from `null`.
     ///
     /// # Errors
-    /// Those of the deserializer.
+    /// Errors of the deserializer.
     pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Duration>, D::Error> {

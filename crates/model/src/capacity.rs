@@ -1,4 +1,4 @@
-//! The bounds of the search for the highest rate that is sustained.
+//! Bounds of the search for the highest sustained rate.
 
 use std::time::Duration;
 
@@ -27,28 +27,28 @@ pub struct Capacity {
     p99_below: Duration,
 }
 
-/// Why rates cannot be searched.
+/// Reason why rates cannot be searched.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CapacityError {
-    /// The highest is not above the lowest.
+    /// The highest rate is not above the lowest.
     #[error("expected rates from the lowest to a higher one, found {from} to {to}")]
     Order {
-        /// The lowest.
+        /// The lowest rate.
         from: Rate,
-        /// The highest.
+        /// The highest rate.
         to: Rate,
     },
-    /// The rates are too many or lie too far apart.
+    /// There are too many rates, or they are too far apart.
     #[error("expected steps of 1 % to 100 %, found {percent} %")]
     Step {
-        /// As given.
+        /// The step as the user gave it.
         percent: f64,
     },
 }
 
 impl Capacity {
-    /// Rates from `from` to `to`, each `step_percent` above the one before; the last is the highest
-    /// that does not exceed `to`.
+    /// Rates from `from` to `to`, each `step_percent` above the previous one. The last is the highest that
+    /// does not exceed `to`.
     ///
     /// # Errors
     ///
@@ -73,10 +73,10 @@ impl Capacity {
             step_percent,
             p99_below,
         };
-        // A count is exact where `to` is a rate of the ladder; here it may lie between two.
+        // A count is exact if `to` is a rate of the ladder. Here it may lie between two rates.
         let top = whole(asked.steps_to(to) + 1e-9);
         Ok(Capacity {
-            // The highest rate that can be tried, so that reports name no other.
+            // This is the highest rate that the search can try, so that reports contain no other.
             to: asked.rate(top),
             ..asked
         })
@@ -94,7 +94,7 @@ impl Capacity {
         self.to
     }
 
-    /// By how many percent a rate exceeds the one before. 1 to 100.
+    /// Distance from one rate to the next in percent. 1 to 100.
     #[must_use]
     pub fn step_percent(&self) -> f64 {
         self.step_percent
@@ -106,31 +106,31 @@ impl Capacity {
         self.p99_below
     }
 
-    /// How many steps the highest rate is above the lowest.
+    /// Number of steps from the lowest to the highest rate.
     #[must_use]
     pub fn steps(&self) -> u32 {
         // The highest rate may have been rounded to a whole number, by less than half a step.
         whole(self.steps_to(self.to) + 0.5)
     }
 
-    /// The most steps that do not more than double a rate. 1 to 69.
+    /// Maximum number of steps that at most double a rate. 1 to 69.
     #[must_use]
     pub fn steps_to_double(&self) -> u32 {
         whole(libm::log(2.0) / libm::log(self.factor()) + 1e-9).max(1)
     }
 
-    /// The rate so many steps above the lowest: in whole requests per second where there are enough
-    /// of them to tell neighbors apart.
+    /// The rate `steps` steps above the lowest. It is rounded to whole requests per second if the steps are
+    /// large enough to stay distinct.
     ///
     /// # Panics
     ///
-    /// When the rate is beyond all floats, which none up to [`Capacity::steps`] is.
+    /// When the rate exceeds the range of floats. No rate up to [`Capacity::steps`] does.
     #[must_use]
     pub fn rate(&self, steps: u32) -> Rate {
         let factor = self.factor();
         let exact = self.from.per_second() * libm::pow(factor, f64::from(steps));
-        // Steps of less than two requests a second would be spoiled by rounding; the lowest rate is
-        // the one that was written.
+        // Rounding would spoil steps of less than two requests a second. The lowest rate stays as the user
+        // wrote it.
         let is_fine = exact * (factor - 1.0) < 2.0 || steps == 0;
         let rounded = if is_fine { exact } else { exact.round() };
         Rate::new(rounded).expect("a rate up to the highest is finite and above 0")
@@ -141,8 +141,7 @@ impl Capacity {
     }
 
     fn steps_to(&self, rate: Rate) -> f64 {
-        // Not `f64::ln`, whose last bit depends on the platform: a search must try the same rates
-        // everywhere.
+        // The last bit of `f64::ln` depends on the platform, and a search must try the same rates everywhere.
         libm::log(rate.per_second() / self.from.per_second()) / libm::log(self.factor())
     }
 }

@@ -1,4 +1,4 @@
-//! How answers with a `Content-Encoding` were judged.
+//! Counts of checked responses with a `Content-Encoding`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub struct CodedAnswers {
 }
 
 impl CodedAnswers {
-    /// All of them.
+    /// Number of all checked responses.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.same_bytes + self.checksum + self.decoded + self.differing

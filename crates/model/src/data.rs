@@ -1,44 +1,44 @@
-//! Values that differ from request to request.
+//! Values that differ between requests, such as rows and random numbers.
 
-/// What is filled into requests, in their paths, header values and bodies: `{{column}}` of a row,
-/// `{{name}}` of a range, `{{index}}` of the slot (from 0), and `{{random:1..1000}}`, a whole number
-/// from a range with both ends, drawn for this place alone. Values in a path are percent-encoded;
-/// elsewhere they stand as they are.
+/// Values for placeholders in paths, header values and bodies of requests. A placeholder is `{{column}}` of a
+/// row, `{{name}}` of a range, `{{index}}` of the slot (from 0), or `{{random:1..1000}}`. The last one is a
+/// whole number from a range that includes both ends, drawn for this placeholder alone. Values in a path are
+/// percent-encoded. Values elsewhere are inserted unchanged.
 ///
-/// All places of one request take the same row. What a slot sends depends on nothing but its index
-/// and this.
+/// All placeholders of one request use one row. The content of a slot depends only on its index and on these
+/// data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Data {
-    /// Names of the columns. With columns, a place of any other name is a mistake; without, it is
-    /// text.
+    /// Names of the columns. If there are columns, a placeholder with an unknown name is an error. Without
+    /// columns, it is plain text.
     pub columns: Vec<String>,
-    /// Rows, each with a value for every column. At least one when there are columns.
+    /// Rows, each with a value for every column. At least one if there are columns.
     pub rows: Vec<Vec<String>>,
-    /// Numbers drawn once for each slot, by name. No column has the name of one.
+    /// Numbers that are drawn once per slot, by name. Columns and ranges have distinct names.
     pub ranges: Vec<Range>,
-    /// Which row a slot takes.
+    /// Order of the rows over the slots.
     pub order: RowOrder,
-    /// For random rows and numbers. 0 in a lab, which leaves it to the run.
+    /// Seed of random rows and numbers. It is 0 in a lab, because the run chooses it.
     pub seed: u64,
 }
 
-/// Whole numbers, of which each slot draws one.
+/// A range of whole numbers. Each slot draws one number from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// What places call it.
+    /// Name of the range in placeholders.
     pub name: String,
-    /// The smallest.
+    /// The smallest number.
     pub from: u64,
-    /// The largest; not less than the smallest.
+    /// The largest number, at least `from`.
     pub to: u64,
 }
 
-/// Which row of the data a slot takes.
+/// Order of the rows over the slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RowOrder {
-    /// One after the other, and again from the first.
+    /// One row after another. The first row follows the last.
     #[default]
     Rotation,
-    /// Any, drawn with the seed and put back.
+    /// Any row, drawn with the seed and with replacement.
     Random,
 }

@@ -1,58 +1,58 @@
-//! What a right answer looks like.
+//! Rules that decide if a response is right.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What every answer is checked against. The first rule that fails, in the order of the fields,
-/// names the mismatch.
+/// Rules that `weigh` checks on every response. The first rule that fails, in the order of the fields, names
+/// the mismatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expectation {
-    /// The status line.
+    /// Rule for the status code.
     pub status: StatusRule,
-    /// The body is a JSON object without a top-level `errors` member (`null` and `[]` count as
-    /// none).
+    /// True if the body must be a JSON object without a top-level `errors` member. `null` and `[]` count as
+    /// no errors.
     pub graphql: bool,
-    /// The body.
+    /// Rule for the body.
     pub body: BodyRule,
-    /// Headers that must be there with exactly this value; names in any case.
+    /// Headers that the response must contain with exactly this value. Names match in any case.
     pub headers: Vec<(String, String)>,
-    /// An encoded form of the body that is known to be right, so that equal bytes need no decoding.
+    /// A correct encoded form of the body. A body with equal bytes needs no decoding.
     pub encoded: Option<EncodedBody>,
-    /// The status that the body belongs to; answers of another status may have another body. `None`: where
-    /// several statuses are right, the first of them.
+    /// The status of the known body. Responses of another status may have another body. If it is `None` and
+    /// several statuses are right, the first of them counts.
     pub body_of: Option<u16>,
 }
 
-/// A body as it travels with a `Content-Encoding`.
+/// A body with a `Content-Encoding`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedBody {
     /// The value of the header, in lower case.
     pub coding: String,
-    /// The bytes.
+    /// The encoded body.
     pub bytes: Arc<[u8]>,
 }
 
-/// Which status is right.
+/// Rule for the status code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StatusRule {
     /// 200 to 299.
     #[default]
     Success,
-    /// This one, 100 to 599.
+    /// Only this status, 100 to 599.
     Exactly(u16),
-    /// Each of several.
+    /// One of several statuses or classes.
     Among(StatusSet),
-    /// All are.
+    /// Every status is right.
     Any,
 }
 
-/// Several statuses and classes of them, in the order given.
+/// Several statuses and classes, in the given order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusSet {
     parts: [Option<StatusPart>; StatusSet::PARTS_MAX],
 }
 
-/// One status, or all of a class.
+/// One status, or all statuses of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusPart {
     /// 100 to 599.
@@ -62,10 +62,10 @@ pub enum StatusPart {
 }
 
 impl StatusPart {
-    /// Reads `429` or `2xx`.
+    /// Parses `429` or `2xx`.
     ///
     /// # Errors
-    /// With what was expected.
+    /// When the text is neither. The error describes the expected form.
     pub fn read(text: &str) -> Result<StatusPart, String> {
         let text = text.trim();
         let wrong =
@@ -78,7 +78,7 @@ impl StatusPart {
         code.map(StatusPart::Code).ok_or_else(wrong)
     }
 
-    /// True if it is this status, or has it.
+    /// True if the status equals this code or belongs to this class.
     #[must_use]
     pub fn has(self, status: u16) -> bool {
         match self {
@@ -89,14 +89,14 @@ impl StatusPart {
 }
 
 impl StatusSet {
-    /// So many parts fit.
+    /// Maximum number of parts.
     pub const PARTS_MAX: usize = 8;
 
     fn parts(&self) -> impl Iterator<Item = StatusPart> {
         self.parts.into_iter().flatten()
     }
 
-    /// True if it is the first of them, or has it: the status that the known body belongs to.
+    /// True if the first part matches this status. The known body belongs to this part.
     #[must_use]
     pub fn first_has(&self, status: u16) -> bool {
         self.parts().next().is_some_and(|part| part.has(status))
@@ -104,10 +104,10 @@ impl StatusSet {
 }
 
 impl StatusRule {
-    /// The rule that these statuses and classes are right.
+    /// The rule that accepts these statuses and classes.
     ///
     /// # Errors
-    /// Without any, and with more than eight.
+    /// When `parts` is empty or has more than eight elements.
     pub fn of(parts: &[StatusPart]) -> Result<StatusRule, String> {
         match parts {
             [] => Err("expected a status, found none".to_owned()),
@@ -128,10 +128,10 @@ impl StatusRule {
         }
     }
 
-    /// Reads `200`, `2xx`, or several: `200,429` and `[2xx, 429]`.
+    /// Parses `200`, `2xx`, or several: `200,429` and `[2xx, 429]`.
     ///
     /// # Errors
-    /// With what was expected.
+    /// When the text has another form. The error describes the expected form.
     pub fn read(text: &str) -> Result<StatusRule, String> {
         let text = text.trim();
         let inner = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
@@ -151,30 +151,29 @@ impl StatusRule {
         }
     }
 
-    /// True if it names this status, itself or by its class.
+    /// True if the rule names this status, either itself or by its class.
     #[must_use]
     pub fn names(&self, status: u16) -> bool {
         *self != StatusRule::Any && self.accepts(status)
     }
 
-    /// Statuses by which a server asks for less load: 429 (RFC 6585, section 4) and 503 (RFC 9110,
-    /// section 15.6.4).
+    /// Statuses that request less load: 429 (RFC 6585, section 4) and 503 (RFC 9110, section 15.6.4).
     pub const PUSHED_BACK: [u16; 2] = [429, 503];
 }
 
-/// Which body is right.
+/// Rule for the body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum BodyRule {
-    /// All are.
+    /// Every body is right.
     #[default]
     Any,
-    /// The same bytes as these.
+    /// Exactly these bytes.
     Equals(Arc<[u8]>),
-    /// The same bytes as these, or the same JSON value but for what is ignored.
+    /// Exactly these bytes, or an equal JSON value without the ignored parts.
     Alike {
-        /// A right body.
+        /// The correct body.
         body: Arc<[u8]>,
-        /// JSON pointers (RFC 6901) to what differs by nature; it may also be missing.
+        /// JSON pointers (RFC 6901) to values that differ by nature. Such a value may also be missing.
         ignore: Vec<String>,
     },
 }
@@ -206,7 +205,7 @@ impl fmt::Display for StatusPart {
 }
 
 impl BodyRule {
-    /// The rule for a known body, and for what in it differs by nature.
+    /// The rule for a known body. `ignore` points to its values that differ by nature.
     #[must_use]
     pub fn known(body: &[u8], ignore: &[String]) -> BodyRule {
         let body = Arc::from(body);

@@ -1,6 +1,6 @@
-//! Gates: limits that a build must keep, as they are written.
+//! Parser of gates, which are limits that a build must keep.
 //!
-//! What they are judged on is the business of `report`.
+//! The `report` crate judges them.
 
 mod quantity;
 
@@ -14,50 +14,50 @@ use crate::Metric;
 /// One limit, as written on the command line: `rhai p99 overhead < 0.2ms`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gate {
-    /// The text as written.
+    /// The gate as the user wrote it.
     pub text: String,
-    /// The variant it is about; absent for all of them.
+    /// The variant that the gate applies to. `None` for all variants.
     pub variant: Option<String>,
-    /// The metric whose figure is limited.
+    /// The metric with the limited figure.
     pub metric: Metric,
-    /// What of the figure is limited.
+    /// The part of the figure that is limited.
     pub subject: Subject,
-    /// On which side of the limit it must be.
+    /// The side of the limit on which the figure must be.
     pub relation: Relation,
-    /// The limit in the metric's own unit; a plain number for a ratio.
+    /// The limit in the metric's own unit. For a ratio, it is a plain number.
     pub limit: f64,
 }
 
-/// What of a figure a gate is about.
+/// The part of a figure that a gate limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
-    /// Variant minus baseline.
+    /// The overhead: variant minus baseline.
     Overhead,
-    /// Variant divided by baseline.
+    /// The ratio: variant divided by baseline.
     Ratio,
-    /// The variant's own.
+    /// The variant's own figure.
     Value,
 }
 
-/// On which side of its limit a figure must be.
+/// The side of the limit on which a figure must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Relation {
     /// Below the limit.
     #[serde(rename = "<")]
     Below,
-    /// Below the limit or on it.
+    /// Below the limit or equal to it.
     #[serde(rename = "<=")]
     AtMost,
     /// Above the limit.
     #[serde(rename = ">")]
     Above,
-    /// Above the limit or on it.
+    /// Above the limit or equal to it.
     #[serde(rename = ">=")]
     AtLeast,
 }
 
-/// Why a text is not a gate.
+/// Reason why a text is not a gate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{what}. A gate has the form `VARIANT METRIC overhead|ratio|value < QUANTITY`, for example `rhai p99 overhead < 0.2ms`"
@@ -66,7 +66,7 @@ pub struct GateError {
     what: String,
 }
 
-/// The grammar of gates, for `--help` and docs.
+/// The grammar of gates, for `--help` and the documentation.
 #[must_use]
 pub fn gate_grammar() -> String {
     format!(
@@ -114,13 +114,13 @@ impl FromStr for Gate {
             let known = Metric::ALL.map(Metric::name).join(", ");
             wrong(format!("`{word}` is not a metric. The metrics are {known}"))
         })?;
-        // All that is left: a variant's name may have spaces.
+        // The remaining words are the variant, because a variant's name may have spaces.
         let variant = words.join(" ");
         let variant = variant.trim_matches(['"', '\'']);
         let (subject, limit) = quantity::read(right, metric, subject).map_err(wrong)?;
         Ok(Gate {
             text: text.trim().to_owned(),
-            // A star stands for all variants, as judgements write it.
+            // A star stands for all variants, as in judgements.
             variant: Some(variant)
                 .filter(|name| !name.is_empty() && *name != "*")
                 .map(str::to_owned),
@@ -136,10 +136,10 @@ fn wrong(what: String) -> GateError {
     GateError { what }
 }
 
-/// The text at its comparison: what stands before, the relation, what stands behind.
+/// Splits the text at its comparison sign into the text before it, the relation, and the text after it.
 fn split(text: &str) -> Result<(&str, Relation, &str), GateError> {
-    // The longer signs first, since they begin with the shorter ones. A name of a variant may hold
-    // such a sign too; the last one of the text compares.
+    // The longer signs come first, because they begin with the shorter signs. A variant's name may also
+    // contain such a sign, so the last sign of the text is the comparison.
     let signs = [
         ("<=", Relation::AtMost),
         (">=", Relation::AtLeast),
@@ -160,14 +160,14 @@ fn split(text: &str) -> Result<(&str, Relation, &str), GateError> {
 }
 
 impl Gate {
-    /// Whether it is about an overhead as a share of the baseline, which is judged on the ratio.
+    /// True if the gate limits an overhead as a share of the baseline. The ratio is then judged.
     #[must_use]
     pub fn is_share(&self) -> bool {
-        // A share is read as a ratio; only its text remembers how it was written.
+        // A share is parsed to a ratio. Only its text shows how it was written.
         self.subject == Subject::Ratio && self.text.ends_with('%')
     }
 
-    /// Whether it is about this variant.
+    /// True if the gate applies to this variant.
     #[must_use]
     pub fn is_about(&self, variant: &str) -> bool {
         self.variant.as_ref().is_none_or(|name| name == variant)

@@ -1,4 +1,4 @@
-//! What the load generator says about itself.
+//! Cost and pauses of the load generator.
 
 use std::time::Duration;
 
@@ -65,8 +65,7 @@ pub struct GeneratorCost {
 }
 
 impl GeneratorCost {
-    /// The share of a measurement of this length in which its threads had real-time priority, 0 to
-    /// 1.
+    /// The share of a measurement of this length with real-time priority for the generator's threads, 0 to 1.
     #[must_use]
     pub fn realtime_share(&self, elapsed: Duration) -> f64 {
         match self.realtime_for {
@@ -74,7 +73,7 @@ impl GeneratorCost {
             None => 1.0,
             Some(had) => {
                 let available = elapsed.as_secs_f64() * f64::from(self.threads);
-                // A load may have no length, and the two times are measured apart.
+                // A load may have no length, and the two times are measured separately.
                 (had.as_secs_f64() / available.max(1e-6)).min(1.0)
             }
         }

@@ -1,4 +1,4 @@
-//! Why a variant has no number.
+//! Reasons why a variant has no number.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub enum InvalidKind {
     Absent,
 }
 
-/// In a few words, for a table.
+/// The reason in few words, for a table.
 impl fmt::Display for InvalidKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

@@ -1,15 +1,15 @@
-//! The words of the instrument as types, each written once: what a load is, what can become of a
-//! request, which metrics there are, when enough was measured.
+//! Common types of the instrument, each defined once: loads, outcomes of requests, metrics and stopping
+//! rules.
 //!
-//! `lab` makes these types of what a person wrote, `schedule` plans with them, `load` carries them
-//! out and `report` keeps and shows them. Where a recording holds one, its serialized form here *is*
-//! the format of the recording: durations are whole microseconds ([`as_micros`]) and names carry
-//! their units.
+//! `lab` makes these types from the user's text, and `schedule` plans with them. `load` sends their requests,
+//! and `report` stores and shows them. If a recording contains a type, its serialized form here *is* the
+//! format of the recording. Durations are whole microseconds ([`as_micros`]), and names contain their units.
 //!
-//! Absent on purpose: anything that plans, sends, reads files or draws. A type that only one crate
-//! uses stays in that crate.
+//! Planning, sending, reading files and drawing are absent on purpose. A type that only one crate uses stays
+//! in that crate.
 
-// Here, because everything that needs Linux waits for this crate: one sentence, and no list of missing names.
+// All crates that need Linux depend on this crate. So the compiler prints one sentence instead of a list of
+// missing names.
 #[cfg(not(target_os = "linux"))]
 compile_error!(
     "weigh runs on Linux only, because it measures with epoll, control groups and /proc. Use a Linux machine or a virtual machine"

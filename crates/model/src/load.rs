@@ -1,4 +1,4 @@
-//! How requests arrive, and when a load ends.
+//! Load models: the arrival of requests and the end of a load.
 
 use std::time::Duration;
 
@@ -63,18 +63,18 @@ pub struct Phase {
     pub to: Rate,
 }
 
-/// The law of the gaps between requests of an open plan.
+/// Distribution of the gaps between requests of an open plan.
 ///
-/// A recording keeps its seed once, for arrivals and for the order of variants, so the serialized
-/// form is the name of the law alone; read back, `seed` is 0.
+/// A recording stores its seed once, for arrivals and for the order of variants. So the serialized form is
+/// only the name of the law. After reading, `seed` is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Law", into = "Law")]
 pub enum Arrival {
-    /// Equal gaps; the first request is due at once.
+    /// Equal gaps. The first request is due at once.
     Uniform,
-    /// Exponential gaps drawn from this seed, the first one before the first request.
+    /// Exponential gaps drawn from this seed. The first gap comes before the first request.
     Poisson {
-        /// Same seed, same plan, on every machine.
+        /// Equal seeds give equal plans on every machine.
         seed: u64,
     },
 }
@@ -102,7 +102,7 @@ pub struct Settle {
 }
 
 impl Load {
-    /// Most connections open at once: all of a closed loop, the limit of an open one.
+    /// Maximum number of open connections: all connections of a closed loop, the limit of an open loop.
     #[must_use]
     pub fn connections(&self) -> u32 {
         match self {
@@ -113,7 +113,7 @@ impl Load {
         }
     }
 
-    /// Sets how many connections may be open at once.
+    /// Sets the maximum number of open connections.
     pub fn limit_connections(&mut self, most: u32) {
         match self {
             Load::Closed { connections, .. } => *connections = most,
@@ -123,7 +123,7 @@ impl Load {
         }
     }
 
-    /// Most requests of one round, where a count ends it.
+    /// Maximum number of requests of one round. `None` if no count ends it.
     #[must_use]
     pub fn requests(&self) -> Option<u64> {
         match self {
@@ -132,21 +132,21 @@ impl Load {
         }
     }
 
-    /// The planned length of one round; absent where only a count ends a closed loop, and
-    /// [`Duration::MAX`] where only a count ends an open one.
+    /// The planned length of one round. `None` if only a count ends a closed loop, and [`Duration::MAX`] if
+    /// only a count ends an open loop.
     #[must_use]
     pub fn duration(&self) -> Option<Duration> {
         match self {
             Load::Closed { stop, .. } => stop.duration,
             Load::Open { phases, .. } => {
                 let lengths = phases.iter().map(|phase| phase.duration);
-                // Saturating, because a phase that only a count ends has the largest length.
+                // The sum saturates, because a phase that only a count ends has the maximum length.
                 Some(lengths.fold(Duration::ZERO, Duration::saturating_add))
             }
         }
     }
 
-    /// Whether requests leave by plan.
+    /// True if a plan sets the send times.
     #[must_use]
     pub fn is_open(&self) -> bool {
         matches!(self, Load::Open { .. })
@@ -154,7 +154,7 @@ impl Load {
 }
 
 impl Phase {
-    /// A phase at one rate. [`Duration::MAX`] means until the last request.
+    /// A phase at one rate. With [`Duration::MAX`] it lasts until the last request.
     #[must_use]
     pub fn constant(duration: Duration, rate: Rate) -> Phase {
         Phase {
@@ -169,7 +169,7 @@ impl From<Law> for Arrival {
     fn from(law: Law) -> Arrival {
         match law {
             Law::Uniform => Arrival::Uniform,
-            // A recording keeps the seed of the run elsewhere, once for all that is drawn.
+            // A recording stores the seed of the run once for all random draws.
             Law::Poisson => Arrival::Poisson { seed: 0 },
         }
     }
@@ -185,7 +185,7 @@ impl From<Arrival> for Law {
 }
 
 impl JsonSchema for Arrival {
-    // The schema is that of the name, since the seed is not serialized.
+    // The schema describes only the name, because the seed is not serialized.
     fn schema_name() -> std::borrow::Cow<'static, str> {
         Law::schema_name()
     }

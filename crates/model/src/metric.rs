@@ -1,6 +1,8 @@
-//! The metrics: name, unit, direction and every word that a person may write for one.
+//! List of the metrics: name, unit, direction and every word that a user may write for one.
 //!
 //! This is the only list. Tables, JSON, CSV, gates, `--until` and their help texts come from it.
+
+mod meaning;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,29 +81,29 @@ pub enum Metric {
     Failures,
 }
 
-/// Which way of a metric is better.
+/// Better direction of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Less of it.
+    /// A lower value is better.
     LowerIsBetter,
-    /// More of it.
+    /// A higher value is better.
     HigherIsBetter,
 }
 
-/// What a metric is measured in, how it is shown, and how people write an amount of it.
+/// Unit of a metric in recordings and reports. It also defines the units that users may write for an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Recorded in microseconds, shown in milliseconds.
     Milliseconds,
-    /// Microseconds; shown as recorded.
+    /// Recorded and shown in microseconds.
     Microseconds,
     /// Recorded in bytes, shown in MiB.
     Mebibytes,
-    /// Requests per second; shown as recorded.
+    /// Requests per second, shown as recorded.
     PerSecond,
-    /// 10^6 bytes per second; shown as recorded.
+    /// 10^6 bytes per second, shown as recorded.
     MegabytesPerSecond,
-    /// A number of something; shown as recorded, and written without a unit.
+    /// A count per request, shown as recorded and written without a unit.
     PerRequest,
     /// A share, recorded as 0 to 1, shown and written in percent.
     Share,
@@ -110,7 +112,7 @@ pub enum Unit {
 /// A row of the list.
 struct Entry {
     key: &'static str,
-    /// What a person writes for it, in lower case: its name, then other spellings.
+    /// Words that a user may write, in lower case. The first is the name.
     names: &'static [&'static str],
     label: &'static str,
     unit: Unit,
@@ -118,7 +120,7 @@ struct Entry {
 }
 
 impl Metric {
-    /// Every metric, in the order of tables.
+    /// All metrics, in the order of tables.
     pub const ALL: [Self; 21] = [
         Self::Requests,
         Self::Min,
@@ -216,45 +218,45 @@ impl Metric {
         }
     }
 
-    /// The name with its unit last, as in JSON and CSV.
+    /// The key in JSON and CSV: the name with its unit last.
     #[must_use]
     pub fn key(self) -> &'static str {
         self.entry().key
     }
 
-    /// The name that help texts give: one word.
+    /// The name in help texts, which is one word.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.entry().names[0]
     }
 
-    /// Every word that a person may write for it, in lower case, beside the [`key`](Metric::key):
-    /// its name first.
+    /// Every word that a user may write for the metric, in lower case, except its [`key`](Metric::key). The
+    /// first is the name.
     #[must_use]
     pub fn names(self) -> &'static [&'static str] {
         self.entry().names
     }
 
-    /// The heading of its column, without the unit.
+    /// The heading of the metric's column, without the unit.
     #[must_use]
     pub fn label(self) -> &'static str {
         self.entry().label
     }
 
-    /// What it is measured in, and how values are shown.
+    /// The unit, which also decides how values are shown.
     #[must_use]
     pub fn unit(self) -> Unit {
         self.entry().unit
     }
 
-    /// Which way is better.
+    /// The better direction of the metric.
     #[must_use]
     pub fn direction(self) -> Direction {
         self.entry().direction
     }
 
-    /// Whether it is a time, a rate or processor time of the systems: what a machine that is slow for a
-    /// while changes for all of them alike.
+    /// True for a time, a rate or processor time of the systems. If the machine is slow for a while, these
+    /// change by the same factor for all variants.
     #[must_use]
     pub fn is_of_speed(self) -> bool {
         match self {
@@ -282,24 +284,24 @@ impl Metric {
         }
     }
 
-    /// Whether less of it is better.
+    /// True if a lower value is better.
     #[must_use]
     pub fn is_better_low(self) -> bool {
         self.direction() == Direction::LowerIsBetter
     }
 
-    /// The metric that a person means: one of its names or its key, in any case.
+    /// The metric with this name or key, in any case. `None` if there is no such metric.
     #[must_use]
     pub fn named(word: &str) -> Option<Self> {
-        // All names are ASCII, and a tool may write `P99` or `RPS`.
+        // All names are ASCII. A tool may write `P99` or `RPS`.
         let word = word.to_ascii_lowercase();
         Self::ALL
             .into_iter()
             .find(|metric| metric.key() == word || metric.names().contains(&word.as_str()))
     }
 
-    /// The names of all metrics with commas between them, for a help text: lines of at most `width`
-    /// characters, of which every line but the first begins with `indent` spaces.
+    /// The names of all metrics with commas between them, for a help text. A line has at most `width`
+    /// characters. Every line but the first begins with `indent` spaces.
     #[must_use]
     pub fn list(indent: usize, width: usize) -> String {
         let mut text = String::new();
@@ -308,7 +310,7 @@ impl Metric {
             let name = metric.name();
             let is_last = index + 1 == Self::ALL.len();
             let needed = name.len() + usize::from(!is_last);
-            // Never an empty line: a name that is longer than a line stands alone in it.
+            // A name that is longer than a line stands alone in it, so no line is empty.
             if column > indent && column + 1 + needed > width {
                 text.push('\n');
                 text.push_str(&" ".repeat(indent));
@@ -325,12 +327,12 @@ impl Metric {
     }
 }
 
-/// A latency: its column is headed by its name.
+/// A latency. Its column has its name as the heading.
 fn latency(key: &'static str, names: &'static [&'static str]) -> Entry {
     cost(key, names, names[0], Unit::Milliseconds)
 }
 
-/// A figure of which less is better.
+/// A metric that is better when lower.
 fn cost(
     key: &'static str,
     names: &'static [&'static str],
@@ -347,7 +349,7 @@ fn cost(
 }
 
 impl Unit {
-    /// A value of the recording, in the unit in which it is shown: 1500 (us) is 1.5 (ms).
+    /// Converts a recorded value to the shown unit: 1500 (us) is 1.5 (ms).
     #[must_use]
     pub fn shown(self, value: f64) -> f64 {
         match self {
@@ -360,7 +362,7 @@ impl Unit {
         }
     }
 
-    /// What stands behind a shown value, such as `ms` or `requests/s`.
+    /// The sign after a shown value, such as `ms` or `requests/s`.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
@@ -374,11 +376,11 @@ impl Unit {
         }
     }
 
-    /// The units in which amounts may be written, each with its size in the unit of the recording.
+    /// The units that users may write, each with its size in the unit of the recording.
     #[must_use]
     pub fn written(self) -> &'static [(&'static str, f64)] {
         match self {
-            // The same for both: what differs is how values are shown, not how people write them.
+            // Both accept the same units. They differ only in how values are shown.
             Self::Milliseconds | Self::Microseconds => &[
                 ("ns", 1e-3),
                 ("us", 1.0),
@@ -402,15 +404,16 @@ impl Unit {
         }
     }
 
-    /// The size of a unit as written, in the unit of the recording.
+    /// The size of a written unit, in the unit of the recording.
     ///
     /// # Errors
-    /// What was expected and what was found: ``a unit of `/s`, `k/s` after 3, found none``.
+    /// When the metric does not accept the unit. The error contains the expected and the found unit: ``a unit
+    /// of `/s`, `k/s` after 3, found none``.
     pub fn size_of(self, written: &str, number: f64) -> Result<f64, String> {
         let units = self.written();
         let size = units.iter().find(|(name, _)| *name == written);
         size.map(|(_, size)| *size).ok_or_else(|| {
-            // An empty pair of backticks would not say that the unit is missing.
+            // An empty pair of backticks would not show that the unit is missing.
             let found = if written.is_empty() { "none" } else { written };
             let known: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
             match known[..] {

@@ -1,4 +1,4 @@
-//! How a round measures its variants.
+//! Order of the variants within a round.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Its word in lab files and on the command line.
+    /// The word for it in lab files and on the command line.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

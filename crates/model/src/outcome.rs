@@ -1,4 +1,4 @@
-//! What can become of a request.
+//! Possible outcomes of a request.
 
 use std::time::Duration;
 
@@ -112,7 +112,7 @@ pub struct FailureSample {
     pub answer: String,
 }
 
-/// A text that is `null` in a recording where it is empty.
+/// Serializes an empty text as `null`.
 mod empty_as_null {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -123,7 +123,7 @@ mod empty_as_null {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<String, D::Error> {
-        // In memory no answer and an empty one are the same: both have nothing to show.
+        // In memory, a missing and an empty response are equal, because both have no text to show.
         Ok(Option::deserialize(deserializer)?.unwrap_or_default())
     }
 }
@@ -140,13 +140,13 @@ pub struct Iterations {
 }
 
 impl Outcomes {
-    /// All intended sends.
+    /// Sum of all outcomes, which is the number of intended sends.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.completed() + self.failed.total() + self.missed
     }
 
-    /// The share of the intended sends that did not pass, 0 to 1; none where nothing was to be sent.
+    /// The share of the intended sends that did not pass, 0 to 1. `None` if the plan has no sends.
     #[must_use]
     #[expect(
         clippy::cast_precision_loss,
@@ -157,13 +157,13 @@ impl Outcomes {
         (total > 0).then(|| (total - self.passed) as f64 / total as f64)
     }
 
-    /// Complete answers, right or wrong.
+    /// Complete responses, right or wrong.
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.passed + self.mismatched.total()
     }
 
-    /// Whether every intended send got a complete answer.
+    /// True if every intended send received a complete response.
     #[must_use]
     pub fn is_all_completed(&self) -> bool {
         self.failed.total() == 0 && self.missed == 0
@@ -184,14 +184,15 @@ impl Outcomes {
             FailureKind::LocalPort => &mut self.failed.local_port,
             FailureKind::Protocol => &mut self.failed.protocol,
             FailureKind::TooLarge => &mut self.failed.too_large,
-            // Neither mismatched nor failed: it was never sent.
+            // It is neither mismatched nor failed, because it was never sent.
             FailureKind::Missed => &mut self.missed,
         } += 1;
     }
 
     /// Adds the counts of another thread or of another measurement.
     pub fn add(&mut self, other: &Outcomes) {
-        // Field by field; a test adds one of each kind, so that a new kind cannot be lost here.
+        // Each field is added separately. A test adds one of each kind, so that a new kind cannot be
+        // forgotten here.
         self.passed += other.passed;
         self.mismatched.status += other.mismatched.status;
         self.mismatched.graphql += other.mismatched.graphql;
@@ -210,7 +211,7 @@ impl Outcomes {
 }
 
 impl Mismatched {
-    /// All mismatched answers.
+    /// Sum of all mismatched responses.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.status + self.graphql + self.body + self.header
@@ -229,7 +230,7 @@ impl Mismatched {
 }
 
 impl Failed {
-    /// All failed requests.
+    /// Sum of all failed requests.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.by_name().iter().map(|(_, count)| count).sum()
@@ -252,7 +253,7 @@ impl Failed {
 }
 
 impl FailureKind {
-    /// Every kind, in the order of the outcomes.
+    /// All kinds, in the order of the outcomes.
     pub const ALL: [FailureKind; 13] = [
         FailureKind::Status,
         FailureKind::Graphql,
@@ -269,7 +270,7 @@ impl FailureKind {
         FailureKind::Missed,
     ];
 
-    /// Its name in recordings and reports.
+    /// The name in recordings and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -289,13 +290,13 @@ impl FailureKind {
         }
     }
 
-    /// True if the request had no connection to leave on.
+    /// True if the request failed because it had no connection.
     #[must_use]
     pub fn is_without_connection(self) -> bool {
         matches!(self, FailureKind::Connect | FailureKind::LocalPort)
     }
 
-    /// Whether there was a complete answer, and a wrong one.
+    /// True if the response was complete but wrong.
     #[must_use]
     pub fn is_mismatch(self) -> bool {
         matches!(

@@ -1,31 +1,32 @@
-//! How requests travel.
+//! Protocol of requests: the version of HTTP and TLS.
 
-/// How requests travel. The default is HTTP/1.1 in the clear.
+/// Protocol of requests. The default is HTTP/1.1 without TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Protocol {
-    /// Which HTTP.
+    /// Version of HTTP.
     pub version: Version,
-    /// Which certificates are accepted; absent, it is sent in the clear.
+    /// Certificates that are accepted. `None` if requests are sent without TLS.
     pub tls: Option<Trust>,
 }
 
-/// The version of HTTP. It is agreed on beforehand and never negotiated down: a target that does not
-/// speak it gives no connection.
+/// The version of HTTP. It is fixed and never negotiated down. If a target does not support it, there is no
+/// connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// HTTP/1.1, one request at a time on a connection.
     #[default]
     Http1,
-    /// HTTP/2: with TLS by ALPN, in the clear by prior knowledge (RFC 9113, sections 3.2 and 3.3).
+    /// HTTP/2. With TLS it is selected by ALPN, without TLS by prior knowledge (RFC 9113, sections 3.2 and
+    /// 3.3).
     Http2 {
-        /// Requests under way at once on one connection, fewer where the target allows fewer. At
-        /// least 1; without keep-alive it is 1.
+        /// Maximum number of requests in flight on one connection. The target may allow fewer. At least 1.
+        /// Without keep-alive it is 1.
         streams: u32,
     },
 }
 
 impl Protocol {
-    /// Whether it is HTTP/1.1 in the clear.
+    /// True for HTTP/1.1 without TLS.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         *self == Protocol::default()
@@ -33,7 +34,7 @@ impl Protocol {
 }
 
 impl Version {
-    /// Requests that may be under way at once on one connection.
+    /// Maximum number of requests in flight on one connection.
     #[must_use]
     pub fn streams(self) -> u32 {
         match self {
@@ -43,13 +44,13 @@ impl Version {
     }
 }
 
-/// Which certificates are accepted.
+/// Certificates that are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Those of the authorities that the system trusts.
+    /// Certificates of the authorities that the operating system trusts.
     System,
-    /// Those of the authorities in this PEM text, and of no other.
+    /// Only certificates of the authorities in this PEM text.
     Authorities(Vec<u8>),
-    /// Any at all, even expired ones and those for other names.
+    /// Any certificate, even an expired one or one for another name.
     SkipVerification,
 }

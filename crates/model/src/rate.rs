@@ -1,27 +1,27 @@
-//! Requests per second.
+//! Rates in requests per second.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Requests per second: finite and at least 0.
+/// A rate in requests per second. It is finite and at least 0.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Rate(f64);
 
-/// A number that is not a rate.
+/// Error for a number that is not a rate.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("expected a rate of at least 0 requests per second, found {found}")]
 pub struct RateError {
-    /// The number.
+    /// The invalid number.
     pub found: f64,
 }
 
 impl Rate {
-    /// Nothing is sent.
+    /// A rate without any request.
     pub const ZERO: Rate = Rate(0.0);
 
-    /// So many requests per second.
+    /// A rate of `per_second` requests per second.
     ///
     /// # Errors
     /// When the number is negative, infinite or not a number.
@@ -34,7 +34,7 @@ impl Rate {
         }
     }
 
-    /// Requests per second.
+    /// The rate in requests per second, finite and at least 0.
     #[must_use]
     pub fn per_second(self) -> f64 {
         self.0
@@ -55,7 +55,7 @@ impl From<Rate> for f64 {
     }
 }
 
-/// As people write it in a lab: `100/s`, `0.5/s`.
+/// The form of lab files: `100/s`, `0.5/s`.
 impl fmt::Display for Rate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}/s", self.0)

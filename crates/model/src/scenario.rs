@@ -1,48 +1,48 @@
-//! Requests that follow one another: the steps of a scenario, and what is kept of their answers.
+//! Steps of a scenario, which are requests that follow one another, and the captures from their responses.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What a scenario adds to a request.
+/// Properties of a request that is a step of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// How reports call it.
+    /// Name of the step in reports.
     pub name: String,
-    /// Think time before it, from the moment the answer before it was complete, or for the first step
-    /// from the moment the iteration was due. It is no part of the latency: the step is due when the
-    /// think time is over.
+    /// Think time before the step. It starts when the previous response is complete, or for the first step
+    /// when the iteration is due. The latency does not include it, because the step is due when the think
+    /// time is over.
     pub pause: Duration,
-    /// What is kept of its answer, for the steps after it.
+    /// Values that are kept from the response for later steps.
     pub captures: Vec<Capture>,
 }
 
-/// A value that is kept of an answer, for `{{name}}` in the steps after it.
+/// A value from a response, for `{{name}}` in later steps.
 ///
-/// An answer that passed all checks and does not hold it is mismatched.
+/// A response that passed all checks but does not contain the value is mismatched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// What places call it. A later step may capture it anew.
+    /// Name of the value in later steps. A later step may capture it again.
     pub name: String,
-    /// Where it stands.
+    /// Location of the value in the response.
     pub from: CaptureFrom,
-    /// A regular expression for a part of it: its first group, or all that it matches where it has
-    /// no group. Where it stands [in the body](CaptureFrom::Body), there is one.
+    /// A regular expression for a part of the value. Its first group counts, or the whole match if it has no
+    /// group. It is always present for a value [in the body](CaptureFrom::Body).
     pub pattern: Option<String>,
 }
 
-/// Where a captured value stands in the answer.
+/// Location of a captured value in the response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CaptureFrom {
-    /// At a JSON pointer (RFC 6901) in the body. Texts lose their quotes; lists and objects are
-    /// written as compact JSON; `null` counts as nothing.
+    /// JSON pointer (RFC 6901) into the body. Strings lose their quotes. Lists and objects are written as
+    /// compact JSON. `null` counts as a missing value.
     Json(String),
-    /// In the first header of this name, in any case.
+    /// The first header with this name, in any case.
     Header(String),
-    /// Anywhere in the body, as text, where the pattern finds it.
+    /// Any place in the body, as text, at which the pattern matches.
     Body,
 }
 
-/// As an error says it: ``in the header `Location` ``.
+/// The location in the words of an error: ``in the header `Location` ``.
 impl fmt::Display for CaptureFrom {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! A part of a load that one of several generators sends.
+//! Shards: parts of a load that several generators share.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ struct ShardText {
     of: u32,
 }
 
-/// A text or a pair of numbers that is not a shard.
+/// Error for a text or a pair of numbers that is not a shard.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected a shard such as 2/4, with a number from 1 to the number of shards, found {found}"
@@ -35,16 +35,16 @@ pub struct ShardError {
 }
 
 impl Shard {
-    /// The whole load.
+    /// The only shard of a load that is not divided.
     pub const WHOLE: Shard = Shard { index: 0, of: 1 };
 
-    /// More generators than this are not one load any more, but a mistake.
+    /// Maximum number of shards. A larger number is a mistake.
     pub const MOST: u32 = 10_000;
 
-    /// Shard `number` of `of`, counted from 1.
+    /// Returns shard `number` of `of`, counted from 1.
     ///
     /// # Errors
-    /// When there is no such shard, or there are more than [`Shard::MOST`].
+    /// When there is no such shard, or when `of` exceeds [`Shard::MOST`].
     pub fn new(number: u32, of: u32) -> Result<Shard, ShardError> {
         if (1..=of).contains(&number) && of <= Shard::MOST {
             return Ok(Shard {
@@ -56,49 +56,49 @@ impl Shard {
         Err(ShardError { found })
     }
 
-    /// Which one, from 0.
+    /// Index of the shard, from 0.
     #[must_use]
     pub fn index(self) -> u32 {
         self.index
     }
 
-    /// How many there are. At least 1.
+    /// Number of shards. At least 1.
     #[must_use]
     pub fn of(self) -> u32 {
         self.of
     }
 
-    /// Whether it is the whole load.
+    /// True if the shard is the whole load.
     #[must_use]
     pub fn is_whole(self) -> bool {
         self.of == 1
     }
 
-    /// Its part of a total that need not be divisible: as many as there are indices below `total` that
-    /// are its own.
+    /// The shard's part of a total that need not be divisible. It is the number of the shard's indices below
+    /// `total`.
     #[must_use]
     pub fn part_of(self, total: u64) -> u64 {
         let (index, of) = (u64::from(self.index), u64::from(self.of));
         total / of + u64::from(index < total % of)
     }
 
-    /// Its part of the connections of a load, which generators and threads share like slots.
+    /// The shard's part of the connections of a load. Generators and threads share connections like slots.
     #[must_use]
     pub fn connections(self, total: u32) -> u32 {
         let own = self.part_of(u64::from(total));
         u32::try_from(own).expect("a part of 32 bits is no more")
     }
 
-    /// One of the shards that this one falls into when `of` threads share it.
+    /// The part of this shard that thread `index` of `of` threads sends, as a shard of the whole load.
     ///
     /// # Panics
-    /// When `index` is not below `of`, or all together are more than 32 bits count.
+    /// When `index` is not below `of`, or when the number of all parts does not fit into 32 bits.
     #[must_use]
     pub fn thread(self, index: u32, of: u32) -> Shard {
         assert!(index < of, "thread {index} of {of} does not exist");
         let all = self.of.checked_mul(of).expect("few shards of few threads");
         Shard {
-            // Every `of`th slot of this shard, in the numbering of the whole load.
+            // The thread sends every `of`th slot of this shard, numbered over the whole load.
             index: self.index + self.of * index,
             of: all,
         }
@@ -138,7 +138,7 @@ impl FromStr for Shard {
     }
 }
 
-/// As people write it: `2/4`.
+/// The written form: `2/4`.
 impl fmt::Display for Shard {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}/{}", self.index + 1, self.of)

@@ -1,4 +1,4 @@
-//! What a processor limit did.
+//! Counters of a processor limit.
 
 use std::time::Duration;
 
@@ -22,12 +22,12 @@ pub struct Throttled {
 }
 
 impl Throttled {
-    /// What happened since an earlier reading of the same limit. A count that went back, as it does
-    /// when a group was made anew, is 0.
+    /// Change of the counters since an earlier reading of the same limit. A counter that fell becomes 0,
+    /// which happens when a group is created again.
     #[must_use]
     pub fn since(self, before: Throttled) -> Throttled {
-        // Saturating, because a group that was made anew counts from 0, and an unsigned count below the
-        // earlier one would wrap to centuries of being stopped.
+        // A group that was created again counts from 0. So the subtraction saturates, because an unsigned
+        // result would wrap to centuries of throttled time.
         Throttled {
             periods: self.periods.saturating_sub(before.periods),
             throttled_periods: self
@@ -37,7 +37,7 @@ impl Throttled {
         }
     }
 
-    /// The sum of what the limits of two systems did.
+    /// The sum of the counters of two limits.
     #[must_use]
     pub fn plus(self, other: Throttled) -> Throttled {
         Throttled {

@@ -1,7 +1,7 @@
-//! When enough rounds have been measured: a narrow interval, such as `p99 ±2%`.
+//! Stopping rules for rounds, such as a narrow interval: `p99 ±2%`.
 //!
-//! The one idea: it says how *sure* a difference shall be, never how large. Rounds that go on until
-//! a difference shows would show one sooner or later between equals.
+//! A rule defines the *precision* of a difference and never its size. If rounds continued until a difference
+//! appeared, one would appear sooner or later even between equal systems.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,9 +27,9 @@ pub struct Until {
 /// The goal of a run without a fixed number of rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Goal {
-    /// Until intervals are as narrow as this.
+    /// Intervals at most this wide.
     Width(Until),
-    /// Until every gate holds, or one of them is broken. It is written `gates`.
+    /// Decided gates: all hold, or at least one is broken. It is written `gates`.
     Gates,
 }
 
@@ -43,7 +43,7 @@ pub enum HalfWidth {
     Amount(f64),
 }
 
-/// Why a text is not a stopping rule.
+/// Reason why a text is not a stopping rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{what}. Write a figure and half of the width of its interval, for example `p99 ±2%` or `p99 ±0.1ms`, or `gates`"
@@ -52,7 +52,7 @@ pub struct UntilError {
     what: String,
 }
 
-/// Its grammar, for `--help` and docs.
+/// The grammar of stopping rules, for `--help` and the documentation.
 #[must_use]
 pub fn until_grammar() -> String {
     format!(
@@ -76,7 +76,7 @@ impl FromStr for Until {
 
     fn from_str(text: &str) -> Result<Until, UntilError> {
         let text = text.trim();
-        // The sign has no key on most keyboards.
+        // Most keyboards have no key for the sign.
         let signs = ["±", "+/-", "+-"].into_iter();
         let found = signs.filter_map(|sign| text.split_once(sign)).next();
         let (name, width) = found.ok_or_else(|| wrong(format!("expected `±` in `{text}`")))?;
@@ -86,7 +86,7 @@ impl FromStr for Until {
             wrong(format!("`{name}` is not a figure. The figures are {known}"))
         })?;
         Ok(Until {
-            // Written in one way, so that reports do not differ by a keyboard.
+            // The text is normalized, so that equal rules look equal in reports.
             text: format!("{name} ±{}", width.trim()),
             metric,
             half_width: half_width(width.trim(), metric)?,
@@ -105,7 +105,7 @@ impl FromStr for Goal {
     }
 }
 
-/// As written: `p99 ±2%`.
+/// The written form: `p99 ±2%`.
 impl fmt::Display for Until {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)
@@ -115,7 +115,7 @@ impl fmt::Display for Until {
 fn half_width(text: &str, metric: Metric) -> Result<HalfWidth, UntilError> {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        // Digits to the end: the unit is missing, which is reported below.
+        // If all characters are digits, the unit is missing. The code below reports this.
         .unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim());
     let number = number
@@ -127,7 +127,7 @@ fn half_width(text: &str, metric: Metric) -> Result<HalfWidth, UntilError> {
                 "expected a width above 0 after `±`, found `{text}`"
             ))
         })?;
-    // A metric that is a share has amounts in percent.
+    // Only a metric that is a share has absolute amounts in percent.
     if unit == "%" && metric.unit() != Unit::Share {
         return Ok(HalfWidth::Share(number / 100.0));
     }

@@ -1,4 +1,4 @@
-//! The answer in one sentence, which every rendering begins with.
+//! The result in one sentence, at the start of every report format.
 
 use model::Load;
 
@@ -10,7 +10,7 @@ use crate::recording::Recording;
 use crate::summary::quantity::{self, amount};
 use crate::summary::{ClaimName, FewPay, OverheadSummary, Summary, VariantSummary, Verdict};
 
-/// The most variants of which each has its figure in the sentence.
+/// Maximum number of variants with a figure in the sentence.
 const NAMED_MAX: usize = 4;
 
 /// The result in one sentence: the cost of a request, the load, and other changed figures. If the run was
@@ -22,7 +22,7 @@ pub(crate) fn sentence(recording: &Recording, summary: &Summary) -> String {
     let rows = summary.variants.iter();
     let compared: Vec<&VariantSummary> = rows.filter(|row| !row.is_baseline).collect();
     match compared.as_slice() {
-        // A single load, which is compared with nothing.
+        // A single load is not compared.
         [] => {
             let rows = summary.variants.iter();
             let verdicts: Vec<&str> = rows.map(|row| row.verdict_text.as_str()).collect();
@@ -33,14 +33,14 @@ pub(crate) fn sentence(recording: &Recording, summary: &Summary) -> String {
     }
 }
 
-/// `` `rhai` costs a typical request 52 us (46 to 60), some 28 % of the baseline's typical 190 us, at 100
-/// requests/s; processor time +56 us a request; p99 +0.23 ms. ``
+/// Sentence on one variant: `` `rhai` costs a typical request 52 us (46 to 60), some 28 % of the baseline's
+/// typical 190 us, at 100 requests/s; processor time +56 us; p99 +0.23 ms. ``
 fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> String {
     if let Some(withheld) = withheld(summary, &[row]) {
         return withheld;
     }
     let baseline = summary.variant(&row.baseline);
-    // What is wrong with a baseline is why a variant has no verdict.
+    // An invalid baseline is the reason why its variant has no verdict.
     let told = baseline.filter(|it| !it.has_number()).unwrap_or(row);
     let Some(words) = &told.in_words else {
         return format!("`{}`: {}.", told.name, told.verdict_text);
@@ -51,9 +51,9 @@ fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Str
     parts.join("; ") + "."
 }
 
-/// Returns the sentence on the rows whose verdict, or whose baseline's verdict, is withheld: `No verdict:
-/// other programs used 74 % of the cores (failed check: lateness). Estimate +90 us (60 to 110), not
-/// trusted. End what else runs, or use …`. `None` without such rows.
+/// Returns the sentence on the rows with a withheld verdict, on the row or on its baseline. An example is
+/// `No verdict: other programs used 74 % of the cores (failed check: lateness). Estimate +90 us (60 to 110),
+/// not trusted. End what else runs, or use …`. `None` without such rows.
 fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
     let withheld = rows
         .iter()
@@ -102,7 +102,7 @@ fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
     ))
 }
 
-/// `processor time +56 us`, `p99 unchanged within 0.2 ms`; none without an interval.
+/// Change of a metric: `processor time +56 us`, `p99 unchanged within 0.2 ms`. `None` without an interval.
 fn moved(row: &VariantSummary, metric: Metric, name: &str) -> Option<String> {
     let figure = row.metric(metric).filter(|figure| !figure.is_sparse)?;
     let overhead = figure.overhead.as_ref()?;
@@ -121,7 +121,7 @@ fn moved(row: &VariantSummary, metric: Metric, name: &str) -> Option<String> {
     })
 }
 
-/// ` at 100 requests/s`; nothing where a search or a plan has several rates.
+/// The load: `, at 100 requests/s`. Empty if a search or a plan has several rates.
 fn at(recording: &Recording) -> String {
     let load = &recording.load;
     if load.capacity.is_some() {
@@ -135,7 +135,7 @@ fn at(recording: &Recording) -> String {
     }
 }
 
-/// Of a few, each; of many, the ends.
+/// Sentence on several variants. A short list contains each variant, and a long list only its ends.
 fn of_several(recording: &Recording, summary: &Summary, rows: &[&VariantSummary]) -> String {
     let metric = summary.headline;
     let mut shown: Vec<(&VariantSummary, &OverheadSummary)> = rows
@@ -176,7 +176,8 @@ fn of_several(recording: &Recording, summary: &Summary, rows: &[&VariantSummary]
     both.join(" ").trim().to_owned()
 }
 
-/// The row whose verdict is withheld and leaves an estimate of this one: the row itself, or its baseline.
+/// The row with the withheld verdict that turns this row's figures into an estimate: the row itself, or its
+/// baseline.
 fn withheld_from<'s>(summary: &'s Summary, row: &'s VariantSummary) -> Option<&'s VariantSummary> {
     row.estimate.as_ref()?;
     let both = [Some(row), summary.variant(&row.baseline)];
@@ -193,8 +194,8 @@ fn cause(row: &VariantSummary, from: &VariantSummary) -> Option<String> {
     })
 }
 
-/// `` on average, slow requests included, +1.04 ms with `b` (about a fifth of the requests pay) ``: the
-/// largest first; none where the mean agrees everywhere.
+/// Sentence on the means that disagree with the typical latency, the largest first: `` on average, slow
+/// requests included, +1.04 ms with `b`: about a fifth of the requests pay ``. `None` if all means agree.
 fn few_pay(rows: &[&VariantSummary]) -> Option<String> {
     let found = rows
         .iter()
@@ -226,7 +227,7 @@ fn few_pay(rows: &[&VariantSummary]) -> Option<String> {
     })
 }
 
-/// As a sentence begins.
+/// The text with a capital letter at the start.
 fn begun(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().map_or_else(String::new, |first| {
@@ -264,7 +265,7 @@ fn sizes(
     let baseline = summary
         .variant(&summary.baseline)
         .and_then(|it| it.metric(metric))
-        // Each of several baselines has a figure of its own.
+        // If there are several baselines, each has its own figure.
         .filter(|_| summary.baselines == 1)
         .map(|figure| format!(" ({})", quantity::figure(metric.unit(), figure.value)));
     let against = format!("{}{}", summary.against(), baseline.unwrap_or_default());

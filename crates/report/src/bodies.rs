@@ -7,7 +7,7 @@ use crate::summary::{Summary, VariantSummary};
 
 /// The title of the table of bodies.
 pub(crate) const TITLE: &str = "Bodies of responses";
-/// The columns of that table.
+/// The columns of the table of bodies.
 pub(crate) const HEADINGS: [&str; 5] = [
     "variant",
     "encoding",
@@ -17,7 +17,7 @@ pub(crate) const HEADINGS: [&str; 5] = [
 ];
 /// The title of the table of statuses.
 pub(crate) const STATUS_TITLE: &str = "Latency by status (all responses)";
-/// The columns of that table.
+/// The columns of the table of statuses.
 pub(crate) const STATUS_HEADINGS: [&str; 7] = [
     "variant",
     "status",
@@ -28,7 +28,7 @@ pub(crate) const STATUS_HEADINGS: [&str; 7] = [
     "max",
 ];
 
-/// A row for each variant whose bodies were counted.
+/// A row for each variant with counted bodies.
 pub(crate) fn rows(summary: &Summary) -> Vec<[String; 5]> {
     let counted = counted(summary);
     counted
@@ -45,7 +45,7 @@ pub(crate) fn rows(summary: &Summary) -> Vec<[String; 5]> {
         .collect()
 }
 
-/// A row for each status of each variant, where several are right.
+/// A row for each status of each variant that has several right statuses.
 pub(crate) fn status_rows(summary: &Summary) -> Vec<[String; 7]> {
     let of_variant = |row: &VariantSummary| {
         let own = row.by_status.iter().map(|(status, seen)| {
@@ -70,7 +70,7 @@ fn counted(summary: &Summary) -> impl Iterator<Item = &VariantSummary> {
     rows.filter(|row| row.bodies.bytes_mean.is_some())
 }
 
-/// The encoding and the bytes of each variant, in a sentence; none without any.
+/// The encoding and the bytes of each variant, in a sentence. `None` without counted bodies.
 pub(crate) fn sentence(summary: &Summary) -> Option<String> {
     let each: Vec<String> = counted(summary)
         .map(|row| {
@@ -100,7 +100,7 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
     Some(format!("Bodies: {}{equal}.", each.join(", ")))
 }
 
-/// The sentence where it says more than that all bodies are alike: some are encoded, or have another length.
+/// The sentence if bodies are not all plain and equally long. `None` otherwise.
 pub(crate) fn sentence_if_telling(summary: &Summary) -> Option<String> {
     let first = counted(summary).next()?.bodies.bytes_mean?;
     let is_other = |row: &VariantSummary| {
@@ -151,7 +151,7 @@ pub(crate) fn statuses(row: &VariantSummary) -> Option<String> {
     (!each.is_empty()).then(|| each.join("; "))
 }
 
-/// The statuses of all variants where several are right, a sentence for each.
+/// A sentence for each variant with several right statuses.
 pub(crate) fn status_sentences(summary: &Summary) -> Vec<String> {
     let rows = summary.variants.iter();
     rows.filter_map(|row| Some(format!("`{}` {}", row.name, statuses(row)?)))

@@ -1,4 +1,4 @@
-//! Figures as cells of a table, in the unit of their column.
+//! Cells of report tables: figures in the unit of their column.
 
 use crate::digits;
 use crate::metric::{Metric, Unit};
@@ -6,7 +6,7 @@ use crate::summary::{MetricSummary, PooledDifference, VariantSummary, tail};
 
 pub(crate) use crate::digits::NOTHING;
 
-/// `0.90`
+/// The value of a metric: `0.90`
 pub(crate) fn value(row: &VariantSummary, metric: Metric) -> String {
     let Some(summary) = row.metric(metric) else {
         let estimate = estimated(row, metric).map(|figure| of(figure, metric.unit()));
@@ -25,27 +25,28 @@ pub(crate) fn value(row: &VariantSummary, metric: Metric) -> String {
     not_below_the_one_before(row, metric, shown)
 }
 
-/// Returns a figure that is not trusted. `None` for a tail that a round has too few requests for.
+/// Returns a figure that is not trusted. `None` for a tail percentile with too few requests per round.
 fn estimated(row: &VariantSummary, metric: Metric) -> Option<&MetricSummary> {
     let figure = row.estimate.as_ref()?.metrics.get(&metric)?;
     (!figure.is_sparse).then_some(figure)
 }
 
-/// Marked as not trusted.
+/// The text with a mark for a figure that is not trusted.
 #[expect(clippy::needless_pass_by_value, reason = "for `map`")]
 fn doubtful(shown: String) -> String {
     format!("~{shown}")
 }
 
-/// Whether the figure is over the requests of all rounds together: that of a tail of which a round has too
-/// few requests, and beside it the longest, which in a typical round may be shorter than that tail.
+/// True if the figure is over the requests of all rounds together. This applies to a tail with too few
+/// requests per round. It then also applies to the maximum, because the maximum of a typical round may be
+/// below that tail.
 pub(crate) fn is_pooled(row: &VariantSummary, metric: Metric) -> bool {
     let is_sparse = |metric| row.metric(metric).is_some_and(|figure| figure.is_sparse);
     is_sparse(metric) || metric == Metric::Max && is_sparse(Metric::P99)
 }
 
-/// Of two figures that both rise, the second may be rounded more, and would then seem to fall: it is shown as
-/// the first, which is as near to it.
+/// The text of a percentile, at least as large as the previous one. Rising figures may seem to fall if the
+/// second is rounded more. Then it is shown as the first, which is equally close to it.
 fn not_below_the_one_before(row: &VariantSummary, metric: Metric, shown: String) -> String {
     const RISING: [Metric; 8] = [
         Metric::Min,
@@ -72,19 +73,19 @@ fn not_below_the_one_before(row: &VariantSummary, metric: Metric, shown: String)
     }
 }
 
-/// The same for a figure that is not in the row's metrics.
+/// The text of a figure that is not in the row's metrics.
 pub(crate) fn of(summary: &MetricSummary, unit: Unit) -> String {
     let half = summary.half_width().map(|half| unit.shown(half));
     digits::value(unit.shown(summary.value), half)
 }
 
-/// `0.90 ±0.03`
+/// A value with its error: `0.90 ±0.03`
 pub(crate) fn with_error(summary: &MetricSummary, unit: Unit) -> String {
     let half = summary.half_width().map(|half| unit.shown(half));
     digits::value_with_error(unit.shown(summary.value), half)
 }
 
-/// `+0.22 ±0.03`; none for the baseline and where nothing was compared.
+/// The overhead: `+0.22 ±0.03`. `None` for the baseline, and without a comparison.
 pub(crate) fn difference(row: &VariantSummary, metric: Metric) -> Option<String> {
     let trusted = row.metric(metric).filter(|it| it.overhead.is_some());
     let Some(summary) = trusted else {
@@ -97,7 +98,7 @@ pub(crate) fn difference(row: &VariantSummary, metric: Metric) -> Option<String>
     difference_of(summary, metric.unit(), summary.value)
 }
 
-/// The same over the requests of all rounds together; none without an interval.
+/// The overhead over the requests of all rounds together. `None` without an interval.
 fn pooled_difference(row: &VariantSummary, metric: Metric) -> Option<String> {
     let value = row.distribution.as_ref()?.percentile_us(metric)?;
     let (difference, ends) = pooled(row, metric)?;
@@ -105,8 +106,8 @@ fn pooled_difference(row: &VariantSummary, metric: Metric) -> Option<String> {
     Some(digits::estimate(difference, Some(ends), scale))
 }
 
-/// The difference of a tail over the requests of all rounds together and the ends of its interval, in
-/// the unit shown; none without an interval.
+/// The difference of a tail over the requests of all rounds together, and the ends of its interval, in the
+/// shown unit. `None` without an interval.
 pub(crate) fn pooled(row: &VariantSummary, metric: Metric) -> Option<(f64, (f64, f64))> {
     let share = tail::share_of(metric)?;
     // No tolerance is needed, because both sides are the same literals.
@@ -117,8 +118,7 @@ pub(crate) fn pooled(row: &VariantSummary, metric: Metric) -> Option<(f64, (f64,
     Some((shown(pooled.latency_us), (shown(low), shown(high))))
 }
 
-/// The same for a figure that is not in the row's metrics; `scale` is the size of the values that
-/// differ.
+/// The overhead of a figure that is not in the row's metrics. `scale` is the size of the compared values.
 pub(crate) fn difference_of(summary: &MetricSummary, unit: Unit, scale: f64) -> Option<String> {
     let overhead = summary.overhead.as_ref()?;
     let ends = overhead.difference_low.zip(overhead.difference_high);
@@ -129,7 +129,7 @@ pub(crate) fn difference_of(summary: &MetricSummary, unit: Unit, scale: f64) -> 
     ))
 }
 
-/// `+12.3 ±0.8 %`: the ratio to the baseline as a change.
+/// The ratio to the baseline as a change: `+12.3 ±0.8 %`.
 pub(crate) fn change(row: &VariantSummary, metric: Metric) -> Option<String> {
     let trusted = row.metric(metric).filter(|it| it.overhead.is_some());
     trusted.map_or_else(
@@ -146,7 +146,7 @@ pub(crate) fn single(value: Option<f64>, unit: Unit) -> String {
     )
 }
 
-/// A heading with its unit on a line of its own: `CPU (us/req)` is two lines.
+/// A heading with its unit on a separate line. `CPU (us/req)` becomes two lines.
 pub(crate) fn on_two_lines(heading: &str) -> String {
     heading.replace(" (", "\n").replace(')', "")
 }
@@ -187,7 +187,7 @@ mod tests {
         set(&mut row, Metric::P95, 640.0, 500.0);
         assert_eq!(value(&row, Metric::P90), "0.634");
         assert_eq!(value(&row, Metric::P95), "0.634", "0.6 would be less");
-        // Beside a tail of all requests stands the longest of all requests.
+        // Next to a tail over all requests, the maximum is over all requests, too.
         for metric in [Metric::P99, Metric::P999] {
             row.metrics.get_mut(&metric).unwrap().is_sparse = true;
         }

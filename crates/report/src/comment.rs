@@ -1,4 +1,4 @@
-//! The answer as a comment on a pull request: at most [`LINES`] lines of Markdown, the answer first.
+//! The report as a comment on a pull request: at most [`LINES`] lines of Markdown, the result first.
 
 use std::cmp::Ordering;
 
@@ -13,19 +13,19 @@ use crate::recording::Recording;
 use crate::summary::{Summary, VariantSummary};
 use crate::terminal::one_line;
 
-/// The most lines that a comment has.
+/// Maximum number of lines of a comment.
 const LINES: usize = 30;
-/// The most rows of its table, with the baselines.
+/// Maximum number of rows of the table, with the baselines.
 const ROWS: usize = 8;
-/// The most gates that it shows.
+/// Maximum number of gates in a comment.
 const GATES: usize = 4;
 
-/// Renders what a recording says as a comment. Its first line marks it, so that the next run of the same
-/// lab can find and replace it.
+/// Renders a summary as a comment. The first line marks it, so that the next run of the same lab can find and
+/// replace it.
 ///
 /// # Panics
 ///
-/// When it gets longer than a comment may be, which is a defect.
+/// When the comment exceeds its maximum length, which is a defect.
 #[must_use]
 pub fn comment(recording: &Recording, summary: &Summary) -> String {
     let mut parts = vec![
@@ -40,7 +40,8 @@ pub fn comment(recording: &Recording, summary: &Summary) -> String {
     ];
     parts.extend(gates(summary));
     parts.push(folded(recording, summary));
-    // Names and subjects come from the pull request; one that begins with @ would call a person or a team.
+    // Names and subjects come from the pull request. A name that begins with @ would notify a person or a
+    // team.
     let out = parts.join("\n\n").replace('@', "@\u{200b}") + "\n";
     assert!(
         out.lines().count() <= LINES,
@@ -49,17 +50,19 @@ pub fn comment(recording: &Recording, summary: &Summary) -> String {
     out
 }
 
-/// The line by which a comment of this lab is found again; a reader does not see it.
+/// The first line, which identifies the comment for the next run of this lab. Markdown readers do not show
+/// it.
 fn marker(summary: &Summary) -> String {
     let mut title = one_line(&summary.title);
-    // Two dashes would end the comment within a comment; of three, one would be left beside another.
+    // Two dashes would end the HTML comment. Three dashes need several passes, because one pass may leave two
+    // of them.
     while title.contains("--") {
         title = title.replace("--", "-");
     }
     format!("<!-- weighbridge: {title} -->")
 }
 
-/// `✅ **Passed.** `, `❌ **Failed: 1 of 2 gates.** `; nothing without gates.
+/// The result of the gates: `✅ **Passed.** `, `❌ **Failed: 1 of 2 gates.** `. `None` without gates.
 fn passed(summary: &Summary) -> Option<String> {
     let all = summary.gates.len();
     let failed = summary.gates.iter().filter(|it| !it.is_passed).count();
@@ -74,8 +77,8 @@ fn passed(summary: &Summary) -> Option<String> {
     })
 }
 
-/// The rows in the order of what a reader looks for: baselines, those whose gates are not passed, then by the
-/// size of the difference, and those without one at the end.
+/// The rows in order of importance. Baselines come first, then rows with failed gates. The rest is sorted by
+/// the size of the difference, and rows without one come last.
 fn in_order(summary: &Summary) -> Vec<&VariantSummary> {
     let is_failed = |row: &VariantSummary| {
         let mut gates = summary.gates.iter().filter(|gate| !gate.is_passed);
@@ -88,7 +91,7 @@ fn in_order(summary: &Summary) -> Vec<&VariantSummary> {
             .filter(|figure| figure.overhead.is_some())
             .or_else(|| estimated?.metrics.get(&summary.headline));
         let overhead = figure.and_then(|figure| figure.overhead.as_ref());
-        // A mean that few requests make may be larger than what decides.
+        // If only few requests pay, the difference of the mean may be larger than the headline.
         let few = row.few_pay.as_ref().map(|few| few.latency_us_mean.abs());
         overhead.map(|it| it.difference.abs().max(few.unwrap_or(0.0)))
     };
@@ -146,14 +149,14 @@ fn heading(metric: Metric) -> String {
     }
 }
 
-/// A line for each gate; those that do not pass come first.
+/// A line for each gate. Gates that do not pass come first.
 fn gates(summary: &Summary) -> Option<String> {
     let mut judged: Vec<&gate::Judgement> = summary.gates.iter().collect();
     judged.sort_by_key(|judgement| judgement.is_passed);
     let line = |judgement: &&gate::Judgement| {
         let subject = gate::shown::subject(judgement);
         let ruling = match judgement.ruling {
-            // The reason of an undecided one begins with that word.
+            // The reason of an undecided gate begins with that word.
             Ruling::Undecided => String::new(),
             ruling => format!("**{ruling}**, "),
         };
@@ -172,7 +175,7 @@ fn gates(summary: &Summary) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// What is read by those who doubt.
+/// The folded part with details, for a reader who wants to verify the result.
 fn folded(recording: &Recording, summary: &Summary) -> String {
     let troubles = explain::troubles(summary);
     let checks = match troubles.len() {
@@ -268,7 +271,7 @@ mod tests {
         for index in 0..12 {
             sample = sample.variant(&format!("v{index}"), 700.0 + 10.0 * f64::from(index));
         }
-        // The most expensive is the last in the file, and the broken gate is on a cheap one.
+        // The most expensive variant is the last in the file, and the failed gate is on a cheap one.
         let recording = sample.build();
         let gate = |text: &str| [text.parse().unwrap()];
         let broken = gate("v0 mean overhead < 1us");

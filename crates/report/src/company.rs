@@ -1,10 +1,10 @@
-//! Who was measured beside whom: groups of variants, and systems that all of them share.
+//! Groups of variants that ran at the same time, and systems that all variants share.
 
 use crate::recording::Recording;
 use crate::summary::Summary;
 
-/// `config, rhai; java`: the groups without the baselines, which are in each; none where all variants
-/// were up together.
+/// The groups in words, without the baselines, which are in each: `config, rhai; java`. `None` if all
+/// variants ran together.
 pub(crate) fn listed(groups: &[Vec<String>]) -> Option<String> {
     let in_several = |name: &String| groups.iter().filter(|group| group.contains(name)).count() > 1;
     let names = |group: &Vec<String>| {
@@ -40,7 +40,7 @@ pub(crate) fn in_words(summary: &Summary) -> String {
     )
 }
 
-/// Sentences about figures that depend on the other variants of the same time.
+/// Sentences about figures that depend on the variants of the same time.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     let mut sentences = Vec::new();
     if !summary.groups.is_empty() {
@@ -74,11 +74,11 @@ fn quoted(names: &[String]) -> Vec<String> {
     names.iter().map(|name| format!("`{name}`")).collect()
 }
 
-/// Whether two variants were measured at the same time, or one of them with each group.
+/// True if two variants were measured at the same time, or if one of them was measured with each group.
 pub(crate) fn is_together(recording: &Recording, one: &str, other: &str) -> bool {
     let groups = recording.groups();
     let has = |group: &Vec<String>, name: &str| group.iter().any(|known| known == name);
-    // Any group with both will do, since a baseline is in several.
+    // Any group with both is enough, because a baseline is in several.
     groups.is_empty()
         || groups
             .iter()

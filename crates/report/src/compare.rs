@@ -1,11 +1,11 @@
-//! Two results against each other: recordings, or result files of other tools.
+//! Comparison of two results: recordings, or result files of other tools.
 //!
-//! Two variants of one run are paired by round, since they shared its luck. Everything else is
-//! unpaired: the interval then knows only the spread within each run, and says so. A file of
-//! another tool is one run, so there is a difference and no interval.
+//! Two variants of one run are paired by round, because both met the same conditions in a round. All other
+//! comparisons are unpaired. Their interval covers only the spread within each run, and the report states
+//! this. A file of another tool is one run, so there is a difference and no interval.
 //!
-//! What makes two results incomparable is named, and withholds the verdict; figures are shown all
-//! the same. Recordings whose numbers were computed by different methods are refused.
+//! The comparison names each obstacle that makes two results incomparable, and withholds the verdict. It
+//! still shows the figures. It refuses recordings that were computed by different methods.
 
 mod comparability;
 mod rows;
@@ -25,106 +25,106 @@ use crate::summary::{Invalidity, MetricSummary, Verdict};
 
 pub use shown::{comparison_json, comparison_junit, comparison_markdown, comparison_text};
 
-/// What a file, or a folder of files, holds.
+/// Content of a file, or of a folder of files.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// A recording of ours.
+    /// A recording of `weigh`.
     Recording(Box<Recording>),
-    /// Runs of another tool: those of one file, or one a file merged into a single one.
+    /// Runs of another tool: all runs of one file, or the runs of several files merged into one.
     Runs(Vec<ForeignRun>),
 }
 
-/// One of the two results, as the user named it.
+/// One of the two results, with its label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operand {
-    /// The name to show: what the user wrote.
+    /// The name to show, as the user wrote it.
     pub label: String,
-    /// The variant, command or place in the file that was asked for.
+    /// The requested variant, command or place in the file. `None` if the user did not select one.
     pub variant: Option<String>,
-    /// What was read.
+    /// The parsed content.
     pub source: Source,
 }
 
-/// Why a file holds no result.
+/// Reason why a file has no usable result.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// It says that it is a recording, and cannot be read as one.
+    /// The file is marked as a recording but cannot be read as one.
     #[error(transparent)]
     Recording(#[from] ReadError),
-    /// It is a result of no tool known, or lacks something.
+    /// No known tool writes this file, or the file is incomplete.
     #[error("{file}{error}")]
     Import {
-        /// The file's name in a folder of several, with a colon; else nothing.
+        /// The file's name and a colon if the folder has several files. Empty for a single file.
         file: String,
-        /// What is wrong.
+        /// The error of the reader.
         error: ImportError,
     },
-    /// A summary of ours, which has lost its rounds.
+    /// A JSON summary of `weigh`. It does not contain the rounds.
     #[error(
         "expected a recording, found the output of `--format json`, which has no histograms. Compare the `recording.json` of that run"
     )]
     Summary,
-    /// Files of one folder that are not runs of one thing.
+    /// The files of a folder are not runs of one target by one tool.
     #[error(
         "expected {expected} like the files before it, found {found} in {file}. A folder must contain runs of one target by one tool"
     )]
     Mixed {
         /// The file that does not fit.
         file: String,
-        /// What it is.
+        /// Tool and target of this file.
         found: String,
-        /// What the others are.
+        /// Tool and target of the files before it.
         expected: String,
     },
 }
 
-/// Why two results cannot be compared at all.
+/// Reason why two results cannot be compared at all.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompareError {
-    /// Their numbers were computed by different methods; see [`crate::METHOD`].
+    /// The numbers of the two results were computed by different methods. See [`crate::METHOD`].
     #[error(
         "expected two recordings of one method, found method {a_method} in `{a}` and method {b_method} in `{b}`. Their numbers have different meanings (see \"Numbers\" in CHANGELOG.md). Record the older one again"
     )]
     Methods {
-        /// The first result.
+        /// Label of the first result.
         a: String,
-        /// Its method.
+        /// Method of the first result.
         a_method: u32,
-        /// The second result.
+        /// Label of the second result.
         b: String,
-        /// Its method.
+        /// Method of the second result.
         b_method: u32,
     },
     /// Both operands are the same result.
     #[error("expected two different results, found `{label}` twice. {advice}")]
     Same {
-        /// The result.
+        /// Label of the result.
         label: String,
-        /// What could be meant.
+        /// Suggestion of a comparison that the user may have meant.
         advice: String,
     },
-    /// A result has no variant of the name that was asked for.
+    /// A result has no variant with the requested name.
     #[error("expected a variant of `{label}`, found `{name}`. The variants are {known}")]
     UnknownVariant {
-        /// The result.
+        /// Label of the result.
         label: String,
-        /// The name asked for.
+        /// Requested name of a variant.
         name: String,
-        /// The names there are.
+        /// Names of the variants that the result contains.
         known: String,
     },
-    /// The two have no variant of the same name, and none was named.
+    /// The two results have no common variant, and the user did not select one.
     #[error(
         "expected a common variant, found {a_has} in `{a}` and {b_has} in `{b}`. Name the variants to compare, as in `FILE#NAME`"
     )]
     NothingInCommon {
-        /// The first result.
+        /// Label of the first result.
         a: String,
-        /// What it has.
+        /// Variants of the first result, in words.
         a_has: String,
-        /// The second result.
+        /// Label of the second result.
         b: String,
-        /// What it has.
+        /// Variants of the second result, in words.
         b_has: String,
     },
 }
@@ -228,14 +228,13 @@ pub struct Compared {
 }
 
 impl Source {
-    /// Reads the files of one operand, by content: a recording, a result file of another tool, or
-    /// several of one tool, each of which is a run.
+    /// Reads the files of one operand and recognizes them by content. A file is a recording or a result of
+    /// another tool. With several files, each is a run of one other tool.
     ///
     /// # Errors
-    /// When a file is neither, lacks something, or is of another tool than those before it.
+    /// When a file is neither, is incomplete, or comes from another tool than the files before it.
     pub fn read(files: &[(String, String)]) -> Result<Self, SourceError> {
-        // Only a single file can be a recording: several recordings of a folder are not
-        // rounds of one run.
+        // Only a single file can be a recording. Several recordings in a folder are not rounds of one run.
         if let [(_, text)] = files {
             return match format_of(text).as_deref() {
                 Some("weighbridge-recording") => {
@@ -255,7 +254,7 @@ impl Source {
                 error,
             })?;
             for run in runs {
-                // Of one tool and about one thing: a mixture would have an interval that means nothing.
+                // The interval of a mixture of tools or targets would have no meaning.
                 let is_other =
                     |one: &&ForeignRun| one.shape != run.shape || one.subject != run.subject;
                 if let Some(first) = all.first().filter(is_other) {
@@ -272,13 +271,13 @@ impl Source {
     }
 }
 
-/// The `format` of a JSON file that names one.
+/// The value of `format` in a JSON file. `None` if the file has no such key.
 fn format_of(text: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Head {
         format: String,
     }
-    // No JSON, or that of others, is no mistake yet: the readers of other tools come next.
+    // Invalid or unknown JSON is not yet an error. The readers of other tools try the file next.
     serde_json::from_str::<Head>(text)
         .ok()
         .map(|head| head.format)
@@ -292,15 +291,15 @@ impl Comparison {
         schemars::schema_for!(Self).to_value()
     }
 
-    /// Compares `b` with `a`. With `despite`, differences of load or machine withhold no verdict.
+    /// Compares `b` with `a`. With `despite`, differences of load or machine do not withhold the verdict.
     ///
     /// # Errors
-    /// When there is nothing that could be compared, or numbers that mean different things.
+    /// When the results have no comparable variants or figures, or were computed by different methods.
     pub fn of(a: &Operand, b: &Operand, despite: bool) -> Result<Self, CompareError> {
         rows::compare(a, b, despite)
     }
 
-    /// Judges gates on it: the overhead is that of the second result over the first.
+    /// Judges gates. The overhead is the second result minus the first.
     #[must_use]
     pub fn judged(self, gates: &[Gate], undecided: Undecided) -> Self {
         let why_not = |row: &Row| {
@@ -319,7 +318,7 @@ impl Comparison {
             .iter()
             .map(|row| Judged {
                 name: &row.name,
-                // No side is the baseline here: each row is judged on its own difference.
+                // Neither side is a baseline here. Each row is judged on its own difference.
                 role: Role::Compared,
                 no_number: why_not(row),
                 metric: Box::new(|metric| row.metrics.get(&metric).map(|compared| &compared.b)),

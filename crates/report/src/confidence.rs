@@ -1,4 +1,4 @@
-//! How sure intervals and verdicts are.
+//! Confidence of intervals and verdicts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +7,15 @@ use crate::recording::{Recording, RoundPart};
 /// The confidence of every interval, and of all verdicts together.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// The confidence that each of so many comparisons needs for all of them to hold together at
-/// [`CONFIDENCE`] (Bonferroni). A run that is watched goes on until its intervals are narrow: it has
-/// looked at them many times, for which they must have more.
+/// The confidence of each of `comparisons` comparisons, so that all hold together at [`CONFIDENCE`]
+/// (Bonferroni). A run with a stopping rule checks its intervals many times, so they need a higher
+/// confidence.
 pub(crate) fn each(looks: Looks, comparisons: usize) -> f64 {
     stats::per_comparison_confidence(overall(looks), comparisons)
 }
 
-/// The confidence that each of these comparisons needs, whose differences are known round by round: less than
-/// by Bonferroni's correction, as far as variants rise and fall with the baseline that they share.
+/// The confidence of each of these comparisons, from their differences by round. It is lower than with
+/// Bonferroni's correction if the differences correlate through a common baseline.
 pub(crate) fn each_of(looks: Looks, comparisons: &[BTreeMap<RoundPart, f64>]) -> f64 {
     let parts = comparisons.iter().flat_map(BTreeMap::keys);
     let parts: BTreeSet<&RoundPart> = parts.collect();
@@ -27,14 +27,14 @@ pub(crate) fn each_of(looks: Looks, comparisons: &[BTreeMap<RoundPart, f64>]) ->
     stats::simultaneous::confidence_each(&rows, overall(looks))
 }
 
-/// How often intervals were looked at before the run ended.
+/// Number and kind of the checks on intervals before the run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Looks {
-    /// Once: the number of rounds was fixed.
+    /// One check, because the number of rounds was fixed.
     Once,
-    /// After each round, at their widths.
+    /// A check of the widths after each round.
     AtWidths,
-    /// After each round, at which side of a limit they are.
+    /// A check of the side of a limit after each round.
     AtGates,
 }
 

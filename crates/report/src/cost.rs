@@ -1,4 +1,4 @@
-//! What each system of each variant cost: the rows of one table in every rendering.
+//! Rows of the table of costs, with each system of each variant, for every report format.
 
 use crate::cell;
 use crate::digits;
@@ -20,11 +20,11 @@ pub(crate) const HEADINGS: [&str; 8] = [
     "CPU read from",
 ];
 
-/// How a figure is shown: [`cell::of`] or [`cell::with_error`].
+/// Text form of a figure: [`cell::of`] or [`cell::with_error`].
 type Shown = fn(&MetricSummary, Unit) -> String;
 
-/// One row for each system of each variant that has a number, with intervals, and one for the sum of
-/// several.
+/// One row for each system of each variant that has a number, with intervals. A variant with several systems
+/// also has a row for their sum.
 pub(crate) fn rows(summary: &Summary, shown: Shown) -> Vec<(String, Cells)> {
     let of_row = |row: &VariantSummary| {
         let mut lines: Vec<Cells> = row
@@ -69,7 +69,8 @@ fn line(system: &SystemSummary, shown: Shown) -> Cells {
     ]
 }
 
-/// The systems of a variant together; its intervals are those of the sums, not sums of intervals.
+/// The systems of a variant together. Intervals are computed from the sums by round and are not sums of
+/// intervals.
 fn sum(row: &VariantSummary, shown: Shown) -> Cells {
     let figure = |metric: Metric| {
         let known = row.metric(metric);

@@ -1,4 +1,4 @@
-//! One line a figure, for spreadsheets and scripts (RFC 4180).
+//! The report as CSV with one line per figure, for spreadsheets and scripts (RFC 4180).
 
 use crate::metric::Metric;
 use crate::recording::Recording;
@@ -8,8 +8,8 @@ use crate::terminal::one_line;
 const HEADER: &str = "lab,variant,verdict,metric,value,low,high,rounds,difference,difference_low,\
                       difference_high,ratio,ratio_low,ratio_high,trusted";
 
-/// Renders every figure as a line; a variant without a number is a line with its verdict only. Figures of a
-/// verdict that is withheld are not `trusted`.
+/// Renders every figure as a line. A variant without a number is one line with its verdict. Figures of a
+/// withheld verdict are not `trusted`.
 pub fn csv(_: &Recording, summary: &Summary) -> String {
     let mut out = format!("{HEADER}\r\n");
     for row in &summary.variants {
@@ -17,7 +17,7 @@ pub fn csv(_: &Recording, summary: &Summary) -> String {
             .map(|text| quoted(text))
             .join(",");
         if !row.has_number() && row.estimate.is_none() {
-            // As many empty fields as the header has columns beyond the first three.
+            // The number of empty fields is the number of the header's columns beyond the first three.
             out += &format!("{head}{}\r\n", ",".repeat(HEADER.matches(',').count() - 2));
         }
         for metric in Metric::ALL {
@@ -31,13 +31,13 @@ pub fn csv(_: &Recording, summary: &Summary) -> String {
             }
         }
         for (key, value) in further(row) {
-            // The empty fields between the value and whether it is trusted.
+            // The empty fields between the value and the field `trusted`.
             let empty = ",".repeat(HEADER.matches(',').count() - 4);
             let is_trusted = row.has_number();
             out += &format!("{head},{key},{value}{empty}{is_trusted}\r\n");
         }
     }
-    // A gate is no figure; its ruling stands where the verdict of a variant does.
+    // A gate has no figure. Its ruling is in the column of verdicts.
     for judgement in &summary.gates {
         let head = [
             &summary.title,
@@ -52,7 +52,7 @@ pub fn csv(_: &Recording, summary: &Summary) -> String {
     out
 }
 
-/// Figures that are no metric: they are compared with nothing.
+/// Figures that are not metrics, and have no comparison.
 fn further(row: &VariantSummary) -> Vec<(String, String)> {
     let bytes = row.bodies.bytes_mean;
     let bytes = bytes.filter(|_| row.has_number() || row.estimate.is_some());
@@ -78,7 +78,8 @@ fn figures(summary: &MetricSummary) -> [String; 10] {
     let overhead = summary.overhead.as_ref();
     let of = |part: fn(&OverheadSummary) -> Option<f64>| text(overhead.and_then(part));
     [
-        // Unrounded, and sparse figures too: scripts choose for themselves.
+        // The value is not rounded, and sparse figures are included, because scripts may choose for
+        // themselves.
         summary.value.to_string(),
         text(summary.low),
         text(summary.high),
@@ -92,8 +93,8 @@ fn figures(summary: &MetricSummary) -> [String; 10] {
     ]
 }
 
-/// A text as a field. Spreadsheets take one that begins with some signs for a formula, which may ask
-/// the network; an apostrophe before it makes it a text.
+/// A text as a field. Spreadsheets treat a field with some first characters as a formula, which may send
+/// network requests. An apostrophe before it makes it text.
 fn quoted(text: &str) -> String {
     let mut text = one_line(text);
     if text.starts_with([
@@ -124,7 +125,7 @@ mod tests {
         let out = csv(&recording, &Summary::of(&recording));
         let fields = |line: &str| line.replace("\"b, with a comma\"", "b").split(',').count();
         assert!(out.lines().all(|line| fields(line) == 15), "{out}");
-        // Of the two with a number, the metrics and the bytes of a body.
+        // The two variants with a number have all metrics and the bytes of a body.
         assert_eq!(out.lines().count(), 1 + 2 * (Metric::ALL.len() + 1) + 1);
         insta::assert_snapshot!(out.lines().last().unwrap(), @"graphql-server,c,invalid: no proof before the load shows that it does its work,,,,,,,,,,,,");
     }

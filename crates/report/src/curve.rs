@@ -1,7 +1,7 @@
-//! Overhead against load: several recordings of one lab, each at its own load.
+//! Curve of overhead against load, from several recordings of one lab at different loads.
 //!
-//! Every level is a recording like any other, with its own intervals; nothing is computed across levels.
-//! So a level that overwhelms a variant takes nothing away from the others.
+//! Every level is a complete recording with its own intervals. No figure is computed across levels. So a
+//! level that overwhelms a variant does not affect the other levels.
 
 pub(crate) mod text;
 
@@ -22,35 +22,35 @@ pub struct Curve {
     levels: Vec<Level>,
 }
 
-/// A lab at one of its loads.
+/// A lab at one load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Level {
-    /// The folder of its recording, as seen from that of the curve.
+    /// The folder of the level's recording, relative to the folder of the curve.
     pub folder: String,
-    /// What was recorded.
+    /// The recording of the level.
     pub recording: Recording,
-    /// What that says, with the gates judged.
+    /// Summary of the recording, with the gates judged.
     pub summary: Summary,
 }
 
-/// Why recordings are no curve.
+/// Reason why recordings do not form a curve.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CurveError {
-    /// No recording was given.
+    /// The list of recordings is empty.
     #[error("expected the recordings of a sweep, found none")]
     Empty,
-    /// One is of another lab, or of another kind of load.
+    /// One recording is of another lab, or of another kind of load.
     #[error("expected levels of one sweep, found {what} in `{folder}`")]
     Unlike {
-        /// Its folder.
+        /// Folder of the differing recording.
         folder: String,
-        /// In what it differs.
+        /// Property that differs.
         what: &'static str,
     },
 }
 
 impl Level {
-    /// How much load it is: requests per second of an open loop (its first phase), or connections.
+    /// Amount of the load: requests per second of an open loop (its first phase), or connections.
     #[must_use]
     pub fn amount(&self) -> f64 {
         match &self.recording.load.model {
@@ -59,12 +59,12 @@ impl Level {
         }
     }
 
-    /// The amount as it is shown: `100`, `1,600`.
+    /// The amount as the report shows it: `100`, `1,600`.
     pub(crate) fn number(&self) -> String {
         digits::planned(self.amount())
     }
 
-    /// `100 requests/s`, `8 connections`.
+    /// The amount with its unit: `100 requests/s`, `8 connections`.
     #[must_use]
     pub fn load(&self) -> String {
         describe::amount(&self.recording.load.model)
@@ -72,11 +72,11 @@ impl Level {
 }
 
 impl Curve {
-    /// From the recordings of a sweep, in any order.
+    /// Makes a curve from the recordings of a sweep, in any order.
     ///
     /// # Errors
     ///
-    /// When no recording is given, or they are not of one lab and one kind of load.
+    /// When the list is empty, or the recordings are not of one lab and one kind of load.
     pub fn new(mut levels: Vec<Level>) -> Result<Curve, CurveError> {
         let Some(first) = levels.first() else {
             return Err(CurveError::Empty);
@@ -105,19 +105,19 @@ impl Curve {
         Ok(Curve { levels })
     }
 
-    /// The levels, the lowest load first.
+    /// The levels in ascending order of load.
     #[must_use]
     pub fn levels(&self) -> &[Level] {
         &self.levels
     }
 
-    /// The metric of the curve, that which decides each verdict.
+    /// The metric of the curve, which decides each verdict.
     #[must_use]
     pub fn metric(&self) -> Metric {
         self.levels[0].summary.headline
     }
 
-    /// What the amounts of load are in.
+    /// Unit of the amounts of load.
     pub(crate) fn kind(&self) -> &'static str {
         match self.levels[0].summary.is_open_loop {
             true => "requests/s",
@@ -130,7 +130,7 @@ impl Curve {
         &self.levels[0].summary.title
     }
 
-    /// The variants that are compared, in the order of the lab.
+    /// The compared variants, in the order of the lab.
     pub(crate) fn variants(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for level in &self.levels {
@@ -143,8 +143,8 @@ impl Curve {
         names
     }
 
-    /// A variant's overhead at each level where it has one with an interval: the load, the estimate and its
-    /// ends, in the unit shown; of requests per second the change in percent.
+    /// A variant's overhead at each level that has an interval: the load, the estimate and its ends, in the
+    /// shown unit. For requests per second, it is the change in percent.
     pub(crate) fn points(&self, variant: &str) -> Vec<Point> {
         let metric = self.metric();
         let point = |level: &Level| {
@@ -178,7 +178,7 @@ impl Curve {
         self.levels.iter().filter_map(point).collect()
     }
 
-    /// Everything as JSON: each level with its load, the folder of its recording and its summary.
+    /// The curve as JSON: each level with its load, the folder of its recording and its summary.
     #[must_use]
     pub fn json(&self) -> String {
         let levels = self.levels.iter().map(|level| LevelText {
@@ -206,7 +206,7 @@ pub(crate) struct Point {
     pub(crate) high: f64,
 }
 
-/// A curve as it is written.
+/// A curve in the form of its JSON.
 #[derive(Serialize)]
 struct CurveText<'a> {
     format: &'static str,
@@ -235,7 +235,7 @@ pub(crate) mod tests {
     use crate::gate::Undecided;
     use crate::sample::Sample;
 
-    /// A lab at one rate; `late` takes so much longer than the baseline.
+    /// A lab at one rate. The variant `late` takes `late_us` longer than the baseline.
     pub(crate) fn level(per_s: f64, late_us: f64) -> Level {
         let mut recording = Sample::side_by_side()
             .variant("baseline", 200.0)

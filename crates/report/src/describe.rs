@@ -1,4 +1,4 @@
-//! How a recording was made, in words that every rendering shares.
+//! Description of a recording's setup in words, for all report formats.
 
 mod machine;
 
@@ -14,6 +14,7 @@ pub(crate) use machine::{
     systems,
 };
 
+/// The load:
 /// `closed loop, 100 connections, 5 s a round after 1 s of warm-up, keep-alive, 1 generator thread`.
 pub(crate) fn load(recording: &Recording) -> String {
     let load = &recording.load;
@@ -53,7 +54,7 @@ pub(crate) fn load(recording: &Recording) -> String {
     parts.join(", ")
 }
 
-/// `HTTP/2 over TLS (certificate not verified), 8 streams a connection`.
+/// The protocol: `HTTP/2 over TLS (certificate not verified), 8 streams a connection`.
 pub(crate) fn protocol(protocol: &ProtocolText) -> String {
     let mut text = match protocol.http {
         HttpText::Http1 => "HTTP/1.1",
@@ -98,14 +99,15 @@ fn model(model: &Load) -> String {
     }
 }
 
+/// The search:
 /// `open loop, the highest sustained rate between 1,000 and 40,000 requests/s (in steps of 10 %) with p99
 /// below 10 ms, …`.
 fn search(capacity: &Capacity, load: &Load) -> String {
     // An expected half width of 0.05 % shows a rate to the digits that a user would type.
     let rate = |per_s: f64| digits::value(per_s, Some(per_s * 0.0005));
     let rest = model(load);
-    // The rate of the first step says nothing here.
-    // The model's text begins with the kind of loop and the first rate; both are said already.
+    // The model's text begins with the kind of loop and the rate of the first step. Both are left out,
+    // because the sentence names the loop and the range of rates.
     let rest: Vec<&str> = rest.split(", ").skip(2).collect();
     format!(
         "open loop, the highest sustained rate between {} and {} requests/s (in steps of {} %) with \
@@ -118,7 +120,7 @@ fn search(capacity: &Capacity, load: &Load) -> String {
     )
 }
 
-/// `100 requests/s`, `8 connections`.
+/// The amount of load: `100 requests/s`, `8 connections`.
 pub(crate) fn amount(model: &Load) -> String {
     match model {
         Load::Closed { connections, .. } => plural(u64::from(*connections), "connection"),
@@ -126,11 +128,11 @@ pub(crate) fn amount(model: &Load) -> String {
     }
 }
 
-/// `100 requests/s`; of several phases, each with its length.
+/// The rates: `100 requests/s`. If there are several phases, each has its length.
 pub(crate) fn rates(phases: &[Phase]) -> String {
     let rate = digits::planned;
     let phase = |phase: &Phase| {
-        // Compared as text: rates that look the same to the reader are the same to the reader.
+        // The texts are compared, because rates that look equal are equal for the reader.
         let (from, to) = (rate(phase.from.per_second()), rate(phase.to.per_second()));
         if from == to {
             format!("{from} requests/s")
@@ -157,7 +159,7 @@ pub(crate) fn rates(phases: &[Phase]) -> String {
     }
 }
 
-/// `5 s a round after 1 s of warm-up`.
+/// The length: `5 s a round after 1 s of warm-up`.
 fn length(recording: &Recording) -> String {
     let model = &recording.load.model;
     let count = model.requests().map(|count| plural(count, "request"));
@@ -200,7 +202,7 @@ fn length(recording: &Recording) -> String {
     text
 }
 
-/// `` `planets` and `gateway` ``
+/// Names in backticks: `` `planets` and `gateway` ``
 pub(crate) fn named(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {
@@ -216,7 +218,8 @@ pub(crate) fn starts_omitted(recording: &Recording) -> Option<String> {
     let elsewhere = systems_elsewhere(recording);
     let is_elsewhere = |name: &String| elsewhere.contains(name.as_str());
     let is_all = match load.keeps_systems {
-        // By name: a variant may have systems that others do not have.
+        // A variant may have systems that other variants do not have, so this checks the systems of all
+        // variants.
         true => {
             let mut all = recording.variants.iter().flat_map(|one| &one.systems);
             all.all(|system| system.url.is_some())
@@ -254,7 +257,7 @@ pub(crate) fn starts_omitted(recording: &Recording) -> Option<String> {
     ))
 }
 
-/// The systems that ran already, by name.
+/// Names of the systems that ran before the run.
 fn systems_elsewhere(recording: &Recording) -> BTreeSet<&str> {
     let systems = recording.variants.iter().flat_map(|one| &one.systems);
     systems
@@ -263,7 +266,7 @@ fn systems_elsewhere(recording: &Recording) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The requests, one a line: `test: POST /graphql, 57 B`.
+/// The requests, one per line: `test: POST /graphql, 57 B`.
 pub(crate) fn requests(requests: &[RequestText]) -> Vec<String> {
     let line = |request: &RequestText| {
         let mut text = format!("{} {}", request.method, request.path);
@@ -293,7 +296,7 @@ pub(crate) fn command(recording: &Recording) -> String {
     quoted(&recording.command)
 }
 
-/// Words as one would type them into a shell.
+/// Words as a user would type them into a shell.
 pub(crate) fn quoted(words: &[String]) -> String {
     // The characters that no shell treats in a special way.
     let quoted = |word: &String| {
@@ -308,14 +311,14 @@ pub(crate) fn quoted(words: &[String]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// A confidence as people write it: `95 %`, `98.33 %`.
+/// A confidence in the usual form: `95 %`, `98.33 %`.
 pub(crate) fn percent(share: f64) -> String {
-    // Two decimals, because a corrected confidence such as 98.33 % needs them; zeros at the end go.
+    // A corrected confidence such as 98.33 % needs two decimals. Zeros at the end are removed.
     let text = format!("{:.2}", share * 100.0);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// `1 connection`, `100 connections`.
+/// A count with its noun: `1 connection`, `100 connections`.
 pub(crate) fn plural(count: u64, noun: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{} {noun}{s}", digits::count(count))

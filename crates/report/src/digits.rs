@@ -1,41 +1,41 @@
-//! How many digits a figure may show.
+//! Number of digits that a figure may show.
 //!
-//! The one idea: the error decides. An error keeps one significant digit, or two when the first is
-//! a 1 (the Particle Data Group's habit, simplified), and its value is rounded to the same place.
-//! So `0.9012 ±0.0312` is shown as `0.90 ±0.03` and `137164 ±812` as `137,200 ±800`.
+//! The main idea is that the error decides. An error keeps one significant digit, or two if the first is a 1
+//! (the Particle Data Group's habit, simplified). Its value is rounded to the same place. So `0.9012 ±0.0312`
+//! is shown as `0.90 ±0.03` and `137164 ±812` as `137,200 ±800`.
 //!
-//! A figure without an error keeps three significant digits, which is what the histograms hold.
+//! A figure without an error keeps three significant digits, which is the precision of the histograms.
 
-/// The relative half-width below which histograms of three significant digits cannot see.
+/// The smallest relative half-width that histograms of three significant digits can resolve.
 const RESOLUTION: f64 = 0.0005;
 
-/// Where to round: digits after the decimal point, negative for tens, hundreds and so on.
+/// Place to round to: digits after the decimal point. Negative for tens, hundreds and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place(i32);
 
 impl Place {
-    /// The place an error of this half-width supports.
+    /// The place that an error of this half-width supports.
     ///
-    /// Callers pass errors through [`at_least_resolution`] first, so that one of 0 is that of nothing
-    /// but zeros, which need no decimals.
+    /// Callers pass errors through [`at_least_resolution`] first. So an error of 0 occurs only if all values
+    /// are 0, and these need no decimals.
     pub(crate) fn of_error(half_width: f64) -> Self {
-        // Zero means that all values were zero: no decimals then.
+        // An error of zero means that all values were zero, so there are no decimals.
         if !(half_width > 0.0 && half_width.is_finite()) {
             return Self(0);
         }
-        // Rounding first to two digits makes 0.096 count as 0.096 and 0.0996 as 0.10.
+        // Rounding to two digits first treats 0.096 as 0.096 and 0.0996 as 0.10.
         let mut exponent = exponent(half_width);
         let two_digits = (half_width / 10f64.powi(exponent - 1)).round();
-        // Rounding to two digits may carry into the next decade, 0.0996 to 0.10, which begins with
-        // a 1.
+        // Rounding to two digits may carry into the next decade. For example, 0.0996 becomes 0.10, which
+        // begins with a 1.
         let leading_is_one = if two_digits >= 100.0 {
             exponent += 1;
             true
         } else {
             two_digits < 20.0
         };
-        // The exponent of the last digit kept: one digit, or two behind a leading 1. Nine places
-        // are more than any figure has.
+        // The exponent of the last kept digit: one digit, or two with a leading 1. No figure has more than
+        // nine places.
         Self((i32::from(leading_is_one) - exponent).clamp(-9, 9))
     }
 
@@ -54,7 +54,7 @@ impl Place {
             return "–".to_owned();
         }
         let text = self.plain(value);
-        // A value that rounds to nothing has no sign.
+        // A value that rounds to zero has no sign.
         match text.strip_prefix('-') {
             Some(rest) if rest.chars().all(|character| matches!(character, '0' | '.')) => {
                 rest.to_owned()
@@ -64,7 +64,7 @@ impl Place {
         }
     }
 
-    /// The same with a sign unless it rounds to nothing.
+    /// The value rounded to this place, with a sign unless it rounds to zero.
     pub(crate) fn show_signed(self, value: f64) -> String {
         let text = self.show(value);
         let is_nothing = !text.contains(|character: char| ('1'..='9').contains(&character));
@@ -87,13 +87,13 @@ impl Place {
 
     fn floor(self, value: f64) -> f64 {
         let unit = 10f64.powi(-self.0);
-        // The nudge keeps 0.30000000000000004 from becoming 0.2.
+        // The small addition keeps 0.30000000000000004 from becoming 0.2.
         (value / unit + 1e-9).floor() * unit
     }
 
     fn ceil(self, value: f64) -> f64 {
         let unit = 10f64.powi(-self.0);
-        // The nudge in the other direction, for the same reason.
+        // The small subtraction has the same reason in the other direction.
         (value / unit - 1e-9).ceil() * unit
     }
 }
@@ -123,25 +123,26 @@ fn with_thousands(digits: &str) -> String {
     grouped + fraction
 }
 
-/// What stands where there is no number.
+/// Text for a missing number.
 pub(crate) const NOTHING: &str = "–";
 
-/// The half-width, or what the histograms can resolve at a value of this size, whichever is larger.
+/// The half-width, or the resolution of the histograms at a value of this size, whichever is larger.
 pub(crate) fn at_least_resolution(half_width: f64, scale: f64) -> f64 {
     half_width.max(scale.abs() * RESOLUTION)
 }
 
-/// A value with the digits its error supports: `0.90`, but never more than four significant ones
-/// where the error does not stand beside it; without an error three.
+/// A value with the digits that its error supports: `0.90`. It has at most four significant digits, because
+/// the error is not shown next to it. Without an error it has three.
 pub(crate) fn value(value: f64, half_width: Option<f64>) -> String {
-    // Without its error beside it, a fourth digit may be shown and no fifth.
+    // Without its error next to it, the value may show a fourth digit but not a fifth.
     let most = Place(Place::of_value(value).0 + 1);
     place(value, half_width).min(most).show(value)
 }
 
-/// A value that somebody chose, to the digit: `100`, `1,600`, `0.25`.
+/// A value that a user chose, exactly: `100`, `1,600`, `0.25`.
 ///
-/// Four significant digits, and no zeros after the point: nothing was measured, so that they say nothing.
+/// It has four significant digits and no zeros after the point. It was not measured, so such zeros would have
+/// no meaning.
 pub(crate) fn planned(chosen: f64) -> String {
     let text = value(chosen, Some(chosen * RESOLUTION));
     match text.split_once('.') {
@@ -153,7 +154,7 @@ pub(crate) fn planned(chosen: f64) -> String {
     }
 }
 
-/// A value and its error: `0.90 ±0.03`; without an error the value alone.
+/// A value and its error: `0.90 ±0.03`. Without an error, the value alone.
 pub(crate) fn value_with_error(value: f64, half_width: Option<f64>) -> String {
     let place = place(value, half_width);
     match half_width {
@@ -166,8 +167,8 @@ pub(crate) fn value_with_error(value: f64, half_width: Option<f64>) -> String {
     }
 }
 
-/// A difference and its error: `+0.22 ±0.03`. `scale` is the size of the values it came from:
-/// without an error it decides the digits, and with one it bounds them.
+/// A difference and its error: `+0.22 ±0.03`. `scale` is the size of the values that were subtracted. Without
+/// an error, the scale decides the digits. With an error, it limits them.
 pub(crate) fn difference(difference: f64, half_width: Option<f64>, scale: f64) -> String {
     match half_width {
         Some(half) => {
@@ -179,16 +180,15 @@ pub(crate) fn difference(difference: f64, half_width: Option<f64>, scale: f64) -
     }
 }
 
-/// An estimate with its interval: `+0.22 ±0.03`, or the ends, `-1.7 to -0.1`, where ± would not say
-/// truly whether the interval contains 0: an interval over rounds may be lopsided.
+/// An estimate with its interval: `+0.22 ±0.03`. It shows the ends, `-1.7 to -0.1`, if ± would be wrong on
+/// whether the interval contains 0. This happens because an interval over rounds may be asymmetric.
 pub(crate) fn estimate(value: f64, ends: Option<(f64, f64)>, scale: f64) -> String {
     let Some((low, high)) = ends else {
         return difference(value, None, scale);
     };
     let half = (high - low) / 2.0;
     let excludes_zero = low > 0.0 || high < 0.0;
-    // ± suggests an interval around the value; where that misstates whether 0 is inside, the ends
-    // are shown.
+    // ± suggests a symmetric interval. The ends are shown if it would be wrong on whether 0 is inside.
     if excludes_zero == (value.abs() > half) {
         return difference(value, Some(half), scale);
     }
@@ -201,13 +201,13 @@ pub(crate) fn estimate(value: f64, ends: Option<(f64, f64)>, scale: f64) -> Stri
     format!("{} to {}", signed(low), signed(high))
 }
 
-/// The ends of an interval: `0.10` and `0.14`, rounded outward so that it never claims more than was found. An
-/// end that rounds to 0 although the interval excludes 0 gets the digits to show it.
+/// The ends of an interval: `0.10` and `0.14`. They are rounded outward, so that the shown interval contains
+/// the computed one. An end that rounds to 0 although the interval excludes 0 gets the digits to show it.
 pub(crate) fn interval_ends(low: f64, high: f64) -> (String, String) {
     let half = at_least_resolution((high - low) / 2.0, low.abs().max(high.abs()));
     let mut place = Place::of_error(half);
     while low > 0.0 && place.floor(low) <= 0.0 || high < 0.0 && place.ceil(high) >= 0.0 {
-        // Nine decimals show a nanosecond of a second; a smaller end is shown as 0.
+        // Nine decimals show a nanosecond of a second. A smaller end is shown as 0.
         if place.0 >= 9 {
             break;
         }
@@ -216,7 +216,8 @@ pub(crate) fn interval_ends(low: f64, high: f64) -> (String, String) {
     (place.show(place.floor(low)), place.show(place.ceil(high)))
 }
 
-/// However wide the error, one digit of the value is kept: a 0 would be another value.
+/// The place for a value with this error. It keeps at least one digit of the value, because 0 would be
+/// another value.
 fn place(value: f64, half_width: Option<f64>) -> Place {
     match half_width {
         Some(half) => {
@@ -228,7 +229,7 @@ fn place(value: f64, half_width: Option<f64>) -> Place {
     }
 }
 
-/// A duration in the unit that suits it, three significant digits: `714 us`, `1.29 ms`, `2.50 s`.
+/// A duration in a suitable unit, with three significant digits: `714 us`, `1.29 ms`, `2.50 s`.
 pub(crate) fn duration_ns(nanoseconds: f64) -> String {
     let (value, unit) = if nanoseconds < 1e6 {
         (nanoseconds / 1e3, "us")
@@ -240,7 +241,7 @@ pub(crate) fn duration_ns(nanoseconds: f64) -> String {
     format!("{} {unit}", Place::of_value(value).show(value))
 }
 
-/// A length of time as a person wrote it: `5 s`, `250 ms`, `1.5 s`.
+/// A duration as a user wrote it: `5 s`, `250 ms`, `1.5 s`.
 pub(crate) fn length_us(microseconds: u64) -> String {
     #[expect(
         clippy::cast_precision_loss,
@@ -254,7 +255,7 @@ pub(crate) fn length_us(microseconds: u64) -> String {
     } else {
         (microseconds / 1e6, "s")
     };
-    // A thousandth is one of the next smaller unit; zeros at the end are not printed.
+    // Three decimals reach the next smaller unit. Zeros at the end are not printed.
     format!("{} {unit}", (value * 1e3).round() / 1e3)
 }
 
@@ -280,16 +281,16 @@ pub(crate) fn count(count: u64) -> String {
 
 /// A mark on an axis, with the digits of the step between marks.
 pub(crate) fn tick(value: f64, step: f64) -> String {
-    // The nudge keeps the logarithm of 0.1 at -1.
+    // The small factor keeps the logarithm of 0.1 at -1.
     Place((-exponent(step * (1.0 + 1e-9))).max(0)).show(value)
 }
 
-/// A share in percent, with the digits that tell it from 0 and from 100.
+/// A share in percent, with enough digits to distinguish it from 0 and from 100.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let distance = percent.abs().min((100.0 - percent).abs());
-    // A share of exactly 0 or 100 % needs no decimals; anything near needs enough not to look like
-    // it.
+    // A share of exactly 0 or 100 % needs no decimals. A share close to them needs enough decimals to look
+    // different.
     let place = if distance == 0.0 {
         Place(0)
     } else {
@@ -362,7 +363,7 @@ mod tests {
     #[test]
     fn a_lopsided_interval_is_shown_by_its_ends_where_its_half_would_mislead() {
         assert_eq!(estimate(0.22, Some((0.19, 0.25)), 0.9), "+0.22 ±0.03");
-        // ±0.8 around -0.6 would contain 0, and the interval does not.
+        // ±0.8 around -0.6 would contain 0, but the interval does not.
         assert_eq!(estimate(-0.6, Some((-1.65, -0.08)), 5.0), "-1.65 to -0.08");
         assert_eq!(estimate(0.9, Some((-0.1, 1.2)), 5.0), "-0.1 to +1.2");
         assert_eq!(estimate(0.1, Some((-0.1, 1.2)), 5.0), "+0.1 ±0.7");

@@ -1,4 +1,4 @@
-//! How a summary is to be read: what was measured in which order, what figures and verdicts mean.
+//! Sentences that explain a summary: the order of measurements, and the meaning of figures and verdicts.
 
 use model::Order;
 
@@ -13,13 +13,13 @@ use crate::summary::{
     Summary, VariantSummary,
 };
 
-/// `8 rounds, each variant once per round in shuffled order, seed 7`.
-// What was planned is only said where it differs from what was measured.
+/// The rounds: `8 rounds, each variant once per round in shuffled order, seed 7`.
+// The planned number of rounds is shown only if it differs from the measured number.
 pub(crate) fn rounds(summary: &Summary) -> String {
     rounds_with(summary, &company::in_words(summary))
 }
 
-/// The same without who was in which group, which takes several lines.
+/// The rounds without the members of each group, which take several lines.
 pub(crate) fn rounds_in_short(summary: &Summary) -> String {
     let groups = match summary.groups.len() {
         0 => String::new(),
@@ -55,7 +55,7 @@ fn rounds_with(summary: &Summary, groups: &str) -> String {
         }
         (Order::SideBySide, Some(slice_us)) => format!(
             "{all}, in slices of {} in shuffled order",
-            // Slices are fitted into the load, so microseconds of them mean nothing.
+            // Slices are fitted into the load, so their exact microseconds have no meaning.
             digits::length_us((slice_us + 500).max(1_000) / 1_000 * 1_000)
         ),
         (Order::SideBySide, None) => {
@@ -73,7 +73,7 @@ fn rounds_with(summary: &Summary, groups: &str) -> String {
     )
 }
 
-/// Said at the top of every rendering when the user stopped the run.
+/// Sentence at the top of every report format if the user stopped the run.
 pub(crate) fn interruption(summary: &Summary) -> Option<String> {
     summary.interrupted.then(|| match summary.kind {
         Kind::Lab => format!(
@@ -155,14 +155,14 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
     sentences
 }
 
-/// The mean of all requests of each variant, where more than a hundredth of them is in no latency.
+/// The mean of all requests of each variant, if more than a hundredth of them is in no latency.
 pub(crate) fn left_out(summary: &Summary) -> Vec<String> {
     let rows = summary.variants.iter();
     rows.filter_map(|row| row.left_out.as_ref()?.sentence(&row.name))
         .collect()
 }
 
-/// What each verdict means, a sentence a variant.
+/// The meaning of each verdict, one sentence per variant.
 pub(crate) fn in_words(summary: &Summary) -> Vec<String> {
     let rows = summary.variants.iter();
     rows.filter_map(|row| row.in_words.clone()).collect()
@@ -222,7 +222,7 @@ pub(crate) fn latency(summary: &Summary) -> &'static str {
     }
 }
 
-/// What stdev and max of requests per second refer to: `over 100 ms windows`.
+/// Windows that stdev and max of requests per second refer to: `over 100 ms windows`.
 pub(crate) fn windows(summary: &Summary) -> Option<String> {
     let mut widths = summary
         .variants
@@ -232,7 +232,7 @@ pub(crate) fn windows(summary: &Summary) -> Option<String> {
     Some(format!("over {} windows", digits::length_us(width)))
 }
 
-/// Returns every check that is not in order: `a, b: lateness (weak): text`. Requests without an answer come
+/// Returns every check that is not in order: `a, b: lateness (weak): text`. Requests without a response come
 /// first, then the failed checks. A check that several variants share is one line, in the words of the
 /// variant with the largest figure.
 pub(crate) fn troubles(summary: &Summary) -> Vec<String> {
@@ -245,14 +245,14 @@ pub(crate) fn troubles(summary: &Summary) -> Vec<String> {
         .collect()
 }
 
-/// How many of [`troubles`] are about requests without an answer, which no rendering leaves out.
+/// Number of [`troubles`] about requests without a response. Every report format shows these.
 pub(crate) fn troubles_unanswered(summary: &Summary) -> usize {
     let merged = not_in_order(summary);
     let unanswered = merged.iter().filter(|alike| is_unanswered(alike[0].1));
     unanswered.count()
 }
 
-/// The checks that are not in order, those of one name and state together.
+/// The checks that are not in order, grouped by name and state.
 fn not_in_order(summary: &Summary) -> Vec<Vec<(&VariantSummary, &Check)>> {
     let rows = summary.variants.iter();
     let all = rows.flat_map(|row| row.checks.iter().map(move |check| (row, check)));
@@ -266,7 +266,7 @@ fn not_in_order(summary: &Summary) -> Vec<Vec<(&VariantSummary, &Check)>> {
             None => merged.push(vec![(row, check)]),
         }
     }
-    // A stable sort: checks of one state stay in the order of the checks.
+    // The sort is stable, so checks of one state keep their order.
     merged.sort_by_key(|alike| {
         let check = alike[0].1;
         (!is_unanswered(check), std::cmp::Reverse(check.state))
@@ -276,7 +276,7 @@ fn not_in_order(summary: &Summary) -> Vec<Vec<(&VariantSummary, &Check)>> {
 
 /// One line for the variants that share a check. `measured` is the number of measured variants.
 fn trouble(alike: &[(&VariantSummary, &Check)], measured: usize) -> String {
-    // The first of those with the largest figure.
+    // If several variants have the largest figure, this is the first of them.
     let worst = alike.iter().rev();
     let worst = worst.max_by(|one, other| one.1.figure.total_cmp(&other.1.figure));
     let (worst, check) = worst.expect("a line is of one variant at least");

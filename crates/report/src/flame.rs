@@ -1,11 +1,11 @@
-//! Flamegraphs: where a system's processor time goes, and where a variant's differs.
+//! Flamegraphs of a system's processor time, and of the difference between two variants.
 //!
 //! Samples are folded to distinct stacks ([`Stacks`]), added up to a tree, and drawn ([`svg`],
 //! [`difference_svg`]). The idea and the form of the drawing are Brendan Gregg's ("The Flame Graph",
-//! Communications of the ACM 59(6), 2016): width is the share of samples, order is by name, and height
-//! is depth. Widths are scaled to processor time per request, so that two graphs can be compared.
+//! Communications of the ACM 59(6), 2016). Width is the share of samples, order is by name, and height is
+//! depth. Widths are scaled to processor time per request, so that two graphs can be compared.
 //!
-//! Absent on purpose: sampling, files, and scripts in the drawing beyond zooming and searching.
+//! Sampling, files, and scripts in the drawing beyond zooming and searching are absent on purpose.
 
 mod draw;
 mod perf;
@@ -20,30 +20,30 @@ pub use perf::stacks;
 use crate::float::float;
 use crate::recording::HotFunction;
 
-/// Distinct stacks with the number of their samples; root first, `root;caller;callee`.
+/// Distinct stacks with their numbers of samples. The root comes first: `root;caller;callee`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks(BTreeMap<Vec<String>, u64>);
 
 impl Stacks {
-    /// Counts one sample; the root comes first.
+    /// Counts `samples` samples of a stack. The root comes first.
     pub(crate) fn add(&mut self, stack: Vec<String>, samples: u64) {
         *self.0.entry(stack).or_insert(0) += samples;
     }
 
-    /// All samples.
+    /// Number of all samples.
     pub fn samples(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// The share of samples that were in code of which only the file is known.
+    /// The share of samples in code without a known function name.
     pub fn nameless_share(&self) -> f64 {
         let is_nameless = |stack: &[String]| stack.last().is_some_and(|leaf| leaf.starts_with('['));
         let nameless = self.0.iter().filter(|(stack, _)| is_nameless(stack));
-        // At least one, so that no samples have a share of 0 and not of NaN.
+        // The divisor is at least 1, so that an empty profile has a share of 0 and not NaN.
         float(nameless.map(|(_, samples)| samples).sum()) / float(self.samples().max(1))
     }
 
-    /// One stack a line, as other tools read it: `root;caller;callee 12`.
+    /// One stack per line, in the format of other tools: `root;caller;callee 12`.
     pub fn folded(&self) -> String {
         let line = |(stack, samples): (&Vec<String>, &u64)| {
             // `;` separates frames in this format.
@@ -53,13 +53,13 @@ impl Stacks {
         self.0.iter().map(line).collect()
     }
 
-    /// The functions in which the processor was found most often, most first.
+    /// The functions with the most samples, in descending order.
     pub fn hottest(&self, count: usize) -> Vec<HotFunction> {
         let mut found: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         for (stack, samples) in &self.0 {
             let Some(leaf) = stack.last() else { continue };
             found.entry(leaf).or_default().0 += samples;
-            // A function that calls itself is counted once a sample.
+            // A recursive function counts once per sample.
             let mut names: Vec<&str> = stack.iter().map(String::as_str).collect();
             names.sort_unstable();
             names.dedup();
@@ -78,7 +78,7 @@ impl Stacks {
             .collect();
         hottest.sort_by(|one, other| {
             let most = other.own_samples.cmp(&one.own_samples);
-            // By name where counts are equal, so that the same samples give the same list.
+            // Functions with equal counts are sorted by name, so that equal samples give equal lists.
             most.then_with(|| one.function.cmp(&other.function))
         });
         hottest.truncate(count);
@@ -86,10 +86,11 @@ impl Stacks {
     }
 }
 
-/// A graph's title and what one sample stands for.
+/// Unit of a graph: the meaning of one sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// Processor time per request, in microseconds; samples are shown instead where it is not known.
+    /// Processor time per request, in microseconds. `None` if it is unknown, and the graph then shows
+    /// samples.
     pub cpu_us_per_request: Option<f64>,
     /// All samples of the graph.
     pub samples: u64,
@@ -104,7 +105,8 @@ impl Scale {
         }
     }
 
-    /// Microseconds per request that a sample stands for; its share where that is not known.
+    /// Microseconds per request that a sample represents. If they are unknown, it is the sample's share of
+    /// all samples.
     fn per_sample(&self) -> f64 {
         self.cpu_us_per_request.unwrap_or(1.0) / float(self.samples.max(1))
     }

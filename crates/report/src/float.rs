@@ -1,6 +1,6 @@
-//! Counts as numbers to compute with.
+//! Conversion of counts to floats.
 
-/// A count as a number to compute with.
+/// A count as a float.
 #[expect(
     clippy::cast_precision_loss,
     reason = "counts of one run stay far below 2^53"

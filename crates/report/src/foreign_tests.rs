@@ -1,4 +1,4 @@
-//! Recordings come from other people: no text of one may be taken for anything but text.
+//! Tests that texts of foreign recordings stay plain text in every report format.
 
 use std::sync::LazyLock;
 
@@ -9,15 +9,16 @@ use crate::recording::Recording;
 use crate::sample::Sample;
 use crate::summary::Summary;
 
-/// What terminals, spreadsheets, Markdown, HTML and XML each take for more than text.
+/// Characters with a special meaning in terminals, spreadsheets, Markdown, HTML and XML.
 const EVIL: &str = "=1+1\u{1b}]0;x\u{7}\u{9b}2J\u{202e}|<script>\"'&\u{fffe} --->\r\n```\n| # @all";
-/// The same with backticks, which mark code.
+/// Special characters with backticks, which mark code.
 const MARKED: &str = "@b `c|<script>\u{1b}\n` d`";
 
-/// Made once for all tests.
+/// Recordings that all tests share.
 static RECORDINGS: LazyLock<(Recording, Vec<Recording>)> = LazyLock::new(recordings);
 
-/// A recording without a text of others, and some with one in every place that may hold any.
+/// A recording without foreign texts, and several recordings with one in every place that may contain any
+/// text.
 fn recordings() -> (Recording, Vec<Recording>) {
     let plain = Sample::open()
         .rounds(6)
@@ -37,7 +38,7 @@ fn recordings() -> (Recording, Vec<Recording>) {
     (plain, evil.collect())
 }
 
-/// A recording whose texts are changed, except those that are words of the format.
+/// A recording with changed texts, except texts that are keywords of the format.
 fn changed(tree: &Value, texts: &[String], change: impl Fn(&str) -> String) -> Recording {
     let mut tree = tree.clone();
     let mut count = 0;
@@ -53,7 +54,7 @@ fn changed(tree: &Value, texts: &[String], change: impl Fn(&str) -> String) -> R
     Recording::from_json(&tree.to_string()).unwrap()
 }
 
-/// Every different text.
+/// Collects all distinct texts.
 fn texts(tree: &Value, found: &mut Vec<String>) {
     match tree {
         Value::String(text) if !found.contains(text) => found.push(text.clone()),
@@ -63,7 +64,7 @@ fn texts(tree: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Replaces a text wherever it stands: a variant is named in several places.
+/// Replaces every occurrence of a text, because a variant is named in several places.
 fn replace(tree: &mut Value, old: &str, new: &str) {
     match tree {
         Value::String(text) if text == old => new.clone_into(text),
@@ -86,7 +87,7 @@ fn obeyed(text: &str) -> Option<char> {
     text.chars().find(is_obeyed)
 }
 
-/// Holds every recording with a text of others to a rule.
+/// Checks a rule on every recording with a foreign text.
 fn each(
     render: fn(&Recording, &Summary) -> String,
     check: impl Fn(&str, &str) -> Result<(), String>,
@@ -104,7 +105,7 @@ fn claim(holds: bool, wrong: &str) -> Result<(), String> {
     holds.then_some(()).ok_or_else(|| wrong.to_owned())
 }
 
-/// Lines of Markdown keep their meaning: tables their columns, code its place.
+/// Checks that lines of Markdown keep their meaning. Tables keep their columns, and code stays code.
 fn is_text_in_markdown(out: &str, plain: &str) -> Result<(), String> {
     claim(obeyed(out).is_none(), "a control character")?;
     let fences = |text: &str| text.lines().filter(|line| line.starts_with("```")).count();
@@ -113,7 +114,7 @@ fn is_text_in_markdown(out: &str, plain: &str) -> Result<(), String> {
     let ends_once = |line: &str| line.ends_with("-->") && line.matches("--").count() == 2;
     claim(comments.all(ends_once), "the end of a comment")?;
     let (mut columns, mut is_code) = (None, false);
-    // What stands in a comment is no element.
+    // Text in an HTML comment is not an element.
     for line in out.lines().filter(|line| !line.starts_with("<!--")) {
         is_code ^= line.starts_with("```");
         if is_code {

@@ -1,10 +1,10 @@
 //! Gates: limits that a build must keep, judged on the interval and not on the point.
 //!
-//! A gate holds when the *whole* interval is within its limit, and is broken when the whole
-//! interval is beyond. In between it is undecided, and says why: the rounds were too few or the
-//! machine too restless for an answer. A point estimate below a limit is luck half of the time.
+//! A gate holds if the *whole* interval is within its limit, and is broken if the whole interval is beyond.
+//! In between it is undecided, and the reason names the cause: too few rounds, or a noisy machine. A point
+//! estimate below a limit would be chance half of the time.
 //!
-//! Absent on purpose: a limit on a figure without an interval, which would be a coin toss.
+//! A limit on a figure without an interval is absent on purpose, because its result would be random.
 
 mod judge;
 pub(crate) mod judgement;

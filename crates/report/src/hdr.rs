@@ -1,4 +1,4 @@
-//! A histogram as it stands in a recording.
+//! Text form of a histogram in a recording.
 
 use std::borrow::Cow;
 
@@ -15,17 +15,17 @@ use stats::{DecodeError, Histogram};
 pub struct Hdr(String);
 
 impl Hdr {
-    /// Encodes a histogram.
+    /// Encodes a histogram as text.
     pub fn of(histogram: &Histogram) -> Self {
         Self(histogram.encode())
     }
 
-    /// Decodes the histogram.
+    /// Decodes the text to a histogram.
     pub fn histogram(&self) -> Histogram {
         Histogram::decode(&self.0).expect("an `Hdr` is made of a histogram or decoded once before")
     }
 
-    /// The text itself.
+    /// The encoded text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -35,8 +35,8 @@ impl TryFrom<String> for Hdr {
     type Error = DecodeError;
 
     fn try_from(text: String) -> Result<Self, DecodeError> {
-        // Decoded once to check it, so that every later use may rely on it; the histogram itself
-        // would take 270 KiB.
+        // The text is decoded once to check it, so that every later use may rely on it. The histogram would
+        // take 270 KiB.
         Histogram::decode(&text)?;
         Ok(Self(text))
     }

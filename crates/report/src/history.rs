@@ -1,8 +1,8 @@
-//! What a variant cost over time: one line a run and variant, in a file that is only ever added to.
+//! History of the cost of variants: one line per run and variant, in an append-only file.
 //!
-//! The figure is the overhead, which was paired with its baseline in one run; so runs of different days
-//! compare, where absolute figures would not. Runs of different machines, loads, methods or orders are
-//! series of their own. Where the level of a series changes is found by [`stats::change_points`].
+//! The figure is the overhead, which was paired with its baseline in one run. So runs of different days are
+//! comparable, which absolute figures are not. Runs of different machines, loads, methods or orders form
+//! separate series. [`stats::change_points`] finds changes of the level of a series.
 
 mod decidable;
 mod forecast;
@@ -102,7 +102,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Returns the interval. Its ends are in order, even if a line by another hand has them reversed.
+    /// Returns the interval. Its ends are in order, even if an edited line has them reversed.
     pub(crate) fn interval(&self) -> Interval {
         Interval {
             low: self.low.min(self.high),
@@ -124,18 +124,18 @@ pub struct Width {
     pub confidence: f64,
 }
 
-/// Where a recording comes from.
+/// Origin of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The commit that was measured, where the recording does not say it.
+    /// The measured commit, if the recording does not contain it.
     pub commit: Option<String>,
-    /// A path or a URL.
+    /// Path or URL of the recording.
     pub recording: String,
     /// SHA-256 of the recording, in hexadecimal.
     pub sha256: String,
 }
 
-/// Why a file is not a history.
+/// Error for a file that is not a history.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: expected an entry of a history, found other text: {source}")]
 pub struct ReadError {
@@ -144,8 +144,8 @@ pub struct ReadError {
 }
 
 impl Entry {
-    /// One for each variant of a recording that was compared and has an interval; none for a load, and none
-    /// for variants without a number.
+    /// Returns an entry for each variant that was compared and has an interval. Empty for a single load, and
+    /// for a recording without numbers.
     #[must_use]
     pub fn of(recording: &Recording, origin: &Origin) -> Vec<Entry> {
         let summary = Summary::of(recording);
@@ -203,17 +203,17 @@ impl Entry {
     }
 }
 
-/// A load as an entry names it: `100 requests/s`, `8 connections`.
+/// A load in the form of an entry: `100 requests/s`, `8 connections`.
 #[must_use]
 pub fn load_of(model: &Load) -> String {
     describe::amount(model)
 }
 
-/// Reads the lines of a history; empty ones are left out.
+/// Reads the lines of a history. Empty lines are left out.
 ///
 /// # Errors
 ///
-/// The first line that is not an entry.
+/// When a line is not an entry. The error names the first such line.
 pub fn read(text: &str) -> Result<Vec<Entry>, ReadError> {
     let lines = text
         .lines()
@@ -229,12 +229,12 @@ pub fn read(text: &str) -> Result<Vec<Entry>, ReadError> {
         .collect()
 }
 
-/// Picoseconds, and ten-thousandths of a percent: digits beyond are noise and make lines long.
+/// Rounds to picoseconds and to ten-thousandths of a percent. Further digits are noise and make lines long.
 fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// The widths of the figures that gates are about, of those that have an interval.
+/// The widths of the intervals of all figures that gates may limit. Figures without an interval are left out.
 fn widths(row: &VariantSummary) -> BTreeMap<Metric, Width> {
     let of = |(metric, figure): (&Metric, &MetricSummary)| {
         let overhead = figure.overhead.as_ref()?;
@@ -265,7 +265,7 @@ fn overhead(metric: Metric, figure: &MetricSummary) -> Option<Figure> {
         })
     };
     if metric == Metric::Requests {
-        // A share, since the rate itself is the machine's.
+        // This is a share, because the absolute rate depends on the machine.
         return of(
             overhead.ratio? - 1.0,
             overhead.ratio_low? - 1.0,
@@ -279,7 +279,7 @@ fn overhead(metric: Metric, figure: &MetricSummary) -> Option<Figure> {
     )
 }
 
-/// The machine as a history names it: runs of different ones are told apart by this name.
+/// The name of the machine in a history. Runs of different machines have different names.
 #[must_use]
 pub fn machine_of(environment: &Environment) -> String {
     let cores = environment
@@ -302,8 +302,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::sample::Sample;
 
-    /// The overhead of one variant in a run of the day of this number, with an interval of 4 us on both
-    /// sides.
+    /// The overhead of one variant in the run of day `number`, with an interval of 4 us on both sides.
     pub(crate) fn entry(number: usize, value: f64) -> Entry {
         Entry {
             format: Format::History,

@@ -1,16 +1,16 @@
-//! The ten functions that a system spends most of its processor time in, for text and Markdown.
+//! The ten functions with the most processor time of a system, for text and Markdown.
 
 use crate::digits;
 use crate::float::float;
 use crate::recording::Profile;
 
-/// Functions shown of each system.
+/// Maximum number of functions per system.
 pub(crate) const SHOWN: usize = 10;
 
 /// The headings of the table.
 pub(crate) const HEADINGS: [&str; 4] = ["function", "own %", "own us/request", "with callees %"];
 
-/// `server of plain: 1,234 samples, 45.1 us of CPU a request`, and what is missing.
+/// The title, with remarks on missing data: `server of plain: 1,234 samples, 45.1 us of CPU a request`.
 pub(crate) fn title(profile: &Profile) -> String {
     let mut text = format!("{} of {}", profile.system, profile.variant);
     if profile.samples > 0 {
@@ -30,11 +30,11 @@ pub(crate) fn title(profile: &Profile) -> String {
     text
 }
 
-/// The rows of the table, hottest first.
+/// The rows of the table in descending order of processor time.
 pub(crate) fn rows(profile: &Profile) -> Vec<[String; 4]> {
-    // At least one, so that a profile without samples has shares of 0.
+    // The divisor is at least 1, so that a profile without samples has shares of 0.
     let share = |samples: u64| float(samples) / float(profile.samples.max(1));
-    // One decimal, because the shares are of a few thousand samples.
+    // One decimal is enough, because the shares are computed from a few thousand samples.
     let percent = |samples: u64| format!("{:.1}", share(samples) * 100.0);
     let hottest = profile.hottest.iter().take(SHOWN);
     hottest

@@ -1,9 +1,9 @@
-//! The report as one page: no script, no external request, light and dark, wide and narrow, on
-//! paper.
+//! The report as one HTML page without scripts and external requests. It fits light and dark mode, wide and
+//! narrow screens, and paper.
 //!
-//! The order is that of a reader with little time: the answer, the table, then what stands behind
-//! it, and at the end how to get the same again. A [`Section`] without content is left out, so a
-//! recording without intervals, errors or systems has a shorter page and no empty frames.
+//! The order suits a reader with little time. The result comes first, then the table, then the evidence, and
+//! at the end the command that repeats the run. A [`Section`] without content is left out, so a recording
+//! without intervals, errors or systems has a shorter page and no empty frames.
 
 mod cost;
 mod curve;
@@ -34,20 +34,20 @@ pub use curve::curve;
 pub use history::history;
 
 const STYLE: &str = include_str!("html/style.css");
-/// Nothing may be loaded from anywhere, whatever a name in the recording says.
+/// The page may not load any resource, whatever a name in the recording contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// What one decides by; it stands before the contents.
+/// The sections before the table of contents, which users need to decide.
 const FIRST: [&str; 2] = ["answer", "gates"];
 
 /// A part of the page.
 struct Section {
-    /// Its anchor.
+    /// Anchor of the section.
     id: &'static str,
     title: &'static str,
-    /// How to read it, in a sentence or two of markup; may be empty.
+    /// Explanation in a sentence or two of markup. It may be empty.
     lead: String,
-    /// Nothing is shown of a section without a body.
+    /// Content as markup. An empty section is not shown.
     body: String,
 }
 
@@ -84,9 +84,9 @@ impl Section {
 pub fn html(recording: &Recording, summary: &Summary) -> String {
     let title = escape(&summary.title);
     let mut sections = sections(recording, summary);
-    // Empty sections are removed before links are made, so that no link leads nowhere.
+    // Empty sections are removed before links are made, so that every link has a target.
     sections.retain(|section| !section.body.is_empty());
-    // The answer comes first, then what is on the page, then all the rest.
+    // The result comes first, then the table of contents, then all other sections.
     let first = sections
         .iter()
         .take_while(|it| FIRST.contains(&it.id))
@@ -114,7 +114,7 @@ pub fn html(recording: &Recording, summary: &Summary) -> String {
     )
 }
 
-/// A page; title and body are markup.
+/// A page. `title` and `body` are markup.
 fn document(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -207,8 +207,8 @@ fn heading(recording: &Recording, summary: &Summary) -> String {
         None => (&summary.title, None),
     };
     let name = name.map_or_else(String::new, |name| format!("<b>{}</b>", escape(name)));
-    // The day only; RFC 3339 begins with ten characters of date.
-    // An ISO date is ten characters; a recording by another hand may have anything.
+    // Only the day is shown, which is the first ten characters of RFC 3339. A recording of another origin may
+    // contain any text.
     let day = recording.started_at.get(..10).unwrap_or_default();
     let said = prose(&answer::sentence(recording, summary));
     let (class, role) = match summary.interrupted {
@@ -223,7 +223,7 @@ fn heading(recording: &Recording, summary: &Summary) -> String {
     )
 }
 
-/// How it was measured, in few words.
+/// Summary of the measurement in few words.
 fn facts(recording: &Recording, summary: &Summary) -> String {
     let facts = [
         ("Load", prose(&describe::load(recording))),
@@ -245,7 +245,7 @@ fn facts(recording: &Recording, summary: &Summary) -> String {
     format!("<dl class=\"facts\">\n{facts}</dl>\n")
 }
 
-/// `AMD EPYC, 2 cores, virtual machine`.
+/// The machine in words: `AMD EPYC, 2 cores, virtual machine`.
 fn machine(recording: &Recording) -> String {
     let wanted = ["CPU", "virtualization", "system"];
     let facts = describe::environment(recording);
@@ -257,7 +257,7 @@ fn machine(recording: &Recording) -> String {
     values.join(", ")
 }
 
-/// One word on all checks, for the head of the page.
+/// Summary of all checks in one word, for the head of the page.
 fn checks(summary: &Summary) -> String {
     let all = || summary.variants.iter().flat_map(|row| &row.checks);
     let count = |state| all().filter(|check| check.state == state).count() as u64;
@@ -284,7 +284,7 @@ fn checks(summary: &Summary) -> String {
     }
 }
 
-/// A single load has no verdicts; its table is the answer.
+/// The result. A single load has no verdicts, so its table is the result.
 fn answer(summary: &Summary) -> String {
     match summary.kind {
         Kind::Lab => forest::answer(summary),
@@ -340,7 +340,7 @@ fn answer_note(summary: &Summary) -> String {
     }
 }
 
-/// The metrics besides the headline, which the answer shows.
+/// The metrics that the result does not show, without the headline.
 fn overheads(summary: &Summary) -> String {
     let plots: String = [Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu]
         .into_iter()
@@ -388,7 +388,7 @@ fn time(recording: &Recording, summary: &Summary) -> Section {
     ))
 }
 
-/// Of the rounds that `--flamegraph` adds.
+/// The hottest functions, from the rounds that `--flamegraph` adds.
 fn hottest(recording: &Recording) -> Section {
     Section::new("hottest", "Hottest functions", tables::hottest(recording)).lead(
         "The functions with the most processor time of the systems, sampled in extra rounds without \

@@ -1,11 +1,10 @@
-//! Result files of other tools, as figures in our words.
+//! Readers of other tools' result files, which convert them to the figures of `weigh`.
 //!
-//! Each tool has a file of its own below. A reader takes what means the same here as there,
-//! converts its unit, and says in a note where the tool means something else. What a file does not
-//! hold is absent, never guessed. `requests/s` are successful answers per second whatever the tool
-//! prints under that name.
+//! Each tool has its own file below. A reader takes a figure if it has the same meaning here, and converts
+//! its unit. If the tool's meaning differs, a note explains it. A figure that is not in the file is absent,
+//! never guessed. `requests/s` are successful responses per second, whatever the tool prints under that name.
 //!
-//! Absent on purpose: intervals. A file of one run holds many requests and one round.
+//! Intervals are absent on purpose. A file of one run contains many requests and one round.
 
 mod ab;
 mod agreed;
@@ -34,51 +33,51 @@ use serde_json::Value;
 use crate::digits;
 use crate::metric::Metric;
 
-/// One run of another tool; of a tool that repeats its runs, all of them.
+/// One run of another tool. If the tool repeats its runs, this contains all of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForeignRun {
     /// The tool and the kind of file, as its users call it: `k6 --summary-export`.
     pub shape: &'static str,
-    /// What was measured, where the file says so: a URL or a command.
+    /// The measured URL or command. `None` if the file does not contain it.
     pub subject: Option<String>,
-    /// One value a run, in the metric's own unit.
+    /// Values of each metric in its own unit, one value per run.
     pub figures: BTreeMap<Metric, Vec<f64>>,
-    /// Requests that were answered with success.
+    /// Requests with a successful response.
     pub succeeded: Option<u64>,
-    /// Requests that were not.
+    /// Requests without a successful response.
     pub failed: Option<u64>,
-    /// What a reader of the figures should know.
+    /// Notes that a reader of the figures needs.
     pub notes: Vec<String>,
-    /// Whether the tool waits for an answer before it sends the next request; false where the file
-    /// does not tell.
+    /// True if the tool waits for a response before it sends the next request. False if the file does not
+    /// show it.
     pub is_closed_loop: bool,
-    /// Requests per second that were to be sent, where the tool sends at a rate and says which.
+    /// Planned requests per second. `None` if the tool does not send at a rate, or does not report the rate.
     pub offered_per_s: Option<f64>,
-    /// How it was measured, by name, as far as the file says so.
+    /// Conditions of the measurement that the file contains.
     pub conditions: BTreeMap<Condition, String>,
 }
 
-/// One thing that was chosen for a run.
+/// One setting that was chosen for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Condition {
-    /// What got the requests.
+    /// URL or command that received the load.
     Target,
-    /// Connections that were kept busy.
+    /// Connections that the tool kept busy.
     Connections,
-    /// Requests under way on a connection at once.
+    /// Requests in flight on one connection.
     Pipelining,
-    /// Whether connections were kept open.
+    /// Use of a connection for several requests.
     KeepAlive,
-    /// Virtual users, at most.
+    /// Maximum number of virtual users.
     Users,
-    /// Threads of the tool.
+    /// Threads of the load tool.
     Threads,
-    /// How long it was to run, or how many requests it was to send.
+    /// Planned duration, or planned number of requests.
     Length,
 }
 
 impl Condition {
-    /// Its name in words.
+    /// Name of the condition in words.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Target => "target",
@@ -91,7 +90,7 @@ impl Condition {
         }
     }
 
-    /// Whether figures under another one mean something else.
+    /// True if figures under another value of this condition have another meaning.
     pub(crate) fn is_load(self) -> bool {
         matches!(
             self,
@@ -100,41 +99,41 @@ impl Condition {
     }
 }
 
-/// Why a file cannot be read.
+/// Reason why a file cannot be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
-    /// No reader recognizes it.
+    /// No reader recognizes the file.
     #[error(
         "expected a recording of `weigh` or a result file of {TOOLS}, found {found}. `weigh compare --help` lists the kinds of file"
     )]
     Unknown {
-        /// What it looks like, and what to do where that is known.
+        /// Description of the file, with advice if there is any.
         found: String,
     },
-    /// It is recognized and lacks something.
+    /// A reader recognizes the file, but a value is missing.
     #[error("this is {shape}, but {missing}. Was the run cut short, or the file edited?")]
     Incomplete {
-        /// The kind of file.
+        /// Tool and kind of file.
         shape: &'static str,
-        /// What is missing.
+        /// The missing value, in words.
         missing: String,
     },
 }
 
-/// Rates that are measured differ by this share although the same one was asked for.
+/// Largest relative difference of two measured rates that still counts as one requested rate.
 pub(crate) const RATE_TOLERANCE: f64 = 0.02;
 
-/// The tools whose files can be read.
+/// The tools with a reader, for error and help texts.
 pub const TOOLS: &str = "ab, Artillery, autocannon, bombardier, hey, hyperfine, k6, oha, vegeta, \
                          wrk, wrk2 or HdrHistogram";
 
-/// What a reader misses in a file.
+/// A value that a reader did not find in the file, in words.
 struct Missing(String);
 
-/// A file on its way to figures.
+/// A file that a reader converts.
 struct Document<'a> {
     text: &'a str,
-    /// The whole file where it is one JSON value, else where and why it is not.
+    /// The file as one JSON value, or the error of the JSON parser.
     json: Result<Value, serde_json::Error>,
 }
 
@@ -144,7 +143,7 @@ struct Reader {
     read: fn(&Document<'_>) -> Result<Vec<ForeignRun>, Missing>,
 }
 
-/// The order matters where one tool prints another's format inside of its own.
+/// The order matters, because some tools print another tool's format inside their own.
 const READERS: [Reader; 25] = [
     k6::EXPORT,
     k6::HANDLED,
@@ -158,7 +157,7 @@ const READERS: [Reader; 25] = [
     vegeta_hits::CSV,
     hgrm::HDRPLOT,
     oha::JSON,
-    // Before hey, whose text looks like it.
+    // It precedes hey, because hey's text looks like it.
     oha::TEXT,
     bombardier::JSON,
     bombardier::TEXT,
@@ -171,15 +170,15 @@ const READERS: [Reader; 25] = [
     hey::TEXT,
     hey::CSV,
     wrk::TEXT,
-    // Last, because wrk2 prints this table inside of its own report.
+    // It is last, because wrk2 prints this table inside its own report.
     hgrm::TABLE,
 ];
 
-/// Reads a result file of another tool, which is recognized by its content; hyperfine's file holds
-/// several runs, the others one.
+/// Reads a result file of another tool and recognizes it by its content. A file of hyperfine contains several
+/// runs, and every other file contains one.
 ///
 /// # Errors
-/// When no tool writes such files, or when the file lacks what the tool always writes.
+/// When no known tool writes such files, or when a value is missing that the tool always writes.
 pub fn read(text: &str) -> Result<Vec<ForeignRun>, ImportError> {
     // Files from Windows begin with a byte order mark, and output copied from a terminal has
     // colors.
@@ -214,7 +213,7 @@ impl ForeignRun {
         }
     }
 
-    /// Keeps how it was measured, if the file says so.
+    /// Stores a condition of the measurement. A missing value is ignored.
     fn under(&mut self, condition: Condition, value: Option<impl ToString>) {
         if let Some(value) = value {
             self.conditions.insert(condition, value.to_string());
@@ -226,7 +225,7 @@ impl ForeignRun {
         self
     }
 
-    /// The kind of file, and what was measured where the file says so.
+    /// The kind of file, and the measured URL or command if the file contains it.
     pub(crate) fn title(&self) -> String {
         match &self.subject {
             Some(subject) => format!("{} of `{subject}`", self.shape),
@@ -234,8 +233,8 @@ impl ForeignRun {
         }
     }
 
-    /// Several runs of the same thing as one: figures that all have, conditions that all state, and all
-    /// notes. What the runs do not agree in is a note.
+    /// Merges several runs of one target. The result has the figures and conditions that all runs contain,
+    /// and all notes. Differences between the runs become a note.
     pub(crate) fn of_all(runs: Vec<ForeignRun>) -> Option<ForeignRun> {
         let conditions = agreed::conditions(&runs);
         let offered = agreed::offered(&runs);
@@ -250,7 +249,7 @@ impl ForeignRun {
     fn and(mut self, other: ForeignRun) -> ForeignRun {
         let mut figures = other.figures;
         self.figures
-            // Figures that only some runs have would pair different runs under one number.
+            // A figure that only some runs have would mix different runs in one number.
             .retain(|metric, values| match figures.remove(metric) {
                 Some(more) => {
                     values.extend(more);
@@ -258,7 +257,7 @@ impl ForeignRun {
                 }
                 None => false,
             });
-        // Unknown on one side is unknown in sum.
+        // If one count is unknown, the sum is unknown too.
         let sum = |one: Option<u64>, more: Option<u64>| Some(one? + more?);
         self.succeeded = sum(self.succeeded, other.succeeded);
         self.failed = sum(self.failed, other.failed);
@@ -270,7 +269,7 @@ impl ForeignRun {
         self
     }
 
-    /// Keeps a figure, if there is one.
+    /// Stores a figure. A missing value is ignored.
     fn put(&mut self, metric: Metric, value: Option<f64>) {
         // A tool that divides by zero prints `inf` or `NaN`, which is not a figure.
         if let Some(value) = value.filter(|value| value.is_finite()) {
@@ -278,7 +277,7 @@ impl ForeignRun {
         }
     }
 
-    /// Keeps figures that the file has in a unit of so many microseconds.
+    /// Stores figures. The file has them in a unit of `unit_us` microseconds.
     fn put_all<const N: usize>(&mut self, unit_us: f64, figures: [(Metric, Option<f64>); N]) {
         for (metric, value) in figures {
             self.put(metric, value.map(|value| value * unit_us));
@@ -289,7 +288,7 @@ impl ForeignRun {
         self.notes.push(text.into());
     }
 
-    /// Counts answers, and says so when some were no success: their latencies are in the figures.
+    /// Counts responses. Failed responses add a note, because their latencies are in the figures.
     fn count(&mut self, succeeded: u64, failed: u64, what_failed: &str) {
         self.succeeded = Some(succeeded);
         self.failed = Some(failed);
@@ -303,10 +302,10 @@ impl ForeignRun {
         }
     }
 
-    /// Successful answers per second, once they are counted.
+    /// Stores successful responses per second. The responses must be counted before.
     fn rate_over(&mut self, seconds: Option<f64>) {
         let succeeded = self.succeeded.map(crate::float::float);
-        // Without a time there is no rate, and a run of no length would have an infinite one.
+        // Without a duration there is no rate, and a duration of zero would give an infinite rate.
         let seconds = seconds.filter(|seconds| *seconds > 0.0);
         self.put(
             Metric::Requests,
@@ -318,7 +317,7 @@ impl ForeignRun {
 }
 
 impl Document<'_> {
-    /// The value at the end of these keys.
+    /// The value at this path of keys.
     fn at(&self, keys: &[&str]) -> Option<&Value> {
         self.json.as_ref().ok().and_then(|json| at(json, keys))
     }
@@ -327,7 +326,7 @@ impl Document<'_> {
         self.at(keys).and_then(Value::as_f64)
     }
 
-    /// The number there, or a complaint that names its place.
+    /// The number at this path of keys, or an error that names the path.
     fn need(&self, keys: &[&str]) -> Result<f64, Missing> {
         self.number(keys)
             .ok_or_else(|| Missing(format!("`{}` is not a number", keys.join("."))))
@@ -346,7 +345,7 @@ fn at<'a>(json: &'a Value, keys: &[&str]) -> Option<&'a Value> {
     keys.iter().try_fold(json, |value, key| value.get(key))
 }
 
-/// A whole number that JSON may have written as `12.0`.
+/// A whole number. JSON may contain it as `12.0`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -356,14 +355,14 @@ fn whole(number: f64) -> u64 {
     number.round() as u64
 }
 
-/// Counts by status code as a JSON object has them: successes (200 to 399) and the rest.
+/// Counts by status code from a JSON object: successes (200 to 399), then all other responses.
 fn by_status(codes: Option<&Value>) -> (u64, u64) {
     let mut sums = (0, 0);
-    // A count that is not a number is left out of both sums.
+    // A value that is not a number is left out of both sums.
     for (code, count) in codes.and_then(Value::as_object).into_iter().flatten() {
         let count = count.as_f64().map_or(0, whole);
         match code.parse::<u16>() {
-            // Redirects are successes, as wrk and vegeta have it.
+            // Redirects are successes, as in wrk and vegeta.
             Ok(200..=399) => sums.0 += count,
             _ => sums.1 += count,
         }

@@ -1,4 +1,4 @@
-//! What each instance behind a balancer answered: the rows of one table in every rendering.
+//! Rows of the table of responses by instance behind a balancer, for every report format.
 
 use crate::cell;
 use crate::digits;
@@ -15,7 +15,7 @@ pub(crate) const HEADINGS: [&str; 6] = [
     "CPU (us/answer)",
 ];
 
-/// One row for each instance, and one for the sum of all of a system.
+/// One row for each instance, and one for the sum over all instances of a system.
 pub(crate) fn rows(summary: &Summary) -> Vec<[String; 6]> {
     let mut rows = Vec::new();
     for variant in &summary.variants {
@@ -31,8 +31,7 @@ pub(crate) fn rows(summary: &Summary) -> Vec<[String; 6]> {
                 ]
             };
             rows.extend(system.instances.iter().map(row));
-            // The sum is what the balancer received; a reader compares it with the requests that
-            // were sent.
+            // The balancer received the sum. A reader compares it with the number of sent requests.
             let answers = system.instances.iter().map(|it| it.answers).sum();
             rows.push([
                 variant.name.clone(),

@@ -1,11 +1,12 @@
-//! What a lab amounts to before it is over, for those who wait in front of a terminal.
+//! Interim results of a lab, for users who watch its terminal.
 
 use crate::digits;
 use crate::summary::{CheckState, Summary, VariantSummary};
 
-/// Lines of a table: each variant with its figure and its difference so far, computed from these rounds
-/// as the report will be from all. It holds no verdict: whoever stops at the first interval that pleases
-/// is wrong more often than the confidence says. `width` is that of the terminal, in columns.
+/// Lines of a table with the figure and the difference of each variant. They are computed from the rounds so
+/// far, like the report from all rounds. There is no verdict. A user who stops at the first favorable
+/// interval is wrong more often than the confidence suggests. `width` is the width of the terminal, in
+/// columns.
 #[must_use]
 pub fn interim(summary: &Summary, width: usize) -> Vec<String> {
     let metric = summary.headline;

@@ -1,4 +1,4 @@
-//! Every figure with its unit in its name, for programs.
+//! The report in JSON for programs. Every figure has its unit in its name.
 
 use model::{FailureKind, micros};
 use serde::Serialize;
@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::recording::{Environment, LoadText, Recording, Version};
 use crate::summary::Summary;
 
-/// What `--format json` prints: how it was measured, then what it says. Field names are stable
-/// within a method; [`Summary`] documents them.
+/// Output of `--format json`: the conditions of the measurement, then the summary. Field names are stable
+/// within a method. [`Summary`] documents them.
 #[derive(Serialize)]
 struct Report<'a> {
     format: &'static str,
@@ -18,7 +18,7 @@ struct Report<'a> {
     load: &'a LoadText,
     environment: &'a Environment,
     summary: &'a Summary,
-    /// The first requests of each kind that did not pass; without the bytes, which the recording has.
+    /// The first requests of each kind that did not pass. Their bytes are only in the recording.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failures: Vec<Failed<'a>>,
 }

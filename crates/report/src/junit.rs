@@ -1,4 +1,4 @@
-//! JUnit's XML, which every CI shows: a test case for each variant and for each gate.
+//! The report in JUnit's XML, which every CI system shows, with a test case for each variant and each gate.
 
 use crate::float::float;
 use crate::gate::{Judgement, Ruling, shown};
@@ -7,30 +7,29 @@ use crate::summary::{Invalidity, Summary, VariantSummary, Verdict};
 use crate::xml::escape;
 use model::InvalidKind;
 
-/// What one test case says.
 pub(crate) struct Case {
     pub(crate) name: String,
-    /// Time it took.
+    /// Duration of the test case.
     pub(crate) seconds: f64,
     pub(crate) outcome: Outcome,
 }
 
-/// How it ended.
+/// Result of a test case.
 pub(crate) enum Outcome {
-    /// Well, with something to say.
+    /// The test passed. The text has details.
     Passed(String),
-    /// A limit was not kept: kind and reason.
+    /// A limit was not kept. The fields are the kind and the reason.
     Failed(&'static str, String),
-    /// It could not be carried out.
+    /// The test could not run.
     Error(String),
-    /// It was not needed, or its end was to be ignored.
+    /// The test was not needed, or its result may be ignored.
     Skipped(String),
 }
 
-/// Renders what a recording says as JUnit's XML.
+/// Renders a summary as JUnit's XML.
 ///
-/// A variant without a number is an error, one that was not needed is skipped; a gate that is
-/// broken or undecided is a failure.
+/// A variant without a number is an error. A variant that was not needed is skipped. A broken or undecided
+/// gate is a failure.
 pub fn junit(recording: &Recording, summary: &Summary) -> String {
     document(&summary.title, &cases(recording, summary), &summary.gates)
 }
@@ -59,7 +58,7 @@ pub(crate) fn cases(recording: &Recording, summary: &Summary) -> Vec<Case> {
     summary.variants.iter().map(case).collect()
 }
 
-/// A verdict, and what it means for a person.
+/// A verdict and its meaning.
 pub(crate) fn verdict(text: &str, in_words: Option<&str>) -> String {
     match in_words {
         Some(words) => format!("{text}: {words}"),
@@ -67,13 +66,13 @@ pub(crate) fn verdict(text: &str, in_words: Option<&str>) -> String {
     }
 }
 
-/// A whole document with one suite of that name.
+/// A complete document with one suite of this name.
 pub(crate) fn document(name: &str, cases: &[Case], gates: &[Judgement]) -> String {
     let judged: Vec<Case> = gates.iter().map(of_gate).collect();
     let all = || cases.iter().chain(&judged);
     let count =
-        // A function pointer and not a closure parameter, so that `count` can be called with
-        // several tests.
+        // A function pointer instead of a closure parameter allows several calls of `count` with different
+        // tests.
         |is_meant: fn(&Outcome) -> bool| all().filter(|case| is_meant(&case.outcome)).count();
     let counts = format!(
         "tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"{:.3}\"",
@@ -82,7 +81,7 @@ pub(crate) fn document(name: &str, cases: &[Case], gates: &[Judgement]) -> Strin
         count(|outcome| matches!(outcome, Outcome::Error(_))),
         all().map(|case| case.seconds).sum::<f64>(),
     );
-    // The common schema knows this count of a suite only.
+    // The common schema allows this count only in a suite.
     let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
     let name = escape(name);
     let suite = |class: &str, cases: &[Case]| -> String {
@@ -102,12 +101,12 @@ pub(crate) fn document(name: &str, cases: &[Case], gates: &[Judgement]) -> Strin
 fn of_gate(judgement: &Judgement) -> Case {
     let reason = judgement.reason.clone();
     Case {
-        // Names of test cases are no Markdown, and are shown as they are.
+        // Names of test cases are shown as plain text, not as Markdown.
         name: shown::subject(judgement).replace('`', ""),
         seconds: 0.0,
         outcome: match (judgement.ruling, judgement.is_passed) {
             (Ruling::Holds, _) => Outcome::Passed(reason),
-            // Allowed to stay undecided: it neither passed nor failed.
+            // A gate that may stay undecided neither passed nor failed.
             (Ruling::Undecided, true) => Outcome::Skipped(reason),
             (Ruling::Undecided, false) => Outcome::Failed("undecided", reason),
             (Ruling::Broken, _) => Outcome::Failed("broken", reason),
@@ -119,7 +118,7 @@ fn element(class: &str, case: &Case) -> String {
     let body = match &case.outcome {
         Outcome::Passed(text) => format!("<system-out>{}</system-out>", escape(text)),
         Outcome::Failed(kind, reason) => {
-            // Some show the attribute and others the text.
+            // Some CI systems show the attribute and some show the text.
             let reason = escape(reason);
             format!("<failure type=\"{kind}\" message=\"{reason}\">{reason}</failure>")
         }
@@ -196,8 +195,8 @@ mod tests {
         keeps_the_schema(&found);
     }
 
-    /// An element of `junit-10.xsd`, the schema that Jenkins publishes and others follow: its
-    /// name, what may be in it, the attributes it must have, and those it may have.
+    /// An element of `junit-10.xsd`, the schema that Jenkins publishes and other tools follow. The parts are
+    /// its name, its allowed content, its required attributes, and its optional attributes.
     type Element = (
         &'static str,
         &'static [&'static str],
@@ -247,7 +246,7 @@ mod tests {
         ("system-out", &[], &[], &[]),
     ];
 
-    /// Holds a document to the schema, and its counts to its cases.
+    /// Checks a document against the schema, and its counts against its cases.
     fn keeps_the_schema(text: &str) {
         let document = roxmltree::Document::parse(text).unwrap();
         assert_eq!(document.root_element().tag_name().name(), "testsuites");

@@ -1,9 +1,9 @@
 //! Measurements in the layouts of other tools, for scripts that already parse them.
 //!
-//! The layout is theirs, the meaning is ours wherever a word allows both: latency is from due to
-//! the last byte, failed requests have no latency and are counted, quantiles come from lossless
-//! histograms. Where a layout has a field that was not measured, it is left out, or is 0 where the
-//! layout cannot do without; each file says so.
+//! The layout is the other tool's. The meaning is ours if a field's name allows both. Latency is from due to
+//! the last byte, failed requests have no latency and are counted, and quantiles come from lossless
+//! histograms. A field that was not measured is left out. If a layout requires the field, it is 0. Each file
+//! below documents its exceptions.
 //!
 //! A lab's variant is shown with all its complete rounds merged into one measurement.
 
@@ -40,29 +40,29 @@ pub enum Layout {
     ArtilleryJson,
 }
 
-/// Why a recording cannot be laid out.
+/// Reason why a recording cannot be rendered.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// No variant of that name.
+    /// The recording has no variant with this name.
     #[error("expected a variant of the recording, found `{name}`. The variants are {known}")]
     UnknownVariant {
-        /// The name asked for.
+        /// Requested name of a variant.
         name: String,
-        /// The names there are.
+        /// Names of the recording's variants.
         known: String,
     },
     /// The variant has no number.
     #[error("`{variant}` has no figures to print: {verdict}")]
     NoNumber {
-        /// The variant.
+        /// Name of the variant.
         variant: String,
-        /// Its verdict.
+        /// Verdict of the variant.
         verdict: String,
     },
 }
 
 impl Layout {
-    /// Every layout.
+    /// All layouts.
     pub const ALL: [Self; 8] = [
         Self::Hgrm,
         Self::Ab,
@@ -74,7 +74,7 @@ impl Layout {
         Self::ArtilleryJson,
     ];
 
-    /// Its name on the command line.
+    /// Name of the layout on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Hgrm => "hgrm",
@@ -88,7 +88,7 @@ impl Layout {
         }
     }
 
-    /// Lays out one variant of a recording; without a name its baseline, which is the one
+    /// Renders one variant of a recording. Without a name, it renders the baseline, which is the only
     /// measurement of a single load.
     ///
     /// # Errors
@@ -108,8 +108,8 @@ impl Layout {
                 known: known(recording),
             })?;
         let merged = Merged::of(recording, name);
-        // A single load that was stopped before its first answer is laid out with zeros; a lab's
-        // row without requests is not a measurement.
+        // A single load that was stopped before its first response is rendered with zeros. A lab's row
+        // without requests is not a measurement.
         if !row.has_number() || merged.latency.is_empty() && recording.kind == Kind::Lab {
             return Err(LayoutError::NoNumber {
                 variant: name.to_owned(),

@@ -1,10 +1,10 @@
-//! The recording format, its analysis and its renderings.
+//! The recording format, its analysis and the report formats.
 //!
-//! `weigh` fills a [`Recording`] and writes it as JSON. Everything a reader sees is derived from
-//! that file alone: [`Summary::of`] computes, the renderers print, and `weigh report` can repeat
-//! both on another machine or in a later year.
+//! `weigh` fills a [`Recording`] and writes it as JSON. All reports are derived from that file alone.
+//! [`Summary::of`] computes the figures, and the renderers print them. `weigh report` can repeat both on
+//! another machine or in a later year.
 //!
-//! Pure on purpose: no sockets, no clock, no environment, no files. Text in, text out.
+//! This crate is pure on purpose: no sockets, no clock, no environment, no files. Input and output are text.
 
 mod answer;
 mod bodies;
@@ -40,6 +40,8 @@ mod metric;
 mod pace;
 pub mod quoted;
 pub mod recording;
+#[cfg(test)]
+mod reference_tests;
 #[cfg(test)]
 #[expect(
     clippy::cast_possible_truncation,

@@ -1,8 +1,7 @@
-//! The report to paste into a pull request.
+//! The report in Markdown, to paste into a pull request.
 //!
-//! The first table has the layout of the house: a row a variant, latency from min to max, the
-//! difference from the baseline in brackets below each figure. Side by side, the latency that decides
-//! comes first.
+//! The first table has a row per variant. The columns show latency from min to max, and the difference from
+//! the baseline is in brackets below each figure. Side by side, the latency that decides comes first.
 
 use crate::answer;
 use crate::bodies;
@@ -49,7 +48,7 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     add("Gates", &gates_table(&summary.gates));
     add("Latency", &house_table(summary));
     let in_words = explain::in_words(summary);
-    // One alone is the answer at the top.
+    // A single sentence is already the result at the top.
     if in_words.len() > 1 {
         add("In words", &list(&in_words));
     }
@@ -123,7 +122,7 @@ fn house_table(summary: &Summary) -> String {
     )
 }
 
-/// What became of the gates; nothing without any.
+/// The results of the gates. Empty without gates.
 pub(crate) fn gates_table(gates: &[gate::Judgement]) -> String {
     let row = |judgement: &gate::Judgement| {
         let [gate, variant, ruling, reason] = gate::shown::cells(judgement);
@@ -178,7 +177,7 @@ fn cost_table(summary: &Summary) -> String {
     grid(&header.map(str::to_owned), &rows)
 }
 
-/// What each system cost, and whether its limits were in force.
+/// The cost of each system, and the state of its limits.
 fn systems_table(summary: &Summary) -> String {
     let header = ["Variant"].iter().chain(&cost::HEADINGS);
     let row = |(variant, cells): (String, cost::Cells)| {
@@ -196,7 +195,7 @@ fn systems_table(summary: &Summary) -> String {
     )
 }
 
-/// A table of texts as they are.
+/// A table of unchanged texts.
 fn plain_grid<const N: usize>(headings: &[&str; N], rows: Vec<[String; N]>) -> String {
     let rows: Vec<Vec<String>> = rows
         .into_iter()
@@ -205,7 +204,7 @@ fn plain_grid<const N: usize>(headings: &[&str; N], rows: Vec<[String; N]>) -> S
     grid(&headings.map(str::to_owned), &rows)
 }
 
-/// The requests sent, if they differ between variants. Empty otherwise.
+/// The requests that variants received, if they differ. Empty otherwise.
 fn sent_table(sent: sent::Table) -> String {
     let rows = sent.rows.iter();
     let rows = rows.map(|row| row.iter().map(|cell| escape(cell)).collect());
@@ -214,7 +213,7 @@ fn sent_table(sent: sent::Table) -> String {
     grid(&headings, &rows)
 }
 
-/// The functions that each system spends its time in; nothing without profiles.
+/// The functions with the most processor time, for each system. Empty without profiles.
 fn hottest_tables(recording: &Recording) -> String {
     let table = |profile: &Profile| {
         let rows: Vec<Vec<String>> = hottest::rows(profile)
@@ -255,7 +254,7 @@ fn distribution_table(summary: &Summary) -> String {
     grid(&header.map(str::to_owned), &rows)
 }
 
-/// The steps of a scenario; nothing without one.
+/// The steps of a scenario. Empty without a scenario.
 fn steps_table(recording: &Recording) -> String {
     let header = ["Variant".to_owned()].into_iter();
     let header = header.chain(step::HEADINGS.map(capital));
@@ -324,7 +323,7 @@ fn checks(summary: &Summary) -> String {
         0 => "All in order.".to_owned(),
         _ => format!("{} not in order.", describe::plural(bad as u64, "check")),
     };
-    // Without checks "All in order" would claim what was not checked.
+    // Without checks, "All in order" would be a false claim.
     if rows.is_empty() {
         return String::new();
     }
@@ -344,7 +343,7 @@ fn how_measured(recording: &Recording) -> String {
 }
 
 fn how_to_reproduce(recording: &Recording) -> String {
-    // On one line, so that nothing in it can begin one and end the block.
+    // The command is on one line, so that its text cannot start a line that ends the block.
     let command = one_line(&describe::command(recording));
     let mut out = format!("```console\n$ {command}\n```\n");
     let Some(lab) = &recording.lab else {
@@ -363,23 +362,23 @@ fn how_to_reproduce(recording: &Recording) -> String {
     out
 }
 
-/// `0.90<br>(+0.22 ±0.03)`, with `<br>` between the two.
+/// A figure with its difference, `0.90<br>(+0.22 ±0.03)`. `between` is the text between the two.
 pub(crate) fn with_difference(row: &VariantSummary, metric: Metric, between: &str) -> String {
     let value = cell::value(row, metric);
     let shown = match cell::difference(row, metric) {
         Some(difference) => format!("{value}{between}({difference})"),
         None => value,
     };
-    // Two tildes would strike out what stands between them.
+    // Two tildes would strike out the text between them.
     shown.replace('~', "\\~")
 }
 
-/// A table whose source reads as well as its rendering; nothing without rows.
+/// A table with readable source. Empty without rows.
 pub(crate) fn grid(header: &[String], rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    // Three dashes are the least that every Markdown reader takes for a rule.
+    // Three dashes are the shortest rule that every Markdown reader accepts.
     let width = |index: usize| {
         let cells = rows
             .iter()
@@ -411,21 +410,23 @@ pub(crate) fn list(lines: &[String]) -> String {
         .collect()
 }
 
-/// Text of the user as text on one line, not as markup; what stands in backticks is code.
+/// Escapes a user's text, so that it is shown as text on one line and not as markup. Text in backticks stays
+/// code.
 pub(crate) fn escape(text: &str) -> String {
     let text = &one_line(text);
-    // Several in a row mark code by their number: readers would not pair them as here.
+    // Markdown readers pair groups of several backticks by their number, which this function does not
+    // support.
     if text.contains("``") {
         return escape_plain(&text.replace('`', "'"));
     }
     let parts: Vec<&str> = text.split('`').collect();
-    // An odd number of backticks marks nothing; a single one would open code that never ends.
+    // With an odd number, backticks do not mark code. A single one would open code that never ends.
     if parts.len().is_multiple_of(2) {
         return escape_plain(&text.replace('`', "'"));
     }
     let marked = |(index, part): (usize, &&str)| match index % 2 {
         0 => escape_plain(part),
-        // Code spans know no escapes, but a table splits at `|` even inside of them.
+        // Code spans have no escapes, but a table splits at `|` even inside of them.
         _ => format!("`{}`", part.replace('|', "\\|")),
     };
     parts.iter().enumerate().map(marked).collect()
@@ -435,7 +436,7 @@ fn escape_plain(text: &str) -> String {
     let mut out = String::new();
     for character in text.chars() {
         match character {
-            // GitHub takes dollars for formulas and tildes for struck text.
+            // GitHub treats dollars as formulas and tildes as struck text.
             '|' | '*' | '_' | '[' | ']' | '\\' | '$' | '~' => out.extend(['\\', character]),
             '<' => out += "&lt;",
             '&' => out += "&amp;",

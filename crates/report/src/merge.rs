@@ -1,11 +1,12 @@
-//! The shards of one load, put together again.
+//! Merges the shards of one load into one recording.
 //!
 //! Several generators send one plan, each its own slots (`weigh load --shard 2/4`). Counts add up and
-//! histograms merge without loss, so what comes out is the recording of a generator that sent all of
-//! it. What was watched is of one generator alone; it is judged shard by shard, before.
+//! histograms merge without loss. So the result equals the recording of one generator that sent the whole
+//! plan. Checks on a generator apply to that generator alone, so they run per shard before the merge.
 //!
-//! Absent on purpose: corrections of clocks. `--start-at` makes shards begin at one moment, as far as
-//! the clocks of their machines agree; without it they are put where their own clocks say.
+//! Clocks are not corrected on purpose. `--start-at` makes all shards begin at one moment, up to the
+//! differences between the clocks of their machines. Without it, each shard starts at the time that its own
+//! clock shows.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,69 +21,69 @@ use crate::recording::{
     StepRecord, Windows, latency_by_status,
 };
 
-/// Pauses of all generators that a merged recording lists; the rest is counted.
+/// Maximum number of pauses that a merged recording lists. It only counts further pauses.
 const PAUSES_MAX: usize = 1_000;
-/// Failing pairs of each kind that it keeps.
+/// Maximum number of failing pairs of each kind that a merged recording keeps.
 const FAILURES_MAX: usize = 3;
 
-/// Why recordings are not the shards of one load.
+/// Reason why recordings are not the shards of one load.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    /// Nothing to put together.
+    /// The list of recordings is empty.
     #[error("expected the recordings of all shards of a load, found none")]
     Nothing,
-    /// It compares variants.
+    /// The recording compares variants.
     #[error("expected shards of a single load (`weigh load --shard`), found the lab `{name}`")]
     Lab {
-        /// Where it came from.
+        /// Name of the recording's file.
         name: String,
     },
-    /// It has no measurement, or more than one.
+    /// The recording has no measurement, or more than one.
     #[error("expected one measurement in `{name}`, found {found}")]
     Measurements {
-        /// Where it came from.
+        /// Name of the recording's file.
         name: String,
-        /// How many it has.
+        /// Number of measurements.
         found: usize,
     },
-    /// Two that are not of one load.
+    /// Two recordings are not of one load.
     #[error("expected shards of one load, found different {what} in `{one}` and `{other}`")]
     Unlike {
-        /// The first.
+        /// Name of the first recording's file.
         one: String,
-        /// The other.
+        /// Name of the recording that differs from it.
         other: String,
-        /// What differs.
+        /// Property that differs.
         what: &'static str,
     },
-    /// Not each shard once.
+    /// A shard is missing or appears twice.
     #[error("expected each of {of} shards once, but {found}")]
     Incomplete {
-        /// How many there are.
+        /// Total number of shards.
         of: u32,
-        /// What is missing, or there twice.
+        /// The missing or repeated shard, in words.
         found: String,
     },
-    /// A time of it cannot be read.
+    /// A time of the recording cannot be parsed.
     #[error("`{name}` has no valid start time: {reason}")]
     Time {
-        /// Where it came from.
+        /// Name of the recording's file.
         name: String,
-        /// What is wrong with the time.
+        /// Error of the time parser.
         reason: String,
     },
-    /// A file is no recording.
+    /// A file is not a recording.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
 
-/// A shard, and where its recording came from.
+/// A shard with the name of its recording's file.
 type Named = (String, Recording);
 
-/// Puts the shards of a load together: the recording of the whole load.
+/// Merges the shards of a load into the recording of the whole load.
 ///
 /// # Errors
-/// When the recordings are not each shard of one load once.
+/// When the recordings do not contain each shard of one load exactly once.
 pub fn merge(mut shards: Vec<Named>) -> Result<Recording, MergeError> {
     shards.sort_by_key(|(_, recording)| recording.load.shard.index());
     check(&shards)?;
@@ -109,7 +110,7 @@ pub fn merge(mut shards: Vec<Named>) -> Result<Recording, MergeError> {
     Ok(whole)
 }
 
-/// Checks that these are all shards of one load, each once and in order.
+/// Checks that the recordings are all shards of one load, each once and in order.
 fn check(shards: &[Named]) -> Result<(), MergeError> {
     let ((one, first), others) = shards.split_first().ok_or(MergeError::Nothing)?;
     for (name, recording) in shards {
@@ -150,7 +151,7 @@ fn check(shards: &[Named]) -> Result<(), MergeError> {
     }
 }
 
-/// In what two shards are not of one load.
+/// The property that differs between two recordings, or `None` if they can be shards of one load.
 fn unlike(one: &Recording, other: &Recording) -> Option<&'static str> {
     let (a, b) = (&one.load, &other.load);
     let likeness = [
@@ -170,7 +171,7 @@ fn unlike(one: &Recording, other: &Recording) -> Option<&'static str> {
     found.map(|(_, what)| what)
 }
 
-/// When the first send of a shard was allowed.
+/// Time at which a shard was allowed to send its first request.
 fn began((name, recording): &Named) -> Result<Timestamp, MergeError> {
     let text = recording
         .load
@@ -183,8 +184,8 @@ fn began((name, recording): &Named) -> Result<Timestamp, MergeError> {
     })
 }
 
-/// The parts of one measurement that several generators of a cluster have sent, as one. They began
-/// together but for what each was late.
+/// Merges the parts of one measurement that several generators of a cluster sent. The generators began at the
+/// same time, except for the delay that each part records.
 ///
 /// # Panics
 /// When there is no part.
@@ -193,12 +194,12 @@ pub fn merge_parts(mut parts: Vec<RoundRecord>) -> RoundRecord {
     for part in &mut parts {
         let late_us = part.generators.iter().map(|it| it.began_late_us);
         let late_us = late_us.fold(0.0, f64::max);
-        // Neither negative nor as long as centuries, or it says nothing.
+        // A negative delay, or a delay of centuries, is useless and counts as zero.
         let late = Duration::try_from_secs_f64(late_us / 1e6).unwrap_or_default();
         part.started_offset_us = micros(late);
     }
     let mut whole = sum(&parts);
-    // Slices are the same for all, and cycles of a plan are each of one part.
+    // All parts have the same slices. A cycle of a plan belongs to one part only, so these counts add up.
     if whole.slices.is_none() {
         whole.left_out = left_out(&parts);
         whole.all_latency_ns_hdr = all_latency(&parts);
@@ -219,7 +220,7 @@ pub fn merge_parts(mut parts: Vec<RoundRecord>) -> RoundRecord {
     whole
 }
 
-/// None where one part keeps no account of it: a part must not pass for the whole.
+/// Sum over all parts. `None` if one part has no count, because a part must not pass for the whole.
 fn left_out(parts: &[RoundRecord]) -> Option<LeftOut> {
     let mut all = LeftOut::default();
     for part in parts {
@@ -236,7 +237,7 @@ fn left_out(parts: &[RoundRecord]) -> Option<LeftOut> {
     Some(all)
 }
 
-/// The answers of cycles that were left out; none where no part left any out.
+/// The responses of cycles that were left out. `None` if no part left any out.
 fn left_out_answers(parts: &[RoundRecord]) -> Option<LeftOutAnswers> {
     let each = parts.iter().filter_map(|part| part.left_out_answers);
     each.reduce(|mut all, own| {
@@ -245,7 +246,7 @@ fn left_out_answers(parts: &[RoundRecord]) -> Option<LeftOutAnswers> {
     })
 }
 
-/// The latency of all complete answers; none where no part left any out.
+/// The latency of all complete responses. `None` if no part left any out.
 fn all_latency(parts: &[RoundRecord]) -> Option<Hdr> {
     let mut each = parts.iter();
     if each.all(|part| part.all_latency_ns_hdr.is_none()) {
@@ -259,7 +260,7 @@ fn all_latency(parts: &[RoundRecord]) -> Option<Hdr> {
     Some(Hdr::of(&all))
 }
 
-/// Each request of a rotation; none where one part has another number of them.
+/// Each request of a rotation. Empty if two parts have different numbers of requests.
 fn requests(parts: &[RoundRecord]) -> Vec<RequestRecord> {
     let count = parts[0].requests.len();
     if parts.iter().any(|part| part.requests.len() != count) {
@@ -277,7 +278,7 @@ fn requests(parts: &[RoundRecord]) -> Vec<RequestRecord> {
     (0..count).map(of_all).collect()
 }
 
-/// The ways of all generators to a target; none where all are on its machine.
+/// The network between all generators and a target. `None` if all generators are on the target's machine.
 fn network(parts: &[RoundRecord]) -> Option<NetworkRecord> {
     let each = || parts.iter().filter_map(|part| part.network.as_ref());
     each().next()?;
@@ -291,7 +292,7 @@ fn network(parts: &[RoundRecord]) -> Option<NetworkRecord> {
     })
 }
 
-/// All measurements as one.
+/// Merges all measurements into one.
 fn sum(rounds: &[RoundRecord]) -> RoundRecord {
     let mut whole = rounds[0].clone();
     let total = |of: fn(&RoundRecord) -> u64| rounds.iter().map(of).sum::<u64>();
@@ -330,7 +331,7 @@ fn sum(rounds: &[RoundRecord]) -> RoundRecord {
         .collect();
     whole.bytes_out = total(|round| round.bytes_out);
     whole.latency_ns_hdr = merged(|round| &round.latency_ns_hdr);
-    // The fastest three quarters of all are not those of the parts.
+    // The fastest three quarters of the whole are not the fastest three quarters of the parts.
     whole.latency_means = whole.latency_means.filter(|_| rounds.len() == 1);
     whole.blocks_latency_ns_hdr = blocks(rounds);
     whole.service_ns_hdr = merged(|round| &round.service_ns_hdr);
@@ -340,7 +341,7 @@ fn sum(rounds: &[RoundRecord]) -> RoundRecord {
     whole.gaps_ns_hdr = gaps(rounds);
     whole.windows = windows(rounds);
     whole.generator = generator(rounds);
-    // Of one machine, where there may have been several.
+    // The shards may have run on several machines, and this field describes one.
     whole.machine = None;
     whole.steps = steps(rounds);
     for round in &rounds[1..] {
@@ -370,7 +371,8 @@ fn coded(rounds: &[RoundRecord]) -> Option<CodedAnswers> {
     (all.total() > 0).then_some(all)
 }
 
-/// None where one shard did not watch them: a part must not pass for the whole.
+/// The gaps of all shards. `None` if one shard has not recorded them, because a part must not pass for the
+/// whole.
 fn gaps(rounds: &[RoundRecord]) -> Option<Hdr> {
     let mut all = Histogram::new();
     for round in rounds {
@@ -379,8 +381,8 @@ fn gaps(rounds: &[RoundRecord]) -> Option<Hdr> {
     Some(Hdr::of(&all))
 }
 
-/// The blocks of all shards, which began together and have parts of the same load; none where one shard has
-/// none.
+/// The blocks of all shards. All shards began together, so their blocks cover the same parts of the load.
+/// Empty if one shard has no blocks.
 fn blocks(rounds: &[RoundRecord]) -> Vec<Hdr> {
     let of_all = |block: usize| {
         let mut all = Histogram::new();
@@ -396,7 +398,7 @@ fn blocks(rounds: &[RoundRecord]) -> Vec<Hdr> {
         .unwrap_or_default()
 }
 
-/// Windows of the widest of all, each shard's put where it began.
+/// Windows as wide as the widest of all shards. Each shard's windows are shifted to its start.
 fn windows(rounds: &[RoundRecord]) -> Windows {
     let widths = rounds.iter().map(|round| round.windows.width_us);
     let width_us = widths.max().unwrap_or(0).max(1);
@@ -409,7 +411,7 @@ fn windows(rounds: &[RoundRecord]) -> Windows {
     for round in rounds {
         let own = &round.windows;
         for (index, completed) in own.completed.iter().enumerate() {
-            // The middle of a window says which one it falls into.
+            // The middle of a window decides which merged window receives it.
             let middle_us =
                 round.started_offset_us + own.width_us * index as u64 + own.width_us / 2;
             let at = usize::try_from(middle_us / width_us).unwrap_or(usize::MAX);
@@ -470,7 +472,7 @@ fn steps(rounds: &[RoundRecord]) -> Vec<StepRecord> {
     all
 }
 
-/// The first of each kind.
+/// The first failures of each kind.
 fn failures(rounds: &[RoundRecord]) -> Vec<FailureSample> {
     let mut all: Vec<FailureSample> = rounds
         .iter()

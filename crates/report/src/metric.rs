@@ -1,4 +1,4 @@
-//! The figures of one measurement: what each metric comes to.
+//! Computation of each metric from one measurement.
 
 use model::micros;
 pub use model::{Metric, Unit};
@@ -7,14 +7,14 @@ use stats::Histogram;
 use crate::float::float;
 use crate::recording::{RoundRecord, SystemUsage};
 
-/// The figure of one measurement; none when it could not be measured. `latency` is the
-/// decoded histogram of the same measurement.
+/// The figure of one measurement, or `None` if it was not measured. `latency` is the decoded histogram of
+/// this measurement.
 pub(crate) fn figure(metric: Metric, round: &RoundRecord, latency: &Histogram) -> Option<f64> {
     let elapsed_s = float(round.elapsed_us) / 1e6;
     let per_second = |amount: f64| (elapsed_s > 0.0).then(|| amount / elapsed_s);
     let answered = round.answered();
     let per_request = |amount: u64| (answered > 0).then(|| float(amount) / float(answered));
-    // Bytes are counted of all requests, and time only of those that count.
+    // Bytes include all requests, and the time includes only counted requests.
     let counted_share = float(round.outcomes.completed()) / float(answered.max(1));
     let of_systems = |of: fn(&SystemUsage) -> Option<u64>| sum(round.systems.iter().map(of));
     let us = |nanoseconds: f64| nanoseconds / 1e3;
@@ -43,14 +43,14 @@ pub(crate) fn figure(metric: Metric, round: &RoundRecord, latency: &Histogram) -
             per_request(of_systems(|system| system.context_switches_involuntary)?)
         }
         Metric::WaitedForCpu => per_request(of_systems(|system| system.waited_for_cpu_us)?),
-        // In slices, what the generator spent on other variants is not told apart.
+        // With slices, the generator's cost cannot be separated by variant.
         Metric::GeneratorCpu if round.slices.is_some() => None,
         Metric::GeneratorCpu => per_request(micros(round.generator.cpu)),
         Metric::Failures => round.outcomes.failed_share(),
     }
 }
 
-/// A sum over systems is known only when every part is; no systems have no sum.
+/// A sum over systems. `None` if one part is unknown, and without systems.
 pub(crate) fn sum(parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     let parts: Vec<u64> = parts.collect::<Option<_>>()?;
     (!parts.is_empty()).then(|| parts.iter().sum())
@@ -79,7 +79,7 @@ mod tests {
         latency.record_n_ns(1_000, 5);
         latency.record_n_ns(2_000, 5);
         latency.record_n_ns(1_200_000, 4);
-        // Requests that failed are no latencies.
+        // Failed requests have no latency.
         round.outcomes.failed.timeout = 7;
         let found = figure(Metric::Typical, &round, &latency).unwrap();
         let expected = (5.0 + 10.0 + 0.5 * 1_200.0) / 10.5;
@@ -120,13 +120,14 @@ mod tests {
             });
             own
         };
-        // The heavy request is a quarter of all: over all requests, it alone would be cut.
+        // The heavy request is a quarter of all requests. Over all requests, the typical latency would cut
+        // only this request.
         let mut all = apart(3, 100, 1);
         all.add(&apart(1, 900, 1));
         let found = figure(Metric::Typical, &round, &all).unwrap();
         let expected = (3.0 * 100.0 + 900.0) / 4.0;
         assert!((found / expected - 1.0).abs() < 5e-4, "{found}");
-        // One whose answers do not count leaves the others.
+        // If no response of one request counts, the figure comes from the remaining requests.
         round.requests[1].latency_ns_hdr = Hdr::of(&Histogram::new());
         let found = figure(Metric::Typical, &round, &all).unwrap();
         assert!((found / 100.0 - 1.0).abs() < 5e-4, "{found}");
@@ -156,7 +157,7 @@ mod tests {
         };
         let whole =
             [Metric::Requests, Metric::Cpu, Metric::Throughput].map(|metric| of(metric, &round));
-        // As many requests again do not count, and two variants had the load in turns.
+        // An equal number of requests is discarded, and two variants had the load in turns.
         let discarded = Outcomes {
             passed: round.outcomes.passed,
             ..Outcomes::default()
@@ -173,7 +174,7 @@ mod tests {
         assert!((of(Metric::Cpu, &round) - cpu / 2.0).abs() < 1e-9);
         assert!((of(Metric::Throughput, &round) - throughput / 2.0).abs() < 1e-9);
         assert!(of(Metric::GeneratorCpu, &round).is_nan(), "not told apart");
-        // The generator worked for all of the load.
+        // The generator's work covers the whole load.
         let starved = |round: &RoundRecord| round.starved_share().unwrap_or(f64::NAN);
         let in_slices = starved(&round);
         round.slices = None;

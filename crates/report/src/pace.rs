@@ -1,8 +1,8 @@
-//! How slow the machine was in each round, as variants tell that are on neither side of a difference.
+//! Speed of the machine in each round, estimated from the variants that are on neither side of a difference.
 //!
-//! Side by side, all variants of a round have the same machine. So what the others took, each in
-//! comparison with itself in other rounds, is what the machine did, and differences are adjusted by it
-//! ([`stats::covariate`]). The baseline and the variant themselves must not be among the others.
+//! Side by side, all variants of a round share the machine. If the other variants take longer than in their
+//! other rounds, the machine was slower. Differences are adjusted by this pace ([`stats::covariate`]). The
+//! other variants must not include the baseline and the variant of the difference.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ use stats::paired::{self, Overhead};
 use crate::metric::Metric;
 use crate::recording::RoundPart;
 
-/// The mean of the logarithms of what others took in each of these rounds, and how many others that
-/// are. None without others that have a figure above 0 in all of them: with some missing in a round,
-/// its mean would say who was there and not how slow the machine was.
+/// The mean logarithm of the other variants' figures in each round, and the number of these variants. It uses
+/// only variants with a figure above 0 in all rounds, and is `None` without such variants. If a variant were
+/// missing in a round, the mean would depend on the set of variants and not on the machine.
 fn told_by<F: Borrow<BTreeMap<RoundPart, f64>>>(
     others: impl Iterator<Item = F>,
     parts: &[RoundPart],
@@ -29,13 +29,13 @@ fn told_by<F: Borrow<BTreeMap<RoundPart, f64>>>(
     (!told.is_empty()).then(|| (covariate::mean_logarithms(&told), told.len()))
 }
 
-/// The rounds, or groups of rounds, that a variant and its baseline both have a figure for.
+/// The rounds, or groups of rounds, with figures of both a variant and its baseline.
 struct Pairs {
     parts: Vec<RoundPart>,
     base: Vec<f64>,
     own: Vec<f64>,
-    /// How slow the machine was in each, and how many others tell it. None without others, and for a metric
-    /// that no slow machine changes.
+    /// Pace of the machine in each round, and the number of variants that it was estimated from. `None`
+    /// without other variants, and for a metric that does not depend on the machine's speed.
     told: Option<(Vec<f64>, usize)>,
 }
 
@@ -66,8 +66,8 @@ impl Pairs {
     }
 }
 
-/// The differences in a metric that [`overhead`] is made of, by round, adjusted as there. `confidence` is the
-/// least that they may be used for.
+/// The differences in a metric by round. [`overhead`] computes its estimate from them, and they are adjusted
+/// in the same way. `confidence` is the lowest allowed confidence of intervals from them.
 pub(crate) fn differences<F: Borrow<BTreeMap<RoundPart, f64>>>(
     metric: Metric,
     of_baseline: &BTreeMap<RoundPart, f64>,
@@ -88,8 +88,8 @@ pub(crate) fn differences<F: Borrow<BTreeMap<RoundPart, f64>>>(
         .collect()
 }
 
-/// The overhead in a metric over the rounds, or groups of rounds, that both have a figure for, adjusted
-/// by others where there are any and the metric is one of speed. None where nothing can be paired.
+/// The overhead in a metric over the rounds, or groups of rounds, that both have a figure for. The other
+/// variants adjust it if there are any and the metric is one of speed. `None` if there is no pair.
 pub(crate) fn overhead<F: Borrow<BTreeMap<RoundPart, f64>>>(
     metric: Metric,
     of_baseline: &BTreeMap<RoundPart, f64>,
@@ -121,7 +121,7 @@ pub(crate) fn overhead<F: Borrow<BTreeMap<RoundPart, f64>>>(
         None => (paired::overhead(&base, &variant, confidence), None),
     };
     Some(Paired {
-        // Nothing to pair, or a figure that is not finite: then there is no overhead to show.
+        // There is no overhead if there are no pairs, or if a figure is not finite.
         overhead: overhead.ok()?,
         base,
         own: variant,
@@ -129,23 +129,23 @@ pub(crate) fn overhead<F: Borrow<BTreeMap<RoundPart, f64>>>(
     })
 }
 
-/// What two variants differ by.
+/// Difference between two variants.
 pub(crate) struct Paired {
     pub(crate) overhead: Overhead,
-    /// The baseline's figures in the rounds that both were measured in.
+    /// The baseline's figures in the rounds that both have.
     pub(crate) base: Vec<f64>,
-    /// The variant's own in the same rounds.
+    /// The variant's figures in the same rounds.
     pub(crate) own: Vec<f64>,
-    /// How the others adjusted it, if they did.
+    /// The adjustment by the other variants. `None` if the difference is not adjusted.
     pub(crate) adjusted: Option<Adjusted>,
 }
 
-/// How a difference was adjusted.
+/// Data on the adjustment of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Adjusted {
-    /// The others that told how slow the machine was.
+    /// Number of variants that the pace was estimated from.
     pub(crate) by: usize,
-    /// The rounds in which the machine had its usual speed.
+    /// Number of rounds at the machine's usual speed.
     pub(crate) over: usize,
 }
 
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_difference_in_two_slow_rounds_of_twelve_is_no_claim() {
-        // Equal systems, but for 8 us more in the two rounds in which the machine was slower by a fifth.
+        // The systems are equal, except for 8 us more in the two rounds on a machine slower by a fifth.
         let luck = [
             0.4, -0.3, 0.1, -0.5, 0.6, -0.2, 0.3, -0.4, 0.5, -0.1, 0.2, -0.6,
         ];

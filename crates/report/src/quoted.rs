@@ -1,4 +1,4 @@
-//! One figure of a recording as a sentence quotes it.
+//! Figures of a recording in the words of a sentence that quotes them.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use crate::metric::Metric;
 use crate::summary::Summary;
 use crate::summary::quantity::{amount, figure};
 
-/// The part of a figure that is quoted.
+/// The quoted part of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// The size of the difference from the baseline with its interval: `90 us (60 to 110)`.
@@ -16,7 +16,7 @@ pub enum Form {
     Size,
     /// The change against the baseline with its interval, without a sign: `27 % (23 to 31)`.
     Percent,
-    /// The figure divided by that of the baseline, with its interval: `11.0 (8.7 to 11.6)`.
+    /// The figure divided by the baseline's figure, with its interval: `11.0 (8.7 to 11.6)`.
     Ratio,
     /// The variant's own figure: `142 us`.
     Value,
@@ -39,8 +39,8 @@ impl FromStr for Form {
     }
 }
 
-/// Returns a figure of a variant in words. `None` if the variant does not have it, or has no interval where
-/// one is quoted.
+/// Returns a figure of a variant in words. `None` if the variant does not have it, or if the form requires an
+/// interval that is missing.
 #[must_use]
 pub fn quoted(summary: &Summary, variant: &str, metric: Metric, form: Form) -> Option<String> {
     let found = summary.variant(variant)?.metric(metric)?;

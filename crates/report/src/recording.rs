@@ -1,11 +1,11 @@
-//! What one run wrote down: the format of `recording.json`.
+//! The format of `recording.json`, which contains the data of one run.
 //!
-//! A recording holds what was seen, never what was concluded from it: counts, lossless histograms,
-//! settings, versions and the environment. Conclusions belong to [`crate::Summary`], so that an old
-//! recording profits from a better analysis.
+//! A recording contains observations and no conclusions: counts, lossless histograms, settings, versions and
+//! the environment. [`crate::Summary`] draws the conclusions, so that an old recording profits from a better
+//! analysis.
 //!
-//! Unknown fields are ignored on reading, so a newer `weigh` of the same [`METHOD`] may add some.
-//! A missing field, another format and a newer method are errors that say so.
+//! Readers ignore unknown fields, so a newer `weigh` of the same [`METHOD`] may add some. A missing field,
+//! another format and a newer method are errors.
 
 mod environment;
 mod header;
@@ -41,7 +41,8 @@ use model::Order;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How numbers are computed and recorded. Raised when old and new recordings stop being comparable.
+/// Version of the method that computes and records numbers. It is raised if old and new recordings are no
+/// longer comparable.
 pub const METHOD: u32 = 3;
 
 /// Everything one run wrote down.
@@ -120,14 +121,14 @@ pub struct Measured {
 }
 
 impl Recording {
-    /// Whether all variants of a round had the machine at the same time, so that what others took tells
-    /// how slow it was.
+    /// True if all variants of a round used the machine at the same time. The figures of the other variants
+    /// then show its speed.
     pub(crate) fn tells_pace(&self) -> bool {
-        // A search ends at another rate for each variant, and not at the same moment.
+        // A search ends at another rate for each variant, and at another moment.
         self.order_measured() == Order::SideBySide && self.load.capacity.is_none()
     }
 
-    /// How rounds measured the variants.
+    /// Order of the variants within a round.
     #[must_use]
     pub fn order_measured(&self) -> Order {
         self.measured
@@ -189,33 +190,33 @@ pub struct FileText {
     pub text: Option<String>,
 }
 
-/// Why a file is not a recording this `weigh` can read.
+/// Reason why this `weigh` cannot read a file as a recording.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Not JSON, a field missing or of another type, or a histogram that does not decode.
+    /// The file is not JSON, a field is missing or has another type, or a histogram does not decode.
     #[error("the recording cannot be read: {0}. It may be cut off, or edited by hand")]
     Malformed(#[from] serde_json::Error),
-    /// JSON, but of another format.
+    /// The file is JSON of another format.
     #[error(
         "expected `format` to be `weighbridge-recording`, found {found}. Is it a `recording.json` of `weigh`?"
     )]
     OtherFormat {
-        /// What stood there instead.
+        /// The found value of `format`.
         found: String,
     },
-    /// Made by a newer `weigh` that computes numbers in another way.
+    /// A newer `weigh` made the recording and computes numbers in another way.
     #[error(
         "expected a recording of method {METHOD} or older, found method {found}. Read it with `weigh` {weigh} or newer"
     )]
     NewerMethod {
-        /// The recording's method.
+        /// Method of the recording.
         found: u32,
         /// The version of the `weigh` that made it.
         weigh: String,
     },
 }
 
-/// The part of a recording that is readable whatever the method.
+/// The part of a recording that every method has.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
@@ -229,12 +230,12 @@ struct Head {
 impl Recording {
     /// Reads a recording and checks its format, its method and every histogram.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
-        // First the part that every method has: a newer recording may not be readable beyond it.
+        // This part comes first, because the rest of a newer recording may not be readable.
         let head: Head = serde_json::from_str(text)?;
         if head.format != "weighbridge-recording" {
             let found = match head.format {
                 serde_json::Value::Null => "none".to_owned(),
-                // A number or a list here is no name that a person would recognize.
+                // A number or a list would not help the user to recognize the format.
                 other => format!("`{}`", other.as_str().unwrap_or("something else")),
             };
             return Err(ReadError::OtherFormat { found });
@@ -242,7 +243,7 @@ impl Recording {
         if let Some(found) = head.method.filter(|method| *method > METHOD) {
             let weigh = head.weigh["version"]
                 .as_str()
-                // A recording without a version is still one of a newer method.
+                // A recording without a version can still have a newer method.
                 .unwrap_or("that made it")
                 .to_owned();
             return Err(ReadError::NewerMethod { found, weigh });
@@ -250,7 +251,7 @@ impl Recording {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Writes the recording as JSON, one field a line so that two recordings can be diffed.
+    /// Writes the recording as JSON with one field per line, so that two recordings can be diffed.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self)
             .expect("a recording has only text keys and finite numbers");
@@ -268,7 +269,7 @@ impl Recording {
         self.variants.iter().find(|variant| variant.name == name)
     }
 
-    /// Whether connections to a variant were used for more than one request.
+    /// True if connections to a variant were used for more than one request.
     #[must_use]
     pub fn keeps_connections(&self, variant: &str) -> bool {
         let own = self
@@ -277,19 +278,19 @@ impl Recording {
         own.map_or(self.load.keep_alive, |switch| switch == "on")
     }
 
-    /// Why rounds were in turn, where that was not asked for.
+    /// Reason for measuring in turn. `None` if the lab requested it.
     #[must_use]
     pub fn in_turn_because(&self) -> Option<&str> {
         self.measured.as_ref()?.because.as_deref()
     }
 
-    /// Why there are several groups, where the run decided that.
+    /// Reason for several groups. `None` if the run did not choose them.
     #[must_use]
     pub fn groups_because(&self) -> Option<&str> {
         self.measured.as_ref()?.groups_because.as_deref()
     }
 
-    /// The groups of variants that were up together; none where all were, and in turn.
+    /// The groups of variants that ran together. Empty if all variants ran together, and in turn.
     #[must_use]
     pub fn groups(&self) -> &[Vec<String>] {
         self.measured
@@ -297,11 +298,11 @@ impl Recording {
             .map_or(&[], |measured| &measured.groups)
     }
 
-    /// The systems of which one process served all variants that were up together.
+    /// Systems that all variants of a group share in one process.
     #[must_use]
     pub fn shared_systems(&self) -> Vec<String> {
         let systems = self.variants.iter().flat_map(|variant| &variant.systems);
-        // A list, which keeps the order of the lab.
+        // A list keeps the order of the lab.
         let mut shared: Vec<String> = Vec::new();
         for system in systems.filter(|system| system.shared) {
             if !shared.contains(&system.name) {
@@ -319,12 +320,12 @@ impl Recording {
         placed.into_iter().cloned().collect()
     }
 
-    /// The name of the variant that another is compared with; its own for a baseline.
+    /// Name of the variant's baseline. A baseline has its own name here.
     pub fn baseline_of<'a>(&'a self, variant: &'a VariantRecord) -> &'a str {
         variant.baseline.as_deref().unwrap_or(&self.baseline)
     }
 
-    /// The measurements of a variant, in the order made.
+    /// The measurements of a variant, in the order of their start.
     pub fn rounds_of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a RoundRecord> {
         self.rounds
             .iter()

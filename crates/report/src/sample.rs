@@ -1,4 +1,4 @@
-//! Realistic recordings for tests: seeded samples, and figures that agree with one another.
+//! Realistic recordings for tests, with seeded samples and consistent figures.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use crate::recording::{
 };
 
 const CONNECTIONS: u32 = 100;
-/// Drawn latencies of one measurement.
+/// Number of drawn latencies of one measurement.
 const DRAWS: u64 = 2000;
-/// Requests for each drawn latency, so that rounds are long enough for whole windows.
+/// Number of requests per drawn latency, so that rounds are long enough for whole windows.
 const WEIGHT: u64 = 50;
 const ANSWERS: u64 = DRAWS * WEIGHT;
 /// Length of a round in the open loop: 4,000 requests per second.
 const ROUND_US: u64 = 25_000_000;
 const WINDOW_US: u64 = 100_000;
 
-/// Builds a recording; the first variant is the baseline.
+/// Builder of a recording. The first variant is the baseline.
 pub(crate) struct Sample {
     is_open: bool,
     order: Order,
@@ -34,7 +34,8 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// 100 connections, each sending its next request when its last answer is complete.
+    /// A closed loop with 100 connections. Each connection sends its next request when its last response is
+    /// complete.
     pub(crate) fn closed() -> Self {
         Self {
             is_open: false,
@@ -45,7 +46,7 @@ impl Sample {
         }
     }
 
-    /// 4,000 requests per second by plan.
+    /// An open loop with 4,000 requests per second.
     pub(crate) fn open() -> Self {
         Self {
             is_open: true,
@@ -53,7 +54,7 @@ impl Sample {
         }
     }
 
-    /// The same with all variants up at once.
+    /// The open loop with all variants at the same time.
     pub(crate) fn side_by_side() -> Self {
         Self {
             order: Order::SideBySide,
@@ -86,7 +87,7 @@ impl Sample {
         let variants = self.variants.clone();
         let mut rounds = Vec::new();
         for round in 0..self.rounds {
-            // Machines drift: a round is a little faster or slower for all.
+            // Machines drift, so a round is slightly faster or slower for all variants.
             let luck = 1.0 + 0.02 * self.random.normal();
             for (position, (name, mean)) in variants.iter().enumerate() {
                 let mean = mean * luck * (1.0 + 0.004 * self.random.normal());
@@ -269,7 +270,7 @@ fn usage(round: u32, cpu_us: u64) -> SystemUsage {
     }
 }
 
-/// Equal gaps of the open loop's rate, give or take what a sleep ends late.
+/// Equal gaps of the open loop's rate, with the small delays of a sleeping thread.
 fn gaps() -> Histogram {
     let mut gaps = Histogram::new();
     let gap_ns = ROUND_US * 1000 / ANSWERS;
@@ -280,14 +281,14 @@ fn gaps() -> Histogram {
     gaps
 }
 
-/// Windows that hold about the same number of answers; the last one is cut short.
+/// Windows with about equal numbers of responses. The last one is cut short.
 fn windows(elapsed_us: u64, random: &mut Random) -> Windows {
     let count = elapsed_us.div_ceil(WINDOW_US);
     let mut left = ANSWERS;
     let mut completed = Vec::new();
     let mut jitter = 0.0;
     for index in 1..count {
-        // Every second window makes good for the one before, so that nothing piles up.
+        // Every second window compensates for the previous one, so that differences do not add up.
         jitter = if index % 2 == 1 {
             0.01 * random.normal()
         } else {

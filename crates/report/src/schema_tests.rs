@@ -1,6 +1,7 @@
-//! What the tests of generated schemas share.
+//! Common code of the tests of generated schemas.
 
-/// Holds a committed JSON Schema to the types it was made of, or writes it with `UPDATE_SCHEMAS`.
+/// Compares a committed JSON Schema with the schema of the current types. Writes the file if `UPDATE_SCHEMAS`
+/// is set.
 #[expect(clippy::disallowed_methods, reason = "the switch that writes the file")]
 pub(crate) fn assert_schema(name: &str, schema: &serde_json::Value) {
     let file = format!("schemas/{name}.schema.json");

@@ -1,4 +1,4 @@
-//! What the search for the highest rate came to: the rows of one table in every rendering.
+//! Rows of the table of searches for the highest rate, for every report format.
 
 use crate::cell;
 use crate::digits;
@@ -31,7 +31,7 @@ pub(crate) fn rows(summary: &Summary) -> Vec<[String; 5]> {
     rows
 }
 
-/// Why it was the highest.
+/// Reason why no higher rate was found.
 fn refused(search: &SearchSummary) -> String {
     let Some(per_s) = search.refused_per_s else {
         return "none, this is the highest rate of the search".to_owned();
@@ -46,7 +46,7 @@ fn refused(search: &SearchSummary) -> String {
 }
 
 fn rate(per_s: f64) -> String {
-    // An expected half width of 0.05 % shows the rate to the digits that the search can tell apart.
+    // An expected half width of 0.05 % shows all digits that the search can resolve.
     digits::value(per_s, Some(per_s * 0.0005))
 }
 
@@ -72,7 +72,7 @@ mod tests {
         });
         recording.load.capacity = Some(serde_json::from_value(capacity).unwrap());
         for round in &mut recording.rounds {
-            // The rate that was found is that of the measurement, twice as high for four.
+            // The found rate is the rate of the measurement, which is twice as high for four.
             if round.variant == "four" {
                 round.elapsed_us /= 2;
             }

@@ -1,5 +1,4 @@
-//! What variants were sent, where that is not the same for all: a table and sentences for every
-//! rendering.
+//! Table and sentences about the requests that variants received, if they differ, for all report formats.
 
 use crate::cell;
 use crate::describe;
@@ -11,14 +10,14 @@ use crate::summary::{SentSummary, Summary, VariantSummary, requests_of};
 /// The title of the table.
 pub(crate) const TITLE: &str = "Requests sent";
 
-/// A table with one row for each variant; without rows where all were sent the same.
+/// A table with one row per variant. It has no rows if all variants received equal requests.
 pub(crate) struct Table {
     pub(crate) headings: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<String>>,
 }
 
-/// Bytes of a request and of an answer; with batches also what an operation costs. Latency is that of a
-/// whole request, so only processor time can be divided.
+/// Bytes of a request and of a response. With batches, the table also has the cost of an operation. Latency
+/// belongs to a whole request, so only processor time can be divided.
 pub(crate) fn table(summary: &Summary) -> Table {
     let rows = || {
         let rows = summary.variants.iter();
@@ -60,7 +59,7 @@ fn nothing() -> String {
     cell::NOTHING.to_owned()
 }
 
-/// Sentences about differences between the requests sent. Empty if all variants received the same requests.
+/// Sentences about differences between the requests. Empty if all variants received equal requests.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     let named = |is_meant: &dyn Fn(&SentSummary) -> bool| {
         let rows = summary.variants.iter();
@@ -77,7 +76,7 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
             summary.against()
         ));
     }
-    // Those of one protocol are told of together.
+    // Variants with one protocol share a sentence.
     let mut told = Vec::new();
     let protocols = summary.variants.iter();
     for protocol in protocols.filter_map(|row| row.sent.as_ref()?.protocol) {
@@ -109,7 +108,7 @@ fn is_or_are(names: &[String]) -> &'static str {
     if names.len() == 1 { "is" } else { "are" }
 }
 
-/// The requests, one a line, also those of variants that are sent others.
+/// The requests, one per line, including the requests of variants with their own.
 pub(crate) fn lines(recording: &Recording) -> Vec<String> {
     let of_all = describe::requests(&recording.load.requests);
     let mut lines: Vec<String> = of_all
@@ -139,7 +138,7 @@ mod tests {
     use crate::sample::Sample;
     use crate::{Terminal, full_text, html, json, markdown, text};
 
-    /// `batch` has five operations a request, `secure` travels over TLS.
+    /// `batch` has five operations per request, `secure` uses TLS.
     fn recording() -> Recording {
         let mut recording = Sample::side_by_side()
             .variant("plain", 700.0)
@@ -162,7 +161,7 @@ mod tests {
         });
         for round in &mut recording.rounds {
             for system in &mut round.systems {
-                // 100 us a request, or five times that, whatever was drawn.
+                // Each request takes 100 us, or five times as much, instead of the sample's random value.
                 let each = if round.variant == "batch" { 500 } else { 100 };
                 system.cpu_us = Some(each * round.outcomes.completed());
             }
@@ -238,7 +237,7 @@ mod tests {
             .variant("plain", 700.0)
             .variant("other", 900.0)
             .build();
-        // The name of a request is not sent.
+        // A request's name is not sent, so it makes no difference.
         let mut renamed = recording.load.requests[0].clone();
         renamed.name = "renamed".to_owned();
         recording.variants[1].requests = vec![renamed];

@@ -1,4 +1,4 @@
-//! A single load: what users of wrk, bombardier and vegeta look for.
+//! Text report of a single load, with the figures that users of wrk, bombardier and vegeta expect.
 
 mod pictures;
 
@@ -29,7 +29,7 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     if let Some(interruption) = explain::interruption(summary) {
         out += &format!("{interruption}\n");
     }
-    // Stopped before anything was measured.
+    // The run was stopped before a measurement.
     let (Some(row), Some(round)) = (summary.variants.first(), recording.rounds.first()) else {
         return printable(&(out + "no measurements\n"));
     };
@@ -63,7 +63,7 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     printable(&out)
 }
 
-/// A line for each gate; a single load has no variants to name.
+/// A line for each gate. The variant is not named, because a single load has only one.
 fn gates(summary: &Summary) -> String {
     let mut out = String::new();
     for judgement in &summary.gates {
@@ -89,7 +89,7 @@ fn statistics(row: &VariantSummary, summary: &Summary) -> String {
         "Statistics", "Avg", "Stdev", "Max"
     );
     let requests = row.metric(Metric::Requests).map(|requests| requests.value);
-    // Four digits, since there is no interval to say how many are meant.
+    // There are four digits, because there is no interval that would limit the precision.
     let requests = requests.map_or_else(
         || cell::NOTHING.to_owned(),
         |value| digits::value(value, Some(value * 0.0005)),
@@ -121,7 +121,7 @@ fn statistics(row: &VariantSummary, summary: &Summary) -> String {
 
 fn percentiles(distribution: &Distribution) -> String {
     let of = |metric| distribution.percentile_us(metric);
-    // No metric of labs: a round has too few requests beyond it.
+    // This percentile is not a metric of labs, because a round has too few requests beyond it.
     let has_last = tail::has_enough(distribution.requests, 0.9999);
     let ladder = [
         ("50 %", of(Metric::P50)),
@@ -142,7 +142,7 @@ fn percentiles(distribution: &Distribution) -> String {
     format!("  Latency distribution\n{}\n", ladder.map(line).concat())
 }
 
-/// The steps of a scenario; nothing for a rotation.
+/// The steps of a scenario. Empty for a rotation.
 fn steps(round: &RoundRecord) -> String {
     let steps = step::all(&[round]);
     let Some(iterations) = round.iterations.filter(|_| !steps.is_empty()) else {
@@ -235,7 +235,7 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
             ));
         }
     }
-    // A load that was stopped at once has no time of which anything could be a share.
+    // A load that was stopped at once has no duration, so there are no shares of it.
     if elapsed_us == 0 {
         return listed(&facts);
     }
@@ -248,7 +248,7 @@ fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> Strin
             cell::single(cpu, Unit::Microseconds),
             digits::percent(float(micros(round.generator.cpu)) / available_us.max(1.0)),
             describe::plural(u64::from(round.generator.threads), "thread"),
-            // Above 90 % the exact share tells a reader nothing more.
+            // Above 90 %, the exact share is not useful.
             match round.realtime_share() {
                 all if all > 0.9 => ", real-time".to_owned(),
                 0.0 => String::new(),
@@ -265,11 +265,11 @@ fn sent_again(times: u64) -> String {
     format!("{times} that the server declared unprocessed (GOAWAY, REFUSED_STREAM)")
 }
 
-/// Returns `1,234 bytes a response, gzip. Encoded bodies checked: 100 by equal bytes`.
+/// The bodies in words: `1,234 bytes a response, gzip. Encoded bodies checked: 100 by equal bytes`.
 fn bodies_of(row: &VariantSummary) -> String {
     let bodies = &row.bodies;
     let encoding = match bodies.responses_by_encoding.is_empty() {
-        // A recording of a version that did not count encodings.
+        // The recording is from a version that did not count encodings.
         true => String::new(),
         false => format!(", {}", bodies.encoding()),
     };
@@ -302,7 +302,7 @@ fn lateness(round: &RoundRecord) -> String {
 
 fn samples(round: &RoundRecord) -> String {
     let mut out = String::new();
-    // Three show what kind of failure it is; the recording has more.
+    // Three samples show the kind of failure. The recording contains more.
     for sample in round.failures.iter().take(3) {
         if out.is_empty() {
             out += "\n  First requests that did not pass\n";

@@ -18,15 +18,14 @@ pub(crate) struct Step {
     skipped: u64,
 }
 
-/// The steps of these measurements; none for a rotation.
+/// The steps of these measurements. Empty for a rotation.
 pub(crate) fn all(rounds: &[&RoundRecord]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
-    // Disturbed measurements were made again; both together would count twice.
+    // A disturbed measurement was repeated, so counting both would count twice.
     let is_kept = |round: &&&RoundRecord| !round.disturbed;
     for round in rounds.iter().filter(is_kept) {
         for (index, record) in round.steps.iter().enumerate() {
-            // The first measurement names the steps; all others have the same ones in the same
-            // order.
+            // The first measurement defines the names. All other measurements have these steps in this order.
             if steps.len() == index {
                 steps.push(Step {
                     name: record.name.clone(),
@@ -44,10 +43,10 @@ pub(crate) fn all(rounds: &[&RoundRecord]) -> Vec<Step> {
     steps
 }
 
-/// What a reader is told above the table of steps.
+/// Title of the table of steps.
 pub(crate) const TITLE: &str = "Steps of the scenario, over the requests of all rounds";
 
-/// The headings of the table, after the variant's; latencies are in milliseconds.
+/// The headings of the table, after the variant's heading. Latencies are in milliseconds.
 pub(crate) const HEADINGS: [&str; 5] = ["step", "p50 ms", "p99 ms", "max ms", "outcomes"];
 
 /// The rows of the table with the variants' names, in the order of variants and steps.
@@ -67,8 +66,8 @@ pub(crate) fn rows(recording: &Recording) -> Vec<(String, [String; 5])> {
 }
 
 impl Step {
-    /// p50, p99 and the longest, in microseconds; none without an answer, and no p99 where too few
-    /// requests lie beyond it.
+    /// p50, p99 and maximum, in microseconds. `None` without a response. p99 is `None` if too few requests
+    /// lie beyond it.
     pub(crate) fn quantiles_us(&self) -> [Option<f64>; 3] {
         let has_p99 = tail::has_enough(self.latency.len(), 0.99);
         [
@@ -79,7 +78,7 @@ impl Step {
         .map(|ns| ns.map(|ns| float(ns) / 1e3))
     }
 
-    /// `passed 990, mismatched 10 (status 10), skipped 5`.
+    /// The outcomes in words: `passed 990, mismatched 10 (status 10), skipped 5`.
     pub(crate) fn outcomes(&self) -> String {
         let mut words = named_outcomes(&self.outcomes);
         if self.skipped > 0 {
@@ -98,7 +97,7 @@ mod tests {
     use crate::summary::Summary;
     use crate::terminal::Terminal;
 
-    /// Two rounds with two steps each, of which the second is skipped once a round.
+    /// Two rounds with two steps each. The second step is skipped once per round.
     fn recording() -> Recording {
         let mut recording = Sample::closed()
             .variant("a", 700.0)

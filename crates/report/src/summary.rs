@@ -1,12 +1,12 @@
-//! What a recording says: figures over rounds, overhead against the baseline, checks, verdicts.
+//! Summary of a recording: figures over rounds, overhead against the baseline, checks and verdicts.
 //!
-//! The round is the unit of statistics. Every figure is computed per round; a value is the
-//! Hodges-Lehmann estimate over rounds with its Wilcoxon interval, an overhead the same over the
-//! differences of rounds in which both sides were measured. So the `max` of a variant is that of a
-//! typical round; the longest latency of all is in its [`Distribution`].
+//! The round is the unit of statistics. Every figure is computed per round. A value is the Hodges-Lehmann
+//! estimate over rounds with its Wilcoxon interval. An overhead is the same estimate over differences. It
+//! uses only rounds with measurements of both sides. So the `max` of a variant is the maximum of a typical
+//! round. The longest latency of the run is in its [`Distribution`].
 //!
-//! A variant that mismatched or gave no proof has no figures at all. One that failed a check has an
-//! estimate that stands apart from the figures that are trusted.
+//! A variant that mismatched or gave no proof has no figures at all. A variant that failed a check has an
+//! estimate, which is kept apart from the trusted figures.
 
 mod blocks;
 mod bodies;
@@ -65,165 +65,166 @@ use crate::until::{self, UntilSummary};
 use figures::Figures;
 use row::{Frame, Row, remarked};
 
-/// What a recording says.
+/// The summary of one recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// How numbers were computed; see [`crate::METHOD`].
+    /// Version of the method that computed the numbers. See [`crate::METHOD`].
     pub method: u32,
     /// The lab's name, or the URL of a single load.
     pub title: String,
-    /// The lab's question.
+    /// The question of the lab. Absent if there is no question.
     pub question: Option<String>,
-    /// What was run.
+    /// Kind of the run: a lab or a single load.
     pub kind: Kind,
-    /// Whether the user stopped the run.
+    /// True if the user stopped the run.
     pub interrupted: bool,
     /// The seed of the order of variants and of random arrivals.
     pub seed: u64,
-    /// How long a round took on average, in seconds, from its first measurement to the next round's;
-    /// absent with fewer than two rounds.
+    /// Mean length of a round in seconds, from its first measurement to the first measurement of the next
+    /// round. Absent with fewer than two rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_s: Option<f64>,
-    /// Whether requests left by plan (open loop) or after answers (closed loop).
+    /// True if requests are sent by a plan (open loop), false if each is sent after a response (closed loop).
     pub is_open_loop: bool,
-    /// How rounds measured the variants.
+    /// Order of the variants within a round.
     pub order: Order,
-    /// The length of a slice in microseconds, where a closed loop was measured side by side.
+    /// The length of a slice in microseconds. Absent unless a closed loop was measured side by side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice_us: Option<u64>,
-    /// Why in turn, where the lab did not ask for that.
+    /// Reason for measuring in turn. Absent if the lab requested it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_turn_because: Option<String>,
-    /// The variants that were up together, where not all were: each group with its baselines. A
-    /// difference is from the baseline of the variant's own group.
+    /// The groups of variants that ran together, each with its baselines. Empty if all variants ran together.
+    /// A difference is from the baseline of the variant's own group.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Vec<String>>,
-    /// Why there are several groups; absent without groups, and where the lab names them.
+    /// Reason for several groups. Absent without groups, and if the lab names the groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups_because: Option<String>,
-    /// Systems of which one process served all variants that were up together, and whose cost is in no
-    /// figure.
+    /// Systems that all variants of a group share in one process. Their cost is in no figure.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared_systems: Vec<String>,
     /// Systems that ran on one core each, the same for all variants.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub placed_systems: Vec<String>,
-    /// Which systems were started once, so that what differs from start to start of them is in no
-    /// interval, as a sentence; absent where every system was started anew in every round.
+    /// The systems that were started only once, as a sentence. Differences between starts of these systems
+    /// are in no interval. Absent if every round started every system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starts_omitted: Option<String>,
-    /// That differences are adjusted by what the other variants tell of the machine's speed, as a
-    /// sentence; absent where none is.
+    /// Sentence about the adjustment of differences by the machine's speed, which the other variants reveal.
+    /// Absent if no difference was adjusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adjusted: Option<String>,
-    /// The two revisions that were compared, in a sentence; absent where no revisions were.
+    /// The two compared revisions, as a sentence. Absent if the run compared no revisions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revisions: Option<String>,
-    /// Whether every round looked for the highest rate that is sustained, which `requests_per_s` then
-    /// is.
+    /// True if every round searched for the highest sustained rate. `requests_per_s` is then this rate.
     pub is_capacity: bool,
-    /// Rounds that were to be measured.
+    /// Planned number of rounds.
     pub rounds_planned: usize,
-    /// Rounds in which at least one variant was measured completely.
+    /// Rounds with at least one completely measured variant.
     pub rounds_measured: usize,
-    /// Measurements that were made again because the generator was kept from running.
+    /// Measurements that `weigh` repeated because the generator was kept from running.
     pub measurements_repeated: usize,
-    /// The variant the others are compared with; the first of them where there are several.
+    /// The variant that other variants are compared with. The first one if there are several.
     pub baseline: String,
-    /// Baselines, each for the variants with the same factors.
+    /// Number of baselines. Each is compared with the variants that have the same factors.
     pub baselines: usize,
-    /// The metric that decides the verdict: requests per second in a closed loop, which is bound by
-    /// the target; in an open loop, where the rate is given, typical latency side by side and mean
+    /// The metric that decides the verdict. A closed loop is bound by the target, so the metric is requests
+    /// per second. The rate of an open loop is given, so the metric is typical latency side by side and mean
     /// latency in turn.
     pub headline: Metric,
     /// Confidence of every value's interval, and of all verdicts together.
     pub confidence: f64,
-    /// Variants compared with the baseline.
+    /// Number of variants that are compared with a baseline.
     pub comparisons: usize,
-    /// Confidence of each interval of an overhead in the headline metric, so that all of them hold together
-    /// with `confidence`, also where rounds went on until they were narrow. It lies between `confidence` and
-    /// that of Bonferroni's correction ([`stats::simultaneous::confidence_each`]). Each other metric has a
-    /// confidence of its own, made the same way, and is not corrected for the number of metrics.
+    /// Confidence of each interval of an overhead in the headline metric. All these intervals hold together
+    /// with `confidence`, also if rounds continued until the intervals were narrow. It lies between
+    /// `confidence` and Bonferroni's correction ([`stats::simultaneous::confidence_each`]). Each other metric
+    /// has its own confidence, computed the same way, and is not corrected for the number of metrics.
     pub confidence_each: f64,
     /// The variants, baseline first.
     pub variants: Vec<VariantSummary>,
-    /// What became of the wish for a narrow interval; absent when the number of rounds was fixed.
+    /// Result of the rule that continues until intervals are narrow. Absent if the number of rounds was
+    /// fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<UntilSummary>,
-    /// The result of going on for the gates, as a sentence. Absent if the run did not.
+    /// Result of the rule that continues until the gates are decided, as a sentence. Absent if the run had no
+    /// such rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided: Option<String>,
-    /// A length of rounds that would have given much narrower intervals in the same time; absent where there is
-    /// none, and where the recording does not tell it.
+    /// Round length that would have given much narrower intervals in the same time. Absent if no length
+    /// would, and if the recording does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitSummary>,
-    /// What became of the gates that were asked for.
+    /// Result of each requested gate.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Judgement>,
-    /// Whether a gate said how many requests of a single load may fail, and no more did.
+    /// True if a gate allows some requests of a single load to fail and the failures are within its limit.
     #[serde(skip)]
     pub(crate) allows_failures: bool,
 }
 
-/// What a recording says about one variant: a row of the report.
+/// Summary of one variant, which is a row of the report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VariantSummary {
-    /// Its name.
+    /// Name of the variant in the lab.
     pub name: String,
-    /// Whether it is what the others are compared with.
+    /// True if other variants are compared with this one.
     pub is_baseline: bool,
-    /// The variant that it is compared with; its own name for a baseline.
+    /// Name of the variant's baseline. A baseline has its own name here.
     pub baseline: String,
-    /// Rounds in which it was measured completely.
+    /// Rounds with a complete measurement of the variant.
     pub rounds: usize,
-    /// The verdict.
+    /// Result of the comparison with the baseline, or the cause of a withheld verdict.
     pub verdict: Verdict,
     /// The verdict in words, with a remark where the overhead is below the noise floor.
     pub verdict_text: String,
-    /// What the verdict means for a person, in a sentence: what a request pays, or what this run would
-    /// have shown. Absent where nothing was compared.
+    /// Sentence that explains the verdict: the cost of a request, or the smallest difference that this run
+    /// would have shown. Absent if the variant was not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_words: Option<String>,
-    /// What a reader of the verdict must not miss; a part of `verdict_text`.
+    /// Remark that a reader of the verdict must see. It is a part of `verdict_text`.
     pub remark: Option<String>,
-    /// What became of all intended sends, over all its measurements.
+    /// Outcomes of all intended sends, over all measurements of the variant.
     pub outcomes: Outcomes,
-    /// Complete answers by status code.
+    /// Complete responses by status code.
     pub statuses: BTreeMap<u16, u64>,
-    /// Latency by status, where several statuses are right; empty elsewhere.
+    /// Latency by status. Empty unless several statuses are right.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub by_status: BTreeMap<u16, StatusSummary>,
-    /// The bodies of its responses.
+    /// The bodies of the variant's responses.
     pub bodies: BodiesSummary,
-    /// Its figures; empty when it has no number that is trusted.
+    /// Trusted figures of the variant. Empty if it has no trusted number.
     pub metrics: BTreeMap<Metric, MetricSummary>,
-    /// Its estimate, if its verdict or the verdict on its baseline is withheld. Absent if its figures are
-    /// trusted, or if it did not do its work.
+    /// Estimate for a variant with a withheld verdict, or with a baseline that has one. Absent if the figures
+    /// are trusted, or if the variant did not do its work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
-    /// What few requests pay, where the typical latency and the mean disagree.
+    /// Cost that only few requests pay. Present if the typical latency and the mean disagree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub few_pay: Option<FewPay>,
-    /// Its requests that are in no latency. Absent if no request was left out.
+    /// Requests of the variant that are in no latency. Absent if no request was left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOutSummary>,
-    /// What each of its systems cost; empty when it has no number.
+    /// Cost of each system of the variant. Empty if the variant has no number.
     pub systems: Vec<SystemSummary>,
-    /// Latency over the requests of all rounds; absent when it has no number.
+    /// Latency over the requests of all rounds. Absent if the variant has no number.
     pub distribution: Option<Distribution>,
-    /// Percentiles over the requests of all rounds, against the baseline's; empty for the baseline,
-    /// when it has no number, and with fewer than ten rounds.
+    /// Percentiles over the requests of all rounds, against the baseline's percentiles. Empty for the
+    /// baseline, for a variant without a number, and with fewer than ten rounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pooled_differences: Vec<PooledDifference>,
-    /// What the search for the highest rate came to in each round; empty where none was made.
+    /// Result of the search for the highest rate in each round. Empty if there was no search.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub searches: Vec<SearchSummary>,
-    /// What it was sent; absent where all variants were sent the same, and when it has no number.
+    /// Requests that the variant received. Absent if all variants received equal requests, and if the variant
+    /// has no number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent: Option<SentSummary>,
-    /// Requests per second within rounds; absent when it has no number or no complete window.
+    /// Requests per second within rounds. Absent if the variant has no number or no complete window.
     pub rate_windows: Option<RateWindows>,
-    /// What was watched while it was measured, and whether that was in order.
+    /// Results of the checks on the variant's measurements.
     pub checks: Vec<Check>,
 }
 
@@ -290,18 +291,18 @@ impl Summary {
             until: UntilSummary::of(recording, &compared_names),
             decided: recording.decided.as_ref().map(until::decided),
             split: SplitSummary::of(recording, &compared, frame.round_s),
-            // A recording holds no gates; `judged` fills them in.
+            // A recording contains no gates. `judged` adds them.
             gates: Vec::new(),
             allows_failures: false,
         }
     }
 
-    /// True if few requests pay what the typical latency of a variant does not show.
+    /// True if only few requests of a variant pay a cost that its typical latency does not show.
     pub(crate) fn few_pay(&self) -> bool {
         self.variants.iter().any(|row| row.few_pay.is_some())
     }
 
-    /// Whom the others are compared with, in words.
+    /// The baseline or baselines, in words.
     pub(crate) fn against(&self) -> String {
         if self.baselines > 1 {
             "the baseline of its group".to_owned()
@@ -310,14 +311,14 @@ impl Summary {
         }
     }
 
-    /// The row of a variant.
+    /// The row of a variant. `None` if no variant has this name.
     pub fn variant(&self, name: &str) -> Option<&VariantSummary> {
         self.variants.iter().find(|variant| variant.name == name)
     }
 }
 
 impl VariantSummary {
-    /// Whether it has figures that are trusted.
+    /// True if the variant has trusted figures.
     pub fn has_number(&self) -> bool {
         !self.metrics.is_empty()
     }
@@ -327,7 +328,7 @@ impl VariantSummary {
         remarked(self.verdict.short(), self.remark.as_deref())
     }
 
-    /// The check that the target stopped answering, where it did.
+    /// The failed check that the target stopped answering. `None` if the target did not stop.
     pub(crate) fn stopped_answering(&self) -> Option<&Check> {
         let mut checks = self.checks.iter();
         checks.find(|check| {
@@ -335,12 +336,12 @@ impl VariantSummary {
         })
     }
 
-    /// One of its figures that are trusted.
+    /// One trusted figure of the variant.
     pub fn metric(&self, metric: Metric) -> Option<&MetricSummary> {
         self.metrics.get(&metric)
     }
 
-    /// Complete answers by class: 1xx to 5xx, and others last.
+    /// Complete responses by class: 1xx to 5xx, and all other statuses last.
     pub fn status_classes(&self) -> [(&'static str, u64); 6] {
         let count = |class: u16| -> u64 {
             let codes = self.statuses.range(class * 100..class * 100 + 100);
@@ -359,7 +360,8 @@ impl VariantSummary {
     }
 }
 
-/// Makes the part that all rows share. `compared` are the variants with a verdict, each with its baseline.
+/// Makes the part that all rows share. `compared` contains the variants with a verdict, each with its
+/// baseline.
 fn frame<'a>(
     recording: &'a Recording,
     rows: &'a [Row<'a>],
@@ -381,13 +383,14 @@ fn frame<'a>(
     frame.with_confidences(looks, compared)
 }
 
-/// The rounds in which any variant was measured whole.
+/// The rounds with a complete measurement of at least one variant.
 fn rounds(rows: &[Row<'_>]) -> BTreeSet<u32> {
     let complete = rows.iter().flat_map(|row| &row.complete);
     complete.map(|round| round.round).collect()
 }
 
-/// The figures of all variants that are believed, where they tell how slow the machine was in a round.
+/// The figures of all valid variants, by name. Empty if the recording does not show the speed of the machine
+/// per round.
 fn told_by<'a>(recording: &Recording, rows: &'a [Row<'a>]) -> Vec<(&'a str, &'a Figures)> {
     if !recording.tells_pace() {
         return Vec::new();
@@ -445,9 +448,9 @@ fn headline(recording: &Recording) -> Metric {
         return Metric::Requests;
     }
     match recording.order_measured() {
-        // Side by side, the mean is some ten times less sure: the host moves it by taking a core for
-        // milliseconds in one slot of hundreds. Without the slowest quarter that is cut off, and
-        // unlike the median, what is left is sure as well where a load mixes quick and slow requests.
+        // Side by side, the mean is about ten times less certain, because the host takes a core for
+        // milliseconds in one slot of hundreds. The typical latency leaves out this slowest quarter. Unlike
+        // the median, it stays certain if a load mixes quick and slow requests.
         Order::SideBySide => Metric::Typical,
         Order::InTurn => Metric::Mean,
     }
@@ -458,19 +461,19 @@ fn measurements_repeated(recording: &Recording) -> usize {
     rounds.filter(|round| round.disturbed).count()
 }
 
-/// The noise floor of the machine; none side by side, since it was weighed in turn.
+/// The noise floor of the machine. `None` side by side, because it was measured in turn.
 fn noise_floor(recording: &Recording) -> Option<&NoiseFloor> {
     let floor = recording.environment.noise_floor.as_ref();
     floor.filter(|_| recording.order_measured() == Order::InTurn)
 }
 
-/// The length of a slice, in microseconds; it is one for the whole run.
+/// The length of a slice, in microseconds. It is the same for the whole run.
 fn slice_us(recording: &Recording) -> Option<u64> {
     let slices = |round: &RoundRecord| Some(round.slices?.length_us);
     recording.rounds.iter().find_map(slices)
 }
 
-/// How long a round took on average: from the beginning of the first round to that of the last.
+/// Mean length of a round, from the start of the first round to the start of the last.
 fn round_seconds(recording: &Recording) -> Option<f64> {
     let began = |number: u32| {
         let own = recording
@@ -479,7 +482,7 @@ fn round_seconds(recording: &Recording) -> Option<f64> {
             .filter(|round| round.round == number);
         own.map(|round| round.started_offset_us).min()
     };
-    // From beginning to beginning, so that restarts between rounds are counted as well.
+    // The starts delimit a round, so that it includes the restarts between rounds.
     let last = recording.rounds.iter().map(|round| round.round).max()?;
     let took_us = began(last)?.checked_sub(began(0)?)?;
     (last > 0).then(|| float(took_us) / 1e6 / f64::from(last))

@@ -1,20 +1,20 @@
-//! What a terminal can show: its width, its colors, its characters.
+//! Capabilities of a terminal: width, colors and characters.
 //!
-//! A report is laid out once, in Unicode. Colors travel through the layout as characters of no
-//! width, so that they cannot disturb it, and become escape sequences at the end; [`ascii`]
-//! replaces what is not ASCII by something as wide.
+//! A report is laid out once, in Unicode. Colors are marked by characters without width, so that they do not
+//! disturb the layout. They become escape sequences at the end. [`ascii`] replaces each character that is not
+//! ASCII by text of equal width.
 
-/// What a terminal can show.
+/// Capabilities of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
-    /// Columns.
+    /// Width in columns.
     pub width: usize,
-    /// Whether it shows colors; nothing needs them to be understood.
+    /// True if the terminal shows colors. A report is understandable without them.
     pub has_color: bool,
 }
 
 impl Terminal {
-    /// A file or a pipe: colors would be noise in it.
+    /// A file or a pipe, without color because colors would be noise.
     pub fn plain(width: usize) -> Self {
         Self {
             width,
@@ -23,7 +23,7 @@ impl Terminal {
     }
 }
 
-/// A way to stand out.
+/// A style that makes text stand out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Heading,
@@ -35,9 +35,9 @@ pub(crate) enum Tone {
 impl Tone {
     const ALL: [Self; 4] = [Self::Heading, Self::Worse, Self::Better, Self::Refused];
 
-    /// The character of no width that begins it.
-    // Invisible mathematical operators: no text of a report has them, and every width function
-    // counts them as nothing.
+    /// The character without width that begins this tone.
+    // Invisible mathematical operators are safe marks. No text of a report contains them, and every width
+    // function counts them as zero.
     fn mark(self) -> char {
         match self {
             Self::Heading => '\u{2061}',
@@ -47,8 +47,8 @@ impl Tone {
         }
     }
 
-    /// "Select Graphic Rendition" of ECMA-48: colors that can be told apart by those who do not
-    /// see red and green as two.
+    /// "Select Graphic Rendition" of ECMA-48. The colors are distinguishable for people with red-green color
+    /// blindness.
     fn sequence(self) -> &'static str {
         match self {
             Self::Heading => "\u{1b}[1m",
@@ -59,10 +59,10 @@ impl Tone {
     }
 }
 
-/// Ends a tone; of no width.
+/// Character without width that ends a tone.
 const END: char = '\u{2060}';
 
-/// Marks every word by itself, so that a table may break the text between them.
+/// Marks every word separately, so that a table may break the text between words.
 pub(crate) fn toned(tone: Tone, text: &str) -> String {
     let word = |word: &str| match word {
         "" => String::new(),
@@ -71,7 +71,7 @@ pub(crate) fn toned(tone: Tone, text: &str) -> String {
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Columns that a text takes.
+/// Width of a text in columns.
 pub(crate) fn columns(text: &str) -> usize {
     let is_mark = |character: char| ('\u{2060}'..='\u{2064}').contains(&character);
     text.chars()
@@ -79,14 +79,13 @@ pub(crate) fn columns(text: &str) -> usize {
         .count()
 }
 
-/// Turns marks into escape sequences, or takes them out.
+/// Replaces marks by escape sequences, or removes them.
 pub(crate) fn finished(text: &str, terminal: Terminal) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         let tone = Tone::ALL.into_iter().find(|tone| tone.mark() == character);
         match (tone, terminal.has_color) {
-            // Without color the marks are removed all the same: not every terminal shows them as
-            // nothing.
+            // Without color, the marks are removed as well. Some terminals show them.
             (Some(tone), true) => out += tone.sequence(),
             (None, true) if character == END => out += "\u{1b}[0m",
             (Some(_), false) => {}
@@ -97,11 +96,11 @@ pub(crate) fn finished(text: &str, terminal: Terminal) -> String {
     out
 }
 
-/// Stands for a character that a terminal would obey instead of showing it.
+/// Replaces a character that a terminal would obey instead of showing it.
 const OBEYED: char = '\u{fffd}';
 
-/// The character, or a sign in its place when a terminal would obey it. Recordings come from other
-/// people, and a name in one of them must not move a cursor, set a title or turn a line around.
+/// The character, or a replacement if a terminal would obey it. Recordings come from other people. A name in
+/// one of them must not move a cursor, set a title or turn a line around.
 pub(crate) fn shown(character: char) -> char {
     let is_turning = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let is_obeyed = character.is_control() && !matches!(character, '\n' | '\t');
@@ -112,9 +111,9 @@ pub(crate) fn shown(character: char) -> char {
     }
 }
 
-/// A text on one line: [`printable`], and a space for every break.
+/// A text on one line: [`printable`], with a space for every line break.
 pub(crate) fn one_line(text: &str) -> String {
-    // Both characters of a break are one space.
+    // Both characters of a line break are one space.
     let text = text.replace("\r\n", "\n");
     let is_break = |it| matches!(it, '\n' | '\r' | '\t' | '\u{85}' | '\u{2028}' | '\u{2029}');
     text.chars()
@@ -122,14 +121,14 @@ pub(crate) fn one_line(text: &str) -> String {
         .collect()
 }
 
-/// A text without characters that a terminal would obey; a sign stands in the place of each. Colors
-/// are no exception: this is for what holds none of ours.
+/// A text with a replacement for each character that a terminal would obey. It also replaces colors, so it is
+/// for text without our own colors.
 pub fn printable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// A text that a terminal may be given: colors stay, everything else that it would obey does not.
-/// For what holds colors of ours already; in the reports themselves no color of others is left.
+/// A text that is safe to print. Colors stay, and every other character that a terminal would obey is
+/// replaced. It is for text with our own colors. Reports themselves contain no foreign colors at this point.
 pub fn harmless(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -146,16 +145,16 @@ pub fn harmless(text: &str) -> String {
     out + &printable(rest)
 }
 
-/// How long the color sequence is that the text begins with.
+/// Length of the color sequence at the start of the text. `None` if the text does not begin with a color.
 fn color_length(text: &str) -> Option<usize> {
     let parameters = text.strip_prefix("\u{1b}[")?;
     let end = parameters.find(|character: char| !character.is_ascii_digit() && character != ';')?;
     parameters[end..].starts_with('m').then_some(end + 3)
 }
 
-/// The same report for a terminal that shows nothing but ASCII, every line as wide as before.
+/// The report for a terminal that shows only ASCII. Every line keeps its width.
 pub fn ascii(text: &str) -> String {
-    // The sign needs two columns; the space before it gives one.
+    // The ASCII sign needs two columns. The space before it provides one.
     let text = text.replace(" ±", "+-");
     text.chars()
         .map(|character| match character {
@@ -204,7 +203,7 @@ mod tests {
         let shown = "a\u{fffd}]0;owned\u{fffd}b\u{fffd}2Jc\u{fffd}\u{fffd}d\n\te";
         assert_eq!(finished(evil, Terminal::plain(80)), shown);
         assert_eq!(harmless(evil), shown);
-        // Its own colors are known; another sequence that begins like one of them is not a color.
+        // The function keeps our own colors. A sequence that only begins like a color is not a color.
         let colored = "\u{1b}[1;31mred\u{1b}[0m";
         assert_eq!(harmless(colored), colored);
         assert_eq!(harmless("\u{1b}[2J \u{1b}[5"), "\u{fffd}[2J \u{fffd}[5");

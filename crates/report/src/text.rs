@@ -1,4 +1,4 @@
-//! The report for a terminal: readable at 100 columns, and without color.
+//! Text report for a terminal, readable at 100 columns and without color.
 
 pub(crate) mod plots;
 mod short;
@@ -64,7 +64,7 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     add(sent::TITLE, &was_sent(summary, width));
     add("Hottest functions", &hottest(recording, width));
     let troubles = explain::troubles(summary);
-    // Said explicitly, so that a reader knows that checks were made.
+    // The report states explicitly that the checks were made.
     let checks = if troubles.is_empty() {
         vec![explain::untroubled(summary).to_owned()]
     } else {
@@ -95,7 +95,7 @@ fn heading(recording: &Recording, summary: &Summary, width: usize) -> String {
     lines.iter().map(|line| wrapped("", line, width)).collect()
 }
 
-/// The main table: what one looks for first.
+/// The main table, with the figures that users read first.
 fn results(summary: &Summary, width: usize) -> String {
     let mut shown = vec![Metric::Requests];
     if summary.is_open_loop {
@@ -107,7 +107,7 @@ fn results(summary: &Summary, width: usize) -> String {
     if summary.few_pay() {
         shown.push(Metric::SlowQuarter);
     }
-    // An open loop whose rate was searched for: there the rate is the answer.
+    // In an open loop that searches for the highest rate, the rate is the result.
     if summary.is_capacity {
         shown.insert(0, Metric::Requests);
     }
@@ -135,7 +135,7 @@ fn results(summary: &Summary, width: usize) -> String {
     )
 }
 
-/// In one word where figures beside it say how much, in the color of what it says.
+/// The verdict in one word with its color. The table next to it shows the size.
 pub(crate) fn verdict_word(row: &VariantSummary) -> String {
     let (tone, word) = match &row.verdict {
         Verdict::Slower { .. } => (Tone::Worse, "slower"),
@@ -145,7 +145,7 @@ pub(crate) fn verdict_word(row: &VariantSummary) -> String {
         _ if row.few_pay.is_some() => (Tone::Heading, "no difference shown"),
         _ => return verdict(row),
     };
-    // How many requests pay is in the sentence at the top.
+    // The share of the requests that pay the cost is in the sentence at the top.
     let mean = row.few_pay.as_ref().map(FewPay::mean);
     match mean.as_ref().or(row.remark.as_ref()) {
         Some(remark) => toned(tone, &format!("{word}; {remark}")),
@@ -153,7 +153,7 @@ pub(crate) fn verdict_word(row: &VariantSummary) -> String {
     }
 }
 
-/// In few words, in the color of what it says.
+/// The verdict in few words with its color.
 fn verdict(row: &VariantSummary) -> String {
     let text = row.verdict_short();
     match &row.verdict {
@@ -178,7 +178,7 @@ fn overhead_title(summary: &Summary) -> String {
     format!("Overhead against {} ({kind})", summary.against())
 }
 
-/// What the picture below shows.
+/// The title of the picture of intervals.
 fn intervals_title(summary: &Summary) -> String {
     match summary.headline {
         Metric::Requests => "Change in requests/s, with its interval".to_owned(),
@@ -198,7 +198,7 @@ fn overheads(summary: &Summary, width: usize) -> String {
     if compared.is_empty() {
         return String::new();
     }
-    // Where the plan gives the rate, it is the place for the figure that decides.
+    // If the plan gives the rate, its column shows the figure that decides.
     let first = match summary.headline {
         Metric::Typical => Metric::Typical,
         _ => Metric::Requests,
@@ -227,7 +227,8 @@ fn overheads(summary: &Summary, width: usize) -> String {
     )
 }
 
-/// Those without any figure, and why. Why a verdict is withheld is at the top, and among the checks.
+/// Variants without any figure, each with the reason. Causes of withheld verdicts are at the top and among
+/// the checks.
 fn invalid(summary: &Summary) -> Vec<String> {
     let rows = summary
         .variants
@@ -251,7 +252,8 @@ fn distributions(summary: &Summary, width: usize) -> String {
     table(width, header, summary.variants.iter().filter_map(row), &[0])
 }
 
-/// The columns of the distribution, in microseconds; none where too few requests lie beyond.
+/// The columns of the distribution, in microseconds. A percentile is `None` if too few requests lie beyond
+/// it.
 pub(crate) fn latencies(distribution: &Distribution) -> [Option<f64>; 10] {
     [
         Some(distribution.latency_us_min),
@@ -311,7 +313,7 @@ fn steps(recording: &Recording, width: usize) -> String {
     )
 }
 
-/// What each system cost, and whether its limits were in force.
+/// The cost of each system, and the state of its limits.
 fn systems(summary: &Summary, width: usize) -> String {
     let header = [
         "variant",
@@ -333,7 +335,7 @@ fn systems(summary: &Summary, width: usize) -> String {
     table(width, header.map(str::to_owned).to_vec(), rows, &[0, 7])
 }
 
-/// The encoding and the bytes of bodies, and what must be known of them.
+/// The encoding and the bytes of bodies, with the necessary remarks.
 fn bodies_table(summary: &Summary, width: usize) -> String {
     let header = bodies::HEADINGS.map(str::to_owned).to_vec();
     let rows = bodies::rows(summary).into_iter().map(Vec::from);
@@ -346,7 +348,7 @@ fn statuses_table(summary: &Summary, width: usize) -> String {
     table(width, header, rows, &[0])
 }
 
-/// What each instance behind a balancer answered.
+/// Responses of each instance behind a balancer.
 fn by_instance(summary: &Summary, width: usize) -> String {
     let header = [
         "variant",
@@ -360,7 +362,7 @@ fn by_instance(summary: &Summary, width: usize) -> String {
     table(width, header.map(str::to_owned).to_vec(), rows, &[0, 1, 2])
 }
 
-/// The requests sent, if they differ between variants.
+/// The requests that variants received, if they differ between variants.
 fn was_sent(summary: &Summary, width: usize) -> String {
     let sent = sent::table(summary);
     let header = sent.headings.iter();
@@ -380,7 +382,7 @@ fn searches(summary: &Summary, width: usize) -> String {
     table(width, header.map(str::to_owned).to_vec(), rows, &[0, 4])
 }
 
-/// The functions that took most, of each system that was sampled.
+/// The functions with the most processor time, for each sampled system.
 fn hottest(recording: &Recording, width: usize) -> String {
     let profiles = recording.profiles.iter();
     let tables: Vec<String> = profiles
@@ -396,7 +398,7 @@ fn hot_functions(profile: &Profile, width: usize) -> String {
     title + &table(width, header, rows.map(Vec::from), &[0])
 }
 
-/// `passed 16,000; 2xx 16,000`.
+/// The counts in words: `passed 16,000; 2xx 16,000`.
 pub(crate) fn counts(row: &VariantSummary) -> String {
     let classes = row.status_classes();
     let seen = classes.iter().filter(|(_, count)| *count > 0);
@@ -411,7 +413,7 @@ pub(crate) fn counts(row: &VariantSummary) -> String {
     }
 }
 
-/// Sentences as a list.
+/// Sentences as a list with bullets.
 pub(crate) fn list(sentences: &[String], width: usize) -> String {
     sentences
         .iter()
@@ -419,7 +421,7 @@ pub(crate) fn list(sentences: &[String], width: usize) -> String {
         .collect()
 }
 
-/// A sentence wrapped at words; further lines are indented as far as the bullet.
+/// A sentence wrapped at words. Further lines are indented to the width of the bullet.
 pub(crate) fn wrapped(bullet: &str, sentence: &str, width: usize) -> String {
     let indent = " ".repeat(bullet.len());
     let mut out = String::new();

@@ -1,6 +1,7 @@
-//! Whether the interval of a difference is as narrow as was wished, and how many rounds that takes.
+//! Checks if the interval of a difference is as narrow as requested, and estimates the rounds that this
+//! takes.
 //!
-//! Looks at widths only, never at where an interval lies: see [`stats::width`].
+//! It uses only the widths of intervals, never their positions. See [`stats::width`].
 
 use std::collections::BTreeMap;
 
@@ -14,41 +15,40 @@ use crate::metric::{Metric, figure};
 use crate::pace;
 use crate::recording::{DecidedText, Recording, RoundPart, RoundRecord, UntilEnd};
 
-/// The metric of a stopping rule, of every variant in every round.
+/// The metric of a stopping rule for every variant in every round.
 #[derive(Clone, Debug)]
 pub struct Watch {
     metric: Metric,
     half_width: HalfWidth,
-    /// With whom each variant is compared.
+    /// The baseline of each variant, by the variant's name.
     baselines: BTreeMap<String, String>,
     figures: BTreeMap<String, BTreeMap<RoundPart, f64>>,
-    /// Whether differences are adjusted by what the other variants took, as the summary does it.
+    /// True if differences are adjusted by the figures of the other variants, as in the summary.
     is_adjusted: bool,
 }
 
-/// How wide the interval of one variant is.
+/// Width of the interval of one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Seen {
-    /// The variant.
+    /// Name of the variant.
     pub variant: String,
-    /// Rounds in which it and the baseline were measured.
+    /// Rounds with measurements of both the variant and its baseline.
     pub rounds: usize,
-    /// Half of the width of the interval of the difference, in the metric's unit; absent with too
-    /// few rounds.
+    /// Half of the width of the interval of the difference, in the metric's unit. Absent with too few rounds.
     pub half_width: Option<f64>,
-    /// Half of the width that the rule asks for, in the metric's unit.
+    /// Half of the requested width, in the metric's unit.
     pub wanted: f64,
-    /// 1 % of the baseline's own value, in the metric's unit: divided by it, the others are percent.
+    /// 1 % of the baseline's own value, in the metric's unit. The widths divided by it are percentages.
     pub percent: f64,
-    /// The rounds after which `wanted` is to be expected; absent with too few rounds, and when it takes
-    /// more than 100,000.
+    /// The expected number of rounds until `wanted` is reached. Absent with too few rounds, and if it exceeds
+    /// 100,000.
     pub rounds_expected: Option<usize>,
     #[serde(skip)]
     interval: Option<Interval>,
 }
 
 impl Watch {
-    /// Watches the metric of a stopping rule. `baselines` are the variants with whom each is compared.
+    /// Watches the metric of a stopping rule. `baselines` pairs each variant with its baseline.
     pub fn new(until: &Until, baselines: impl IntoIterator<Item = (String, String)>) -> Self {
         Self {
             metric: until.metric,
@@ -59,13 +59,13 @@ impl Watch {
         }
     }
 
-    /// Says whether all variants are measured side by side, so that what the others took tells how slow
-    /// the machine was in a round. A search for the highest rate has no such rounds.
+    /// Sets whether all variants are measured side by side. The figures of the other variants then show the speed
+    /// of the machine in a round. A search for the highest rate has no such rounds.
     pub fn side_by_side(&mut self, is_side_by_side: bool) {
         self.is_adjusted = is_side_by_side;
     }
 
-    /// The watch over all measurements of a recording.
+    /// A watch that contains all measurements of a recording.
     fn over(until: &Until, recording: &Recording) -> Self {
         let compared = recording.variants.iter().map(|variant| {
             let baseline = recording.baseline_of(variant);
@@ -77,9 +77,9 @@ impl Watch {
         watch
     }
 
-    /// Adds a measurement; one that was cut short or disturbed counts for nothing.
+    /// Adds a measurement. Ignores an interrupted or disturbed one.
     pub fn add(&mut self, round: &RoundRecord) {
-        // As in the summary, which the rule must agree with.
+        // The summary has the same condition, and the rule must agree with it.
         if round.interrupted || round.disturbed {
             return;
         }
@@ -90,7 +90,7 @@ impl Watch {
         }
     }
 
-    /// The widths of the intervals of these variants, which hold together.
+    /// The widths of the intervals of these variants. The intervals hold together.
     #[must_use]
     pub fn look(&self, variants: &[&str]) -> Vec<Seen> {
         let differences: Vec<BTreeMap<RoundPart, f64>> =
@@ -102,8 +102,8 @@ impl Watch {
         seen.collect()
     }
 
-    /// The figures of a variant's baseline and its own, by round. A variant that has not been measured yet
-    /// has none.
+    /// The figures of a variant's baseline and of the variant, by round. Empty for a variant that has not
+    /// been measured yet.
     fn pair(&self, variant: &str) -> [&BTreeMap<RoundPart, f64>; 2] {
         static NONE: BTreeMap<RoundPart, f64> = BTreeMap::new();
         let of_baseline = self
@@ -113,8 +113,8 @@ impl Watch {
         [of_baseline, self.figures.get(variant)].map(|figures| figures.unwrap_or(&NONE))
     }
 
-    /// The figures of those that are on neither side of a difference, where they tell how slow the machine
-    /// was.
+    /// The figures of all variants that are on neither side of a difference. Empty if they do not show the
+    /// speed of the machine.
     fn others(&self, variant: &str) -> impl Iterator<Item = &BTreeMap<RoundPart, f64>> {
         let baseline = self.baselines.get(variant);
         let others = self.figures.iter().filter(move |(name, _)| {
@@ -137,7 +137,7 @@ impl Watch {
     fn see(&self, variant: &str, confidence: f64) -> Option<Seen> {
         let [of_baseline, own] = self.pair(variant);
         let others = self.others(variant);
-        // Pairs only: a round that one of the two lacks says nothing about a difference.
+        // Only pairs count. A round without one of the two variants has no difference.
         let pace::Paired { overhead, base, .. } =
             pace::overhead(self.metric, of_baseline, own, others, confidence)?;
         let percent = paired::hodges_lehmann(&base)?.abs() / 100.0;
@@ -160,35 +160,35 @@ impl Watch {
 }
 
 impl Seen {
-    /// Whether the interval is as narrow as the rule asks for.
+    /// True if the interval is as narrow as requested.
     #[must_use]
     pub fn is_reached(&self) -> bool {
         self.half_width.is_some_and(|found| found <= self.wanted)
     }
 
-    /// Half of the width to expect after so many rounds, in the metric's unit; none with too few rounds.
+    /// Expected half of the width after `rounds` rounds, in the metric's unit. `None` with too few rounds.
     #[must_use]
     pub fn half_width_expected(&self, rounds: usize) -> Option<f64> {
         width::half_width_expected(&self.interval?, self.rounds, rounds)
     }
 }
 
-/// Whether these are all as narrow as the rule asks for; `false` for an empty list.
+/// True if all these intervals are as narrow as requested. False for an empty list.
 #[must_use]
 pub fn is_reached(seen: &[Seen]) -> bool {
     !seen.is_empty() && seen.iter().all(Seen::is_reached)
 }
 
-/// What became of the stopping rule of a lab.
+/// Result of the stopping rule of a lab.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UntilSummary {
-    /// The rule as written: `p99 ±2%`.
+    /// The rule as the user wrote it: `p99 ±2%`.
     pub text: String,
-    /// Why no more rounds were measured.
+    /// Reason why the run stopped.
     pub ended: UntilEnd,
-    /// The intervals at the end, of the variants that have a number.
+    /// The intervals at the end of the run, of all variants with a number.
     pub seen: Vec<Seen>,
-    /// All of it in one sentence, which says `NOT REACHED` where it was not.
+    /// The result in one sentence. It contains `NOT REACHED` if an interval is too wide.
     pub sentence: String,
 }
 
@@ -217,7 +217,7 @@ impl UntilSummary {
             } else if !lacking.is_empty() {
                 lacking.join("; ")
             } else if record.pilot.is_none() {
-                // Narrow by chance, as far as the rule knows: it does not look before its pilot is over.
+                // The rule checks widths only after its pilot, so a narrow interval may be chance.
                 format!("the pilot was not complete, so far {widths}")
             } else {
                 format!("only these are narrow enough: {widths}")
@@ -233,21 +233,21 @@ impl UntilSummary {
         })
     }
 
-    /// Whether the run ended because every interval was as narrow as was wished, and those that are
-    /// left are so; what [`UntilSummary::sentence`] says.
+    /// True if the run ended because all intervals were as narrow as requested, and the remaining ones still
+    /// are. [`UntilSummary::sentence`] reports the same result.
     #[must_use]
     pub fn is_reached(&self) -> bool {
         is_end_reached(self.ended, &self.seen)
     }
 }
 
-/// Not by the recorded end alone: the widths are computed anew, and may say otherwise or be of nothing.
+/// The recorded end alone does not decide. The widths are computed again, and they may be wider or missing.
 fn is_end_reached(ended: UntilEnd, seen: &[Seen]) -> bool {
     ended == UntilEnd::Reached && is_reached(seen)
 }
 
-/// The result of the rule to decide the gates: `until the gates are decided: decided`, or `NOT DECIDED` with
-/// the reason.
+/// The result of the rule that decides the gates: `until the gates are decided: decided`, or `NOT DECIDED`
+/// with the reason.
 pub(crate) fn decided(text: &DecidedText) -> String {
     let ended = match text.ended {
         UntilEnd::Reached => "decided".to_owned(),
@@ -268,7 +268,7 @@ impl UntilEnd {
     }
 }
 
-/// `±1.9 %` or `±0.12 ms`, as the rule was written; none without a width.
+/// The width as the rule was written: `±1.9 %` or `±0.12 ms`. `None` without a width.
 #[must_use]
 pub fn width_in_words(until: &Until, seen: &Seen, half_width: Option<f64>) -> Option<String> {
     let half_width = half_width?;
@@ -310,7 +310,7 @@ mod tests {
             .variant("a", 700.0)
             .variant("b", 800.0)
             .build();
-        // A run that is watched has the confidence of one, in the report as in the rule.
+        // A run with this rule has its confidence, both in the report and in the rule.
         recording.until = Some(UntilText {
             until: mean(HalfWidth::Amount(1.0)),
             max_time_us: 60_000_000,
@@ -426,9 +426,9 @@ mod tests {
             until.sentence
         };
         assert!(said(0.5, UntilEnd::Reached).contains("reached (b: ±"));
-        // An end that the widths do not bear out.
+        // The recording claims that the rule was reached, but the widths are too large.
         assert!(said(0.000_01, UntilEnd::Reached).contains("with the remaining variants (b: ±"));
-        // Time was over before the rule had looked.
+        // The maximum time ended before the rule checked a width.
         let early = said(0.5, UntilEnd::MaxTime);
         assert!(
             early.contains("NOT REACHED within 60 s (the pilot was not complete, so far b: ±"),

@@ -1,8 +1,8 @@
-//! Text within XML documents.
+//! Escaping of text in XML documents.
 
 use crate::terminal::shown;
 
-/// Text as XML may hold it, in attributes too: control characters have no place in it.
+/// Escapes text for elements and attributes. It replaces control characters, which XML does not allow.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::new();
     for character in text.chars() {

@@ -136,9 +136,12 @@ impl Attached {
             Kind::Process { .. } => {
                 let cpu = tree.iter().map(|process| processor_time(process.pid));
                 let cpu = cpu.sum::<Option<Duration>>()?;
-                Some(of_tree(&tree, &Groups::default(), (cpu, Source::Clock)))
+                Some(of_tree(&tree, &Groups::default(), cpu, Source::Clock))
             }
-            Kind::Group { groups, .. } => Some(of_tree(&tree, groups, cpu_of_cgroup(groups)?)),
+            Kind::Group { groups, .. } => {
+                let (cpu, source) = cpu_of_cgroup(groups)?;
+                Some(of_tree(&tree, groups, cpu, source))
+            }
         }
     }
 

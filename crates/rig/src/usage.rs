@@ -100,15 +100,11 @@ pub(crate) fn read(groups: &Groups, shepherd: Process) -> Option<Usage> {
         let living: u64 = tree.iter().map(|p| p.own_ticks + p.waited_ticks).sum();
         (duration_of(living + now.waited_ticks), Source::Proc)
     });
-    Some(of_tree(&tree, groups, (cpu, source)))
+    Some(of_tree(&tree, groups, cpu, source))
 }
 
 /// What these processes and groups have used, whose processor time is known.
-pub(crate) fn of_tree(
-    tree: &[Process],
-    groups: &Groups,
-    (cpu, source): (Duration, Source),
-) -> Usage {
+pub(crate) fn of_tree(tree: &[Process], groups: &Groups, cpu: Duration, source: Source) -> Usage {
     let status: Vec<String> = tree
         .iter()
         .filter_map(|process| fs::read_to_string(format!("/proc/{}/status", process.pid)).ok())

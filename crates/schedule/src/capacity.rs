@@ -1,23 +1,23 @@
-//! Which rate to try next, when the highest one is looked for that is sustained.
+//! Search for the highest sustained rate, which chooses the next rate to try.
 //!
-//! Rates form a ladder: each rung exceeds the one before by the same factor. A [`Search`] goes up in
-//! strides that double, though never to more than twice the rate, until a rung is not sustained, then
-//! halves the gap between the highest rung that was and the lowest that was not. A rung counts as not
-//! sustained when it failed three times: a stall of the machine of a hundredth of the time is enough to
-//! fail any rung once, and a machine that stalls in every third try fails one of 27 like that.
+//! Rates form a ladder, on which each rung exceeds the previous one by a constant factor. A [`Search`] goes
+//! up in strides that double, but never to more than twice the rate. When a rung is not sustained, it halves
+//! the gap between the highest sustained rung and the lowest rung that was not. A rung counts as not
+//! sustained after three failures. A stall of the machine of a hundredth of the time is enough to fail any
+//! rung once. A machine that stalls in every third try would fail one of 27 rungs by chance.
 
 use model::{Capacity, Rate};
 
-/// How often a rung may fail before it counts as not sustained.
+/// Number of failures after which a rung counts as not sustained.
 const TRIES: u32 = 3;
 
-/// A search for the highest rung that is sustained, between two tries.
+/// A search for the highest sustained rung, between two tries.
 #[derive(Clone, Debug)]
 pub struct Search {
     capacity: Capacity,
     /// The highest rung that was sustained.
     low: Option<u32>,
-    /// The lowest rung that was not.
+    /// The lowest rung that was not sustained.
     high: Option<u32>,
     rung: u32,
     stride: u32,
@@ -26,7 +26,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// Begins at the lowest rate.
+    /// Starts a search at the lowest rate.
     #[must_use]
     pub fn new(capacity: Capacity) -> Search {
         Search {
@@ -40,19 +40,19 @@ impl Search {
         }
     }
 
-    /// The rate to try; none when the search is over.
+    /// The rate to try, or `None` if the search is over.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         (!self.is_over).then(|| self.capacity.rate(self.rung))
     }
 
-    /// Whether what was sustained is the highest rate of all, so that there may be a higher one.
+    /// True if the highest rate of the ladder was sustained, so that there may be a higher one.
     #[must_use]
     pub fn is_at_top(&self) -> bool {
         self.low == Some(self.capacity.steps())
     }
 
-    /// Says whether the rate that [`Search::rate`] gave was sustained, which decides about the next one.
+    /// Records if the rate of [`Search::rate`] was sustained, and chooses the next rate.
     pub fn tell(&mut self, is_sustained: bool) {
         if is_sustained {
             self.low = Some(self.rung);
@@ -63,15 +63,15 @@ impl Search {
             }
             self.high = Some(self.rung);
         }
-        // Failures are counted for one rung; the next one begins with none.
+        // Failures count for one rung. The next rung starts at zero.
         self.fails = 0;
         let (next, is_over) = match (self.low, self.high) {
-            // Not even the lowest rung is sustained, so there is nothing to look for.
+            // If the lowest rung is not sustained, the search has no result.
             (None, _) => (self.rung, true),
             (Some(low), Some(high)) => (low.midpoint(high), high - low <= 1),
             (Some(low), None) => {
                 let next = low.saturating_add(self.stride).min(self.capacity.steps());
-                // Never to more than twice the rate, however fine the ladder is.
+                // The next rate is at most twice the current one, however fine the ladder is.
                 self.stride = (self.stride * 2).min(self.capacity.steps_to_double());
                 (next, low == self.capacity.steps())
             }
@@ -98,8 +98,8 @@ mod tests {
         capacity(100.0, 6400.0, percent).unwrap()
     }
 
-    /// Searches a system that sustains up to `limit` but fails the tries that `fails` names; gives
-    /// the rate found, and the rates tried.
+    /// Searches a system that sustains up to `limit` but fails the tries in `fails`. Returns the found rate
+    /// and all tried rates.
     fn search(
         capacity: Capacity,
         limit: f64,

@@ -1,39 +1,39 @@
-//! The rate and the length of rounds that fit the systems of a lab.
+//! Selection of a rate and a round length that fit the systems of a lab.
 //!
-//! A lab may leave its rate to the run. Then each variant gets two short loads before the first round,
-//! and [`Fit::of`] decides by what they showed. It keeps the systems far from their limits, because a
-//! queue costs more than any layer.
+//! A lab may leave its rate to the run. Then each variant receives two short loads before the first round,
+//! and [`Fit::of`] decides from their results. It keeps the systems far from their limits, because a queue
+//! costs more than any layer.
 
 use std::time::Duration;
 
-/// The highest rate that is chosen, in requests per second: enough for microseconds.
+/// The highest rate that `weigh` chooses, in requests per second. It is high enough to show microseconds.
 pub const RATE_MAX: f64 = 100.0;
 /// The share of the cores, and of the capacity of a system, that the load may use.
 pub const SHARE: f64 = 0.2;
-/// Requests in flight that are tried at most.
+/// Maximum number of requests in flight that `weigh` tries.
 pub const IN_FLIGHT_MAX: u32 = 16;
 
 /// Requests slow one another down if together they take longer than this, relative to one alone.
 const WAITING: f64 = 1.5;
-/// The shortest round: the machine's luck of a shorter one is most of its result.
+/// The shortest round. The result of a shorter one would mostly depend on chance.
 const ROUND_MIN: Duration = Duration::from_secs(2);
-/// Requests that a round holds at least: their quarters must mean something.
+/// Minimum number of requests in a round, so that its slowest quarter is meaningful.
 const REQUESTS_MIN: f64 = 100.0;
-/// Latencies that a round holds at least.
+/// Minimum length of a round in latencies.
 const LATENCIES_MIN: f64 = 20.0;
-/// All rounds together take no longer than this.
+/// Maximum length of all rounds together.
 const ALL_ROUNDS_MAX: Duration = Duration::from_secs(5 * 60);
-/// The rates that are chosen, before a power of ten.
+/// The rates that `weigh` chooses, before a power of ten.
 const DIGITS: [f64; 8] = [8.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.5, 1.0];
 
 /// The behavior of one variant under two short loads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observed {
-    /// Seconds from send to answer, with one request in flight. Above 0.
+    /// Seconds from send to response, with one request in flight. Above 0.
     pub alone_s: f64,
-    /// Seconds from send to answer, with `in_flight` requests in flight. Above 0.
+    /// Seconds from send to response, with `in_flight` requests in flight. Above 0.
     pub together_s: f64,
-    /// At least 1.
+    /// Requests in flight for `together_s`. At least 1.
     pub in_flight: u32,
     /// Seconds of processor time per request, if it can be read.
     pub processor_s: Option<f64>,
@@ -42,22 +42,22 @@ pub struct Observed {
 /// The reason why a rate is not higher.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// [`RATE_MAX`].
+    /// The rate is [`RATE_MAX`], the highest that `weigh` chooses.
     Most,
-    /// [`SHARE`] of the cores.
+    /// At a higher rate, the load would use more than [`SHARE`] of the cores.
     Cores,
-    /// [`SHARE`] of the requests per second that a variant of this number answers at most.
+    /// [`SHARE`] of the highest rate that this variant can serve.
     Capacity {
-        /// The variant, counted from 0.
+        /// Index of the variant, from 0.
         variant: usize,
-        /// Requests per second.
+        /// Highest rate of the variant, in requests per second.
         per_second: f64,
     },
-    /// The requests in flight that were tried, at this latency of a variant.
+    /// The tried number of requests in flight, at this variant's latency.
     InFlight {
-        /// The variant, counted from 0.
+        /// Index of the variant, from 0.
         variant: usize,
-        /// Requests.
+        /// Number of requests in flight.
         tried: u32,
     },
 }
@@ -69,9 +69,9 @@ pub struct Fit {
     pub rate: f64,
     /// The length of a round.
     pub round: Duration,
-    /// Why the rate is not higher.
+    /// The reason why the rate is not higher.
     pub limit: Limit,
-    /// The share of the cores that the systems will use, as far as their processor time is known.
+    /// The share of the cores that the systems will use. It includes only known processor times.
     pub cores_share: f64,
 }
 
@@ -81,13 +81,13 @@ impl Observed {
         f64::from(self.in_flight) / self.together_s
     }
 
-    /// True if requests in flight together took about as long as one alone.
+    /// True if requests in flight together took about as long as a single one.
     fn only_waits(self) -> bool {
         self.together_s <= WAITING * self.alone_s
     }
 
-    /// Seconds from send to answer in a closed loop of this number of connections. Requests that slow one
-    /// another down share the capacity, and other requests wait side by side.
+    /// Seconds from send to response in a closed loop with this number of connections. Requests that slow one
+    /// another down share the capacity. Other requests wait at the same time.
     #[must_use]
     pub fn latency_at(self, connections: u32) -> f64 {
         match self.only_waits() {
@@ -96,8 +96,8 @@ impl Observed {
         }
     }
 
-    /// Seconds of a core per request. Where it cannot be read, a system that requests make slower is
-    /// taken to have used all cores.
+    /// Seconds of a core per request. If the time cannot be read and requests slow the system down, it counts
+    /// as a user of all cores.
     fn core_seconds(self, cores: f64) -> f64 {
         self.processor_s.unwrap_or_else(|| match self.only_waits() {
             true => 0.0,
@@ -106,8 +106,8 @@ impl Observed {
     }
 }
 
-/// Requests that are tried in flight together, for a variant of this latency: all cores twice, or as
-/// many as the highest rate has in flight.
+/// Number of requests in flight to try, for a variant of this latency. It is twice the number of cores, or
+/// the number in flight at the highest rate.
 #[must_use]
 pub fn in_flight(alone_s: f64, cores: usize) -> u32 {
     let planned = (RATE_MAX * alone_s).ceil();
@@ -122,11 +122,12 @@ pub fn in_flight(alone_s: f64, cores: usize) -> u32 {
 }
 
 impl Fit {
-    /// The highest rate that keeps all variants within [`SHARE`] of the cores and of their capacity, and
-    /// rounds that hold enough requests and latencies at that rate. `None` without a variant.
+    /// Returns the highest rate that keeps all variants within [`SHARE`] of the cores and of their capacity.
+    /// The rounds are long enough for the required requests and latencies at that rate. `None` without a
+    /// variant.
     ///
-    /// `at_once` says whether all variants have the load at the same time. `rounds` are all of a run. A
-    /// `given` length of a round is kept.
+    /// `at_once` is true if all variants have the load at the same time. `rounds` is the number of rounds of
+    /// the run. A `given` length of a round is kept.
     #[must_use]
     pub fn of(
         variants: &[Observed],
@@ -160,7 +161,7 @@ impl Fit {
             if own.0 < lowest.0 { own } else { lowest }
         });
         let (most, limit) = match SHARE * cores / cost {
-            // A little below the limit of one variant, that one is the reason.
+            // If the rate is only slightly below the limit of one variant, this variant is the reason.
             all if all < 0.9 * alone.0 => (all, Limit::Cores),
             all => (all.min(alone.0), alone.1),
         };
@@ -180,11 +181,11 @@ impl Fit {
     }
 }
 
-/// The next lower rate that a person would write, but at least 0.1 per second.
+/// The next lower round number, but at least 0.1 per second.
 #[must_use]
 pub fn rounded_down(rate: f64) -> f64 {
     let power = 10_f64.powf(rate.log10().floor());
-    // A rate of exactly 8 may have become 7.999 on its way here.
+    // Rounding may have turned a rate of exactly 8 into 7.999.
     let digit = DIGITS
         .into_iter()
         .find(|it| it * power <= rate * (1.0 + 1e-9));
@@ -213,7 +214,7 @@ mod tests {
         let fit = fit(&[waits(1.0, 4), waits(12.0, 4)]);
         assert_eq!((fit.rate, fit.limit), (100.0, Limit::Most));
         assert_eq!(fit.round, Duration::from_secs(2));
-        // Two of 50 us, 100 times a second, on two cores.
+        // Two variants of 50 us each, 100 times a second, on two cores.
         assert!((fit.cores_share - 0.005).abs() < 1e-12);
     }
 
@@ -229,14 +230,14 @@ mod tests {
         let both = fit(&[busy, busy]);
         assert_eq!((both.rate, both.limit), (60.0, Limit::Cores));
         assert!(both.cores_share <= SHARE);
-        // One after the other, each has the cores for itself: 133/s. Its capacity of 667/s allows that.
+        // In turn, each variant has the cores alone: 133/s. Its capacity of 667/s allows that.
         let in_turn = Fit::of(&[busy, busy], 2, false, 8, None).expect("variants");
         assert_eq!(in_turn.rate, 100.0);
     }
 
     #[test]
     fn a_system_that_answers_one_at_a_time_gets_a_fifth_of_what_it_can() {
-        // 12 ms alone, and four wait for one another: 83/s.
+        // 12 ms alone. Four requests in flight wait for one another: 83/s.
         let serial = Observed {
             together_s: 48e-3,
             ..waits(12.0, 4)
@@ -265,7 +266,7 @@ mod tests {
             tried: 16,
         };
         assert_eq!(fit.limit, limit);
-        // 20 latencies, which hold more than 100 requests.
+        // 20 latencies. There are more than 100 requests in this time.
         assert_eq!(fit.round, Duration::from_secs(9));
     }
 
@@ -277,7 +278,7 @@ mod tests {
             in_flight: 4,
             processor_s: None,
         };
-        // 1,000/s is all of the machine: two of them get a tenth each.
+        // 1,000/s use the whole machine, so each of two variants gets a tenth.
         let pair = fit(&[unseen, unseen]);
         assert_eq!((pair.rate, pair.cores_share), (100.0, 0.2));
         assert_eq!(fit(&[unseen; 4]).rate, 50.0);

@@ -1,11 +1,11 @@
-//! When each request should leave, and in which order variants are measured; no clock.
+//! Send times of requests, and the order of variants. There is no clock.
 //!
-//! A [`model::Load`] says what a person asked for. [`OpenPlan`] turns the open kind into slots, each with
-//! the offset from the start at which it is due. Everything here is a function of its arguments:
-//! the same load and seed give the same slots on every machine, so that a plan can be cut into
-//! shards without a coordinator and a recording needs to keep no more than the seed.
+//! A [`model::Load`] describes the requested load. [`OpenPlan`] turns an open load into slots, each with its
+//! due time as an offset from the start. Everything here is a function of its arguments. Equal loads and
+//! seeds give equal slots on every machine. So a plan can be divided into shards without a coordinator, and a
+//! recording needs only the seed.
 //!
-//! Absent on purpose: sleeping, sending, and any idea of what time it is.
+//! Sleeping, sending, and reading the current time are absent on purpose.
 
 mod capacity;
 pub mod fit;

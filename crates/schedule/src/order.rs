@@ -1,26 +1,24 @@
-//! The order in which the variants of a lab are measured.
+//! The order of the variants of a lab within each round.
 //!
-//! Machines drift: they warm up, neighbors come and go. Every round measures every variant once,
-//! in an order that is random (so that nothing periodic favors one) and counterbalanced (so that
-//! luck does not put one variant first too often). Abedi and Brecht, "Conducting Repeatable
-//! Experiments in Highly Variable Cloud Computing Environments", ICPE 2017, show what happens
-//! without.
+//! Machines drift, because they warm up and neighbors come and go. Every round measures every variant once.
+//! The order is random, so that periodic noise does not favor a variant. It is also counterbalanced, so that
+//! chance does not put one variant first too often. Abedi and Brecht, "Conducting Repeatable Experiments in
+//! Highly Variable Cloud Computing Environments", ICPE 2017, show the effects of a fixed order.
 
 use crate::random::Random;
 
 /// Purpose of the random numbers, see `Random::new`.
 const ORDER: u64 = 2;
 
-/// For each round, the order in which to measure variants `0..variants` (the baseline is one of
-/// them).
+/// The order of variants `0..variants` for each round. The baseline is one of the variants.
 ///
-/// Every variant is measured once a round. Over each block of `variants` rounds every variant has
-/// every position once (a Latin square with shuffled rows and names); in a last, incomplete block
-/// no variant has a position more than once. The squares are those of Williams ("Experimental
-/// designs balanced for the estimation of residual effects of treatments", 1949): with an even
-/// number of variants each one also directly follows each other one once a block, so that what a
-/// variant leaves behind (heat, page cache) hits all alike; with an odd number, once or not more
-/// than twice. Same seed, same order.
+/// Every variant is measured once per round. Over each block of `variants` rounds, every variant has every
+/// position once (a Latin square with shuffled rows and names). In a last, incomplete block, no variant has a
+/// position more than once. The squares are Williams squares ("Experimental designs balanced for the
+/// estimation of residual effects of treatments", 1949). With an even number of variants, each variant also
+/// directly follows each other variant once per block. With an odd number, it follows once or at most twice.
+/// So the aftereffects of a variant (heat, page cache) affect all variants equally. Equal seeds give equal
+/// orders.
 #[must_use]
 pub fn round_order(variants: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>> {
     if variants == 0 {
@@ -35,14 +33,15 @@ pub fn round_order(variants: usize, rounds: usize, seed: u64) -> Vec<Vec<usize>>
     order
 }
 
-/// The next `variants` orders: a Latin square with its rows and names shuffled. At least one
+/// The next `variants` orders, which form a Latin square with shuffled rows and names. Requires at least one
 /// variant.
 pub(crate) fn block(variants: usize, random: &mut Random) -> Vec<Vec<usize>> {
     let columns = zigzag(variants);
     let mut names: Vec<usize> = (0..variants).collect();
     random.shuffle(&mut names);
     let mut rows: Vec<usize> = (0..variants).collect();
-    // Names and rows: shuffled names alone would leave the rounds of a block in one order.
+    // Rows are shuffled as well as names. With shuffled names alone, the rounds of a block would have one
+    // order.
     random.shuffle(&mut rows);
     let order = |row: usize| {
         let seats = columns.iter();

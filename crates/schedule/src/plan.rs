@@ -1,10 +1,10 @@
-//! Open plans: every intended send with the time at which it is due.
+//! Plan of an open loop: every intended send with its due time.
 //!
-//! The one idea: count requests, not gaps. The rate over time adds up to a rising curve of
-//! planned requests, and slot `k` is due where the curve reaches `k` (uniform arrivals) or where
-//! it reaches the `k`-th event of a Poisson process of rate 1 (Poisson arrivals; Lewis and
-//! Shedler call it time-scale transformation, "Simulation of nonhomogeneous Poisson processes",
-//! 1979). So steps and ramps need no special case, and nothing adds up rounding errors.
+//! The main idea is to count requests instead of gaps. The rate over time adds up to a rising curve of planned
+//! requests. With uniform arrivals, slot `k` is due when the curve reaches `k`. With Poisson arrivals, it is
+//! due when the curve reaches the `k`-th event of a Poisson process of rate 1. Lewis and Shedler call this
+//! time-scale transformation ("Simulation of nonhomogeneous Poisson processes", 1979). So steps and ramps
+//! need no special case, and rounding errors do not add up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,17 +17,17 @@ use crate::segment::{Q64, RATE_MAX, Segment, fraction_of, whole_of};
 /// One intended send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Position in the whole plan, from 0; also in a shard.
+    /// Position in the whole plan, from 0. A shard keeps the positions of the whole plan.
     pub index: u64,
     /// Offset from the start of the load, in whole nanoseconds.
     pub due: Duration,
 }
 
-/// The full list of intended sends of an open loop, computed as it is read.
+/// The full list of intended sends of an open loop. Each slot is computed when it is read.
 ///
-/// **Invariant:** a plan depends on nothing but the arguments of [`OpenPlan::new`] and is equal,
-/// nanosecond by nanosecond, on every machine. **Invariant:** slots are sorted by `due`, and
-/// every `due` lies before the end of the last phase.
+/// **Invariant:** a plan depends only on the arguments of [`OpenPlan::new`] and is equal, nanosecond by
+/// nanosecond, on every machine. **Invariant:** slots are sorted by `due`, and every `due` lies before the
+/// end of the last phase.
 #[derive(Clone, Debug)]
 pub struct OpenPlan {
     segments: Arc<[Segment]>,
@@ -37,10 +37,10 @@ pub struct OpenPlan {
     end: u64,
 }
 
-/// Why phases are not a plan.
+/// Reason why phases do not form a plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
-    /// There is no phase, or all of them together send nothing.
+    /// There is no phase, or all phases together send no request.
     #[error(
         "expected a plan that sends at least one request, found none. Give a phase with a rate above 0 and a duration"
     )]
@@ -50,23 +50,23 @@ pub enum PlanError {
     TooFast {
         /// Index of the phase, from 0.
         phase: usize,
-        /// The rate.
+        /// The rate that is too high.
         rate: Rate,
     },
-    /// The times of a ramp this long could not be told to the nanosecond.
+    /// A float cannot represent the times of such a long ramp to the nanosecond.
     #[error(
         "expected a ramp of at most 10 days, found {duration:?} in phase {phase}. Split it into several phases"
     )]
     RampTooLong {
         /// Index of the phase, from 0.
         phase: usize,
-        /// Its length.
+        /// Length of the ramp.
         duration: Duration,
     },
 }
 
 impl OpenPlan {
-    /// 292 years, so that a longer phase can stand for "until the last request".
+    /// 292 years. A phase of this length can represent "until the last request".
     const END_MAX: u64 = i64::MAX as u64;
 
     const RAMP_MAX: Duration = Duration::from_secs(10 * 24 * 60 * 60);
@@ -77,7 +77,7 @@ impl OpenPlan {
     /// Plans the phases one after the other, at most `requests_max` requests in all.
     ///
     /// # Errors
-    /// When no request would be sent, or when a rate is above a request per nanosecond.
+    /// When the plan would have no request, or when a rate is above one request per nanosecond.
     pub fn new(
         phases: &[Phase],
         arrival: Arrival,
@@ -90,9 +90,10 @@ impl OpenPlan {
             check(index, phase)?;
             let length = u64::try_from(phase.duration.as_nanos())
                 .unwrap_or(u64::MAX)
-                // Cut, not refused: a length without end is how a plan says that its count ends it.
+                // A plan that ends after a count has an unlimited length. So the length is cut here and not
+                // refused.
                 .min(Self::END_MAX - end);
-            // A phase that sends nothing still takes its time.
+            // A phase without requests still takes its time.
             if let Some(segment) = Segment::new(phase, end, length, planned) {
                 planned = segment.after;
                 segments.push(segment);
@@ -105,20 +106,20 @@ impl OpenPlan {
         Ok(OpenPlan {
             segments: segments.into(),
             arrival,
-            // No plan has so many slots, so this is no limit.
+            // No plan has this many slots, so the value is not a limit.
             requests_max: requests_max.unwrap_or(u64::MAX),
             end,
         })
     }
 
-    /// All slots in the order in which they are due.
+    /// All slots, sorted by their due times.
     #[must_use]
     pub fn slots(&self) -> Slots {
         self.shard(0, 1)
     }
 
-    /// The slots of shard `shard` of `shards`: those whose index is `shard` modulo `shards`. All
-    /// shards together are the plan, and none needs to know of the others.
+    /// The slots of shard `shard` of `shards`. A slot belongs to it if its index modulo `shards` is `shard`.
+    /// All shards together are the plan, and a shard needs no data of the other shards.
     ///
     /// Reading a Poisson shard draws the gaps of the other shards as well, about 20 ns each.
     ///
@@ -134,7 +135,7 @@ impl OpenPlan {
                     random: Random::new(seed, Self::GAPS),
                     reached: 0,
                 };
-                // The gaps before the first slot of this shard belong to the process as well.
+                // The random process includes the gaps before the first slot of this shard.
                 position.advance(shard + 1);
                 position
             }
@@ -150,8 +151,8 @@ impl OpenPlan {
         }
     }
 
-    /// Number of slots. At once for uniform arrivals; Poisson arrivals are drawn and counted,
-    /// which takes about 30 ns for each.
+    /// Number of slots. Uniform arrivals take constant time. Poisson arrivals are drawn and counted, which
+    /// takes about 30 ns for each.
     #[must_use]
     pub fn len(&self) -> u64 {
         match self.arrival {
@@ -160,16 +161,16 @@ impl OpenPlan {
         }
     }
 
-    /// Whether no request would be sent: never with uniform arrivals, rarely with Poisson
-    /// arrivals (when the first one would come after the end).
+    /// True if the plan sends no request. This never happens with uniform arrivals. It happens rarely with
+    /// Poisson arrivals, if the first one would come after the end.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots().next().is_none()
     }
 
-    /// How long the plan lasts: to the end of the last phase or, when the number of requests is
-    /// limited and reached before, to the due of the first request that is not sent any more (so
-    /// 1,000 requests at 100/s last 10 s). As costly as [`OpenPlan::len`].
+    /// Duration of the plan, to the end of the last phase. If the limit of requests is reached before, the
+    /// plan ends at the due time of the first request that is not sent. So 1,000 requests at 100/s last 10 s.
+    /// As costly as [`OpenPlan::len`].
     #[must_use]
     pub fn duration(&self) -> Duration {
         let mut unlimited = self.slots();
@@ -192,8 +193,8 @@ impl OpenPlan {
             return 0;
         };
         let mut count = whole_of(last.after) + u64::from(fraction_of(last.after) > 0);
-        // 0.1/s is a little more than a tenth in binary, so in 60 s a seventh request is planned
-        // "before" the end: at 60 s, to the nanosecond. It does not belong to the plan.
+        // In binary, 0.1/s is slightly more than a tenth. So in 60 s a seventh request is planned "before"
+        // the end, at 60 s to the nanosecond. It does not belong to the plan.
         let mut slots = self.slots();
         slots.requests_max = u64::MAX;
         while count > 0 {
@@ -229,8 +230,8 @@ fn check(index: usize, phase: &Phase) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// The slots of a plan or of a shard, in the order in which they are due. Reading one costs 5
-/// to 40 ns (uniform at a constant rate, Poisson on a ramp), and never allocates.
+/// The slots of a plan or of a shard, sorted by their due times. Reading one costs 5 to 40 ns (uniform at a
+/// constant rate, Poisson on a ramp), and never allocates.
 #[derive(Clone, Debug)]
 pub struct Slots {
     segments: Arc<[Segment]>,
@@ -239,13 +240,13 @@ pub struct Slots {
     position: Position,
     /// Index of the next slot.
     index: u64,
-    /// Distance to the one after it.
+    /// Distance from the index of one slot to the index of the next.
     shards: u64,
     requests_max: u64,
     end: u64,
 }
 
-/// How far the arrival law has come.
+/// Progress of the arrival process.
 #[derive(Clone, Debug)]
 enum Position {
     /// Slot `k` is due when `k` requests are planned.
@@ -279,16 +280,16 @@ impl Iterator for Slots {
             Position::Uniform => Q64::from(index) << 64,
             Position::Poisson { reached, .. } => reached,
         };
-        // Counts rise, so no segment is looked at again.
+        // Counts rise, so earlier segments are not needed again.
         while count >= self.segments.get(self.segment)?.after {
             self.segment += 1;
         }
         let due = self.segments[self.segment].when(count);
-        // Rounded to a nanosecond, a last slot may fall on the end itself.
+        // After rounding to a nanosecond, a last slot may be due exactly at the end.
         if due >= self.end {
             return None;
         }
-        // At the top it stays, where `requests_max` ends the plan.
+        // The index saturates at its maximum, where `requests_max` ends the plan.
         self.index = index.saturating_add(self.shards);
         self.position.advance(self.shards);
         Some(Slot {

@@ -1,9 +1,9 @@
-//! Repeatable randomness: SplitMix64.
+//! Repeatable random numbers with SplitMix64.
 //!
-//! Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014. Written
-//! here because its sequence must never change: old recordings name only their seed.
+//! Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014. The implementation
+//! is here because its sequence must never change. Old recordings contain only their seed.
 
-/// A sequence of pseudo-random numbers that depends on nothing but its seed.
+/// A sequence of pseudo-random numbers that depends only on its seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Random {
     state: u64,
@@ -12,10 +12,10 @@ pub(crate) struct Random {
 impl Random {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// The sequence of `seed` for one purpose. Purposes keep sequences apart that a person gave
-    /// the same seed.
+    /// The sequence of `seed` for one purpose. Different purposes get different sequences, even if a user
+    /// gives them the same seed.
     pub(crate) fn new(seed: u64, purpose: u64) -> Random {
-        // Mixed, because sequences whose states differ by a multiple of `STEP` overlap.
+        // The state is mixed, because sequences overlap if their states differ by a multiple of `STEP`.
         Random {
             state: mix(seed ^ mix(purpose)),
         }
@@ -41,7 +41,7 @@ impl Random {
         }
     }
 
-    /// Exponential with mean 1, in units of 2^-58; below 37 in all cases.
+    /// An exponential number with mean 1, in units of 2^-58. It is always below 37.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
@@ -50,7 +50,7 @@ impl Random {
     pub(crate) fn exponential_q58(&mut self) -> u64 {
         // The top 53 bits, shifted by one so that the logarithm of zero is never taken.
         let uniform = ((self.next() >> 11) + 1) as f64 * (1.0 / (1_u64 << 53) as f64);
-        // Not `f64::ln`: that of the platform's C library may differ in the last bit.
+        // The `f64::ln` of the platform's C library may differ in the last bit.
         (-libm::log(uniform) * (1_u64 << 58) as f64) as u64
     }
 }

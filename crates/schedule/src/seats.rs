@@ -1,16 +1,15 @@
-//! Several variants on one plan: where the slot of each one lies between two due times.
+//! Positions of several variants in one plan, between two due times.
 //!
-//! Side by side, every due time of the plan is one request to *each* variant. The requests of one
-//! due time (a *cycle*) are spread evenly over the gap to the next due time, one *seat* each, so that
-//! no two of them leave at the same moment. Who sits where is drawn anew for every cycle and
-//! counterbalanced as the order of rounds is ([`crate::round_order`]): over each block of as many
-//! cycles as there are variants, every variant has every seat once, and directly follows each other
-//! one about equally often. What a variant leaves behind (a warm cache, a busy core) so hits all
-//! alike.
+//! Side by side, every due time of the plan is one request to *each* variant. The requests of one due time
+//! form a *cycle*. They are spread evenly over the gap to the next due time, in one *seat* each. So no two
+//! requests leave at the same moment. Each cycle draws the variants' seats again. The order is
+//! counterbalanced like the order of rounds ([`crate::round_order`]). A block has as many cycles as there are
+//! variants. In a block every variant has every seat once, and directly follows each other variant about
+//! equally often. So the aftereffects of a variant (a warm cache, a busy core) affect all variants equally.
 //!
-//! Each seat begins at a random phase, which is drawn for every seat of every cycle. Answers that take a
-//! multiple of the time between two seats would otherwise arrive as another request leaves. The generator is
-//! awake then, and the answer seems to come earlier.
+//! Each seat begins at a random phase, which is drawn for every seat of every cycle. Without it, a response
+//! that takes a multiple of the time between two seats would arrive while another request leaves. The
+//! generator is awake then, so the response would seem to arrive earlier.
 
 use std::time::Duration;
 
@@ -24,23 +23,23 @@ const SEATS: u64 = 3;
 /// Purpose of the random numbers of phases.
 const PHASES: u64 = 7;
 
-/// The phase of a seat is below this part of the time between two seats. Requests so keep half of that time
-/// between them at least.
+/// The phase of a seat is below this part of the time between two seats. So the distance between requests is
+/// at least half of that time.
 const PHASE_PART: u128 = 2;
 
-/// One variant's place in a plan that several variants share.
+/// Position of one variant in a plan that several variants share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
-    /// Which of the variants, from 0.
+    /// Index of the variant, from 0.
     pub variant: usize,
-    /// How many variants share the plan. At least 1.
+    /// Number of variants that share the plan. At least 1.
     pub variants: usize,
-    /// Equal for all variants of a plan: they must draw the same orders.
+    /// Equal for all variants of a plan, because they must draw the same orders.
     pub seed: u64,
 }
 
 impl Seat {
-    /// The seat of the only variant: its slots are due as the plan says.
+    /// The seat of the only variant. Its slots have the due times of the plan.
     pub const ALONE: Seat = Seat {
         variant: 0,
         variants: 1,
@@ -48,17 +47,16 @@ impl Seat {
     };
 }
 
-/// The slots of one variant on a shared plan, in the order in which they are due.
+/// The slots of one variant on a shared plan, sorted by their due times.
 ///
-/// **Invariant:** slot `k` is due within the gap between the plan's slots `k` and `k + 1`, so due
-/// times rise, and no two variants of a plan have the same one unless the gap is shorter than a
-/// nanosecond for each.
+/// **Invariant:** slot `k` is due within the gap between the plan's slots `k` and `k + 1`, so due times rise.
+/// Two variants of a plan have equal due times only if the gap is shorter than a nanosecond for each.
 #[derive(Clone, Debug)]
 pub struct SeatedSlots {
     slots: Slots,
-    /// The plan's slot that comes next.
+    /// The plan's next slot.
     next: Option<Slot>,
-    /// When the plan ends, which bounds the gap behind its last slot.
+    /// End of the plan, which bounds the gap after its last slot.
     end: Duration,
     seats: Seats,
     shard: u64,
@@ -68,14 +66,14 @@ pub struct SeatedSlots {
 impl OpenPlan {
     /// The slots of shard `shard` of `shards` for one of the variants that share this plan.
     ///
-    /// Reading one costs as much as reading `shards` slots of the plan.
+    /// Reading one slot costs as much as reading `shards` slots of the plan.
     ///
     /// # Panics
-    /// When `shard` is not below `shards`, or the seat's variant not below its variants.
+    /// When `shard` is not below `shards`, or the seat's variant is not below its variants.
     #[must_use]
     pub fn seated(&self, seat: Seat, shard: u64, shards: u64) -> SeatedSlots {
         assert!(shard < shards, "shard {shard} of {shards} does not exist");
-        // The whole plan is read, because a gap ends at the next slot of any shard.
+        // The whole plan is read, because a gap may end at a slot of any shard.
         let mut slots = self.slots();
         let next = slots.next();
         SeatedSlots {
@@ -97,7 +95,8 @@ impl Iterator for SeatedSlots {
         loop {
             let slot = self.next?;
             self.next = self.slots.next();
-            // Drawn for slots of other shards too, so that all threads and variants draw the same.
+            // Seats are also drawn for slots of other shards, so that all threads and variants have the same
+            // random sequence.
             let seat = self.seats.next();
             let phase = self.seats.next_phase(seat);
             if slot.index % self.shards == self.shard {
@@ -118,9 +117,9 @@ impl std::iter::FusedIterator for SeatedSlots {}
 struct Seats {
     seat: Seat,
     random: Random,
-    /// Draws the phases of cycles.
+    /// Random numbers for the phases of cycles.
     phases: Random,
-    /// Its seats in the cycles of this block, the next one last.
+    /// The variant's seats in the cycles of this block. The next one is last.
     block: Vec<usize>,
 }
 
@@ -144,7 +143,7 @@ impl Seats {
     /// The seat in the next cycle, below the number of variants.
     #[inline]
     fn next(&mut self) -> usize {
-        // No draw for one variant: its slots stay where the plan has them.
+        // One variant needs no draw, because its slots keep the due times of the plan.
         if self.seat.variants == 1 {
             return 0;
         }
@@ -161,7 +160,7 @@ impl Seats {
         let block = order::block(variants, &mut self.random);
         let seat_in = |cycle: &Vec<usize>| cycle.iter().position(|other| *other == variant);
         self.block.extend(block.iter().rev().filter_map(seat_in));
-        // Once a block, which is rare enough to be checked always.
+        // This check runs once per block, so it is cheap enough for release builds.
         assert_eq!(self.block.len(), variants, "a cycle seats every variant");
     }
 
@@ -170,7 +169,7 @@ impl Seats {
     #[inline]
     fn next_phase(&mut self, seat: usize) -> u64 {
         let mut own = 0;
-        // No draw for one variant: its slots stay where the plan has them.
+        // One variant needs no draw, because its slots keep the due times of the plan.
         if self.seat.variants > 1 {
             for other in 0..self.seat.variants {
                 let drawn = self.phases.next() >> 32;
@@ -182,13 +181,13 @@ impl Seats {
         own
     }
 
-    /// How long after the due time of its cycle a seat is due.
+    /// Delay of a seat after the due time of its cycle.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "less than the gap, which fits as nanoseconds of a plan do"
     )]
     fn offset(&self, gap: Duration, seat: usize, phase: u64) -> Duration {
-        // Multiplied before it is divided, so that rounding does not add up from seat to seat.
+        // The multiplication comes before the division, so that rounding does not add up from seat to seat.
         let variants = self.seat.variants as u128;
         let seat_ns = gap.as_nanos() * seat as u128 / variants;
         let phase_ns = (gap.as_nanos() / (variants * PHASE_PART) * u128::from(phase)) >> 32;

@@ -1,20 +1,20 @@
-//! Several variants under a closed loop: who has the load when.
+//! Plan of a closed loop side by side: the times at which each variant receives the load.
 //!
-//! A closed loop has no due times to share, so side by side the load moves from variant to variant in
-//! *slices* of some hundred milliseconds, and the others idle meanwhile. A *cycle* is one slice for
-//! each variant. Their order within a cycle is drawn anew and counterbalanced as the order of rounds
-//! is ([`crate::round_order`]), so that what the machine does, and what one variant leaves behind,
-//! hits all alike.
+//! A closed loop has no due times that variants could share. So side by side, the load moves from variant to
+//! variant in *slices* of some hundred milliseconds, and the other variants are idle meanwhile. A *cycle* is
+//! one slice for each variant. Each cycle draws the order of its slices again, and the orders are
+//! counterbalanced like the order of rounds ([`crate::round_order`]). So noise of the machine and the
+//! aftereffects of a variant affect all variants equally.
 //!
-//! The beginning of a slice does not count. It is a fixed *time* and no share of the slice, because
-//! what happens in it takes a time of its own: threads wake, the scheduler gives them back what they
-//! did not use, caches fill again, and the last answers to the slice before come in. A third of a
-//! slice is the most, so that a short slice still counts for something.
+//! The beginning of a slice does not count. It is a fixed *time* and not a share of the slice, because its
+//! causes take a fixed time. Threads wake, and the scheduler gives them back their unused time. Caches fill
+//! again, and the last responses to the slice before arrive. The beginning is at most a third of a slice, so
+//! that a short slice still counts for something.
 //!
-//! A slice also fits the answers. The connections send their first requests together, so a slow server
-//! answers in waves. Two latencies pass before the counted part, which begins at a random phase of the
-//! third. At least one latency follows it, so that the last requests that count meet the same load as
-//! all others. The counted part is at least 20 latencies long where the round is.
+//! A slice also fits the latency. The connections send their first requests together, so a slow server
+//! responds in waves. Two latencies pass before the counted part, which begins at a random phase of the
+//! third. At least one latency follows it, so that the last counted requests meet the same load as all other
+//! requests. The counted part is at least 20 latencies long if the round is long enough.
 
 use std::time::Duration;
 
@@ -27,67 +27,66 @@ const SLICES: u64 = 4;
 /// Purpose of the random numbers of phases.
 const PHASES: u64 = 6;
 
-/// What does not count at the beginning of a slice. `cargo xtask slices` shows the rate by the age of a
-/// slice: of null servers beside busy programs the first 10 ms have 75 to 108 % of the later rate, and
-/// from 20 ms on nothing is to be seen. Servers that do more get a little longer.
+/// Beginning of a slice that does not count. `cargo xtask slices` shows the rate by the age of a slice. With
+/// null servers and other busy programs, the first 10 ms have 75 to 108 % of the later rate. From 20 ms on,
+/// no difference is visible. The value is a little longer for servers that do more work.
 const UNCOUNTED: Duration = Duration::from_millis(30);
 
-/// The stretch of time in which one variant has the load. Times count from the start of the load.
+/// The time of one variant with the load. Times count from the start of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedSlice {
-    /// Requests are sent from here on.
+    /// Time of the first request.
     pub from: Duration,
-    /// What is sent from here on counts.
+    /// Start of the counted part. Requests that are sent from here on count.
     pub count_from: Duration,
-    /// What is sent from here on does not count.
+    /// End of the counted part. Requests that are sent from here on do not count.
     pub count_to: Duration,
-    /// Nothing is sent from here on.
+    /// End of the slice. No request is sent from here on.
     pub to: Duration,
 }
 
 /// Latencies that pass before a slice counts.
 const LATENCIES_BEFORE: u32 = 2;
 
-/// Latencies that the counted part of a slice holds at least, in a round that is long enough.
+/// Minimum length of the counted part of a slice in latencies, if the round is long enough.
 const LATENCIES_COUNTED: u32 = 20;
 
-/// Latencies that a round counts at least. A shorter round is made longer.
+/// Minimum counted length of a round in latencies. A shorter round is extended.
 const LATENCIES_OF_ROUND: u32 = 5;
 
-/// Lengths that a plan of slices is made from.
+/// Input of a plan of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SliceLengths {
-    /// What counts of each variant in the round, all slices together. At least a microsecond.
+    /// Counted time of each variant in the round, over all slices. At least a microsecond.
     pub total: Duration,
-    /// Length of a slice, unless its answers need a longer one. At least a microsecond.
+    /// Length of a slice, unless the latency needs a longer one. At least a microsecond.
     pub slice: Duration,
-    /// Nothing is sent for so long after each slice, so that requests under way end before the next
-    /// variant's slice.
+    /// Pause after each slice. Requests in flight end in it, before the next variant's slice begins.
     pub gap: Duration,
-    /// The mean latency of the slowest variant; 0 where it is not known.
+    /// The mean latency of the slowest variant, or 0 if it is unknown.
     pub latency: Duration,
 }
 
 /// The slices of all variants of a round.
 ///
-/// **Invariant:** slices of a plan are disjoint and equally long, with the gap between one and the
-/// next, and the counted parts of all are equally long.
+/// **Invariant:** slices of a plan are disjoint and equally long, with the gap between one and the next.
+/// Their counted parts are equally long.
 #[derive(Clone, Debug)]
 pub struct SlicePlan {
     /// For each cycle, the variants in the order of their slices.
     orders: Vec<Vec<usize>>,
-    /// For each slice in order of time, how long after the uncounted beginning its counted part begins.
+    /// For each slice in order of time, the delay between the uncounted beginning and the counted part.
     phases: Vec<Duration>,
     uncounted: Duration,
     counted: Duration,
-    /// From the end of the earliest possible counted part to the end of the slice.
+    /// Time between the end of the earliest possible counted part and the end of the slice.
     tail: Duration,
     gap: Duration,
 }
 
 impl SlicePlan {
-    /// Plans so many slices that each variant counts for `lengths.total`. The counted part of a slice is
-    /// shortened so that a whole number of cycles comes to it.
+    /// Plans slices so that each variant counts for `lengths.total`. The counted part of a slice is shortened
+    /// to make the number of cycles whole.
     ///
     /// # Panics
     /// When there is no variant, or a length is shorter than [`SliceLengths`] allows.
@@ -106,7 +105,7 @@ impl SlicePlan {
         let beginning = UNCOUNTED.min(slice / 3);
         let longest = (slice - beginning).max(latency * LATENCIES_COUNTED);
         let cycles = total.as_nanos().div_ceil(longest.as_nanos());
-        // A cycle of a microsecond in a load of an hour is still below it.
+        // Even cycles of a microsecond in a load of an hour do not exceed this.
         let cycles = u32::try_from(cycles).expect("fewer cycles than 32 bits count");
         let mut random = Random::new(seed, SLICES);
         let mut orders = Vec::new();
@@ -114,7 +113,7 @@ impl SlicePlan {
             orders.extend(order::block(variants, &mut random));
         }
         orders.truncate(cycles as usize);
-        // Other numbers than those of the orders, which stay as they are for fast servers.
+        // The phases use other random numbers than the orders. So fast servers keep their orders.
         let mut random = Random::new(seed, PHASES);
         let latency_ns = usize::try_from(latency.as_nanos()).expect("no answer takes centuries");
         let mut phase = || Duration::from_nanos(random.below(latency_ns + 1) as u64);
@@ -129,19 +128,19 @@ impl SlicePlan {
         }
     }
 
-    /// Slices of each variant.
+    /// Number of slices of each variant.
     #[must_use]
     pub fn cycles(&self) -> usize {
         self.orders.len()
     }
 
-    /// What counts of each slice.
+    /// Length of the counted part of each slice.
     #[must_use]
     pub fn counted(&self) -> Duration {
         self.counted
     }
 
-    /// What does not count at the beginning of each slice, at least.
+    /// Minimum length of the uncounted beginning of each slice.
     #[must_use]
     pub fn uncounted(&self) -> Duration {
         self.uncounted
@@ -153,21 +152,21 @@ impl SlicePlan {
         self.uncounted + self.counted + self.tail
     }
 
-    /// How long nothing is sent after a slice.
+    /// Length of the pause after a slice.
     #[must_use]
     pub fn gap(&self) -> Duration {
         self.gap
     }
 
-    /// From the beginning of the first slice to the end of the last gap.
+    /// Time from the beginning of the first slice to the end of the last gap.
     #[must_use]
     pub fn length(&self) -> Duration {
-        // The last order is as long as all others.
+        // All orders have the same length.
         let variants = self.orders.last().map_or(0, Vec::len);
         self.start(self.cycles() * variants)
     }
 
-    /// The slices of a variant, one a cycle, in order.
+    /// The slices of a variant in order, one per cycle.
     ///
     /// # Panics
     /// When there is no such variant.
@@ -189,7 +188,7 @@ impl SlicePlan {
         self.orders.iter().enumerate().map(slice).collect()
     }
 
-    /// When the slice of this number begins, counted over all variants.
+    /// Start of the slice with this number, counted over all variants.
     fn start(&self, number: usize) -> Duration {
         let number = u32::try_from(number).expect("fewer slices than 32 bits count");
         (self.slice() + self.gap) * number

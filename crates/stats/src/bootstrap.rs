@@ -47,12 +47,13 @@ pub fn pooled_shift(
     confidence: f64,
 ) -> Result<Vec<Shift>, ShiftError> {
     // A fixed seed: the same recording always has the same intervals.
-    pooled_shift_of(0, (baseline, variant), quantiles, confidence)
+    pooled_shift_of(0, baseline, variant, quantiles, confidence)
 }
 
 fn pooled_shift_of(
     seed: u64,
-    (baseline, variant): (&[Histogram], &[Histogram]),
+    baseline: &[Histogram],
+    variant: &[Histogram],
     quantiles: &[f64],
     confidence: f64,
 ) -> Result<Vec<Shift>, ShiftError> {
@@ -300,8 +301,8 @@ mod tests {
         for confidence in [0.95, 0.99, 0.997] {
             let intervals: Vec<Interval> = (0..8)
                 .map(|seed| {
-                    let both = (&baseline[..], &variant[..]);
-                    let found = pooled_shift_of(seed, both, &[0.9], confidence).unwrap();
+                    let found = pooled_shift_of(seed, &baseline, &variant, &[0.9], confidence);
+                    let found = found.unwrap();
                     found[0].difference_ns.interval.unwrap()
                 })
                 .collect();

@@ -98,7 +98,7 @@ fn cut(points: &[Point], variances: &[f64]) -> Vec<Segment> {
     let mut segments = Vec::new();
     while end > 0 {
         let start = starts[end - 1];
-        segments.push(segment(points, variances, (start, end)));
+        segments.push(segment(points, variances, start, end));
         end = start;
     }
     segments.reverse();
@@ -144,7 +144,7 @@ fn levels(points: &[Point]) -> Vec<f64> {
 }
 
 /// The segment from one index to another one.
-fn segment(points: &[Point], variances: &[f64], (start, end): (usize, usize)) -> Segment {
+fn segment(points: &[Point], variances: &[f64], start: usize, end: usize) -> Segment {
     let own = &points[start..end];
     let total = |level: &f64| -> f64 {
         let each = own.iter().zip(&variances[start..end]);

@@ -64,7 +64,7 @@ impl Components {
     /// How wide an interval is with rounds of `other` blocks, as a share of its width with rounds of `blocks`
     /// blocks, in the same time.
     #[must_use]
-    pub fn width(&self, blocks: f64, other: f64, (start, block): (f64, f64)) -> f64 {
+    pub fn width(&self, blocks: f64, other: f64, start: f64, block: f64) -> f64 {
         let cost = |blocks: f64| self.of_round(blocks) * (start + block * blocks);
         (cost(other) / cost(blocks)).sqrt()
     }
@@ -77,12 +77,7 @@ mod tests {
     use crate::random::Random;
 
     /// Rounds with these standard deviations between them and of their blocks.
-    fn rounds(
-        seed: u64,
-        (rounds, blocks): (usize, usize),
-        between: f64,
-        within: f64,
-    ) -> Vec<Vec<f64>> {
+    fn rounds(seed: u64, rounds: usize, blocks: usize, between: f64, within: f64) -> Vec<Vec<f64>> {
         let mut random = Random::new(seed);
         let mut draw = || {
             let uniform = (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
@@ -99,7 +94,7 @@ mod tests {
     #[test]
     fn planted_variances_are_recovered_within_a_fifth() {
         for (seed, between, within) in [(1, 2.0, 1.0), (2, 1.0, 4.0), (3, 1.0, 1.0)] {
-            let found = Components::of(&rounds(seed, (400, 8), between, within)).unwrap();
+            let found = Components::of(&rounds(seed, 400, 8, between, within)).unwrap();
             let is_near =
                 |found: f64, planted: f64| (found / (planted * planted) - 1.0).abs() < 0.2;
             assert!(is_near(found.between, between), "{found:?}");
@@ -116,7 +111,7 @@ mod tests {
         // A start costs as much as four blocks: sqrt(4 * 64) = 16.
         let best = components.blocks_best(4.0, 1.0);
         assert!((best - 16.0).abs() < 1e-12, "{best}");
-        let width = |blocks: f64| components.width(16.0, blocks, (4.0, 1.0));
+        let width = |blocks: f64| components.width(16.0, blocks, 4.0, 1.0);
         assert!((width(16.0) - 1.0).abs() < 1e-12);
         for other in [4.0, 8.0, 12.0, 20.0, 32.0, 64.0] {
             assert!(width(other) > 1.0, "{other}: {}", width(other));

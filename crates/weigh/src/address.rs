@@ -1,4 +1,4 @@
-//! Where the load goes: URLs, and the one address that they name.
+//! Targets of the load: URLs and their addresses.
 
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::path::Path;
@@ -14,9 +14,9 @@ use crate::exit::Failure;
 /// The form of a URL, for messages.
 const URL_HELP: &str = "Write it as http://127.0.0.1:8080/path";
 
-/// Reads a URL that can be loaded.
+/// Reads a URL as a target of load.
 ///
-/// A host name of other letters than ASCII becomes the name that the resolver knows.
+/// A host name with letters outside of ASCII becomes its ASCII form for the resolver.
 pub(crate) fn url(text: &str) -> Result<Uri, String> {
     let written = ascii_host(text)?;
     let url: Uri = written.parse().map_err(|error| {
@@ -50,7 +50,7 @@ pub(crate) fn url(text: &str) -> Result<Uri, String> {
     Ok(url)
 }
 
-/// Where host and port stand in a URL, with what stands before an `@`.
+/// The byte range of host and port in a URL, including credentials before an `@`.
 fn authority_range(text: &str) -> Option<std::ops::Range<usize>> {
     let from = text.find("://")? + 3;
     let length = text[from..]
@@ -59,7 +59,7 @@ fn authority_range(text: &str) -> Option<std::ops::Range<usize>> {
     Some(from..from + length)
 }
 
-/// A URL with its host in ASCII: `http://bücher.example` is `http://xn--bcher-kva.example`.
+/// Converts the host of a URL to ASCII: `http://bücher.example` becomes `http://xn--bcher-kva.example`.
 fn ascii_host(text: &str) -> Result<String, String> {
     let Some(range) = authority_range(text) else {
         return Ok(text.to_owned());
@@ -78,9 +78,10 @@ fn ascii_host(text: &str) -> Result<String, String> {
     Ok(format!("{}{ascii}{}", &text[..host_from], &text[host_to..]))
 }
 
-/// The first character that keeps a text from being a URL, with its place.
+/// The first invalid character of a URL, with its place.
 fn wrong_character(text: &str) -> Option<String> {
-    // Beyond the authority each longer beginning of a URL is a URL as well.
+    // After the authority, every valid URL remains valid if it is cut, so the characters can be checked one
+    // by one.
     let from = authority_range(text)?.end;
     text.get(..from)?.parse::<Uri>().ok()?;
     let mut places = text[from..].char_indices();
@@ -102,7 +103,7 @@ fn wrong_character(text: &str) -> Option<String> {
     ))
 }
 
-/// Name and password of a URL, as they are written, and its host and port.
+/// The raw user name and password of a URL, and its host and port.
 fn split_authority(url: &Uri) -> (Option<&str>, &str) {
     let authority = url.authority().map_or("", |authority| authority.as_str());
     match authority.rsplit_once('@') {
@@ -111,7 +112,7 @@ fn split_authority(url: &Uri) -> (Option<&str>, &str) {
     }
 }
 
-/// The value of the header `Authorization` for the name and password in a URL; none without them.
+/// The value of the `Authorization` header for the credentials in a URL. `None` without credentials.
 pub(crate) fn authorization(url: &Uri) -> Option<String> {
     let (credentials, _) = split_authority(url);
     let (name, password) = match credentials?.split_once(':') {
@@ -149,17 +150,17 @@ pub(crate) fn with_authorization(
     Ok(())
 }
 
-/// The same URL without name and password.
+/// Returns the URL without user name and password.
 pub(crate) fn without_credentials(url: &Uri) -> Uri {
     let mut parts = url.clone().into_parts();
     let (_, host) = split_authority(url);
     parts.authority = host.parse().ok().or(parts.authority);
-    // `http` asks for a path beside an authority.
+    // `http` requires a path if there is an authority.
     parts.path_and_query = parts.path_and_query.or_else(|| "/".parse().ok());
     Uri::from_parts(parts).unwrap_or_else(|_| url.clone())
 }
 
-/// Does the URL ask for TLS?
+/// True if the URL uses TLS.
 pub(crate) fn is_encrypted(url: &Uri) -> bool {
     url.scheme_str() == Some("https")
 }
@@ -184,8 +185,8 @@ pub(crate) fn root(url: &Uri) -> String {
     format!("{}://{authority}", url.scheme_str().unwrap_or("http"))
 }
 
-/// URLs as rows are called: without the scheme, which they mostly share. Of one URL twice, the second is
-/// told apart.
+/// Row names for two URLs: without the scheme, because it is mostly equal. If both URLs are equal, the second
+/// name gets a suffix.
 pub(crate) fn names(urls: [&Uri; 2]) -> [String; 2] {
     let short = |url: &Uri| {
         let (_, authority) = split_authority(url);
@@ -199,13 +200,13 @@ pub(crate) fn names(urls: [&Uri; 2]) -> [String; 2] {
     [first, second]
 }
 
-/// Host and port of a URL, comparable with those of another.
+/// Host and port of a URL, for comparison with another URL.
 pub(crate) fn origin(url: &Uri) -> (String, u16) {
     let host = url.host().unwrap_or_default().to_ascii_lowercase();
     (host, port(url))
 }
 
-/// Resolves the URL once: what is measured is one address, not the resolver.
+/// Resolves the URL once, so that the load measures one address and not the resolver.
 pub(crate) fn target(
     url: &Uri,
     unix_socket: Option<&Path>,
@@ -223,7 +224,7 @@ pub(crate) fn target(
     };
     Ok(Target {
         address,
-        // Never with a name and password: servers and proxies log it.
+        // Never contains credentials, because servers and proxies log this header.
         host: authority.to_owned(),
         protocol,
     })
@@ -232,7 +233,7 @@ pub(crate) fn target(
 /// The addresses of a host, in the order of the resolver.
 ///
 /// # Errors
-/// When it has none.
+/// When it has no address.
 pub(crate) fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
     let found = (bare(host), port).to_socket_addrs().map_err(|error| {
         Failure::not_ready(format!("the host `{host}` has no address: {error}"))
@@ -251,24 +252,24 @@ pub(crate) fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure>
     }
 }
 
-/// A host as the resolver takes it: an IPv6 address without its brackets.
+/// The host for the resolver: an IPv6 address without its brackets.
 fn bare(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// True if a host is an address, and no name that stands for one.
+/// True if a host is an address and not a name.
 pub(crate) fn is_address(host: &str) -> bool {
     bare(host).parse::<IpAddr>().is_ok()
 }
 
-/// The longest wait for one of several addresses.
+/// Time limit of a connection attempt to one of several addresses.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 
-/// The first of several addresses that accepts a connection. One alone is not tried: whether it
-/// accepts is found by the load.
+/// The first of several addresses that accepts a connection. A single address is not tried, because the load
+/// will show if it accepts.
 ///
 /// # Errors
-/// When there are several, and none accepts.
+/// When there are several addresses and all refuse.
 pub(crate) fn first_accepting(host: &str, addresses: &[SocketAddr]) -> Result<SocketAddr, Failure> {
     if let [only] = addresses {
         return Ok(*only);
@@ -321,7 +322,7 @@ mod tests {
     #[test]
     fn a_name_and_password_are_a_header_and_not_the_host() {
         let with = url("http://user:pa%20ss@127.0.0.1:81/x").unwrap();
-        // base64 of `user:pa ss`.
+        // Base64 of `user:pa ss`.
         assert_eq!(authorization(&with).unwrap(), "Basic dXNlcjpwYSBzcw==");
         let target = target(&with, None, Protocol::default()).unwrap();
         assert_eq!(target.host, "127.0.0.1:81");
@@ -333,7 +334,7 @@ mod tests {
         assert!(error.contains("Remove one of them"), "{error}");
         with_authorization(&without, &mut headers, &[]).unwrap();
         assert_eq!(headers.len(), 1);
-        // As curl does with a name alone: an empty password.
+        // Like curl with a user name alone: the password is empty.
         let named = url("http://user@h/").unwrap();
         assert_eq!(authorization(&named).unwrap(), "Basic dXNlcjo=");
     }

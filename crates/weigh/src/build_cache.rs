@@ -1,4 +1,4 @@
-//! What has to be there before a system can run: programs, builds, versions.
+//! Preparation of systems before their start: programs, builds and versions.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -19,13 +19,13 @@ use crate::invalid::invalid_spawn;
 use crate::invalid::last_words;
 use crate::stop::Stop;
 
-/// The exit code with which shells say that a command is not there.
+/// The exit code of shells for a command that does not exist.
 const NOT_THERE: i32 = 127;
 
-/// What a version command may take: runtimes start in seconds, also on a busy machine.
+/// Time limit of a version command. Runtimes start within seconds, even on a busy machine.
 const VERSION_WITHIN: Duration = Duration::from_secs(60);
 
-/// Programs a variant needs and this machine lacks.
+/// Returns a reason if a variant needs a program that this machine lacks.
 pub(crate) fn missing_program(setups: &[Setup]) -> Option<Invalid> {
     let path = search_path();
     setups.iter().find_map(|setup| {
@@ -33,7 +33,7 @@ pub(crate) fn missing_program(setups: &[Setup]) -> Option<Invalid> {
             .needs
             .iter()
             .find(|program| rig::find_program(program, &setup.folder, &path).is_none())?;
-        // Debian keeps some where only root looks.
+        // Debian installs some programs into folders that are only in root's PATH.
         let aside = rig::find_program(missing, &setup.folder, OsStr::new("/usr/sbin:/sbin"));
         let is_missing = match aside {
             Some(found) => format!("`{}` is not in any folder of PATH", found.display()),
@@ -46,18 +46,18 @@ pub(crate) fn missing_program(setups: &[Setup]) -> Option<Invalid> {
     })
 }
 
-/// Builds and versions that several variants share, done once.
+/// Builds and versions that several variants share. Each is done once.
 #[derive(Default)]
 pub(crate) struct BuildCache {
-    /// What a build came to: how long it took, or why it failed.
+    /// The results of builds: the time, or the failure.
     built: BTreeMap<Vec<String>, Result<Duration, Invalid>>,
     versions: BTreeMap<Vec<String>, Result<Option<String>, Invalid>>,
-    /// What became of an image: its digest, or why it is not there.
+    /// The results for images: the digest, or the reason why the image is missing.
     images: BTreeMap<String, Result<String, Invalid>>,
 }
 
 impl BuildCache {
-    /// The log of the build that [`BuildCache::build`] would now run; none when there is nothing to do.
+    /// The log of the build that [`BuildCache::build`] would run now. `None` if it has no work.
     pub(crate) fn will_build(&self, setup: &Setup, logs: &Path) -> Option<PathBuf> {
         if let Some(container) = setup.container()
             && !self.images.contains_key(&containers::key(container))
@@ -71,7 +71,7 @@ impl BuildCache {
         })
     }
 
-    /// Builds one system; a command that was run before is not run again.
+    /// Builds one system. A command that has run before is skipped.
     pub(crate) fn build(
         &mut self,
         rig: &mut Rig,
@@ -90,7 +90,7 @@ impl BuildCache {
         Ok(of_image.map_or(took, |more| Some(took.unwrap_or(Duration::ZERO) + more)))
     }
 
-    /// Has the image of a container there: how long that took, where it was not there or is built.
+    /// Pulls or builds the image of a container. Returns the time if work was needed.
     fn image(
         &mut self,
         setup: &Setup,
@@ -113,13 +113,14 @@ impl BuildCache {
         Ok(Some(start.elapsed()))
     }
 
-    /// Builds the images of a project; those that were built before are not built again.
+    /// Builds the images of a project. Images that were built before are skipped.
     pub(crate) fn images(
         &mut self,
         rig: &mut Rig,
         setup: &Setup,
         projects: &Projects,
-        (logs, stop): (&Path, &Stop),
+        logs: &Path,
+        stop: &Stop,
     ) -> Result<Option<Duration>, Invalid> {
         let Some(compose) = setup.compose() else {
             return Ok(None);
@@ -130,7 +131,7 @@ impl BuildCache {
         self.once(rig, &spec, key, stop)
     }
 
-    /// Carries out a step of a build, unless it was carried out already.
+    /// Runs a step of a build, unless it has run before.
     fn once(
         &mut self,
         rig: &mut Rig,
@@ -147,19 +148,18 @@ impl BuildCache {
             .build(spec, stop.flag())
             .map(|()| start.elapsed())
             .map_err(invalid_build);
-        // Failures too: the build would fail for the next variant in the same way, and take as
+        // Failures are stored too. The build would fail in the same way for the next variant, and take as
         // long.
         self.built.insert(key, outcome.clone());
         outcome.map(Some)
     }
 
-    /// The first line that the version command prints; none without such a command, or when it
-    /// fails: a version that is not known is not made up.
+    /// The first line of the version command's output. `None` without such a command, or if it fails, because
+    /// an unknown version must not be invented.
     ///
     /// # Errors
     ///
-    /// When the command does not end: one that serves instead of telling its version would hold
-    /// up the lab for ever.
+    /// When the command does not end. A command that starts a server instead would block the lab forever.
     pub(crate) fn version(
         &mut self,
         rig: &mut Rig,
@@ -178,12 +178,11 @@ impl BuildCache {
             return Ok(None);
         };
         let key = key_of(&spec);
-        // Asked once: a version command may take seconds, and the build does not change during a
-        // run.
+        // Run once, because a version command may take seconds and the build does not change during a run.
         if let Some(known) = self.versions.get(&key) {
             return known.clone();
         }
-        // A file of its own: its first line is the answer.
+        // A separate file, because its first line is the version.
         spec.log = logs.join(format!("version-{}.log", self.versions.len()));
         spec.within = Some(VERSION_WITHIN);
         let version = match rig.build(&spec, stop.flag()) {
@@ -218,7 +217,7 @@ fn step(setup: &Setup, command: &[Text], logs: &Path, what: &str) -> Result<Buil
             ),
         )
     })?;
-    // Variables that name addresses are for the running system only.
+    // Variables that contain addresses are for the running system only.
     let env = setup
         .env
         .iter()
@@ -239,8 +238,8 @@ fn image_log(setup: &Setup, logs: &Path) -> PathBuf {
 }
 
 fn key_of(spec: &BuildSpec) -> Vec<String> {
-    // All that decides what a command does. The name of the system is not part of it: systems may
-    // share a build.
+    // All inputs that determine a command's effect. The name of the system is not included, because systems
+    // may share a build.
     let mut key = vec![spec.folder.display().to_string()];
     key.extend(
         spec.env
@@ -292,7 +291,7 @@ fn invalid_build(error: BuildError) -> Invalid {
     }
 }
 
-/// The last words of a build that needs a missing program.
+/// The last line of a build that needs a missing program.
 fn not_there(name: &str, last_lines: &[String]) -> String {
     let words = last_lines.iter().rev().map(|line| line.trim());
     match words.into_iter().find(|line| !line.is_empty()) {

@@ -1,12 +1,15 @@
-//! The command line: which subcommand, and how its end becomes an exit code.
+//! The command line: the subcommands, and the exit code of their results.
+
+#[cfg(test)]
+mod reference;
 
 use std::io::ErrorKind;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::command::{
-    ab, bisect, check, compare, completions, demo, generator, history, init, lab, load, man_pages,
-    merge, null_server, pr, report, tare, up,
+    ab, bisect, book, check, compare, completions, demo, generator, history, init, lab, load,
+    man_pages, merge, null_server, pr, report, tare, up,
 };
 use crate::console::Console;
 use crate::debug_log;
@@ -53,20 +56,21 @@ enum Subcommands {
     Report(report::Args),
     History(history::Args),
     Tare(tare::Args),
+    Book(book::Args),
     NullServer(null_server::Args),
     Completions(completions::Args),
     ManPages(man_pages::Args),
     Generator(generator::Args),
 }
 
-/// Runs the whole program.
+/// Runs the whole program and returns its exit code.
 pub(crate) fn main() -> Exit {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
     let console = Console::new(cli.no_color, cli.no_tui);
-    // Before anything else runs, so that the log is complete.
+    // Before any other work, so that the log is complete.
     let wanted = environment::inherited(debug_log::VARIABLE);
     if let Err(failure) = debug_log::start(cli.verbose, wanted.as_deref()) {
         console.error(&failure.message);
@@ -94,6 +98,7 @@ pub(crate) fn main() -> Exit {
         Subcommands::Report(args) => report::run(&args, console),
         Subcommands::History(args) => history::run(&args, console),
         Subcommands::Tare(args) => tare::run(&args, console, &stop),
+        Subcommands::Book(args) => book::run(&args, console),
         Subcommands::NullServer(args) => null_server::run(&args, console, &stop),
         Subcommands::Completions(args) => completions::run(&args, Cli::command(), console),
         Subcommands::ManPages(args) => man_pages::run(&args, Cli::command()),
@@ -103,14 +108,14 @@ pub(crate) fn main() -> Exit {
         console.error(&failure.message);
         failure.exit
     });
-    // Whoever asked does not have the answer, whatever it was.
+    // The command failed if its result could not be written.
     match Console::is_unwritten() {
         true => exit.max(Exit::NotReady),
         false => exit,
     }
 }
 
-/// Prints what clap has to say: help and version are results, the rest is diagnostics.
+/// Prints clap's output. Help and version are results, and the rest is diagnostics.
 fn refuse(error: &clap::Error) -> Exit {
     match error.print() {
         Err(broken) if broken.kind() != ErrorKind::BrokenPipe => Exit::NotReady,

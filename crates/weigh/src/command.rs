@@ -1,7 +1,8 @@
-//! One file a subcommand.
+//! The subcommands, one file each.
 
 pub(crate) mod ab;
 pub(crate) mod bisect;
+pub(crate) mod book;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;

@@ -1,8 +1,8 @@
-//! Commands of systems.
+//! The words of commands of systems.
 
 use lab::{Endpoint, Text};
 
-/// Returns the words of a command with every address filled in.
+/// Returns the words of a command with all addresses inserted.
 ///
 /// # Errors
 /// Fails with the reason if a word names a system without an address.

@@ -1,7 +1,8 @@
-//! Systems that are services of a compose file: reading it, and the file that is started in its place.
+//! Systems that are services of a compose file: reading the file, and writing the file that is started
+//! instead.
 //!
-//! A file is read once a run, so that all rounds have the same; what a variant makes of it is worked
-//! out anew for each start, because each start is a project of its own.
+//! `weigh` reads a file once per run, so that all rounds use the same content. It writes a new file for each
+//! start, because each start is a separate project.
 
 mod document;
 mod tool;
@@ -26,25 +27,25 @@ use crate::exit::Failure;
 use crate::invalid::Invalid;
 use crate::secrets;
 
-/// The compose files of a lab, as compose understands them.
+/// The compose files of a lab, as resolved by compose.
 #[derive(Debug, Default)]
 pub(crate) struct Projects {
     read: Vec<(Source, Result<Resolved, Invalid>)>,
-    /// The folder of the files that are started, with what they say of credentials; none before
-    /// [`Projects::kept`], and without any project.
+    /// The folder of the files that are started. They contain credentials. `None` before [`Projects::kept`],
+    /// and without any project.
     folder: Option<PathBuf>,
-    /// How many projects have been started.
+    /// Number of started projects.
     started: AtomicU32,
 }
 
-/// A compose file, as compose understands it.
+/// A compose file, as resolved by compose.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Resolved {
     tool: Tool,
     document: Value,
 }
 
-/// What decides how compose understands a file.
+/// The inputs that determine the resolved file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Source {
     file: PathBuf,
@@ -63,7 +64,8 @@ impl Source {
 }
 
 impl Projects {
-    /// Reads every compose file of a lab. What is wrong with one is a row for the variants that need it.
+    /// Reads every compose file of a lab. A mistake in a file appears in the rows of the variants that need
+    /// it.
     pub(crate) fn of(lab: &Lab) -> Projects {
         let setups = lab.all().flat_map(Variant::systems);
         let mut sources: Vec<Source> = Vec::new();
@@ -88,17 +90,17 @@ impl Projects {
         }
     }
 
-    /// Makes the folder of the files that are started, which is removed with the run, whatever way that
-    /// ends.
+    /// Creates the folder of the files that are started. It is removed at the end of the run, even after a
+    /// crash.
     ///
     /// # Errors
     ///
-    /// When it cannot be made, or the keeper is gone.
+    /// When it cannot be created, or the keeper has ended.
     pub(crate) fn kept(mut self, rig: &mut Rig) -> Result<Projects, Failure> {
         if self.read.is_empty() {
             return Ok(self);
         }
-        // A name that no other run has, so that the keeper knows it before there is anything to remove.
+        // A name that is unique to the run, so that the keeper can register it before the folder exists.
         let folder = std::env::temp_dir().join(format!("{}-compose", rig.run()));
         rig.remove_at_end(&folder)
             .map_err(|error| Failure::bug(error.to_string()))?;
@@ -113,17 +115,17 @@ impl Projects {
         Ok(self)
     }
 
-    /// The name of a new project of a run: in letters that every version of compose takes.
+    /// The name of a new project of a run, in characters that every version of compose accepts.
     pub(crate) fn new_name(&self, run: &str) -> String {
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         format!("{run}-{number}")
     }
 
-    /// What is started for a project whose parts have these labels.
+    /// The file of a project with these labels.
     ///
     /// # Errors
     ///
-    /// What is wrong with the file, or why its projects would not be apart.
+    /// The mistake in the file, or the reason why its projects would not be separate.
     pub(crate) fn written(
         &self,
         system: &str,
@@ -149,11 +151,11 @@ impl Projects {
         Ok((tool, written))
     }
 
-    /// The command that builds the images of a project, and what it builds; none where nothing is built.
+    /// The command that builds the images of a project, and its inputs. `None` if no image is built.
     ///
     /// # Errors
     ///
-    /// As of [`Projects::written`], or when the file cannot be written.
+    /// Like [`Projects::written`], or when the file cannot be written.
     pub(crate) fn build(
         &self,
         system: &str,
@@ -170,7 +172,7 @@ impl Projects {
             name: system.to_owned(),
             command: tool.command("weighbridge", &file, &["build"]),
             folder: PathBuf::from("/"),
-            // The engine that starts them, which compose alone might not find.
+            // The engine that starts the images. Compose alone might not find it.
             env: vec![("DOCKER_HOST".to_owned(), engine.host().to_string())],
             log: logs.join(format!("build-{system}.log")),
             within: None,
@@ -178,7 +180,7 @@ impl Projects {
         Ok(Some((spec, vec![build.to_string()])))
     }
 
-    /// Writes a file that only this user can read: environments hold credentials.
+    /// Writes a file that only this user can read, because variables may contain credentials.
     ///
     /// # Errors
     ///
@@ -202,11 +204,11 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
 }
 
 impl Resolved {
-    /// Has compose read a file.
+    /// Reads a file with compose.
     ///
     /// # Errors
     ///
-    /// That it is not there, or what compose says.
+    /// The file does not exist, or the error message of compose.
     pub(crate) fn read(
         tool: &Tool,
         file: &Path,
@@ -218,7 +220,7 @@ impl Resolved {
         if !file.is_file() {
             return Err(wrong("the compose file does not exist".to_owned()));
         }
-        // Compose is run in another folder.
+        // Compose runs in another folder.
         let path = std::path::absolute(file).map_err(|error| wrong(error.to_string()))?;
         let text = tool.config(&path, profiles, env).map_err(wrong)?;
         Ok(Resolved {
@@ -227,7 +229,7 @@ impl Resolved {
         })
     }
 
-    /// Its services that are in no profile, by name.
+    /// The services without a profile, by name.
     pub(crate) fn services(&self) -> Vec<(String, Value)> {
         let all = self.document["services"].as_object();
         let all = all.into_iter().flatten();
@@ -237,7 +239,7 @@ impl Resolved {
     }
 }
 
-/// The ports that an image says it listens on, where the engine has it already.
+/// The ports that an image exposes, if the engine has the image already.
 fn image_ports(image: &str) -> Vec<u16> {
     let found = containers::engine().map(|engine| engine.image(image));
     match found {
@@ -246,7 +248,7 @@ fn image_ports(image: &str) -> Vec<u16> {
     }
 }
 
-/// A started file as it may be shown: values of variables that are credentials are hidden.
+/// A started file for display, with credentials in variables hidden.
 pub(crate) fn shown(file: &Value) -> Value {
     let mut shown = file.clone();
     let services = shown["services"].as_object_mut();

@@ -1,4 +1,4 @@
-//! The only place that prints: results go to stdout, diagnostics to stderr.
+//! The only file that prints. Results go to stdout, and diagnostics to stderr.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -7,33 +7,33 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::environment;
 
-/// Where output goes, and what the other side can show.
+/// The output streams and the abilities of the terminal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Console {
-    /// Is stderr a terminal on which progress may be redrawn in place?
+    /// True if stderr is a terminal that can redraw progress.
     pub(crate) is_live: bool,
-    /// May diagnostics be colored?
+    /// True if diagnostics may be colored.
     pub(crate) color: bool,
-    /// Columns that an answer may use.
+    /// Width of the result in columns.
     pub(crate) width: usize,
-    /// May the answer be colored?
+    /// True if the result may be colored.
     answer_color: bool,
-    /// Is the answer read on a terminal?
+    /// True if stdout is a terminal.
     is_read_live: bool,
-    /// Does that terminal show nothing but ASCII?
+    /// True if that terminal shows only ASCII.
     is_ascii: bool,
 }
 
-/// Set when an answer could not be written; one for all copies of a console.
+/// True if a result could not be written. All copies of a console share it.
 static IS_UNWRITTEN: AtomicBool = AtomicBool::new(false);
 
-/// Width of an answer that does not go to a terminal.
+/// Width of a result that does not go to a terminal.
 const PLAIN_WIDTH: usize = 100;
 
 impl Console {
     pub(crate) fn new(no_color: bool, no_tui: bool) -> Console {
         let is_terminal = io::stderr().is_terminal();
-        // One that says it can do nothing is not asked to go up a line.
+        // A dumb terminal cannot move up a line.
         let is_dumb = environment::inherited("TERM").is_some_and(|name| name == "dumb");
         let is_read_live = io::stdout().is_terminal();
         let width = if is_read_live {
@@ -51,7 +51,7 @@ impl Console {
         }
     }
 
-    /// What the reader of an answer can see.
+    /// The abilities of the terminal that shows the result.
     pub(crate) fn terminal(self) -> report::Terminal {
         report::Terminal {
             width: self.width,
@@ -59,24 +59,23 @@ impl Console {
         }
     }
 
-    /// Columns of the live screen, which is on stderr, and whether it shows more than ASCII.
+    /// Columns of the live screen on stderr, and true if it shows more than ASCII.
     pub(crate) fn screen(self) -> (usize, bool) {
         let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
         let columns = size.map(|size| usize::from(size.ws_col));
-        // Some terminals say 0 when they do not know.
+        // Some terminals report 0 if the size is unknown.
         (columns.filter(|it| *it > 0).unwrap_or(80), is_utf8())
     }
 
-    /// Writes the answer. A reader that went away (`weigh … | head`) ends the
-    /// program quietly: the answer was wanted no further.
+    /// Writes the result. If the reader has closed the pipe (`weigh … | head`), the program exits with 0.
     pub(crate) fn answer(self, text: &str) {
         let text = match self {
-            // Control characters from outside are visible signs by then, and this text has no colors.
+            // Control characters from outside are replaced by visible characters. This text has no colors.
             Console { is_ascii: true, .. } => Cow::Owned(report::ascii(&report::harmless(text))),
             Console {
                 is_read_live: true, ..
             } => Cow::Owned(report::harmless(text)),
-            // A program reads it, byte for byte.
+            // The reader is a program and receives all bytes unchanged.
             _ => Cow::Borrowed(text),
         };
         let mut out = io::stdout().lock();
@@ -88,7 +87,7 @@ impl Console {
             })
             .and_then(|()| out.flush());
         match written {
-            // As in `weigh report | head`, which has read all that it wanted.
+            // As in `weigh report | head`, which has read enough.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
             Err(error) => {
                 self.no_answer(format_args!("the answer could not be written: {error}"));
@@ -97,41 +96,41 @@ impl Console {
         }
     }
 
-    /// Says why there is no answer, which the exit code says as well.
+    /// Prints the reason why there is no result. The exit code shows it too.
     pub(crate) fn no_answer(self, why: impl Display) {
         self.error(why);
         IS_UNWRITTEN.store(true, Ordering::Relaxed);
     }
 
-    /// Whether an answer could not be written, so that whoever asked does not have it.
+    /// True if a result could not be written.
     pub(crate) fn is_unwritten() -> bool {
         IS_UNWRITTEN.load(Ordering::Relaxed)
     }
 
-    /// One line of diagnostics.
+    /// Prints one line of diagnostics.
     pub(crate) fn say(self, line: impl Display) {
-        // Names in files and the last words of systems are others' words.
+        // Names in files and output of systems are untrusted text.
         let line = report::harmless(&line.to_string());
-        // A closed stderr is no reason to stop measuring.
+        // A closed stderr does not stop the measurement.
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 
-    /// One line about something that the user should know but that stops nothing.
+    /// Prints a warning about a problem that does not stop the run.
     pub(crate) fn warn(self, line: &str) {
         self.say(format_args!("weigh: warning: {line}"));
     }
 
-    /// One line about why `weigh` cannot go on.
+    /// Prints the reason why `weigh` cannot continue.
     pub(crate) fn error(self, line: impl Display) {
         self.say(format_args!("weigh: {line}"));
     }
 }
 
-/// Whether the locale says that a terminal shows UTF-8: the first of these that is set decides, as
-/// in POSIX, and `C` is what holds when none is.
+/// True if the terminal shows UTF-8 by its locale. As in POSIX, the first of these variables that is set
+/// decides, and `C` is the default.
 fn is_utf8() -> bool {
     let values =
-        // A variable that is not set counts as empty, as POSIX has it.
+        // An unset variable counts as empty, as in POSIX.
         ["LC_ALL", "LC_CTYPE", "LANG"].map(|name| environment::inherited(name).unwrap_or_default());
     let locale = values.iter().find(|value| !value.is_empty());
     locale.is_some_and(|locale| {
@@ -142,6 +141,6 @@ fn is_utf8() -> bool {
 
 fn terminal_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
-    // Some terminals say 0 when they do not know.
+    // Some terminals report 0 if the size is unknown.
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }

@@ -1,4 +1,4 @@
-//! The container engine of this machine, and what the run of a rig has there.
+//! The container engine of this machine, and the objects of a run in it.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -16,10 +16,10 @@ use crate::environment;
 use crate::invalid::Invalid;
 use crate::stop::Stop;
 
-/// The engine, looked for once: whether there is one does not change while this program runs.
+/// The engine. It is searched once, because its presence does not change during a run.
 ///
 /// # Errors
-/// A row that says where was looked, and what to do.
+/// A reason for a row, with the searched places and the remedy.
 pub(crate) fn engine() -> Result<&'static Engine, Invalid> {
     static ENGINE: OnceLock<Result<Engine, ConnectError>> = OnceLock::new();
     let found = ENGINE.get_or_init(|| {
@@ -33,19 +33,19 @@ pub(crate) fn engine() -> Result<&'static Engine, Invalid> {
         .map_err(|error| Invalid::new(InvalidKind::ProgramMissing, error.to_string()))
 }
 
-/// Has the keeper remove all that the run makes in the engine, whatever way this program ends. To be
-/// called before anything is made.
+/// Registers a cleanup task with the keeper. It removes all objects of the run from the engine, even if this
+/// program is killed. Must be called before the first object is created.
 pub(crate) fn keep(rig: &mut Rig, engine: &Engine) -> Result<(), Invalid> {
-    // The name of a run holds no space.
+    // The name of a run contains no space.
     let errand = format!("{} {}", rig.run(), engine.host().path());
     let kept = rig.run_at_end(&errand);
     kept.map_err(|error| Invalid::new(InvalidKind::NotReady, error.to_string()))
 }
 
-/// What the keeper does with the errand of [`keep`]; also its arguments.
+/// Runs the cleanup task of [`keep`]. `errand` contains its arguments.
 ///
 /// # Errors
-/// What stays in the engine.
+/// The objects that remain in the engine.
 pub(crate) fn run_errand(errand: &str, owner: OwnerEnd) -> Result<(), String> {
     let (run, socket) = errand
         .split_once(' ')
@@ -53,13 +53,13 @@ pub(crate) fn run_errand(errand: &str, owner: OwnerEnd) -> Result<(), String> {
     let engine = Engine::connect(&Host::at(socket)).map_err(|error| error.to_string())?;
     let removed = match owner {
         OwnerEnd::Finished => engine.sweep(run),
-        // What it asked the engine for right before it was killed may only come up now.
+        // If the owner was killed, its last requests may still create objects.
         OwnerEnd::Gone => engine.end_run(run),
     };
     removed.map(drop).map_err(|error| error.to_string())
 }
 
-/// Whether an image has to be fetched or built before it is there.
+/// True if an image must be pulled or built first.
 pub(crate) fn is_to_be_made(container: &Container) -> bool {
     let is_there = || {
         let image = engine().map(|engine| engine.image(&container.image));
@@ -68,11 +68,11 @@ pub(crate) fn is_to_be_made(container: &Container) -> bool {
     container.build.is_some() || container.pull == Pull::Always || !is_there()
 }
 
-/// The images that containers were found to have, by [`key`]. A name may lead to another image by now:
-/// two revisions of a repository are built under the same one.
+/// The image ids of containers, by [`key`]. A name may lead to another image later, because two revisions of
+/// a repository build images with one name.
 static IMAGES: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
-/// All that decides which image a container has.
+/// All settings that determine the image of a container.
 pub(crate) fn key(container: &Container) -> String {
     format!(
         "{} {:?} {:?}",
@@ -80,14 +80,14 @@ pub(crate) fn key(container: &Container) -> String {
     )
 }
 
-/// The image that [`image`] has found for a container, as the engine takes it.
+/// The image that [`image`] has found for a container, in the form for the engine.
 pub(crate) fn found_image(container: &Container) -> String {
     let images = IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
     let found = images.get(&key(container)).cloned();
     found.unwrap_or_else(|| container.image.clone())
 }
 
-/// The image of a container, built, fetched or looked up. What the engine says goes to `log`.
+/// Builds, pulls or looks up the image of a container. The engine's output goes to `log`.
 pub(crate) fn image(container: &Container, log: &Path, stop: &Stop) -> Result<Image, Invalid> {
     let engine = engine()?;
     let made = match &container.build {
@@ -130,7 +130,7 @@ fn fetch(
     with_log(log, |log| engine.pull(&container.image, log, stop.flag()))
 }
 
-/// What is said on the way is nice to have: without the file it is lost.
+/// The output is optional. If the file cannot be opened, it is lost.
 fn with_log<T>(path: &Path, act: impl FnOnce(&mut dyn Write) -> T) -> T {
     match OpenOptions::new().create(true).append(true).open(path) {
         Ok(mut file) => act(&mut file),

@@ -1,8 +1,8 @@
-//! The debug log: what a run does and waits for, on stderr, so that a run that hangs explains itself.
+//! The debug log on stderr: the actions and waits of a run. It explains a run that hangs.
 //!
-//! Off unless `-v` or `WEIGH_LOG` asks for it. The load engine has no events: nothing is logged
-//! between a slot that is due and its answer. Keeper and launcher are processes of their own and do
-//! not log here; what they say to `weigh` is logged where it arrives.
+//! It is off without `-v` and `WEIGH_LOG`. The load engine has no events, so no event is logged between a due
+//! time and the response. Keeper and launcher are separate processes and do not log here. `weigh` logs their
+//! messages when it receives them.
 
 use std::io::{self, Write};
 
@@ -14,17 +14,17 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::exit::Failure;
 
-/// The variable that says what to log.
+/// The variable that selects the events.
 pub(crate) const VARIABLE: &str = "WEIGH_LOG";
 
-/// The crates that `-v` is about.
+/// The crates that `-v` selects.
 const OURS: [&str; 2] = ["weigh", "rig"];
 
-/// Starts the log: `-v` is debug for the crates of `weigh`, `-vv` trace; flags win over the variable.
+/// Starts the log: `-v` is debug for the crates of `weigh`, and `-vv` is trace. Flags override the variable.
 ///
 /// # Errors
 ///
-/// When the variable cannot be understood.
+/// When the variable is invalid.
 pub(crate) fn start(flags: u8, variable: Option<&str>) -> Result<(), Failure> {
     let Some(targets) = targets(flags, variable)? else {
         return Ok(());
@@ -41,17 +41,17 @@ where
     let layer = tracing_subscriber::fmt::layer()
         .with_writer(writer)
         .with_timer(SystemTime)
-        // Logs are read in files and by CI as well.
+        // Files and CI logs do not show colors.
         .with_ansi(false);
     tracing_subscriber::registry().with(targets).with(layer)
 }
 
-/// Passes text on without characters that a terminal would obey: lab files and the last words of
-/// systems are others' words.
+/// Writes text without control characters for the terminal, because lab files and output of systems are
+/// untrusted text.
 struct Printable<W>(W);
 
 impl<W: Write> Write for Printable<W> {
-    /// An event is written as a whole, so no character is cut in two.
+    /// Each call receives a whole event, so no character is split.
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = report::printable(&String::from_utf8_lossy(event));
         self.0.write_all(text.as_bytes())?;
@@ -87,8 +87,8 @@ fn parsed(text: &str) -> Result<Targets, Failure> {
              as `rig=trace,weigh=debug`, found `{part}`"
         ))
     };
-    // A bare word is a level: as the name of a target, which the filter would take it for, it
-    // would silently log something else.
+    // A bare word must be a level. The filter would treat it as the name of a target, and would silently log
+    // other events.
     for part in text.split(',') {
         let level = part.rsplit('=').next().unwrap_or(part).trim();
         if level.is_empty() || level.parse::<LevelFilter>().is_err() {

@@ -1,4 +1,4 @@
-//! Digests that name the content of a file.
+//! Digests that identify the content of a file.
 
 use sha2::{Digest as _, Sha256};
 

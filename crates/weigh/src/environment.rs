@@ -1,4 +1,4 @@
-//! What `weigh` takes from outside, once: the wall clock, PATH, its own place.
+//! Inputs from outside, read in one place: the wall clock, PATH, and the program's own location.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use report::recording::{Environment, Version};
 use rig::machine::{self, Machine};
 
-/// Now, for durations.
+/// The current monotonic time, for durations.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place in weigh that reads the monotonic clock"
@@ -19,15 +19,15 @@ pub(crate) fn instant() -> Instant {
     Instant::now()
 }
 
-/// Now, in UTC, for people and file names.
+/// The current time in UTC, for users and file names.
 pub(crate) fn now() -> Timestamp {
     Timestamp::now()
 }
 
-/// A seed from the clock: the nanosecond within the current second, below 1,000,000,000. Two runs
-/// hardly ever get the same one. It is recorded, so that the run can be repeated.
+/// A seed from the clock: the nanosecond within the current second, below 1,000,000,000. Two runs hardly ever
+/// get equal seeds. The recording contains it, so that the run can be repeated.
 pub(crate) fn fresh_seed() -> u64 {
-    // Small enough to be typed again, and exact in every JSON reader.
+    // Short enough to type, and exact in every JSON reader.
     now().subsec_nanosecond().unsigned_abs().into()
 }
 
@@ -39,13 +39,13 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// Where programs are looked for.
+/// The folders that contain programs.
 pub(crate) fn search_path() -> OsString {
-    // Without it no program is found by its name alone.
+    // Without PATH, no program is found by its name alone.
     variable("PATH").unwrap_or_default()
 }
 
-/// Where container engines may be.
+/// The variables that locate container engines.
 pub(crate) fn engines() -> Surroundings {
     Surroundings {
         docker_host: inherited("DOCKER_HOST"),
@@ -58,8 +58,8 @@ pub(crate) fn inherited(name: &str) -> Option<String> {
     variable(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// The folder below which systems have their Unix sockets: that for temporary files, or `/tmp` when its
-/// path would leave no room for the name of a socket. The kernel takes 107 bytes for the whole path.
+/// The parent folder of Unix sockets: the folder for temporary files, or `/tmp` if that path is too long for
+/// a socket name. The kernel allows 107 bytes for the whole path.
 pub(crate) fn socket_parent() -> PathBuf {
     const LONGEST: usize = 50;
     let usual = std::env::temp_dir();
@@ -69,37 +69,37 @@ pub(crate) fn socket_parent() -> PathBuf {
     usual
 }
 
-/// Where this user's programs keep what they have found out (XDG Base Directory Specification);
-/// `None` without a home.
+/// The folder for the state of this user's programs (XDG Base Directory Specification). `None` without a
+/// home.
 pub(crate) fn state_folder() -> Option<PathBuf> {
     let folder = |name: &str| variable(name).map(PathBuf::from);
     folder("XDG_STATE_HOME")
-        // The specification has relative paths ignored.
+        // The specification requires programs to ignore relative paths.
         .filter(|path| path.is_absolute())
         .or_else(|| Some(folder("HOME")?.join(".local/state")))
 }
 
-/// The command line, as it was typed.
+/// The command line as typed.
 pub(crate) fn command_line() -> Vec<String> {
     std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect()
 }
 
-/// The program that is running, to be started again as keeper. Not by its path: a build step of the
-/// lab before may have put another program there.
+/// The running program, for the start of the keeper. A normal path could lead to another program, because a
+/// build step of the lab may have replaced it.
 pub(crate) fn own_program() -> PathBuf {
     PathBuf::from("/proc/self/exe")
 }
 
-/// Where that program lies, for a lab that a person may read and run again.
+/// The path of the program, for a lab that a user may read and run again.
 pub(crate) fn own_path() -> std::io::Result<PathBuf> {
     std::env::current_exe()
 }
 
-/// Which `weigh` this is.
+/// The version of this `weigh`.
 pub(crate) fn version() -> Version {
-    // Empty where the build could not ask git.
+    // Empty if the build had no access to git.
     let commit = env!("WEIGH_COMMIT");
     Version {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -107,7 +107,7 @@ pub(crate) fn version() -> Version {
     }
 }
 
-/// The machine before and after a run, as a recording keeps it.
+/// The machine before and after a run, for the recording.
 pub(crate) fn describe(
     before: &Machine,
     generator_cpus: Option<Vec<usize>>,

@@ -1,40 +1,38 @@
-//! How `weigh` leaves.
+//! The exit codes of `weigh`.
 
 use std::process::ExitCode;
 
 use model::InvalidKind;
 use report::summary::Invalidity;
 
-/// Exit codes are API: listed in `weigh --help`, and a number never changes its meaning.
+/// Exit codes are API. `weigh --help` lists them, and a number never changes its meaning.
 ///
-/// Where several apply, the one listed last wins: a run that was interrupted
-/// says so even if a variant had failed before, and a system that crashed is
-/// not covered up by a check that failed because the machine was disturbed.
-/// A gate that was asked for and did not pass wins over what kept it from
-/// passing, so that a CI job can tell by one number.
+/// If several apply, the last one in this list wins. An interrupted run reports that even if a variant had
+/// failed before. A crashed system is not hidden by a check that failed because of disturbances. A requested
+/// gate that did not pass wins over the reason that prevented it, so that a CI job needs only one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// Everything asked for was done.
+    /// The command succeeded.
     Done,
-    /// The run happened, and a check says that its verdict cannot be trusted, or the width asked for
-    /// by `--until` was not reached.
+    /// The run happened, but a failed check makes its verdict untrustworthy, or it did not reach the width of
+    /// `--until`.
     Withheld,
-    /// Something needed is missing or not ready: a program, a port, a system.
+    /// A program, a port or a system is missing or not ready.
     NotReady,
-    /// The run happened, and answers were wrong or missing; numbers were withheld.
+    /// The run happened, but responses were wrong or missing. Numbers were withheld.
     Mismatch,
-    /// The run happened, and a gate did not pass: it was broken, or undecided.
+    /// The run happened, but a gate was broken or undecided.
     GateNotPassed,
-    /// The command line or a file is wrong; nothing was started.
+    /// The command line or a file is wrong. No system was started.
     BadInput,
-    /// A defect in `weigh` itself, or in the machine below it.
+    /// A defect in `weigh` itself, or in the machine.
     Bug,
-    /// Stopped by the user; what was recorded so far is kept and marked.
+    /// Stopped by the user. The measured rounds are kept and marked.
     Interrupted,
 }
 
 impl Exit {
-    /// The number that the shell sees.
+    /// The number that the shell receives.
     pub(crate) fn code(self) -> u8 {
         match self {
             Exit::Done => 0,
@@ -49,7 +47,7 @@ impl Exit {
     }
 }
 
-/// How `weigh` leaves when a variant has no number for this reason.
+/// The exit code for a variant that has no number for this reason.
 impl From<Invalidity> for Exit {
     fn from(kind: Invalidity) -> Exit {
         match kind {
@@ -59,14 +57,14 @@ impl From<Invalidity> for Exit {
     }
 }
 
-/// How `weigh` leaves when a variant was found not to be measurable.
+/// The exit code for a variant that cannot be measured for this reason.
 impl From<InvalidKind> for Exit {
     fn from(kind: InvalidKind) -> Exit {
         match kind {
             InvalidKind::Mismatched | InvalidKind::NotProven => Exit::Mismatch,
-            // The candidate that made it needless has a reason of its own, which decides.
+            // The reason of the other candidate decides. It made this candidate needless.
             InvalidKind::NotNeeded => Exit::Done,
-            // That a change adds something is no fault of the change.
+            // The variant is new in a change. That is not a fault of the change.
             InvalidKind::Absent => Exit::Done,
             InvalidKind::Interrupted => Exit::Interrupted,
             InvalidKind::NotReady
@@ -96,17 +94,17 @@ Exit codes:
   6  stopped by the user. The recording contains the rounds until then
   7  a check failed and the verdict is withheld, or --until was not reached";
 
-/// Why a subcommand could not do what was asked, for `main` to print and leave with.
+/// The reason why a subcommand failed. `main` prints it and exits with its code.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// How to leave.
+    /// The exit code of the program.
     pub(crate) exit: Exit,
-    /// What to tell the user: expected, found, what to do.
+    /// The message for the user: expected, found, remedy.
     pub(crate) message: String,
 }
 
 impl Failure {
-    /// The user gave something that cannot be used.
+    /// Wrong input from the user.
     pub(crate) fn bad_input(message: impl Into<String>) -> Failure {
         Failure {
             exit: Exit::BadInput,
@@ -114,7 +112,7 @@ impl Failure {
         }
     }
 
-    /// Something that is needed is missing or not ready.
+    /// A dependency that is missing or not ready.
     pub(crate) fn not_ready(message: impl Into<String>) -> Failure {
         Failure {
             exit: Exit::NotReady,
@@ -122,7 +120,7 @@ impl Failure {
         }
     }
 
-    /// The machine below refused, or `weigh` is wrong.
+    /// A refusal by the machine, or a defect in `weigh`.
     pub(crate) fn bug(message: impl Into<String>) -> Failure {
         Failure {
             exit: Exit::Bug,

@@ -1,4 +1,4 @@
-//! The file system, as far as lab files may see it, and result files of others.
+//! File access for labs, and for result files of other tools.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Reads lab files and what they name from the disk.
+/// Reads lab files and the files that they name from the disk.
 pub(crate) struct Disk;
 
 impl lab::Files for Disk {
@@ -20,13 +20,13 @@ impl lab::Files for Disk {
             .map(|entry| entry.map(|entry| entry.path()))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| error.to_string())?;
-        // A folder is listed in any order, and labs are measured in the order of their names.
+        // The order of a folder's files is arbitrary, and labs are measured in the order of their names.
         paths.sort();
         Ok(paths)
     }
 }
 
-/// A lab with what it names, none of which is on a disk yet: paths and contents.
+/// A lab with its files that are not on the disk yet: paths and contents.
 pub(crate) struct Unwritten(pub(crate) Vec<(PathBuf, Vec<u8>)>);
 
 impl lab::Files for Unwritten {
@@ -43,7 +43,7 @@ impl lab::Files for Unwritten {
     }
 }
 
-/// Reads from the disk and keeps what it has read, for who is to read the same elsewhere.
+/// Reads from the disk and keeps the contents, so that another machine can read the same files.
 #[derive(Default)]
 pub(crate) struct Kept(RefCell<BTreeMap<PathBuf, Vec<u8>>>);
 
@@ -66,22 +66,22 @@ impl lab::Files for Kept {
     }
 }
 
-/// The longest result file that is read: far above any recording, which has some megabytes.
+/// Maximum size of a result file in bytes. Recordings are much smaller, at some megabytes.
 const RESULT_BYTES_MAX: u64 = 1 << 30;
 
-/// Reads a recording or another tool's result, which may come from a stranger and may be a device.
+/// Reads a recording or another tool's result. The file may be untrusted, and it may be a device.
 pub(crate) fn read_result(path: &Path) -> io::Result<Vec<u8>> {
     read_at_most(fs::File::open(path)?, RESULT_BYTES_MAX)
 }
 
-/// The same, of a file that is text.
+/// Reads a recording or another tool's result as text.
 pub(crate) fn read_result_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read_result(path)?).map_err(io::Error::other)
 }
 
 fn read_at_most(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // One byte more than allowed, so that too long differs from exactly at the limit.
+    // One byte more than the limit, to distinguish a longer file from one at the limit.
     from.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         let why = format!("it is longer than {limit} bytes");

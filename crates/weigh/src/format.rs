@@ -1,4 +1,4 @@
-//! In which layout an answer is printed: one of ours, or one that scripts already parse.
+//! The layout of a result: a layout of `weigh`, or a layout of another tool that scripts already parse.
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
@@ -78,23 +78,23 @@ pub(crate) struct PageArgs {
 }
 
 impl PageArgs {
-    /// The layout that is meant.
+    /// The layout that the flags select.
     pub(crate) fn page(self) -> Page {
         if self.full { Page::Full } else { self.format }
     }
 }
 
-/// Every layout there is.
+/// All layouts, of `weigh` and of other tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// One of ours, which shows all of a recording.
+    /// A layout of `weigh`, which shows the whole recording.
     Page(Page),
-    /// One of another tool, which shows one measurement.
+    /// A layout of another tool, which shows one measurement.
     Theirs(Layout),
 }
 
 impl Format {
-    /// Renders a recording; layouts of other tools show `variant`, or the baseline, and no gates.
+    /// Renders a recording. Layouts of other tools show `variant`, or the baseline, and no gates.
     pub(crate) fn render(
         self,
         recording: &Recording,
@@ -109,7 +109,7 @@ impl Format {
     }
 }
 
-/// Ours, then theirs.
+/// The layouts of `weigh`, then the layouts of other tools.
 const ALL: &[Format] = &[
     Format::Page(Page::Text),
     Format::Page(Page::Full),

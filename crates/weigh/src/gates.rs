@@ -1,4 +1,4 @@
-//! Gates on the command line, the same for every subcommand that judges.
+//! Gates on the command line, equal for every subcommand that judges.
 
 use clap::ValueEnum;
 use report::gate::{self, Judgement, Subject};
@@ -43,11 +43,11 @@ enum Undecided {
 }
 
 impl GateArgs {
-    /// Checks that every gate is about a variant there is.
+    /// Checks that every gate names an existing variant.
     ///
     /// # Errors
     ///
-    /// When one names a variant that is not among `names`.
+    /// When a gate names a variant that is not in `names`.
     pub(crate) fn check(&self, names: &[&str]) -> Result<(), Failure> {
         let is_unknown = |gate: &&Gate| !names.iter().any(|name| gate.is_about(name));
         self.gates.iter().find(is_unknown).map_or(Ok(()), |gate| {
@@ -59,11 +59,11 @@ impl GateArgs {
         })
     }
 
-    /// Checks that every gate is one that a single load can keep or break.
+    /// Checks that a single load can decide every gate.
     ///
     /// # Errors
     ///
-    /// When one is about a difference, or about a variant.
+    /// When a gate limits a difference, or names a variant.
     pub(crate) fn check_load(&self) -> Result<(), Failure> {
         for gate in &self.gates {
             if gate.subject != Subject::Value {
@@ -85,17 +85,17 @@ impl GateArgs {
         Ok(())
     }
 
-    /// The gates.
+    /// The gates of the command line.
     pub(crate) fn all(&self) -> &[Gate] {
         &self.gates
     }
 
-    /// Whether the command line has one.
+    /// True if the command line has a gate.
     pub(crate) fn is_any(&self) -> bool {
         !self.gates.is_empty()
     }
 
-    /// Those of the gates that are about one of these variants.
+    /// The gates for these variants.
     pub(crate) fn about(&self, names: &[&str]) -> GateArgs {
         let is_about = |gate: &&Gate| names.iter().any(|name| gate.is_about(name));
         GateArgs {
@@ -104,13 +104,13 @@ impl GateArgs {
         }
     }
 
-    /// Those of a lab, and these, as far as they are about one of the variants that are left of it.
+    /// The gates of a lab and of the command line, for the remaining variants of the lab.
     pub(crate) fn with_those_of(&self, lab: &lab::Lab) -> GateArgs {
         let mut all = GateArgs {
             gates: lab.gates.clone(),
             undecided: self.undecided,
         };
-        // One that is given again is one gate.
+        // A gate that appears in both counts once.
         let new = self.gates.iter().filter(|gate| !lab.gates.contains(gate));
         all.gates.extend(new.cloned());
         all.about(&lab.names())
@@ -134,7 +134,7 @@ impl GateArgs {
     }
 }
 
-/// Tells beside an answer what became of gates that its layout has no place for.
+/// Prints the result of each gate to stderr, for layouts that do not contain gates.
 pub(crate) fn say(judgements: &[Judgement], console: Console) {
     for judgement in judgements {
         let (ruling, gate, why) = (judgement.ruling, &judgement.gate, judgement.why());
@@ -142,7 +142,7 @@ pub(crate) fn say(judgements: &[Judgement], console: Console) {
     }
 }
 
-/// How to leave after these.
+/// The exit code for these results.
 pub(crate) fn exit_of(judgements: &[Judgement]) -> Exit {
     if judgements.iter().all(|judgement| judgement.is_passed) {
         Exit::Done

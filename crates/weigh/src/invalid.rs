@@ -1,4 +1,4 @@
-//! Why a variant has no number: what kept its systems from coming up, as one line of a report.
+//! The reasons why variants have no number, such as failed starts, as one line of a report.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use rig::{ReadyError, SpawnError};
 
 use crate::exit::Exit;
 
-/// Why a variant has no number: a row of the report.
+/// The reason why a variant has no number: a row of the report.
 #[derive(Clone, Debug)]
 pub(crate) struct Invalid {
     pub(crate) kind: InvalidKind,
-    /// One line.
+    /// A text on one line.
     pub(crate) reason: String,
 }
 
@@ -23,7 +23,7 @@ impl Invalid {
         }
     }
 
-    /// How `weigh` leaves because of it.
+    /// The exit code for this reason.
     pub(crate) fn exit(&self) -> Exit {
         Exit::from(self.kind)
     }
@@ -40,7 +40,7 @@ pub(crate) fn last_words(lines: &[String], log: &Path) -> String {
         .map(|line| line.trim())
         .filter(|line| !line.is_empty())
         .collect();
-    // Programs say what is wrong, and then how to get help, or where in themselves it happened.
+    // Programs print the error first, and then a hint or a backtrace.
     let is_reason = |line: &&str| {
         let line = line.to_lowercase();
         ["error:", "error[", "fatal:", "panicked at", "exception"]
@@ -49,7 +49,7 @@ pub(crate) fn last_words(lines: &[String], log: &Path) -> String {
     };
     let reason = said.iter().rposition(is_reason);
     let words = match reason {
-        // Rust names the place on one line and the reason on the next.
+        // Rust prints the place on one line and the reason on the next.
         Some(at) if said[at].contains("panicked at") => {
             said[at..].iter().take(2).copied().collect()
         }
@@ -66,20 +66,20 @@ pub(crate) fn last_words(lines: &[String], log: &Path) -> String {
     words + &kept(log).map_or_else(String::new, |log| format!(". Its log is `{log}`"))
 }
 
-/// The path of a log within the folder of the recording; none of a log that is not kept there.
+/// The path of a log within the folder of the recording. `None` if the log is not kept there.
 fn kept(log: &Path) -> Option<String> {
     let parts: Vec<&str> = log.iter().filter_map(|part| part.to_str()).collect();
     let logs = parts.iter().rposition(|part| *part == LOGS)?;
     Some(parts[logs..].join("/"))
 }
 
-/// The folder of logs within that of a recording.
+/// The folder of logs within the folder of a recording.
 pub(crate) const LOGS: &str = "logs";
 
 /// A system that could not be started, as the reason of a row.
 pub(crate) fn invalid_spawn(error: &SpawnError) -> Invalid {
     match error {
-        // The folders searched are this machine's business, not the report's.
+        // The report does not contain the searched folders, because they only concern this machine.
         SpawnError::ProgramMissing { name, program, .. } => Invalid::new(
             InvalidKind::ProgramMissing,
             format!(
@@ -121,7 +121,7 @@ pub(crate) fn invalid_ready(error: ReadyError) -> Invalid {
     }
 }
 
-/// A message of several lines as one: a row of a table has no room for more.
+/// Joins the lines of a message, because a table row has one line.
 fn one_line(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }

@@ -9,7 +9,7 @@ use crate::{containers, pods};
 
 /// The hidden subcommand that stops all systems when `weigh` ends.
 const KEEPER: &str = "keeper";
-/// The hidden subcommand that becomes a system.
+/// The hidden subcommand that replaces itself with a system's program.
 const LAUNCH: &str = "launch";
 
 /// Runs a helper of the rig if the arguments name one. The helpers are part of this program, so that a user
@@ -22,11 +22,11 @@ pub(crate) fn helper(mut arguments: ArgsOs) -> Option<ExitCode> {
     }
 }
 
-/// Carries out a task of the keeper after the end of a run. The task belongs to a cluster or to a container
+/// Runs a cleanup task of the keeper after the end of a run. The task belongs to a cluster or to a container
 /// engine.
 ///
 /// # Errors
-/// Fails with the things that remain.
+/// The objects that remain.
 fn run_errand(errand: &str, owner: OwnerEnd) -> Result<(), String> {
     pods::errand::run(errand, owner).unwrap_or_else(|| containers::run_errand(errand, owner))
 }

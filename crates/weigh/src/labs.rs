@@ -1,4 +1,4 @@
-//! From a name on the command line to checked labs.
+//! Reads and checks labs by their names on the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -19,12 +19,12 @@ pub(crate) struct SettingArgs {
     pub(crate) with: Vec<(String, String)>,
 }
 
-/// How a command wants labs to be read.
+/// The options of a command for reading labs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wishes<'a> {
     /// Values of settings, by `NAME` or `SYSTEM.NAME`.
     pub(crate) settings: &'a [(String, String)],
-    /// True if the settings of a quick run hold.
+    /// True if the settings of a quick run apply.
     pub(crate) is_quick: bool,
 }
 
@@ -42,7 +42,7 @@ impl Wishes<'_> {
         }
     }
 
-    /// The settings that a quick run changes, in a line. `None` if it changes none.
+    /// The changed settings of a quick run, in one line. `None` if there are no changes.
     fn quick_settings(self, lab: &Lab) -> Option<String> {
         let is_given = |name: &str| self.settings.iter().any(|(other, _)| other == name);
         let own = lab.quick.iter().filter(|(name, _)| !is_given(name));
@@ -58,7 +58,7 @@ impl Wishes<'_> {
 }
 
 impl SettingArgs {
-    /// The wishes of a command that has no quick run.
+    /// The options of a command that has no quick run.
     pub(crate) fn wishes(&self) -> Wishes<'_> {
         Wishes {
             settings: &self.with,
@@ -67,11 +67,11 @@ impl SettingArgs {
     }
 }
 
-/// Reads and checks every lab named, and reports the mistakes of all of them at once.
+/// Reads and checks every named lab, and reports the mistakes of all labs at once.
 ///
 /// # Errors
 ///
-/// When a name leads nowhere or a lab has mistakes.
+/// When a name matches no lab or a lab has mistakes.
 pub(crate) fn read(
     names: &[String],
     wishes: Wishes<'_>,
@@ -98,8 +98,8 @@ pub(crate) fn read(
             }
             Err(found) => {
                 mistakes += found.len();
-                // Of all labs, before any is measured: a run of hours must not end at a mistake in
-                // the last file.
+                // All labs are checked before the first is measured. A run of hours must not end with a
+                // mistake in the last file.
                 console.say(found.render(console.color));
             }
         }
@@ -113,9 +113,9 @@ pub(crate) fn read(
     }
 }
 
-/// A path stands for itself, a folder for every lab in it. Anything else is a name: it is looked
-/// for in `labs/` here and in the folders above, where `graphql-server` means
-/// `labs/graphql-server/graphql-server.yaml` and `graphql-server/fixed-rate` its neighbor.
+/// The lab files of a path or a name. A folder means every lab in it. A name is searched in `labs/` of the
+/// current folder and of the folders above. `graphql-server` means `labs/graphql-server/graphql-server.yaml`,
+/// and `graphql-server/fixed-rate` means the file next to it.
 fn paths_of(name: &str) -> Result<Vec<PathBuf>, Failure> {
     let given = Path::new(name);
     if given.is_file() {
@@ -160,12 +160,12 @@ fn labs_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-/// The path as a person standing in `here` would write it.
+/// The path relative to `here`.
 fn shortened(path: &Path, here: &Path) -> PathBuf {
     path.strip_prefix(here).unwrap_or(path).to_path_buf()
 }
 
-/// `NAME=VALUE` of `--with`.
+/// Reads `NAME=VALUE` of `--with`.
 fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -173,11 +173,11 @@ fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Keeps only the named variants, with the baselines that they are compared with.
+/// Keeps only the named variants and their baselines.
 ///
 /// # Errors
 ///
-/// When the lab has no variant of one of these names.
+/// When the lab has no variant with one of these names.
 pub(crate) fn only(lab: &mut Lab, names: &[String]) -> Result<(), Failure> {
     if names.is_empty() {
         return Ok(());
@@ -195,19 +195,19 @@ pub(crate) fn only(lab: &mut Lab, names: &[String]) -> Result<(), Failure> {
         .collect();
     lab.variants
         .retain(|variant| is_named(variant) || needed.contains(&variant.name));
-    // The first baseline may have lost all of its variants to one that has not.
+    // The first baseline may have lost all its variants, while another baseline still has some.
     let is_needed = is_named(&lab.baseline) || needed.contains(&lab.baseline.name);
     let other = lab.variants.iter().position(|it| it.against.is_none());
     if let Some(index) = other.filter(|_| !is_needed) {
         lab.baseline = lab.variants.remove(index);
-        // A lab's own requests and checks are those of its baseline, so they change with it.
+        // The requests and checks of a lab belong to its baseline, so they change with it.
         lab.requests.clone_from(&lab.baseline.requests);
         lab.expect = lab.baseline.expect.clone();
     }
     Ok(())
 }
 
-/// A name that no variant of the lab has.
+/// The error for a name that no variant of the lab has.
 pub(crate) fn stranger(lab: &Lab, name: &str) -> Failure {
     Failure::bad_input(format!(
         "expected a variant of `{}`, found `{name}`. The variants are {}",

@@ -1,4 +1,4 @@
-//! `weigh`: tells what a layer of an API stack costs.
+//! `weigh`: measures the cost of a layer in an API stack.
 
 mod address;
 mod build_cache;

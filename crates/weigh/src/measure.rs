@@ -1,22 +1,22 @@
-//! A lab carried out: prove every candidate, then measure all of them in rounds.
+//! A run of a lab: prove every candidate, then measure all candidates in rounds.
 //!
-//! | what | where |
+//! | topic | module |
 //! |---|---|
-//! | a variant on its way to a number | [`candidate`] |
+//! | a variant from its build to its number | [`candidate`] |
 //! | builds and first proofs | [`preparation`] |
 //! | short loads after the first proof, and a load that fits | [`trial`] |
-//! | how many rounds, and in which order | [`round`], [`stopping_rule`], [`gates_rule`] |
+//! | number and order of the rounds | [`round`], [`stopping_rule`], [`gates_rule`] |
 //! | one round, one candidate after the other | [`in_turn`] |
-//! | side by side or in turn, and who beside whom | [`design`], [`footprint`], [`groups`], [`placement`] |
+//! | side by side or in turn, and the groups of candidates | [`design`], [`footprint`], [`groups`], [`placement`] |
 //! | one round, all candidates at once | [`side_by_side`], [`in_slices`] |
-//! | how a run would go, for `weigh check` | [`prediction`] |
-//! | which requests of it count | [`counted_cycles`], [`host_watch`], [`neighbor_watch`] |
+//! | prediction of a run, for `weigh check` | [`prediction`] |
+//! | selection of the requests that count | [`counted_cycles`], [`host_watch`], [`neighbor_watch`] |
 //! | searches for the highest rate, in turn or side by side | [`capacity`] |
-//! | the pieces of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
-//! | what is read before and after a load | [`reading`] |
+//! | the steps of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
+//! | readings before and after a load | [`reading`] |
 //! | a lab in a cluster | [`in_pods`], [`pod_usage`] |
 //! | one of several generators of a round, in a pod | [`shard`], [`peers`] |
-//! | sampled rounds, which are not counted | [`profile`] |
+//! | sampled rounds, which do not count | [`profile`] |
 
 mod beside;
 mod candidate;
@@ -95,16 +95,16 @@ use crate::record::{self, Outline};
 use crate::stop::Stop;
 use crate::systems::Addresses;
 
-/// Pairs of request and answer kept of each kind of failure, per measurement.
+/// Pairs of request and response that a measurement keeps for each kind of failure.
 pub(crate) const FAILURES_KEPT: usize = 3;
 
-/// With more rounds, the live table is not made anew after each.
+/// Number of rounds after which the live table is no longer rebuilt after every round.
 const INTERIM_MOST: usize = 32;
 
-/// How long is looked at what else the machine does, before anything of the run is started.
+/// Time spent observing other programs before `weigh` starts the systems.
 pub(crate) const LOOK_BEFORE: Duration = Duration::from_millis(200);
 
-/// Starts the keeper, and says what an earlier, killed run has left behind.
+/// Starts the keeper, and warns about processes that a killed run left behind.
 pub(crate) fn start_rig(logs: &Path, console: Console) -> Result<Rig, Failure> {
     let command = KeeperCommand::new(environment::own_program());
     let rig = Rig::start(command, logs).map_err(|error| Failure::bug(error.to_string()))?;
@@ -126,50 +126,51 @@ pub(crate) struct Experiment<'a> {
     rounds: Rounds,
     design: Design,
     reused: ReusedSystems,
-    /// In the order in which they were measured.
+    /// In measurement order.
     records: Vec<RoundRecord>,
-    /// The gates that decide how many rounds there are, where the lab asks for that.
+    /// The gates that decide the number of rounds, if the lab uses them as its stopping rule.
     gates: GateArgs,
-    /// Where flamegraphs go, if there are to be any.
+    /// Folder of the flamegraphs. `None` without `--flamegraph`.
     flamegraphs: Option<PathBuf>,
     profiles: Vec<Profile>,
-    /// Where it ran, where that is not this machine.
+    /// The cluster of the run. `None` if the systems run on this machine.
     cluster: Option<ClusterText>,
     /// True if each variant gets two short loads after its proof.
     tries_out: bool,
-    /// How the run chose its rate, where the lab does not give it.
+    /// The run's choice of the rate, with its reason. `None` if the lab sets the rate.
     chosen: Option<RateChosen>,
-    /// Whether a system that was not started here has asked for less load.
+    /// True if a system that `weigh` did not start has requested less load.
     has_yielded: bool,
 }
 
-/// Variants that were proven and not measured.
+/// The result of a check: variants with proofs and without measurements.
 pub(crate) struct Checked {
-    /// Each variant by name, with the reason why it would have no number.
+    /// Each variant by name, with the reason if it would have no number.
     pub(crate) verdicts: Vec<(String, Option<Invalid>)>,
-    /// How a run would go, a line each.
+    /// The predicted course of a run, one line per entry.
     pub(crate) prediction: Vec<String>,
 }
 
-/// What the recording says of the machine, and what is done to it for as long as the run lasts.
+/// The machine's part of the recording, and the settings that last for the run.
 struct Host {
     started_at: String,
     before: Machine,
-    /// Looked at before the run has started anything itself.
+    /// Measured before the run starts any process.
     busy_share_before: Option<f64>,
-    /// Holds on for the whole run, proofs included; none where the lab or the system does not want it.
+    /// Keeps the cores awake for the whole run, proofs included. `None` if the lab disables it or the system
+    /// refuses it.
     awake: Option<AwakeCores>,
-    /// Whether systems and generator go before other programs; from the first round on, as builds need
-    /// not.
+    /// True if systems and generator have priority over other programs. Set from the first round, because
+    /// builds do not need it.
     precedence: bool,
 }
 
 impl<'a> Experiment<'a> {
-    /// Starts the keeper; nothing of the lab runs yet.
+    /// Starts the keeper. No system runs yet.
     ///
     /// # Errors
     ///
-    /// When the keeper does not start or the log folder cannot be made.
+    /// When the keeper does not start or the log folder cannot be created.
     pub(crate) fn new(
         lab: &'a Lab,
         addresses: Addresses,
@@ -177,7 +178,7 @@ impl<'a> Experiment<'a> {
         (console, stop): (Console, &'a Stop),
     ) -> Result<Experiment<'a>, Failure> {
         let logs = folder.join(LOGS);
-        // Before the keeper starts: it is the load of the machine without anything of ours.
+        // Measured before the keeper starts, so that it contains only other programs.
         let busy_share_before = rig::busy_share_for(LOOK_BEFORE);
         let projects = Projects::of(lab);
         let mut rig = start_rig(&logs, console)?;
@@ -192,7 +193,7 @@ impl<'a> Experiment<'a> {
             awake: lab.awake.then(keep_cores_awake).flatten(),
             precedence: false,
         };
-        // Of a stopping rule this is a first guess; `has_enough` corrects it.
+        // With a stopping rule this is a first guess. `has_enough` corrects it.
         let measurements = rounds.planned() * candidates.len();
         let session = Session {
             lab,
@@ -226,20 +227,20 @@ impl<'a> Experiment<'a> {
         })
     }
 
-    /// Tells others what is measured, while it is.
+    /// Publishes the current measurement while the run lasts.
     pub(crate) fn published(mut self, account: Option<Account>) -> Self {
         self.session.progress = self.session.progress.published(account);
         self
     }
 
-    /// Goes on until these gates are decided, if the lab asks for that.
+    /// Continues until these gates are decided, if the lab has that stopping rule.
     pub(crate) fn deciding(mut self, gates: GateArgs) -> Self {
         self.rounds.name_gates(&gates);
         self.gates = gates;
         self
     }
 
-    /// Samples the systems too, in rounds of their own, and draws flamegraphs into this folder.
+    /// Also samples the systems, in separate rounds, and draws flamegraphs into this folder.
     pub(crate) fn with_flamegraphs(self, folder: &Path) -> Self {
         Experiment {
             flamegraphs: Some(folder.to_owned()),
@@ -247,8 +248,8 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Starts systems once, at their proof, and not all anew in every round; see [`ReusedSystems`].
-    /// What differs from start to start of those that are kept is then no part of the interval.
+    /// Starts systems once, at their proof, instead of in every round. See [`ReusedSystems`]. The intervals
+    /// then exclude the variation between starts of the systems that are kept.
     pub(crate) fn reusing_systems(self) -> Self {
         Experiment {
             reused: ReusedSystems::on(),
@@ -256,18 +257,18 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Carries the lab out. What goes wrong with a variant is part of the recording.
+    /// Runs the lab. The recording contains the failures of variants.
     ///
     /// # Errors
     ///
-    /// When the machine below refuses to go on.
+    /// When the keeper process fails.
     pub(crate) fn run(mut self, builds: &mut BuildCache) -> Result<Recording, Failure> {
         self.prepare(builds);
         self.choose_load();
         self.measure();
-        // Before samples are taken, as those are of systems that are started anew.
+        // Before the sampled rounds, because they start new systems.
         self.reused.stop_all(&mut self.rig);
-        // After all rounds, so that nothing that is measured has a sampler beside it.
+        // After all rounds, so that the sampler disturbs no measurement.
         if let Some(folder) = self.flamegraphs.clone()
             && !self.session.stop.is_asked()
         {
@@ -281,11 +282,11 @@ impl<'a> Experiment<'a> {
         Ok(recording)
     }
 
-    /// Proves every variant without measuring any, and predicts how a run would go.
+    /// Proves every variant without a measurement, and predicts how a run would go.
     ///
     /// # Errors
     ///
-    /// When the machine below refuses to go on.
+    /// When the keeper process fails.
     pub(crate) fn check(mut self, builds: &mut BuildCache) -> Result<Checked, Failure> {
         self.tries_out = self.is_predictable();
         self.prepare(builds);
@@ -306,7 +307,7 @@ impl<'a> Experiment<'a> {
         })
     }
 
-    /// All rounds.
+    /// Measures the rounds until the stopping rule is met or the run is over.
     fn measure(&mut self) {
         self.host.precedence = self.take_precedence();
         self.choose_design();
@@ -337,28 +338,28 @@ impl<'a> Experiment<'a> {
                 self.end_all("the run was stopped, because a server asked for less load");
                 break;
             }
-            // After whole rounds only, in which every candidate has been measured once.
+            // Checked after whole rounds only, because then every candidate has been measured once.
             if self.has_enough(instant().duration_since(began)) {
                 break;
             }
         }
     }
 
-    /// Lets systems and generator go before other programs, if the lab does not say otherwise. A system
-    /// that was not started by the rig would weigh less than the generator, and be held up by it.
+    /// Gives systems and generator priority over other programs, unless the lab disables it. A system that
+    /// the rig did not start keeps normal priority, so the generator would starve it.
     fn take_precedence(&mut self) -> bool {
         let lab = self.session.lab;
         let mut systems = lab.all().flat_map(lab::Variant::systems);
-        // A keeper that is gone is noticed by what is started next.
+        // An error can be ignored here. The next start reports a keeper that has ended.
         lab.precedence
             && systems.all(lab::Setup::is_process)
             && self.rig.take_precedence().unwrap_or(false)
     }
 
-    /// Shows on a terminal what the rounds so far, of this number, amount to. Between rounds, when
-    /// nothing is measured that it could disturb.
+    /// Shows an interim table of the measured rounds on a terminal. It runs between rounds, when it disturbs
+    /// no measurement.
     fn show_interim(&mut self, rounds: usize) {
-        // It reads all rounds again, so of many not after each.
+        // The table reads all rounds again. With many rounds it is therefore not rebuilt after each one.
         let is_due = rounds.is_multiple_of((rounds / INTERIM_MOST).max(1));
         if !is_due || !self.session.progress.is_live() || self.session.stop.is_asked() {
             return;
@@ -368,7 +369,7 @@ impl<'a> Experiment<'a> {
         self.session.progress.table(&lines);
     }
 
-    /// What the rounds so far say.
+    /// The summary of all rounds until now.
     fn summary_so_far(&mut self) -> report::Summary {
         let profiles = std::mem::take(&mut self.profiles);
         let recording = self.recording();
@@ -378,9 +379,9 @@ impl<'a> Experiment<'a> {
         summary
     }
 
-    /// Whether the rounds so far, which took so long, are all that is wanted.
+    /// True if the measured rounds, which lasted `took`, are sufficient.
     fn has_enough(&mut self, took: Duration) -> bool {
-        // Of a round that was cut short, no interval follows.
+        // A round that was cut short yields no interval.
         if self.is_over() {
             return false;
         }
@@ -409,15 +410,15 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Whether no further turn makes sense.
+    /// True if another turn would be useless.
     fn is_over(&self) -> bool {
         self.session.stop.is_asked() || self.has_yielded || self.candidates.is_hopeless()
     }
 
-    /// Ends the run if a system that weigh did not start asked for less load in a measurement.
+    /// Stops the run if a system that `weigh` did not start requested less load during a measurement.
     fn pushed_back(&mut self, id: CandidateId, record: &RoundRecord) -> Option<Invalid> {
         let variant = self.candidates.get(id).variant;
-        // What runs in pods was started for this run.
+        // In a cluster, this run started all systems.
         let is_ours = self.session.peers.is_some();
         let mut systems = variant.systems().iter();
         let target = systems
@@ -434,11 +435,11 @@ impl<'a> Experiment<'a> {
         Some(Invalid::new(InvalidKind::Mismatched, reason))
     }
 
-    /// Takes a candidate out, and tells why.
+    /// Removes a candidate from the run and prints the reason.
     fn reject(&mut self, id: CandidateId, invalid: Invalid) {
         let candidate = self.candidates.get_mut(id);
         tracing::debug!(variant = candidate.name(), kind = ?invalid.kind, reason = invalid.reason, "a variant is out");
-        // A user who stops the run knows why.
+        // A user who stops the run needs no message.
         if invalid.kind != InvalidKind::Interrupted {
             self.session.progress.note(&format!(
                 "{} has no number: {}",
@@ -449,7 +450,7 @@ impl<'a> Experiment<'a> {
         candidate.reject(invalid);
     }
 
-    /// Takes all candidates out that are still in: what was measured of them is compared with nothing.
+    /// Removes all remaining candidates, because their measurements have no comparison.
     fn end_all(&mut self, because: &str) {
         for id in self.candidates.ids() {
             let candidate = self.candidates.get_mut(id);

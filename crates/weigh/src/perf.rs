@@ -1,8 +1,8 @@
-//! Sampling processes with `perf` (linux-perf), by the software clock, which works in virtual machines
-//! and containers where the processor's own counters do not.
+//! Samples processes with `perf` (linux-perf), by the software clock. It works in virtual machines and
+//! containers, unlike the processor's own counters.
 //!
-//! Frame pointers are followed: they cost nothing to speak of while sampling, and the stacks of
-//! programs without them end early, which the profile says.
+//! `perf` follows frame pointers, at almost no cost during sampling. Stacks of programs without frame
+//! pointers end early, and the profile reports this.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,40 +13,40 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Samples per second of processor time; not a divisor of the timers that programs use.
+/// Samples per second of processor time. Not a divisor of the timers that programs use.
 pub(crate) const RATE_HZ: u32 = 499;
 
-/// Sampling also the kernel, and what is left where that is not permitted.
+/// The event that includes the kernel, and the event for users without that permission.
 const EVENTS: [&str; 2] = ["cpu-clock", "cpu-clock:u"];
 
-/// A `perf` that works here.
+/// A working `perf` with a permitted event.
 pub(crate) struct Perf {
     event: &'static str,
     scratch: PathBuf,
 }
 
-/// A `perf` that samples, or is about to.
+/// A `perf` process that samples, or is about to sample.
 pub(crate) struct Sampling {
     child: Child,
     data: PathBuf,
     words: PathBuf,
-    /// Where it says that it has begun; absent when it samples a program of its own.
+    /// The pipe that receives a message when sampling begins. `None` if `perf` runs its own program.
     begun: Option<fs::File>,
     orders: Option<fs::File>,
 }
 
-/// How long `perf` may take to begin.
+/// Time limit for the start of sampling.
 const BEGIN_WITHIN: Timespec = Timespec {
     tv_sec: 10,
     tv_nsec: 0,
 };
 
 impl Perf {
-    /// Finds out what this user may sample.
+    /// Finds the event that this user may sample.
     ///
     /// # Errors
     ///
-    /// Why nothing can be sampled, and what to do about it, in one line.
+    /// The reason why sampling is impossible with a remedy, in one line.
     pub(crate) fn find(scratch: &Path) -> Result<Perf, String> {
         fs::create_dir_all(scratch).map_err(|error| {
             format!(
@@ -61,11 +61,10 @@ impl Perf {
                 event,
                 scratch: scratch.to_owned(),
             };
-            // Tried out instead of asked: what is permitted depends on settings, capabilities and
-            // containers.
+            // A test run, because the permission depends on settings, capabilities and containers.
             match perf.sample(&["--", "true"], "probe")?.finish() {
                 Ok(data) => {
-                    // A trace of `true` is of no use.
+                    // The trace of `true` has no use.
                     let _ = fs::remove_file(data);
                     return Ok(perf);
                 }
@@ -78,15 +77,15 @@ impl Perf {
         ))
     }
 
-    /// What it cannot see.
+    /// The part of the processor time that it cannot sample.
     pub(crate) fn blind_spot(&self) -> Option<&'static str> {
         self.event.ends_with(":u").then_some(
             "the kernel's part is missing, because `kernel.perf_event_paranoid` does not permit it",
         )
     }
 
-    /// Begins to sample these processes and what they start. Returns before it has begun, which takes
-    /// a while on a busy machine: see [`Sampling::wait`].
+    /// Begins to sample these processes and their children. Returns before sampling has begun, which takes a
+    /// while on a busy machine. See [`Sampling::wait`].
     ///
     /// # Errors
     ///
@@ -96,31 +95,31 @@ impl Perf {
         let pids = pids.join(",");
         let (orders_path, orders) = self.fifo(&format!("{name}-orders.fifo"))?;
         let (begun_path, begun) = self.fifo(&format!("{name}-begun.fifo"))?;
-        // Its first order: whatever it samples begins with it.
+        // The first command. Sampling starts with it.
         (&orders)
             .write_all(b"enable\n")
             .map_err(|error| format!("`{orders_path}` cannot be written: {error}"))?;
         let control = format!("fifo:{orders_path},{begun_path}");
-        // A negative delay: it attaches, but samples only when it is told to, so that its start is
-        // not sampled.
+        // A negative delay: `perf` attaches, but samples only after the command. Its own start is not
+        // sampled.
         let what = ["--delay", "-1", "--control", &control];
         let what = [&what[..], &["--pid", &pids]].concat();
         let mut sampling = self.sample(&what, name)?;
         sampling.begun = Some(begun);
-        // Kept open until `perf` has opened it: a pipe that no process has open loses what is in it.
+        // Kept open until `perf` has opened it. A pipe that no process holds open loses its content.
         sampling.orders = Some(orders);
         Ok(sampling)
     }
 
-    /// A pipe with a name, opened for both directions, so that opening it does not wait for `perf`.
+    /// Creates a named pipe, opened in both directions, so that opening it does not wait for `perf`.
     fn fifo(&self, name: &str) -> Result<(String, fs::File), String> {
         let path = self.scratch.join(name);
         let failed = |error: std::io::Error| format!("`{}`: {error}", path.display());
-        // Left by an earlier attempt, if there is one.
+        // An earlier attempt may have left it.
         let _ = fs::remove_file(&path);
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
             .map_err(|error| failed(error.into()))?;
-        // For both: opened for one end only, `open` would wait until `perf` opens the other.
+        // Opened in both directions. With one direction, `open` would wait until `perf` opens the other end.
         let both = fs::OpenOptions::new().read(true).write(true).open(&path);
         Ok((path.display().to_string(), both.map_err(failed)?))
     }
@@ -157,12 +156,12 @@ impl Perf {
         })
     }
 
-    /// The samples as text, with the names of functions. Programs that compile as they run leave their
-    /// names in `/tmp/perf-PID.map`, some of them only as they end.
+    /// The samples as text, with the names of functions. Just-in-time compilers write their names into
+    /// `/tmp/perf-PID.map`, some only at exit.
     ///
     /// # Errors
     ///
-    /// What `perf` says.
+    /// The error message of `perf`.
     pub(crate) fn script(data: &Path) -> Result<String, String> {
         let output = Command::new("perf")
             // Inlined frames would be resolved one address at a time by addr2line, which takes
@@ -182,28 +181,28 @@ impl Perf {
 }
 
 impl Sampling {
-    /// Waits until it samples, for ten seconds at most; what goes wrong is said when it is finished.
+    /// Waits until sampling begins, for at most ten seconds. `finish` reports any failure.
     pub(crate) fn wait(&mut self) {
         if let Some(begun) = self.begun.take() {
             let mut ready = [PollFd::new(&begun, PollFlags::IN)];
-            // Late or dead, it has no samples, which is noticed.
+            // A late or dead `perf` has no samples, which `finish` reports.
             let _ = poll(&mut ready, Some(&BEGIN_WITHIN));
         }
-        // `perf` has opened the pipe by now, so it need not be kept open here.
+        // `perf` has opened the pipe, so this end can be closed.
         self.orders = None;
     }
 
-    /// Ends it; gives the file with the samples.
+    /// Ends sampling. Returns the file with the samples.
     ///
     /// # Errors
     ///
-    /// What `perf` says when it has no samples.
+    /// The error message of `perf` if it has no samples.
     pub(crate) fn finish(mut self) -> Result<PathBuf, String> {
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            // The probe ends with `true`; interrupted, it might have no samples.
+            // The probe ends together with `true`. An interrupted probe might have no samples.
             let has_own_end = self.data.file_stem().is_some_and(|name| name == "probe");
             if !has_own_end {
-                // It may end by itself at this very moment.
+                // It may end by itself at the same moment.
                 let _ = kill_process(Pid::from_child(&self.child), Signal::INT);
             }
         }
@@ -213,7 +212,7 @@ impl Sampling {
             .map_err(|error| format!("`perf` cannot be waited for: {error}"))?;
         let said = fs::read(&self.words).unwrap_or_default();
         let is_there = fs::metadata(&self.data).is_ok_and(|data| data.len() > 0);
-        // Interrupted as asked, it says so in its status.
+        // An interrupted `perf` has no exit code.
         if is_there && (status.success() || status.code().is_none()) {
             Ok(self.data)
         } else {
@@ -222,7 +221,7 @@ impl Sampling {
     }
 }
 
-/// The last thing a program said.
+/// The last line of a program's output.
 fn last_line(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -1,11 +1,11 @@
-//! Labs whose systems and generators are pods of a cluster.
+//! Labs with systems and generators in pods of a cluster.
 //!
-//! | what | where |
+//! | topic | module |
 //! |---|---|
 //! | labs that a cluster cannot measure | [`refusal`] |
 //! | pods of the systems | [`systems`] |
 //! | manifests of the user | [`manifests`] |
-//! | the cluster's side of a run and of its rounds | [`stage`] |
+//! | the cluster's part of a run and of its rounds | [`stage`] |
 //! | systems that a round needs | [`wanted`] |
 //! | the start of these systems | [`start_progress`] |
 //! | the input of a generator | [`told`] |
@@ -71,7 +71,7 @@ pub(crate) enum ClusterKind {
 }
 
 impl ClusterArgs {
-    /// Where in which cluster.
+    /// The cluster and namespace that the flags select.
     pub(crate) fn place(&self) -> cluster::Place {
         cluster::Place {
             context: self.context.clone(),

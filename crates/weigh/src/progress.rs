@@ -1,4 +1,4 @@
-//! Live progress on a terminal, plain lines elsewhere.
+//! Live progress on a terminal, and plain lines elsewhere.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,17 +14,17 @@ use crate::environment::instant;
 use crate::published::{Account, Receiver};
 use crate::screen::Look;
 
-/// How often a terminal is redrawn.
+/// Interval between two redraws of the terminal.
 const REDRAW: Duration = Duration::from_millis(500);
 
 /// The progress of one run.
 pub(crate) struct Progress {
     console: Console,
-    /// One step a measurement; hidden where there is no terminal.
+    /// One step per measurement. Hidden without a terminal.
     bar: ProgressBar,
-    /// Whether a load has the screen to itself.
+    /// True if a single load uses the whole screen.
     is_alone: bool,
-    /// Where others may read it.
+    /// The published account of the run, if there is one.
     published: Option<Account>,
 }
 
@@ -51,7 +51,7 @@ impl Progress {
         }
     }
 
-    /// The same, of a load that has the screen to itself.
+    /// Returns the progress of a single load that uses the whole screen.
     pub(crate) fn alone(self) -> Progress {
         if self.console.is_live {
             let style = ProgressStyle::with_template("{msg}");
@@ -64,17 +64,17 @@ impl Progress {
         }
     }
 
-    /// Whether somebody looks at a screen that is redrawn.
+    /// True if the output is a live screen on a terminal.
     pub(crate) fn is_live(&self) -> bool {
         self.console.is_live
     }
 
-    /// Columns of that screen.
+    /// Width of the screen in columns.
     pub(crate) fn width(&self) -> usize {
         self.console.screen().0
     }
 
-    /// Lines above the bar, in place of those before.
+    /// Replaces the lines above the bar.
     pub(crate) fn table(&self, lines: &[String]) {
         let template = "{prefix}\n{bar:24} {pos}/{len}  {wide_msg}  {eta} left";
         let style = ProgressStyle::with_template(template);
@@ -83,7 +83,7 @@ impl Progress {
         self.bar.set_prefix(report::harmless(&lines.join("\n")));
     }
 
-    /// The same, told to others as well.
+    /// Returns the progress with a published account.
     pub(crate) fn published(self, account: Option<Account>) -> Progress {
         Progress {
             published: account,
@@ -91,33 +91,33 @@ impl Progress {
         }
     }
 
-    /// What is told to others.
+    /// The published account.
     pub(crate) fn account(&self) -> Option<&Account> {
         self.published.as_ref()
     }
 
-    /// A line that stays.
+    /// Prints a permanent line.
     pub(crate) fn note(&self, line: &str) {
         if self.console.is_live {
-            // Through the bar, which would otherwise be drawn over the line.
+            // Printed through the bar, which would otherwise overwrite the line.
             self.bar.suspend(|| self.console.say(line));
         } else {
             self.console.say(line);
         }
     }
 
-    /// What is being done now; on a terminal only, where it is redrawn.
+    /// Shows the current activity. Only on a terminal, because it is redrawn.
     pub(crate) fn show(&self, line: &str) {
         self.bar.set_message(line.to_owned());
         self.bar.tick();
     }
 
-    /// Does `work`, and shows meanwhile what the generator counts of a load that is thrown away.
+    /// Does `work`, and meanwhile shows the counts of a discarded load.
     pub(crate) fn during<T>(&self, label: &str, work: impl FnOnce(&Live) -> T) -> T {
         self.measuring(label, Vec::new(), work)
     }
 
-    /// The same of a load that counts, with who gets it.
+    /// Does `work`, and meanwhile shows and publishes the counts of a measured load.
     pub(crate) fn measuring<T>(
         &self,
         label: &str,
@@ -130,18 +130,19 @@ impl Progress {
         let screen = screen.map(|receiver| receiver.load.clone());
         let Some(account) = &self.published else {
             let jobs = screen.as_ref().map_or(0, |_| 1);
-            return self.shown((label, screen), &Live::with_jobs(jobs), work);
+            return self.shown(label, screen, &Live::with_jobs(jobs), work);
         };
         let live = Arc::new(Live::with_jobs(receivers.len()));
         account.begin(receivers, &live);
-        let result = self.shown((label, screen), &live, work);
+        let result = self.shown(label, screen, &live, work);
         account.end();
         result
     }
 
     fn shown<T>(
         &self,
-        (label, screen): (&str, Option<Load>),
+        label: &str,
+        screen: Option<Load>,
         live: &Live,
         work: impl FnOnce(&Live) -> T,
     ) -> T {
@@ -151,33 +152,33 @@ impl Progress {
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let ticker = scope.spawn(|| match &screen {
-                Some(load) => self.screen_until(&done, (label, load), live),
+                Some(load) => self.screen_until(&done, label, load, live),
                 None => self.redraw_until(&done, label, live),
             });
             let result = work(live);
             done.store(true, Ordering::Relaxed);
-            // It may have just begun to wait, and the next measurement must not wait for it.
+            // Wakes the ticker, so that the next measurement does not wait for its pause.
             ticker.thread().unpark();
             result
         })
     }
 
-    /// One measurement is complete.
+    /// Advances the bar by one measurement.
     pub(crate) fn step(&self) {
         self.bar.inc(1);
     }
 
-    /// So many measurements are expected in all by now.
+    /// Sets the expected total number of measurements.
     pub(crate) fn expect(&self, measurements: u64) {
         self.bar.set_length(measurements);
     }
 
-    /// Clears the terminal's line.
+    /// Clears the progress bar.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 
-    fn screen_until(&self, done: &AtomicBool, (label, load): (&str, &Load), live: &Live) {
+    fn screen_until(&self, done: &AtomicBool, label: &str, load: &Load, live: &Live) {
         let start = instant();
         let (mut rates, mut second) = (Vec::new(), (start, 0));
         while !done.load(Ordering::Relaxed) {
@@ -207,7 +208,7 @@ impl Progress {
         let start = instant();
         while !done.load(Ordering::Relaxed) {
             let counts = live.read();
-            // The first look may come at once, and would divide by nothing.
+            // The first update may come immediately, and would divide by zero.
             let seconds = start.elapsed().as_secs_f64().max(1e-3);
             let rate = counts.finished() as f64 / seconds;
             let mean_ms = counts.latency_mean_ns().unwrap_or(0) as f64 / 1e6;

@@ -13,20 +13,20 @@ pub(crate) fn metric(wanted: &str, text: &str) -> Option<f64> {
             };
             let (found, found_labels) = series(&line[..end]);
             let is_it = found == name && labels.iter().all(|label| found_labels.contains(label));
-            // A time may stand behind the value.
+            // A timestamp may follow the value.
             let value = line[end..].split_whitespace().next()?;
             is_it.then(|| value.parse::<f64>().ok()).flatten()
         })
         .reduce(|sum, value| sum + value)
 }
 
-/// `name{a="b",c="d"}` as its name and its labels.
+/// Splits `name{a="b",c="d"}` into its name and its labels.
 fn series(text: &str) -> (&str, Vec<&str>) {
     let Some((name, labels)) = text.trim().split_once('{') else {
         return (text.trim(), Vec::new());
     };
     let labels = labels.trim_end().trim_end_matches('}');
-    // A label ends with its quote; a comma may stand within one.
+    // A label ends with its closing quote, because its value may contain a comma.
     let labels = labels
         .split_inclusive('"')
         .collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! The proof: what a variant must be seen to do before it gets a number.
+//! The proof: evidence that a variant did its work. Without it the variant gets no number.
 
 use lab::{Lab, RequestTemplate, Variant};
 use load::{
@@ -24,22 +24,22 @@ mod status;
 pub(crate) use by_instance::by_instance;
 pub(crate) use observation::{Observed, Observer};
 
-/// What a variant was seen to answer.
+/// The proven responses of a variant.
 #[derive(Clone)]
 pub(crate) struct Proven {
-    /// The requests of the variant, each with the expectation that holds under load.
+    /// The requests of the variant, each with its expectation under load.
     pub(crate) requests: Vec<Request>,
-    /// Of a scenario, one for each request.
+    /// The steps of a scenario, one for each request. Empty without a scenario.
     pub(crate) steps: Vec<Step>,
-    /// What places in requests stand for.
+    /// The values of the placeholders in requests.
     pub(crate) data: Data,
-    /// For the recording.
+    /// The proof as the recording contains it.
     pub(crate) proof: Proof,
     answers: Vec<Answer>,
 }
 
-/// How many requests a proof by counting is held against: a count must lie between the two. They
-/// differ by the requests that failed, of which it is not known whether they arrived.
+/// The limits of a proof by counting: a counter must lie between the two. They differ by the failed requests,
+/// because these may or may not have arrived.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct RequestCounts {
     pub(crate) answered: u64,
@@ -47,7 +47,7 @@ pub(crate) struct RequestCounts {
 }
 
 impl RequestCounts {
-    /// With those of another generator.
+    /// Adds the counts of another generator.
     pub(crate) fn plus(self, other: RequestCounts) -> RequestCounts {
         RequestCounts {
             answered: self.answered + other.answered,
@@ -55,9 +55,9 @@ impl RequestCounts {
         }
     }
 
-    /// What the generator counted.
+    /// The counts of the generator.
     pub(crate) fn of(measurement: &Measurement) -> RequestCounts {
-        // What does not count for figures was sent and answered all the same.
+        // Discarded requests were sent and answered too.
         let discarded = &measurement.discarded;
         let answered = measurement.outcomes.completed() + discarded.completed();
         let sent = measurement.sent + discarded.total() - discarded.failed.connect;
@@ -69,7 +69,7 @@ impl RequestCounts {
     }
 }
 
-/// A variant with its systems up.
+/// A variant with its running systems.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) lab: &'a Lab,
@@ -77,11 +77,11 @@ pub(crate) struct Subject<'a> {
     pub(crate) systems: &'a RunningSystems,
 }
 
-/// Sends what a variant is sent once after each start, before everything else.
+/// Sends the preparing requests of a variant. They are sent once after each start, before all other requests.
 ///
 /// # Errors
 ///
-/// The first answer that is not what the lab expects.
+/// The first response that differs from the lab's expectation.
 pub(crate) fn prepare(subject: Subject<'_>) -> Result<(), Invalid> {
     let Subject { lab, variant, .. } = subject;
     let target = subject.systems.target();
@@ -96,13 +96,13 @@ pub(crate) fn prepare(subject: Subject<'_>) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Sends every request of the variant twice, as the first slot of a load would, and checks the
-/// answers; against those of its baseline too where the lab asks for it. Then everything else that
-/// it must be seen to do.
+/// Sends every request of the variant twice, as the first slot of a load would, and checks the responses. If
+/// the lab requires it, the responses must also match the baseline. Then checks the other proofs of the
+/// variant.
 ///
 /// # Errors
 ///
-/// The first answer that is not what the lab expects, or the first proof that is not given.
+/// The first response that differs from the lab's expectation, or the first missing proof.
 pub(crate) fn prove(
     subject: Subject<'_>,
     seed: u64,
@@ -122,10 +122,10 @@ pub(crate) fn prove(
         proof: Proof::default(),
         answers: Vec::new(),
     };
-    // Before the first request, so that what systems counted before is not taken for it.
+    // Created before the first request, so that earlier counts of the systems are excluded.
     let observer = Observer::begin(variant, systems)?;
-    // The second answer shows what differs by itself, such as a time or an id: under load, only what
-    // repeats can be compared.
+    // The second response shows the parts that vary, such as a time or an id. Under load, only parts that
+    // repeat can be compared.
     let first = proven.walk(subject)?;
     let second = proven.walk(subject)?;
     for (index, (asked, answer)) in asked.iter().zip(&first).enumerate() {
@@ -133,7 +133,7 @@ pub(crate) fn prove(
         let ignore = batch::ignored(asked, expect);
         let again = &second[index];
         let content = compression::content(&asked.name, answer)?;
-        // An answer that cannot be decoded is wrong, even if its body is not compared.
+        // A response that cannot be decoded is wrong, even if its body is not compared.
         compression::content(&asked.name, again)?;
         let known = BodyRule::known(&content, &ignore);
         let is_stable = again.status == answer.status && is_right(&known, again);
@@ -151,7 +151,7 @@ pub(crate) fn prove(
                 }
             }
         }
-        // A request that differs from slot to slot gets other answers under load than in the proof.
+        // A request that differs from slot to slot gets different responses under load.
         if is_stable && !has_places(asked) {
             let expect = &mut proven.requests[index].expect;
             expect.body = known;
@@ -162,7 +162,7 @@ pub(crate) fn prove(
         proven.proof.answers.push(record);
     }
     proven.answers = first;
-    // Both walks were answered completely, or an error had ended the proof.
+    // Both walks received all responses. Otherwise an error would have ended the proof.
     let requests = 2 * asked.len() as u64;
     let Observed { seen, failed } = observer.end(RequestCounts {
         answered: requests,
@@ -173,7 +173,7 @@ pub(crate) fn prove(
     let answers = named(variant, &proven.answers);
     let seen = answer::check(variant, &answers, &systems.target(), lab.timeout)?;
     proven.proof.seen.extend(seen);
-    // After the observer: it is no request that was asked for, and must not be counted as one.
+    // Sent after the observer has ended. This request is not part of the lab and must not be counted.
     let target = (&systems.target(), lab.timeout);
     if let Some((index, coding)) = compression::if_asked(&variant.requests, &proven.answers, target)
     {
@@ -188,7 +188,7 @@ pub(crate) fn prove(
 }
 
 impl Proven {
-    /// What another generator has proven of the same variant: the bodies that repeated, one for each request.
+    /// The proof by another generator for the same variant, with the repeated bodies, one for each request.
     pub(crate) fn told(
         lab: &Lab,
         variant: &Variant,
@@ -214,7 +214,7 @@ impl Proven {
         }
     }
 
-    /// For each request the body that repeated, and that every answer of the load must have.
+    /// The repeated body of each request. Every response of the load must match it.
     pub(crate) fn bodies(&self) -> Vec<Option<Vec<u8>>> {
         let bodies = self
             .requests
@@ -226,12 +226,12 @@ impl Proven {
         bodies.collect()
     }
 
-    /// Repeats the proof after a restart: one answer to each request, checked as under load, and
-    /// what must be seen of answers.
+    /// Repeats the proof after a restart. It checks one response to each request as under load, and the
+    /// proofs about responses.
     ///
     /// # Errors
     ///
-    /// The first answer that is not what was proven, or the first proof that is not given.
+    /// The first response that differs from the first proof, or the first missing proof.
     pub(crate) fn repeat(&self, subject: Subject<'_>) -> Result<(), Invalid> {
         let answers = self.walk(subject)?;
         let Subject { lab, variant, .. } = subject;
@@ -239,7 +239,7 @@ impl Proven {
         answer::check(variant, &answers, &subject.systems.target(), lab.timeout).map(|_| ())
     }
 
-    /// What the first slot of a load gets: every request once, in order.
+    /// Sends the first slot of a load: every request once, in order.
     fn walk(&self, subject: Subject<'_>) -> Result<Vec<Answer>, Invalid> {
         tracing::debug!(variant = subject.variant.name, requests = self.requests.len(), timeout = ?subject.lab.timeout, "sending every request once, in order");
         let job = Job {
@@ -256,8 +256,8 @@ impl Proven {
             },
             threads: 1,
             timeout: subject.lab.timeout,
-            // Whatever the load does: the proof is about answers, and must not open a port for
-            // each.
+            // Independent of the load's setting. The proof is about responses, and must not open a port for
+            // each request.
             keep_alive: true,
             failures_kept: 0,
             spin_share: Job::SPIN_SHARE,
@@ -275,7 +275,7 @@ impl Proven {
         walk(&job, 0).map_err(|error| walk_failure(&error, subject.variant))
     }
 
-    /// Names of the requests whose answers vary by themselves, so that bodies are not compared.
+    /// Names of the requests with varying responses. `weigh` does not compare their bodies.
     pub(crate) fn varying<'a>(&'a self, variant: &'a Variant) -> impl Iterator<Item = &'a str> {
         variant
             .requests
@@ -286,7 +286,7 @@ impl Proven {
     }
 }
 
-/// Whether a request differs from slot to slot.
+/// True if a request differs from slot to slot.
 fn has_places(request: &RequestTemplate) -> bool {
     let is_open = |text: &str| text.contains("{{");
     is_open(&request.path)
@@ -299,7 +299,7 @@ fn named<'a>(variant: &'a Variant, answers: &'a [Answer]) -> Vec<(&'a str, &'a A
     names.zip(answers).collect()
 }
 
-/// Why a walk through the requests did not reach its end, as the reason of a row.
+/// The reason in the variant's row if a request of the walk failed.
 fn walk_failure(error: &WalkError, variant: &Variant) -> Invalid {
     let name = |index: &usize| &variant.requests[*index].name;
     match error {
@@ -317,7 +317,7 @@ fn walk_failure(error: &WalkError, variant: &Variant) -> Invalid {
     }
 }
 
-/// Why a variant that does not give a proof has no number.
+/// The reason in the row of a variant without a proof.
 fn not_proven(name: &str, reason: impl std::fmt::Display) -> Invalid {
     Invalid::new(
         InvalidKind::NotProven,
@@ -325,7 +325,7 @@ fn not_proven(name: &str, reason: impl std::fmt::Display) -> Invalid {
     )
 }
 
-/// Text that is short enough for a row.
+/// Shortens a text for a row.
 fn shortened(text: &str) -> String {
     const SHOWN_MAX: usize = 80;
     if text.chars().count() <= SHOWN_MAX {
@@ -335,7 +335,7 @@ fn shortened(text: &str) -> String {
     format!("{cut}…")
 }
 
-/// True if the body of an answer is correct.
+/// True if the body of a response is correct.
 fn is_right(body: &BodyRule, answer: &Answer) -> bool {
     let expect = Expectation {
         status: StatusRule::Any,
@@ -357,7 +357,7 @@ fn must_repeat(is_stable: bool, name: &str) -> Result<(), Invalid> {
     ))
 }
 
-/// Says where two bodies part, with a few bytes of both.
+/// Reports the first difference of two bodies, with a few bytes of both.
 fn compare(name: &str, expected: &[u8], found: &[u8]) -> Result<(), Invalid> {
     if expected == found {
         return Ok(());
@@ -368,7 +368,7 @@ fn compare(name: &str, expected: &[u8], found: &[u8]) -> Result<(), Invalid> {
         .take_while(|(one, other)| one == other)
         .count();
     let excerpt = |body: &[u8]| {
-        // A few bytes: enough to see what differs, and short enough for a row.
+        // A few bytes show the difference and are short enough for a row.
         let end = body.len().min(at + 24);
         printable(&body[at.min(end)..end])
     };
@@ -382,7 +382,7 @@ fn compare(name: &str, expected: &[u8], found: &[u8]) -> Result<(), Invalid> {
     ))
 }
 
-/// Bytes as a terminal may show them: what is no text is escaped.
+/// Bytes as printable text. Bytes that are not text are escaped.
 fn printable(bytes: &[u8]) -> String {
     let mut shown = String::new();
     for chunk in bytes.utf8_chunks() {

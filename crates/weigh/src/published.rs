@@ -1,8 +1,8 @@
-//! What a run shows of itself to others while it runs: `--prometheus` and `--otlp`.
+//! Live metrics of a run: `--prometheus` and `--otlp`.
 //!
-//! The one idea: the generator counts into cells that it owns ([`load::Live::with_jobs`]), and these
-//! are read here, by threads of their own, once a scrape or once a second. Totals over all measured
-//! loads of a run are kept here. Loads that are thrown away, to warm a system up, are in none of them.
+//! The generator counts into its own cells ([`load::Live::with_jobs`]). Separate threads read the cells once
+//! per scrape or once a second. This file keeps the totals of all measured loads of a run. Discarded warm-up
+//! loads are not included.
 
 mod families;
 mod otlp;
@@ -41,10 +41,10 @@ pub(crate) struct PublishArgs {
 }
 
 impl PublishArgs {
-    /// Starts to publish; nothing where nothing was asked for.
+    /// Starts to publish. `None` without `--prometheus` and `--otlp`.
     ///
     /// # Errors
-    /// When the address cannot be listened on.
+    /// When `weigh` cannot listen on the address.
     pub(crate) fn start(&self, console: Console) -> Result<Option<Published>, Failure> {
         if self.prometheus.is_none() && self.otlp.is_none() {
             return Ok(None);
@@ -66,7 +66,7 @@ impl PublishArgs {
     }
 }
 
-/// A run that is published until this is dropped, which takes 2 seconds at the most.
+/// Publishes a run until it is dropped. The drop takes at most 2 seconds.
 pub(crate) struct Published {
     account: Account,
     _server: Option<scrape::Server>,
@@ -74,56 +74,56 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    /// What is to be told of the run.
+    /// The account that receives the facts about the run.
     pub(crate) fn account(&self) -> Account {
         self.account.clone()
     }
 }
 
-/// Who is sent to while a load is measured, in the order of its jobs.
+/// A receiver of the measured load, in the order of the jobs.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     /// The variant, or host and port.
     pub(crate) target: String,
-    /// What is sent, for the planned rate.
+    /// The load, for the planned rate.
     pub(crate) load: Load,
 }
 
-/// All that is told of a run, shared with those who read it.
+/// All published facts about a run, shared with their readers.
 #[derive(Clone, Debug)]
 pub(crate) struct Account(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
     started: SystemTime,
-    /// Of loads that have ended, by target.
+    /// Totals of the loads that have ended, by target.
     totals: BTreeMap<String, Total>,
     now: Option<Sending>,
-    /// The round being measured, from 1, and how many are planned; none outside of labs.
+    /// The current round from 1, and the number of planned rounds. `None` outside of labs.
     round: Option<(usize, usize)>,
     systems: BTreeMap<(String, String), SystemTotal>,
 }
 
-/// What was counted of a target.
+/// The counts of a target.
 #[derive(Clone, Debug, Default)]
 struct Total {
     progress: JobProgress,
     is_planned: bool,
-    /// Requests a second that are planned now; none between loads and in a closed loop.
+    /// Planned requests per second now. `None` between loads and in a closed loop.
     rate: Option<f64>,
 }
 
-/// What was seen of a system of a target, in all its measurements.
+/// The usage of a system of a target, over all its measurements.
 #[derive(Clone, Copy, Debug, Default)]
 struct SystemTotal {
     cpu_us: Option<u64>,
     memory_peak_bytes: Option<u64>,
 }
 
-/// A load that is being sent.
+/// The load that is currently sent.
 #[derive(Debug)]
 struct Sending {
-    /// Empty for one that is thrown away.
+    /// Empty for a discarded load.
     receivers: Vec<Receiver>,
     live: Arc<Live>,
     began: Instant,
@@ -141,11 +141,11 @@ impl Account {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // What a thread has counted before it panicked is still true.
+        // The counts of a thread that panicked are still valid.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A load begins; without receivers it is thrown away.
+    /// Records the start of a load. A load without receivers is discarded.
     pub(crate) fn begin(&self, receivers: Vec<Receiver>, live: &Arc<Live>) {
         self.state().now = Some(Sending {
             receivers,
@@ -154,7 +154,7 @@ impl Account {
         });
     }
 
-    /// The load has ended.
+    /// Records the end of the load.
     pub(crate) fn end(&self) {
         let mut state = self.state();
         if let Some(sending) = state.now.take() {
@@ -162,12 +162,12 @@ impl Account {
         }
     }
 
-    /// A round of so many begins; they count from 1.
+    /// Records the start of round `number` of `planned`, counted from 1.
     pub(crate) fn round(&self, number: usize, planned: usize) {
         self.state().round = Some((number, planned));
     }
 
-    /// What systems cost in a measurement.
+    /// Adds the cost of the systems in a measurement.
     pub(crate) fn measured(&self, record: &RoundRecord) {
         let mut state = self.state();
         for system in &record.systems {
@@ -180,7 +180,7 @@ impl Account {
         }
     }
 
-    /// All metrics as they are now, and since when they count.
+    /// All current metrics, and the start time of their counts.
     fn read(&self) -> (Vec<Family>, SystemTime) {
         let state = self.state();
         let mut totals = state.totals.clone();
@@ -197,7 +197,7 @@ impl Account {
 }
 
 impl Sending {
-    /// Adds what was counted so far; `elapsed` while it lasts.
+    /// Adds the current counts. `elapsed` is the load's age while it lasts.
     fn add_to(&self, totals: &mut BTreeMap<String, Total>, elapsed: Option<Duration>) {
         for (receiver, progress) in self.receivers.iter().zip(self.live.read_jobs()) {
             let total = totals.entry(receiver.target.clone()).or_default();
@@ -208,7 +208,7 @@ impl Sending {
             total.rate = elapsed.and_then(|elapsed| rate_at(&receiver.load, elapsed));
         }
         if elapsed.is_none() {
-            // What was under way at the end of a load is nothing that is under way later.
+            // After the end of a load, no request is in flight.
             for receiver in &self.receivers {
                 if let Some(total) = totals.get_mut(&receiver.target) {
                     total.progress.counts.ended = total.progress.counts.begun;
@@ -218,8 +218,8 @@ impl Sending {
     }
 }
 
-/// Requests a second that a load plans so long after its begin; `None` in a closed loop, and when the
-/// plan is over.
+/// Planned requests per second of a load, `elapsed` after its start. `None` in a closed loop, and after the
+/// end of the plan.
 fn rate_at(load: &Load, elapsed: Duration) -> Option<f64> {
     let Load::Open { phases, .. } = load else {
         return None;

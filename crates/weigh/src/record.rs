@@ -1,4 +1,4 @@
-//! From what was seen to a recording, and from a recording to a folder.
+//! Creation of a recording from measurements, and of its folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,6 +16,7 @@ use report::recording::{
 };
 use report::{Hdr, METHOD, Recording, Summary};
 use rig::{Moment, Usage};
+use stats::Histogram;
 
 use crate::digest::sha256;
 use crate::environment;
@@ -27,21 +28,21 @@ mod sent;
 pub(crate) use sent::{baseline_of, own_protocol, own_requests, prepared};
 use sent::{empty_request, protocol, requests_of, with_content};
 
-/// Which systems run on from round to round.
+/// The systems that keep running from round to round.
 #[derive(Clone, Debug)]
 pub(crate) enum Reuse {
     Nothing,
     All,
-    /// The systems with these names, of every candidate. Each round starts the other systems again.
+    /// The systems with these names, of every candidate. Each round restarts all other systems.
     Only(BTreeSet<String>),
 }
 
-/// The parts of a lab's recording that only the run knows.
+/// The parts of a lab's recording that only the run can supply.
 pub(crate) struct Outline {
     pub(crate) order: Vec<Vec<String>>,
-    /// As it was sent.
+    /// The load as it was sent.
     pub(crate) load: Load,
-    /// How the run chose its rate, where the lab does not give it.
+    /// The run's choice of the rate, with its reason. `None` if the lab sets the rate.
     pub(crate) chosen: Option<wire::RateChosen>,
     pub(crate) measured: Measured,
     pub(crate) seed: u64,
@@ -54,13 +55,13 @@ pub(crate) struct Outline {
     pub(crate) rounds: Vec<RoundRecord>,
     pub(crate) profiles: Vec<Profile>,
     pub(crate) reuse: Reuse,
-    /// The longest time in which systems that run on settle again.
+    /// The longest time that kept systems took to settle again.
     pub(crate) resettle: Duration,
-    /// Where it ran, where that was not this machine.
+    /// The cluster of the run. `None` if the systems ran on this machine.
     pub(crate) cluster: Option<wire::ClusterText>,
 }
 
-/// The recording of a lab.
+/// Creates the recording of a lab.
 pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
     let credentials = Values::of(
         lab.all()
@@ -87,7 +88,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
             name: lab.name.clone(),
             question: lab.question.clone(),
             path: lab.path.display().to_string(),
-            // The lab itself is the first source.
+            // The first source is the lab file.
             sha256: files[0].sha256.clone(),
             files,
         }),
@@ -129,7 +130,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
     }
 }
 
-/// The files that the lab is made of, the lab itself first, without credentials.
+/// The files of the lab without credentials, the lab file first.
 fn files_of(lab: &Lab, credentials: &Values) -> Vec<FileText> {
     let sources = lab.sources.iter();
     sources
@@ -141,8 +142,8 @@ fn files_of(lab: &Lab, credentials: &Values) -> Vec<FileText> {
         .collect()
 }
 
-/// Whether all systems ran on from round to round, and else which did: those that ran already do so
-/// whatever is reused.
+/// Returns true if all systems kept running from round to round, and otherwise the names of those systems.
+/// Systems that `weigh` did not start always keep running.
 fn with_elsewhere(lab: &Lab, reuse: &Reuse, kept: Vec<String>) -> (bool, Vec<String>) {
     let setups = || lab.all().flat_map(Variant::systems);
     let keeps_all =
@@ -155,12 +156,12 @@ fn with_elsewhere(lab: &Lab, reuse: &Reuse, kept: Vec<String>) -> (bool, Vec<Str
     (false, all.into_iter().collect())
 }
 
-/// The command line, as far as it may be shown.
+/// The command line without secrets.
 fn command_line() -> Vec<String> {
     secrets::words(&environment::command_line())
 }
 
-/// What a variant does otherwise than the lab says: its settings, and its use of connections.
+/// The differences between a variant and the lab: its settings, and its use of connections.
 pub(crate) fn differences(lab: &Lab, variant: &Variant) -> BTreeMap<String, String> {
     let mut with = variant.with.clone();
     if variant.keep_alive != lab.keep_alive {
@@ -170,7 +171,7 @@ pub(crate) fn differences(lab: &Lab, variant: &Variant) -> BTreeMap<String, Stri
     with
 }
 
-/// The recording of a single load; its one variant is called `target`.
+/// Creates the recording of a single load. Its only variant is called `target`.
 pub(crate) fn of_load(
     url: &str,
     job: &Job,
@@ -190,7 +191,7 @@ pub(crate) fn of_load(
         ended_at: environment::now().to_string(),
         interrupted: measured.interrupted,
         seed,
-        // One round of one variant, so that a load can be read as a lab of one measurement.
+        // One round of one variant, so that a load can be read like a lab with one measurement.
         order: vec![vec![target.clone()]],
         measured: None,
         until: None,
@@ -238,7 +239,7 @@ pub(crate) fn of_load(
     }
 }
 
-/// The address behind the name in a URL; none where the URL has the address itself.
+/// The address of the host name in a URL. `None` if the URL contains the address itself.
 fn named_address(url: &str, address: &load::Address) -> Option<String> {
     let load::Address::Tcp(address) = address else {
         return None;
@@ -247,7 +248,7 @@ fn named_address(url: &str, address: &load::Address) -> Option<String> {
     (!crate::address::is_address(url.host()?)).then(|| address.to_string())
 }
 
-/// What a load sends, without what is secret in it.
+/// The requests of a load, without secrets.
 fn requests_of_load(job: &Job) -> Vec<RequestText> {
     let text = |(index, request): (usize, &load::Request)| {
         let step = job.steps.get(index);
@@ -267,7 +268,7 @@ fn requests_of_load(job: &Job) -> Vec<RequestText> {
     job.requests.iter().enumerate().map(text).collect()
 }
 
-/// What a measurement came to; round, position, variant and systems are for the caller to fill.
+/// The result of a measurement. The caller fills in round, position, variant and systems.
 pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
     RoundRecord {
         round: 0,
@@ -331,21 +332,20 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
     }
 }
 
-/// What one system used between two readings.
+/// The usage of one system between two readings.
 pub(crate) fn usage(name: &str, before: &Usage, after: &Usage) -> SystemUsage {
     let switches = before.context_switches.zip(after.context_switches);
     let waited = before.waited_for_cpu.zip(after.waited_for_cpu);
     SystemUsage {
         name: name.to_owned(),
-        // Without a cgroup the time of processes that have ended may be lost, so a later total may
-        // be lower.
+        // Without a cgroup the time of ended processes may be lost, so a later total may be lower.
         cpu_us: Some(micros(after.cpu.saturating_sub(before.cpu))),
         memory_peak_bytes: after.memory_peak,
         throttled: before
             .throttled
             .zip(after.throttled)
             .map(|(before, after)| after.since(before)),
-        // Lower for the same reason as the time above.
+        // May be lower for the same reason as the time above.
         context_switches: switches.map(|(before, after)| {
             (after.voluntary + after.involuntary)
                 .saturating_sub(before.voluntary + before.involuntary)
@@ -358,7 +358,7 @@ pub(crate) fn usage(name: &str, before: &Usage, after: &Usage) -> SystemUsage {
     }
 }
 
-/// What the whole machine did between two moments.
+/// The activity of the whole machine between two moments.
 pub(crate) fn machine(before: Option<Moment>, after: Option<Moment>) -> Option<MachineUse> {
     let (before, after) = before.zip(after)?;
     Some(MachineUse {
@@ -373,7 +373,7 @@ pub(crate) fn machine(before: Option<Moment>, after: Option<Moment>) -> Option<M
     })
 }
 
-/// What a lab says of a system, before it was ever started.
+/// The facts about a system from the lab, before its first start.
 pub(crate) fn system(setup: &Setup) -> SystemRecord {
     SystemRecord {
         name: setup.system.clone(),
@@ -381,10 +381,10 @@ pub(crate) fn system(setup: &Setup) -> SystemRecord {
             let scheme = if setup.is_encrypted { "https" } else { "http" };
             format!("{scheme}://{}", it.authority)
         }),
-        // Known when it is looked up.
+        // Filled in after the address lookup.
         address: None,
         image: setup.container().map(|container| container.image.clone()),
-        // Known when they are read.
+        // Filled in after the manifests are read.
         manifests: None,
         network: setup.container().map(|container| {
             let network = match container.network {
@@ -424,7 +424,7 @@ pub(crate) fn system(setup: &Setup) -> SystemRecord {
     }
 }
 
-/// Says of the systems that variants have shared that they did.
+/// Marks the systems that variants shared.
 pub(crate) fn mark_shared(lab: &Lab, variants: &mut [VariantRecord]) {
     let mut setups = lab.all().flat_map(Variant::systems);
     let names: Vec<&str> = setups
@@ -437,14 +437,12 @@ pub(crate) fn mark_shared(lab: &Lab, variants: &mut [VariantRecord]) {
     }
 }
 
-/// One line about one measurement, for people who watch.
+/// One line about one measurement, for the progress output.
 pub(crate) fn line(record: &RoundRecord, rounds: usize) -> String {
-    let latency = record.latency_ns_hdr.histogram();
+    let latencies = latencies(&record.latency_ns_hdr.histogram());
     // A load without an answer took no time, and its rate is 0.
     let seconds = (record.elapsed_us as f64 / 1e6).max(1e-6);
     let rate = record.outcomes.completed() as f64 / seconds;
-    // Without an answer there is no latency; the line then says how many did not pass.
-    let milliseconds = |share| latency.quantile_ns(share).unwrap_or(0) as f64 / 1e6;
     let wrong = record.outcomes.total() - record.outcomes.passed;
     let mark = match wrong {
         _ if record.interrupted => ", interrupted".to_owned(),
@@ -453,17 +451,25 @@ pub(crate) fn line(record: &RoundRecord, rounds: usize) -> String {
         wrong => format!(", {wrong} not passed"),
     };
     format!(
-        "round {}/{rounds}  {}: {rate:.0}/s, p50 {:.3} ms, p99 {:.3} ms{mark}",
+        "round {}/{rounds}  {}: {rate:.0}/s, {latencies}{mark}",
         record.round + 1,
         record.variant,
-        milliseconds(0.5),
-        milliseconds(0.99),
     )
+}
+
+/// The median and the 99th percentile in words.
+fn latencies(histogram: &Histogram) -> String {
+    let milliseconds = |share| histogram.quantile_ns(share).map(|ns| ns as f64 / 1e6);
+    match (milliseconds(0.5), milliseconds(0.99)) {
+        (Some(p50), Some(p99)) => format!("p50 {p50:.3} ms, p99 {p99:.3} ms"),
+        // There was no response, or every request was left out.
+        _ => "no request counts".to_owned(),
+    }
 }
 
 /// Why the answers of a recorded measurement disqualify its variant, if they do.
 pub(crate) fn wrong_answers(record: &RoundRecord) -> Option<String> {
-    // Also of requests that are in no other figure: a variant answers right all the time.
+    // Includes requests that appear in no other figure, because a variant must always respond correctly.
     let discarded = record.slices.map(|slices| slices.discarded);
     let discarded = discarded.unwrap_or_default();
     let mismatched = record.outcomes.mismatched.total() + discarded.mismatched.total();
@@ -477,7 +483,7 @@ pub(crate) fn wrong_answers(record: &RoundRecord) -> Option<String> {
         .map(|sentence| format!("in round {}, {sentence}", record.round + 1))
 }
 
-/// Why the answers of a measurement that is not recorded disqualify its variant, if they do.
+/// The reason why the responses of an unrecorded measurement disqualify its variant, if they do.
 pub(crate) fn wrong_in(seen: &Measurement) -> Option<String> {
     let example = seen
         .failures
@@ -498,11 +504,11 @@ fn wrong_sentence(wrong: u64, all: u64, example: Option<&str>) -> Option<String>
     (wrong > 0).then(|| format!("{wrong} of {all} answers were wrong{example}"))
 }
 
-/// Makes the folder of a new recording: `DIR/NAME-20261121-094012Z`, numbered when it exists.
+/// Creates the folder of a new recording: `DIR/NAME-20261121-094012Z`, with a number if it exists.
 ///
 /// # Errors
 ///
-/// When it cannot be made.
+/// When it cannot be created.
 pub(crate) fn new_folder(out: &Path, name: &str) -> Result<PathBuf, Failure> {
     let stamp = environment::now().strftime("%Y%m%d-%H%M%SZ").to_string();
     let refuse = |path: &Path, error: std::io::Error| {
@@ -511,9 +517,9 @@ pub(crate) fn new_folder(out: &Path, name: &str) -> Result<PathBuf, Failure> {
             path.display()
         ))
     };
-    // Before the loop: a folder that cannot be made would be tried again under every number.
+    // Before the loop, because otherwise a failure would be repeated for every number.
     fs::create_dir_all(out).map_err(|error| refuse(out, error))?;
-    // `create_dir` decides: two runs may begin in the same second.
+    // `create_dir` decides, because two runs may begin in the same second.
     for attempt in 1.. {
         let suffix = if attempt == 1 {
             String::new()
@@ -554,11 +560,11 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<(), Failure
     })
 }
 
-/// A name as it may stand in a path.
+/// Replaces characters that are unsafe in a path by `-`.
 pub(crate) fn file_name(name: &str) -> String {
     name.chars()
         .map(|letter| match letter {
-            // What every file system and shell takes without quotes.
+            // Characters that every file system and shell accepts without quotes.
             letter if letter.is_ascii_alphanumeric() || "-_.".contains(letter) => letter,
             _ => '-',
         })
@@ -572,5 +578,18 @@ fn step(seen: &load::StepMeasurement) -> wire::StepRecord {
         service_ns_hdr: Hdr::of(&seen.service),
         outcomes: seen.outcomes,
         skipped: seen.skipped,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_without_counted_requests_has_no_latency() {
+        let mut histogram = Histogram::new();
+        assert_eq!(latencies(&histogram), "no request counts");
+        histogram.record_n_ns(1_000_000, 10);
+        assert_eq!(latencies(&histogram), "p50 1.000 ms, p99 1.000 ms");
     }
 }

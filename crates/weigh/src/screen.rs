@@ -1,26 +1,26 @@
-//! What a load looks like on a terminal while it runs: text of a few lines, made of counts.
+//! The display of a running load on a terminal: a few lines of text from counts.
 //!
-//! Nothing is drawn here, and no mode of the terminal is changed by whoever draws it: the lines are
-//! written again in place, so a run that is killed leaves a usable terminal.
+//! This file only creates text. The caller writes the lines in place and changes no mode of the terminal, so
+//! a killed run leaves a usable terminal.
 
 use std::time::Duration;
 
 use load::{Durations, JobProgress};
 use model::Load;
 
-/// Rows of the histogram.
+/// Number of rows of the histogram.
 const ROWS: usize = 8;
 
 /// The longest bar, in columns.
 const BAR: usize = 32;
 
-/// One look at a load.
+/// The state of a load at one moment.
 pub(crate) struct Look<'a> {
     pub(crate) label: &'a str,
     pub(crate) load: &'a Load,
     pub(crate) elapsed: Duration,
     pub(crate) seen: &'a JobProgress,
-    /// Answers and more in each second so far.
+    /// Finished requests per second, one entry for each elapsed second.
     pub(crate) rates: &'a [f64],
     pub(crate) is_utf8: bool,
 }
@@ -38,7 +38,7 @@ impl Look<'_> {
             counts.missed,
             counts.under_way()
         ));
-        // The first look may come at once, and would divide by nothing.
+        // The first display may come immediately, and would divide by zero.
         let seconds = self.elapsed.as_secs_f64().max(1e-3);
         let last = self
             .rates
@@ -68,13 +68,13 @@ impl Look<'_> {
         cut.collect::<Vec<String>>().join("\n")
     }
 
-    /// How much is done of what is known to be to do.
+    /// The progress of the load, by requests and by time.
     fn progress(&self) -> String {
         let (requests, whole) = extent(self.load);
         let seconds = self.elapsed.as_secs_f64();
         let by_time = whole.map(|whole| seconds / whole.as_secs_f64().max(1e-9));
         let by_count = requests.map(|all| self.seen.counts.ended as f64 / all.max(1) as f64);
-        // Whichever comes first ends the load.
+        // The first limit that is reached ends the load.
         let share = by_time.unwrap_or(0.0).max(by_count.unwrap_or(0.0)).min(1.0);
         let of = whole.map_or(String::new(), |whole| {
             format!(" of {:.1}", whole.as_secs_f64())
@@ -90,7 +90,7 @@ impl Look<'_> {
         filled.map(|_| mark).collect()
     }
 
-    /// The rate of the last seconds, as high as the highest of them.
+    /// The rates of the last seconds, relative to the highest of them.
     fn curve(&self) -> String {
         let marks: Vec<char> = match self.is_utf8 {
             true => "▁▂▃▄▅▆▇█".chars().collect(),
@@ -106,7 +106,7 @@ impl Look<'_> {
         shown.iter().map(mark).collect()
     }
 
-    /// Latencies in rows that each are as wide as the others on a logarithmic scale.
+    /// A histogram of latencies, with rows of equal width on a logarithmic scale.
     fn histogram(&self, latency: &Durations) -> Vec<String> {
         let cells: Vec<(u64, u64)> = latency
             .cells()
@@ -139,7 +139,7 @@ impl Look<'_> {
     }
 }
 
-/// Requests and time after which a load ends, where it says so.
+/// The limits of a load in requests and time, if it has them.
 fn extent(load: &Load) -> (Option<u64>, Option<Duration>) {
     match load {
         Load::Closed { stop, .. } => (stop.requests, stop.duration),
@@ -154,7 +154,7 @@ fn extent(load: &Load) -> (Option<u64>, Option<Duration>) {
     }
 }
 
-/// A duration with the unit that suits it.
+/// A duration in a suitable unit.
 fn duration(ns: f64) -> String {
     let us = ns / 1e3;
     if us < 1e3 {

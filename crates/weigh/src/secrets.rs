@@ -1,17 +1,16 @@
-//! Credentials, which must not be in recordings: recordings are shared.
+//! Removal of credentials from recordings, because recordings are shared.
 //!
-//! The one idea: a name tells. What the name of a header, a variable, a parameter or a flag says to
-//! be a credential is replaced; and the values of such headers are replaced wherever else they stand,
-//! as in the text of a lab.
+//! The name of a header, a variable, a parameter or a flag decides if its value is a credential. A credential
+//! is replaced. The values of such headers are also replaced in other texts, such as the text of a lab.
 
 use std::collections::BTreeMap;
 
 use report::recording::Header;
 
-/// Stands for what is not shown.
+/// The replacement of a credential.
 const HIDDEN: &str = "(hidden)";
 
-/// How words of a name end that carry a credential: `X-Api-Key` has `key`, `Set-Cookie` `cookie`.
+/// Endings of words in names of credentials: `X-Api-Key` has `key`, `Set-Cookie` has `cookie`.
 const ENDINGS: &[&str] = &[
     "authorization",
     "authentication",
@@ -28,10 +27,10 @@ const ENDINGS: &[&str] = &[
     "signature",
 ];
 
-/// Words of a name that carry a credential, and in which others end.
+/// Whole words in names of credentials. They are too short to be endings, because other words end in them.
 const WORDS: &[&str] = &["auth", "key", "session", "sid", "pwd", "pass"];
 
-/// Names with such a word that are no credentials, and tell how a load was made.
+/// Names with such a word that are not credentials. They describe the load.
 const OPEN: &[&str] = &[
     "idempotency-key",
     "sec-websocket-key",
@@ -39,10 +38,10 @@ const OPEN: &[&str] = &[
     "cache-key",
 ];
 
-/// Shorter values stand in texts by chance.
+/// Minimum length of a replaced value in bytes. Shorter values appear in texts by chance.
 const SHORTEST: usize = 8;
 
-/// Whether what has this name is a credential.
+/// True if a value with this name is a credential.
 pub(crate) fn is_secret(name: &str) -> bool {
     let (plain, name) = (
         name.trim().to_ascii_lowercase(),
@@ -56,7 +55,7 @@ pub(crate) fn is_secret(name: &str) -> bool {
             .any(is_word)
 }
 
-/// `accessKey` as `access-key`, so that its words are found as those of `Access-Key` are.
+/// Converts `accessKey` to `access-key`, so that its words are found like the words of `Access-Key`.
 fn with_parted_words(name: &str) -> String {
     let mut parted = String::with_capacity(name.len() + 4);
     let mut is_after_lower = false;
@@ -70,7 +69,7 @@ fn with_parted_words(name: &str) -> String {
     parted
 }
 
-/// A header as a recording keeps it.
+/// A header in the form of a recording.
 pub(super) fn header((name, value): &(String, String)) -> Header {
     Header {
         name: name.clone(),
@@ -78,7 +77,7 @@ pub(super) fn header((name, value): &(String, String)) -> Header {
     }
 }
 
-/// A value as a recording keeps it.
+/// A value in the form of a recording.
 pub(crate) fn named(name: &str, value: &str) -> String {
     if is_secret(name) {
         HIDDEN.to_owned()
@@ -87,14 +86,14 @@ pub(crate) fn named(name: &str, value: &str) -> String {
     }
 }
 
-/// Variables as a recording keeps them.
+/// Variables in the form of a recording.
 pub(crate) fn variables(all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let one = |(name, value): (&String, &String)| (name.clone(), named(name, value));
     all.iter().map(one).collect()
 }
 
-/// A URL, a path or any other text without what the parts of a URL give away: who calls, before the
-/// host, and parameters with such names.
+/// Removes credentials from a URL, a path or any other text. They are the user name and password before the
+/// host, and parameters with names of credentials.
 pub(super) fn url(text: &str) -> String {
     let text = without_user(text);
     let Some((path, query)) = text.split_once('?') else {
@@ -112,16 +111,16 @@ fn without_user(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
         return text.to_owned();
     };
-    // A space as well, because the text may go on behind the URL.
+    // Also ends at a space, because the text may continue after the URL.
     let end = rest.find(['/', '?', '#', ' ']).unwrap_or(rest.len());
-    // The last one: a password may hold another.
+    // The last `@`, because a password may contain another.
     match rest[..end].rfind('@') {
         Some(at) => format!("{scheme}://{HIDDEN}{}", &rest[at..]),
         None => text.to_owned(),
     }
 }
 
-/// A command line as a recording keeps it.
+/// A command line in the form of a recording.
 pub(crate) fn words(words: &[String]) -> Vec<String> {
     let mut follows_secret = false;
     let mut shown = Vec::with_capacity(words.len());
@@ -137,7 +136,7 @@ pub(crate) fn words(words: &[String]) -> Vec<String> {
     shown
 }
 
-/// `Name: value`, also right behind its flag, and `NAME=VALUE`.
+/// Hides the value in `Name: value` and in `NAME=VALUE`, also directly after a flag.
 fn one_word(word: &str) -> String {
     if let Some((before, _)) = word.split_once(':') {
         let name = header_name(before);
@@ -153,7 +152,7 @@ fn one_word(word: &str) -> String {
     }
 }
 
-/// The name of a header without the flag before it: `--header=X-Api-Key`, `-HX-Api-Key`.
+/// The name of a header without its flag: `--header=X-Api-Key`, `-HX-Api-Key`.
 fn header_name(before: &str) -> &str {
     let behind_flag = match before.strip_prefix('-') {
         Some(long) if long.starts_with('-') => before.split_once('='),
@@ -168,13 +167,13 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(fits)
 }
 
-/// Texts without the values of these headers that are credentials.
+/// The secret values of headers, to hide in other texts.
 pub(super) struct Values<'a>(Vec<&'a str>);
 
 impl<'a> Values<'a> {
     pub(super) fn of(headers: impl Iterator<Item = &'a (String, String)>) -> Self {
         let secret = headers.filter(|(name, _)| is_secret(name));
-        // The scheme before a credential is in many texts, the credential itself is not.
+        // The scheme before a credential is common in texts, unlike the credential itself.
         let values = secret.map(|(_, value)| value.rsplit(' ').next().unwrap_or(value));
         Self(values.filter(|value| value.len() >= SHORTEST).collect())
     }

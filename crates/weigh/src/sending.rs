@@ -1,10 +1,10 @@
-//! From what a lab says is sent to what the load engine sends.
+//! Converts the requests of a lab to requests of the load engine.
 
 use lab::{Expect, RequestTemplate};
 use load::Request;
 use model::Data;
 
-/// A request with what its answers must look like, `usual` where it says nothing of its own.
+/// A request with its expectation. `usual` applies if the request has no expectation.
 pub(crate) fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
     Request {
         method: asked.method.clone(),
@@ -16,11 +16,11 @@ pub(crate) fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
     }
 }
 
-/// What places stand for that differ from request to request, drawn with the seed of the run.
+/// The values of placeholders that differ from request to request, drawn with the seed of the run.
 pub(crate) fn data(data: Option<&Data>, seed: u64) -> Data {
     Data {
         seed,
-        // A lab without data still has a seed, which random places draw from.
+        // A lab without data still has a seed for random placeholders.
         ..data.cloned().unwrap_or_default()
     }
 }

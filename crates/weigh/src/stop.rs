@@ -1,4 +1,4 @@
-//! Ctrl-C and its relatives as a flag that long work looks at.
+//! Ctrl-C and related signals, as a flag that long work checks.
 
 use std::io;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use signal_hook::flag;
 
 use crate::exit::Exit;
 
-/// Set once the user has asked `weigh` to stop.
+/// True once the user has asked `weigh` to stop.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Listens for SIGINT, SIGTERM and SIGHUP. The first one asks for an orderly
-    /// end; the second one leaves at once, and the keeper cleans up.
+    /// Listens for SIGINT, SIGTERM and SIGHUP. The first signal starts an orderly end. The second signal
+    /// exits at once, and the keeper cleans up.
     ///
     /// # Errors
     ///
@@ -23,8 +23,8 @@ impl Stop {
     pub(crate) fn listen() -> io::Result<Stop> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // Order matters: the shutdown handler runs first and sees the flag
-            // only when an earlier signal has set it.
+            // The order matters: the shutdown handler runs first, and sees the flag only if an earlier signal
+            // has set it.
             flag::register_conditional_shutdown(
                 signal,
                 i32::from(Exit::Interrupted.code()),
@@ -35,13 +35,13 @@ impl Stop {
         Ok(Stop(asked))
     }
 
-    /// Has the user asked `weigh` to stop?
+    /// True if the user has asked `weigh` to stop.
     pub(crate) fn is_asked(&self) -> bool {
-        // The flag publishes no other memory; it only has to be seen soon.
+        // Relaxed suffices, because the flag publishes no other memory.
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The flag itself, for loops in other rooms.
+    /// The flag itself, for loops in other crates.
     pub(crate) fn flag(&self) -> &AtomicBool {
         &self.0
     }

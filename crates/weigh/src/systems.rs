@@ -1,4 +1,5 @@
-//! A variant's systems: started on free ports, ready, read while they run, and stopped again.
+//! The systems of a variant: `weigh` starts them on free ports, waits for readiness, reads their usage and
+//! stops them.
 
 mod addresses;
 mod balancer;
@@ -33,88 +34,88 @@ pub(crate) use addresses::{Addresses, ConsentArgs};
 pub(crate) use instances::{Shares, Tally, between};
 pub(crate) use restart::closed;
 
-/// How long a system has to end by itself when it is asked to.
+/// Time that a system has to end after the stop signal.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A variant's systems while they run; the target is the last.
+/// A variant's systems while they run. The target is the last one.
 pub(crate) struct RunningSystems {
     running: Vec<RunningProcess>,
-    /// The systems that these share with others, which run elsewhere.
+    /// The systems that several variants share. Another `RunningSystems` owns them.
     shared: Vec<SharedSystem>,
-    /// The folders of their Unix sockets, where there are any: one for each start.
+    /// Folders of Unix sockets, one for each start. Empty if no system listens on a socket.
     sockets: Vec<TempDir>,
 }
 
-/// A system that serves all variants, as one of them knows it.
+/// A system that serves all variants, as seen by one variant.
 #[derive(Clone)]
 struct SharedSystem {
     system: String,
     place: Endpoint,
-    /// Where containers in their network find it; none of what is not in one.
+    /// Address for containers in the system's network. `None` if the system is in no such network.
     inner: Option<SocketAddr>,
     protocol: Protocol,
 }
 
-/// What systems are started from.
+/// The inputs of a start.
 #[derive(Clone, Copy)]
 pub(crate) struct Startup<'a> {
     pub(crate) lab: &'a Lab,
-    /// In the order in which they start; the target is the last.
+    /// In start order. The target is last.
     pub(crate) setups: &'a [Setup],
-    /// The folder of their logs, which exists.
+    /// The folder of their logs. It exists.
     pub(crate) logs: &'a Path,
     pub(crate) stop: &'a Stop,
-    /// Where systems are that were not started here.
+    /// Addresses of the systems that `weigh` did not start.
     pub(crate) addresses: &'a Addresses,
     /// The compose files of the lab.
     pub(crate) projects: &'a Projects,
-    /// Systems that run already and serve these; none where each variant has its own.
+    /// Running systems that these share. `None` if each variant has its own systems.
     pub(crate) shared: Option<&'a RunningSystems>,
 }
 
-/// What one system of the records has used since its start, all instances of it together.
+/// The usage of one system of the records since its start, summed over its instances.
 pub(crate) struct UsageReading {
     pub(crate) system: String,
-    /// The setup that it belongs to: of the same name, but for services of a compose file.
+    /// The setup that it belongs to. The name differs from `system` only for services of a compose file.
     pub(crate) setup: String,
-    /// Absent when a process of it has ended.
+    /// `None` if one of its processes has ended.
     pub(crate) usage: Option<Usage>,
 }
 
-/// The processes that one system of the records consists of.
+/// The processes of one system of the records.
 pub(crate) struct SystemProcesses {
     pub(crate) system: String,
     pub(crate) pids: Vec<i32>,
-    /// Whether they are in a network of their own, where no address is in the way of others.
+    /// True if they run in their own network, so that their addresses cannot conflict with other systems.
     pub(crate) has_own_network: bool,
 }
 
 /// One running process: a system, one of its instances, or a balancer.
 struct RunningProcess {
     process: Process,
-    /// The system of the records that it is, or is an instance of.
+    /// The system of the records that this process is, or is an instance of.
     record: String,
-    /// The setup that it was started for: of the same name, but for services of a compose file.
+    /// The setup that it was started for. The name differs from `record` only for services of a compose file.
     setup: String,
-    /// The system whose address this is to others; none for an instance behind a balancer.
+    /// The system that other systems reach at this address. `None` for an instance behind a balancer.
     serves: Option<String>,
-    /// Which instance it is, where its system has several.
+    /// The instance number, if the system has several instances.
     instance: Option<InstanceNumber>,
-    /// What it balances; absent for what is no balancer.
+    /// The system behind this balancer. `None` if this is not a balancer.
     balances: Option<BalancedSystem>,
     place: Endpoint,
     protocol: Protocol,
     command: Vec<String>,
     env: BTreeMap<String, String>,
-    /// What its start took until it was ready; nothing while it is waited for.
+    /// Cost of the start until readiness. Zero until the process is ready.
     start: StartCost,
 }
 
-/// What it took to get ready.
+/// The cost of a start until readiness.
 #[derive(Clone, Copy, Default)]
 struct StartCost {
     time: Duration,
-    /// Zero where it cannot be read.
+    /// Zero if it cannot be read.
     processor_time: Duration,
 }
 
@@ -124,19 +125,19 @@ struct InstanceNumber {
     count: u32,
 }
 
-/// What a balancer stands before.
+/// The system behind a balancer.
 struct BalancedSystem {
     system: String,
-    /// Where the balancer says what it has counted.
+    /// Address of the balancer's statistics.
     statistics: SocketAddr,
 }
 
 impl RunningSystems {
-    /// Starts every system in order, each once those before it are ready.
+    /// Starts the systems in order. Each system starts after the earlier ones are ready.
     ///
     /// # Errors
     ///
-    /// The first system that did not start or become ready. Nothing is left running then.
+    /// The first system that did not start or become ready. No system is left running then.
     pub(crate) fn start(rig: &mut Rig, startup: Startup<'_>) -> Result<RunningSystems, Invalid> {
         let nothing = RunningSystems {
             running: Vec::new(),
@@ -146,7 +147,7 @@ impl RunningSystems {
         nothing.complete(rig, startup)
     }
 
-    /// Waits for the processes of a setup: those from `first` on.
+    /// Waits for the processes of a setup, from index `first`.
     fn wait_ready(
         &mut self,
         rig: &mut Rig,
@@ -156,7 +157,7 @@ impl RunningSystems {
     ) -> Result<(), Invalid> {
         for running in &mut self.running[first..] {
             let mut target = running.target();
-            // Only readiness is asked for here. The certificate is verified by the proof and the load.
+            // This request checks readiness only. The proof and the load verify the certificate.
             target.protocol.tls = target.protocol.tls.map(|_| Trust::SkipVerification);
             tracing::debug!(system = running.process.name(), url = url_of(&target), probe = ?setup.ready.probe, within = ?setup.ready.within, "waiting until it is ready");
             let mut probe = || probe(&setup.ready.probe, &target);
@@ -171,7 +172,8 @@ impl RunningSystems {
                     continue;
                 }
                 Process::Service(service) => {
-                    // The others are up as their health checks say, and may listen nowhere.
+                    // The health checks of the other services were already awaited. They may listen on no
+                    // address.
                     if running.serves.is_some() {
                         service.wait_ready(setup, &mut probe, stop)?;
                     }
@@ -196,24 +198,25 @@ impl RunningSystems {
             .expect("running systems hold at least their target")
     }
 
-    /// The processes of each system of the records, in the order they were started.
+    /// The processes of each system of the records, in start order.
     fn by_record(&self) -> impl Iterator<Item = &[RunningProcess]> {
         self.running
-            // Instances of a system are started one after the other, so they are neighbors.
+            // Instances of a system start one after the other, so they are neighbors.
             .chunk_by(|one, other| one.record == other.record)
     }
 
-    /// Who gets the load.
+    /// The system that receives the load.
     pub(crate) fn target(&self) -> Target {
         self.last().target()
     }
 
-    /// The protocol of the process that listens there; HTTP/1.1 in the clear for any other address.
+    /// The target at an address, with the protocol of the process that listens there. HTTP/1.1 without TLS
+    /// for any other address.
     pub(crate) fn target_at(&self, address: SocketAddr) -> Target {
         let mut running = self.running.iter();
         let mut shared = self.shared.iter();
         match running.find(|running| running.place.address == address) {
-            // Proofs may ask a system that speaks TLS, and know only its address.
+            // A proof may send a request to a system with TLS and have only its address.
             Some(running) => running.target(),
             None => match shared.find(|shared| shared.place.address == address) {
                 Some(shared) => target(&shared.place, shared.protocol.clone()),
@@ -222,7 +225,7 @@ impl RunningSystems {
         }
     }
 
-    /// Where a system listens.
+    /// The listen address of a system.
     pub(crate) fn find(&self, system: &str) -> Option<Endpoint> {
         let mut running = self.running.iter();
         let found = running.find(|running| running.serves.as_deref() == Some(system));
@@ -234,8 +237,7 @@ impl RunningSystems {
         })
     }
 
-    /// Where each instance of a system listens, or the system itself where there is no balancer
-    /// before it.
+    /// The listen address of each instance of a system. Without a balancer, the system's own address.
     pub(crate) fn addresses_of(&self, system: &str) -> Vec<SocketAddr> {
         let is_own = |it: &&RunningProcess| {
             it.record == system || (it.setup == system && it.serves.is_some())
@@ -246,7 +248,7 @@ impl RunningSystems {
         own.chain(shared.map(|it| it.place.address)).collect()
     }
 
-    /// Whether this is an address that one of them was given.
+    /// True if `weigh` assigned this address to one of the systems.
     pub(crate) fn is_given(&self, address: SocketAddr) -> bool {
         self.running.iter().any(|running| {
             let balances = running.balances.as_ref();
@@ -256,7 +258,7 @@ impl RunningSystems {
         })
     }
 
-    /// What these systems are to those that share them.
+    /// These systems as seen by the variants that share them.
     fn served(&self) -> Vec<SharedSystem> {
         let serving = self.running.iter().filter_map(|running| {
             Some(SharedSystem {
@@ -269,7 +271,7 @@ impl RunningSystems {
         serving.collect()
     }
 
-    /// What every system has used so far, in the order in which they were started.
+    /// The usage of every system since its start, in start order.
     pub(crate) fn usage(&self, rig: &Rig) -> Vec<UsageReading> {
         self.by_record()
             .map(|group| {
@@ -284,20 +286,20 @@ impl RunningSystems {
             .collect()
     }
 
-    /// Processor time of all systems together so far; none where one of them cannot be read.
+    /// Processor time of all systems together since their start. `None` if one of them cannot be read.
     pub(crate) fn processor_time(&self, rig: &Rig) -> Option<Duration> {
         let usages = self.usage(rig).into_iter();
         usages.map(|one| Some(one.usage?.cpu)).sum()
     }
 
-    /// The processes of all systems whose processor time can be read now, those included that were not
-    /// started here.
+    /// The processes of all systems with readable processor time, including systems that `weigh` did not
+    /// start.
     pub(crate) fn pids_watched(&self, rig: &Rig) -> Vec<i32> {
         let each = self.running.iter();
         each.flat_map(|it| it.process.pids_watched(rig)).collect()
     }
 
-    /// The processes that each system consists of now.
+    /// The current processes of each system.
     pub(crate) fn processes(&self, rig: &Rig) -> Vec<SystemProcesses> {
         self.by_record()
             .map(|group| SystemProcesses {
@@ -311,7 +313,7 @@ impl RunningSystems {
             .collect()
     }
 
-    /// The first process that has ended, with how it ended and its last words.
+    /// The first process that has ended, with its exit status and its last lines of output.
     pub(crate) fn ended(&self, rig: &mut Rig) -> Option<String> {
         self.running.iter().find_map(|running| {
             let end = running.process.end(rig)?;
@@ -319,8 +321,8 @@ impl RunningSystems {
         })
     }
 
-    /// Completes the records of the systems with what only a start tells. Instances have one record,
-    /// with the command of the first.
+    /// Adds facts to the records that are only available after a start. All instances share one record, with
+    /// the command of the first.
     pub(crate) fn describe(&self, records: &mut Vec<SystemRecord>) {
         self.list_services(records);
         for (record, group) in records.iter_mut().zip(self.by_record()) {
@@ -328,12 +330,12 @@ impl RunningSystems {
                 record.name, group[0].record,
                 "systems start in the order in which the lab lists them"
             );
-            // Instances differ in their addresses and numbers only, so the first stands for all.
+            // Instances differ only in their addresses and numbers, so the first represents all.
             let running = &group[0];
             let Some(enforced) = running.process.enforced() else {
                 continue;
             };
-            // What was really started: the record has had the templates so far.
+            // The final command and variables. Until now the record contained the templates.
             record.command = secrets::words(&running.command);
             record.env = secrets::variables(&running.env);
             record.limits_enforced = enforced.by.is_some().then_some(LimitsText {
@@ -344,7 +346,8 @@ impl RunningSystems {
         }
     }
 
-    /// Puts the services of each project, which only its start tells, in the place of its record.
+    /// Replaces the record of each project with the records of its services. The services are only available
+    /// after the start.
     fn list_services(&self, records: &mut Vec<SystemRecord>) {
         let listed = records.drain(..).flat_map(|record| {
             let services = self.running.iter().filter_map(|it| match &it.process {
@@ -362,27 +365,27 @@ impl RunningSystems {
         *records = listed;
     }
 
-    /// Each system's URL, for people.
+    /// The URL of each system, for display.
     pub(crate) fn urls(&self) -> impl Iterator<Item = (&str, String)> {
         self.running
             .iter()
-            // A service that is not loaded listens where only its project reaches it.
+            // A service without load listens only inside its project's network.
             .filter(|running| running.serves.is_some() || running.instance.is_some())
             .map(|running| (running.process.name(), url_of(&running.target())))
     }
 
-    /// Stops everything, the target first: a system that loses what it depends on logs errors and
-    /// may take its whole grace to end.
+    /// Stops all systems, the target first. A system that loses a dependency logs errors and may need its
+    /// whole grace period.
     pub(crate) fn stop(self, rig: &mut Rig) {
-        // In reverse: a system may need those that started before it until it has ended.
+        // In reverse order: a system may need the earlier systems until it has ended.
         for running in self.running.into_iter().rev() {
             running.process.stop(rig);
         }
     }
 }
 
-/// The system that gets the load: a variant may have one of its own. It comes up last, behind its
-/// balancer where it has one.
+/// The system that receives the load. A variant may have a target of its own. The target is the last system,
+/// behind its balancer if it has one.
 pub(crate) fn target_of(setups: &[Setup]) -> &str {
     setups.last().map_or("", |last| match &last.balances {
         Some(balances) => &balances.system,
@@ -390,10 +393,11 @@ pub(crate) fn target_of(setups: &[Setup]) -> &str {
     })
 }
 
-/// The protocol in which a process is spoken to: the load's for the target, HTTP/1.1 for others.
+/// The protocol of requests to a process: the load's protocol for the target, HTTP/1.1 for all other
+/// processes.
 fn protocol_of(lab: &Lab, setup: &Setup, target: &str) -> Protocol {
     let protocol = lab.protocol.with(setup.is_encrypted);
-    // Behind a balancer, the load's version of HTTP is spoken with the balancer only.
+    // Behind a balancer, only the balancer receives the load's version of HTTP.
     let is_target = match &setup.balances {
         Some(balances) => balances.system == target,
         None => setup.system == target && setup.replicas.is_none(),
@@ -412,7 +416,7 @@ impl RunningProcess {
         target(&self.place, self.protocol.clone())
     }
 
-    /// Its name for people: `limiter-3`, instance 3 of 4 of `limiter`.
+    /// The display name, such as `limiter-3` for instance 3 of 4 of `limiter`.
     fn called(&self) -> String {
         let name = self.process.name();
         match &self.instance {
@@ -427,7 +431,7 @@ impl RunningProcess {
     }
 }
 
-/// Scheme and authority.
+/// The scheme and authority of the target's URL.
 pub(crate) fn url_of(target: &Target) -> String {
     let scheme = match target.protocol.tls {
         Some(_) => "https",
@@ -447,10 +451,10 @@ fn target(place: &Endpoint, protocol: Protocol) -> Target {
     }
 }
 
-/// A folder for Unix sockets, if a system listens on one. It is not among the logs, because the kernel
-/// allows a socket's path 107 bytes.
+/// Creates a folder for Unix sockets if a system listens on one. It is outside the log folder, because the
+/// kernel limits a socket's path to 107 bytes.
 fn socket_folder(setups: &[&Setup]) -> Result<Option<TempDir>, Invalid> {
-    // A folder is made only where it is used: it would be one more thing to clear up.
+    // Without a socket there is no folder to remove later.
     if !setups.iter().any(|setup| setup.is_on_socket()) {
         return Ok(None);
     }

@@ -1,6 +1,6 @@
-//! Values as they stand in a lab that is written here.
+//! Values in the text of a generated lab.
 
-/// A text of YAML, whatever is in it: one of JSON is one of YAML.
+/// Quotes any text for YAML. A JSON string is also a YAML string.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

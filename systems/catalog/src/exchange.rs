@@ -58,11 +58,11 @@ impl chassis::Handler for Handler {
         }
         let path = request.uri().path();
         let (endpoint, reply) = if let Some(rest) = path.strip_prefix("/api/rest/") {
-            self.rest(rest, (client, &request)).await
+            self.rest(rest, client, &request).await
         } else {
             match path {
                 "/v1/graphql" | "/graphql" => {
-                    (Endpoint::Graphql, self.graphql((client, request)).await)
+                    (Endpoint::Graphql, self.graphql(client, request).await)
                 }
                 "/health" => (Endpoint::Other, self.health(&request).await),
                 "/metrics" => (Endpoint::Other, self.show_metrics(&request)),
@@ -95,7 +95,8 @@ impl Handler {
     async fn rest(
         &self,
         path: &str,
-        (client, request): (Client, &Request<Incoming>),
+        client: Client,
+        request: &Request<Incoming>,
     ) -> (Endpoint, Reply) {
         let Some(route) = Route::of(path) else {
             return (Endpoint::Other, refuse(&RestError::not_found()));
@@ -106,7 +107,7 @@ impl Handler {
         }
         let parameters = request.uri().query().unwrap_or_default();
         let visitor = self.store.visitor(client);
-        let answer = route.answer(parameters, (&self.store, &visitor), self.limit_max);
+        let answer = route.answer(parameters, &self.store, &visitor, self.limit_max);
         let reply = match answer.await {
             Ok(body) => with_body(StatusCode::OK, JSON, body),
             Err(error) => refuse(&error),
@@ -114,13 +115,13 @@ impl Handler {
         (endpoint, reply)
     }
 
-    async fn graphql(&self, (client, request): (Client, Request<Incoming>)) -> Reply {
+    async fn graphql(&self, client: Client, request: Request<Incoming>) -> Reply {
         let head = Head::of(request.method(), request.headers());
         match graphql_http::admit(head, self.body_limit, false) {
             Step::ReadParameters(media) => {
                 let parameters = request.uri().query().unwrap_or_default();
                 let question = graphql_http::from_parameters(parameters);
-                self.executed(media, question, (client, true)).await
+                self.executed(media, question, client, true).await
             }
             Step::ReadBody(media) => {
                 let read = body::read(request.into_body(), self.body_limit);
@@ -128,7 +129,7 @@ impl Handler {
                 match body::in_time(read, || tokio::time::sleep(timeout)).await {
                     Ok(body) => {
                         let question = graphql_http::from_body(body.as_ref());
-                        self.executed(media, question, (client, false)).await
+                        self.executed(media, question, client, false).await
                     }
                     Err(error) => refused(media, &Refusal::of_body(error, self.body_limit)),
                 }
@@ -142,7 +143,8 @@ impl Handler {
         &self,
         media: Media,
         question: Result<Question<'_>, DecodeError>,
-        (client, is_get): (Client, bool),
+        client: Client,
+        is_get: bool,
     ) -> Reply {
         let question = match question {
             Ok(question) => question,
@@ -151,7 +153,7 @@ impl Handler {
                 return with_body(StatusCode::BAD_REQUEST, media.content_type(), body);
             }
         };
-        match self.executor.execute(question, (client, is_get)).await {
+        match self.executor.execute(question, client, is_get).await {
             Answer::MutationByGet => refused(media, &Refusal::MutationByGet),
             Answer::Executed(body) => with_body(StatusCode::OK, media.content_type(), body),
             Answer::Busy(body) => {

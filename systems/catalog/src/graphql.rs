@@ -142,7 +142,8 @@ impl Executor {
     pub(crate) async fn execute(
         &self,
         question: Question<'_>,
-        (client, is_get): (Client, bool),
+        client: Client,
+        is_get: bool,
     ) -> Answer {
         // Some clients send an empty name for an unnamed operation.
         let name = question.operation_name.filter(|name| !name.is_empty());
@@ -156,7 +157,7 @@ impl Executor {
         }
         let values = question.variables.unwrap_or_default();
         if let Some(operation) = operation
-            && let Err(error) = size::check(&document, (operation, &values), self.limit_max)
+            && let Err(error) = size::check(&document, operation, &values, self.limit_max)
         {
             return refused(&[wrong(error)]);
         }

@@ -114,7 +114,8 @@ impl<'a> Route<'a> {
     pub(crate) async fn answer(
         &self,
         parameters: &str,
-        (store, visitor): (&Store, &Visitor),
+        store: &Store,
+        visitor: &Visitor,
         limit_max: u32,
     ) -> Result<Vec<u8>, RestError> {
         let select = self.select(parameters, limit_max)?;

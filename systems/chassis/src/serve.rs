@@ -34,7 +34,7 @@ pub fn serve(
         let stopped = stop_signal()?;
         telemetry::announce(&format!("listening on http://{address}"));
         tracing::info!(%address, workers = workers.len(), "started");
-        deal_out(listener, (table, &workers), stopped).await
+        deal_out(listener, table, &workers, stopped).await
     })?;
     tracing::info!("stopping");
     Worker::finish_all(workers);
@@ -62,7 +62,8 @@ pub fn stop_signal() -> io::Result<impl Future<Output = ()>> {
 /// Accepts until `stopped` and assigns connections to workers in turn. A single worker accepts itself.
 async fn deal_out(
     listener: TcpListener,
-    (table, workers): (&Arc<ConnectionTable>, &[Worker]),
+    table: &Arc<ConnectionTable>,
+    workers: &[Worker],
     stopped: impl Future<Output = ()>,
 ) -> io::Result<()> {
     crate::listener::prepare(&listener)?;

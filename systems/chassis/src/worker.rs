@@ -70,7 +70,7 @@ impl Worker {
         let (work, arriving) = mpsc::unbounded_channel();
         let thread = worker_thread(number, async move || {
             let handler = Rc::new(prepare().await);
-            serve_all(handler, arriving, (table, limits)).await;
+            serve_all(handler, arriving, table, limits).await;
         })?;
         Ok(Self { work, thread })
     }
@@ -132,7 +132,8 @@ pub fn worker_thread<F: Future<Output = ()>>(
 async fn serve_all<D: Handler>(
     handler: Rc<D>,
     mut arriving: UnboundedReceiver<Work>,
-    (table, limits): (Arc<ConnectionTable>, Limits),
+    table: Arc<ConnectionTable>,
+    limits: Limits,
 ) {
     let tracker = Tracker::new(Arc::clone(&table), limits.timeouts);
     spawn_local(tracker.clone().watch());
@@ -166,7 +167,8 @@ async fn serve_all<D: Handler>(
         let tracked = tracker.begin(slot);
         spawn_local(converse(
             stream,
-            (client, tracked),
+            client,
+            tracked,
             Rc::clone(&builder),
             Rc::clone(&handler),
         ));
@@ -195,7 +197,8 @@ fn builder(http2_streams: u32) -> auto::Builder<SameThread> {
 /// Serves all requests of a connection.
 async fn converse<D: Handler>(
     stream: TcpStream,
-    (client, tracked): (Client, Tracked),
+    client: Client,
+    tracked: Tracked,
     builder: Rc<auto::Builder<SameThread>>,
     handler: Rc<D>,
 ) {

@@ -1,4 +1,4 @@
-//! GraphQL operations: from the text of a request to the response of its plan.
+//! GraphQL operations, from the text of a request to the response of its plan.
 
 pub(crate) mod apq;
 mod authorization;

@@ -1,4 +1,4 @@
-//! The HTTP side of a request: from its head to the bytes of its answer.
+//! The HTTP side of a request, from its head to the bytes of its response.
 
 pub(crate) mod account;
 pub(crate) mod admission;

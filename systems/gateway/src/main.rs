@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Each worker allocates and frees many small values; mimalloc gives each thread a heap of its own.
+/// Each worker allocates and frees many small values. mimalloc gives each thread a heap of its own.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! Answers in parts: deferred fragments and subscriptions.
+//! Responses in several parts: deferred fragments and subscriptions.
 
 pub(crate) mod deferred;
 pub(crate) mod drain;

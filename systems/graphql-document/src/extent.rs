@@ -93,13 +93,14 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
 
     /// Measures the selections of an operation.
     pub(crate) fn operation(&mut self, set: &'a SelectionSet) -> Result<Extent, DocumentError> {
-        self.set(set, (Place::Root, 1))
+        self.set(set, Place::Root, 1)
     }
 
     fn set(
         &mut self,
         set: &'a SelectionSet,
-        (place, nesting): (Place, usize),
+        place: Place,
+        nesting: usize,
     ) -> Result<Extent, DocumentError> {
         // The length of the text is limited, but not the depth that fragments create.
         if nesting > NESTING_MAX {
@@ -108,12 +109,12 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
         let mut total = Extent::default();
         for selection in &set.items {
             total.add(match &selection.node {
-                Selection::Field(field) => self.field(&field.node, (place, nesting))?,
+                Selection::Field(field) => self.field(&field.node, place, nesting)?,
                 Selection::InlineFragment(inline) => {
-                    self.set(&inline.node.selection_set.node, (place, nesting + 1))?
+                    self.set(&inline.node.selection_set.node, place, nesting + 1)?
                 }
                 Selection::FragmentSpread(spread) => {
-                    self.fragment(&spread.node.fragment_name.node, (place, nesting))?
+                    self.fragment(&spread.node.fragment_name.node, place, nesting)?
                 }
             });
         }
@@ -123,7 +124,8 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
     fn field(
         &mut self,
         field: &'a Field,
-        (place, nesting): (Place, usize),
+        place: Place,
+        nesting: usize,
     ) -> Result<Extent, DocumentError> {
         let set = &field.selection_set.node;
         let inside = match field.name.node.as_str() {
@@ -134,7 +136,7 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
         let below = if set.items.is_empty() {
             Extent::default()
         } else {
-            self.set(set, (inside, nesting + 1))?
+            self.set(set, inside, nesting + 1)?
         };
         let size = (self.size)(field, place);
         let name = field.alias.as_ref().unwrap_or(&field.name);
@@ -157,7 +159,8 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
     fn fragment(
         &mut self,
         name: &'a str,
-        (place, nesting): (Place, usize),
+        place: Place,
+        nesting: usize,
     ) -> Result<Extent, DocumentError> {
         // A known fragment is not visited again, even at a greater depth. The library checks that depth after
         // the number of selections is limited.
@@ -169,7 +172,7 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
         };
         // Before the measurement, so that a cycle ends at itself.
         self.known.insert((name, place), Extent::default());
-        let extent = self.set(&fragment.node.selection_set.node, (place, nesting + 1))?;
+        let extent = self.set(&fragment.node.selection_set.node, place, nesting + 1)?;
         self.known.insert((name, place), extent);
         Ok(extent)
     }

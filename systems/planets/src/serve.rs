@@ -48,7 +48,7 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let collected = Arc::new(Collected::default());
     let table = ConnectionTable::new(config.connections.most());
     let workers = (0..config.workers())
-        .map(|number| start(number, config, (&seen, &collected, &table)))
+        .map(|number| start(number, config, &seen, &collected, &table))
         .collect::<io::Result<Vec<_>>>()?;
     let runtime = chassis::runtime()?;
     Ok(chassis::serve(&runtime, listener, &table, workers)?)
@@ -57,7 +57,9 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
 fn start(
     number: u16,
     config: &Config,
-    (seen, collected, table): (&Arc<Seen>, &Arc<Collected>, &Arc<ConnectionTable>),
+    seen: &Arc<Seen>,
+    collected: &Arc<Collected>,
+    table: &Arc<ConnectionTable>,
 ) -> io::Result<Worker> {
     let (config, seen) = (config.clone(), Arc::clone(seen));
     let collected = Arc::clone(collected);

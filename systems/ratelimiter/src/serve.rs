@@ -61,7 +61,7 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let table = ConnectionTable::new(config.connections.most());
     let workers = (0..config.workers())
         // One gate per worker, because each worker has its own connection to Redis.
-        .map(|number| start(number, setup.gate()?, (config, &table)))
+        .map(|number| start(number, setup.gate()?, config, &table))
         .collect::<Result<Vec<_>, ServeError>>()?;
     let runtime = chassis::runtime()?;
     if let Some(store) = &setup.memory {
@@ -75,7 +75,8 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
 fn start(
     number: u16,
     gate: Gate,
-    (config, table): (&Config, &Arc<ConnectionTable>),
+    config: &Config,
+    table: &Arc<ConnectionTable>,
 ) -> Result<Worker, ServeError> {
     let executor = graphql::Executor::new(gate.clone(), config);
     let origins = config.origins();

@@ -63,7 +63,7 @@ pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
                 });
                 answer
                     .key(key!("spec"))
-                    .object(|answer| wanted.write((&name, &namespace), &keystore, answer));
+                    .object(|answer| wanted.write(&name, &namespace, &keystore, answer));
             });
         });
     });
@@ -113,7 +113,8 @@ impl<'a> Wanted<'a> {
 
     fn write(
         &self,
-        (name, namespace): (&str, &str),
+        name: &str,
+        namespace: &str,
         (kind, password): &(Key, Cow<'_, str>),
         answer: &mut Writer,
     ) {

@@ -43,15 +43,16 @@ pub(super) fn delay(bench: &Bench, amounts: &[u32], repeat: u64) -> anyhow::Resu
 }
 
 pub(super) fn burn(bench: &Bench, amounts: &[u32], repeat: u64) -> anyhow::Result<String> {
-    let in_program = burned(bench, ("of processor time more", ""), amounts, repeat)?;
-    let kernel = ("of processor time in the kernel more", "--burn-in-kernel");
-    let in_kernel = burned(bench, kernel, amounts, repeat)?;
+    let in_program = burned(bench, "of processor time more", "", amounts, repeat)?;
+    let what = "of processor time in the kernel more";
+    let in_kernel = burned(bench, what, "--burn-in-kernel", amounts, repeat)?;
     Ok(format!("{in_program}\n{in_kernel}"))
 }
 
 fn burned(
     bench: &Bench,
-    (what, more): (&str, &str),
+    what: &str,
+    more: &str,
     amounts: &[u32],
     repeat: u64,
 ) -> anyhow::Result<String> {

@@ -42,7 +42,7 @@ pub(super) fn carry_out(
         Attack::Http2Preface => hold(Manner::http2_preface()),
         Attack::Smuggling => sockets::smuggle(path, to, &is_over),
         Attack::Http2Reset => thread::scope(|scope| {
-            let work = || scope.spawn(|| http2::reset((path, victim.body), to, &is_over));
+            let work = || scope.spawn(|| http2::reset(path, victim.body, to, &is_over));
             let workers: Vec<_> = (0..CONNECTIONS).map(|_| work()).collect();
             joined(workers)
         }),

@@ -40,7 +40,7 @@ impl Dialect {
     }
 
     /// So many aliases of a field of the root over a fragment of so many fields.
-    pub(super) fn multiplied(&self, root: &str, (roots, fields): (usize, usize)) -> String {
+    pub(super) fn multiplied(&self, root: &str, roots: usize, fields: usize) -> String {
         let (kind, leaf) = (self.kind, self.leaf);
         let roots: String = (0..roots)
             .map(|it| format!("a{it}:{root}{{...F}}"))

@@ -51,9 +51,11 @@ pub(super) fn bodies<'a>(attack: Attack, victim: &Victim<'a>) -> Bodies<'a> {
                 "{{__schema{{types{{{open}name{close}}}}}}}"
             )))
         }
-        Attack::PlanBomb => same(dialect.multiplied(root, (30, 600))),
+        Attack::PlanBomb => same(dialect.multiplied(root, 30, 600)),
         Attack::LargeAnswer => {
-            let large = |shape: &_| dialect.multiplied(dialect.longest, *shape);
+            let large = |&(width, depth): &(usize, usize)| {
+                dialect.multiplied(dialect.longest, width, depth)
+            };
             Kind::Some(LARGE.iter().map(large).collect())
         }
         Attack::Entities => same(query(&linked(8))),

@@ -28,11 +28,7 @@ const END_HEADERS: u8 = 4;
 const CANCEL: u32 = 8;
 
 /// Cancels requests until the end; a connection that is closed is followed by another.
-pub(super) fn reset(
-    (path, body): (&str, &str),
-    to: SocketAddr,
-    is_over: &dyn Fn() -> bool,
-) -> Seen {
+pub(super) fn reset(path: &str, body: &str, to: SocketAddr, is_over: &dyn Fn() -> bool) -> Seen {
     let mut seen = Seen::default();
     let mut left = STREAMS;
     while !is_over() && left > 0 {

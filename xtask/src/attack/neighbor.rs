@@ -25,12 +25,13 @@ pub(super) fn ask(
     length: Duration,
     stop: &AtomicBool,
 ) -> Service {
-    ask_patiently((address, PATIENCE), request, length, stop)
+    ask_patiently(address, PATIENCE, request, length, stop)
 }
 
 /// Asks for this long; each client goes away when it has waited for its patience.
 fn ask_patiently(
-    (address, patience): (SocketAddr, Duration),
+    address: SocketAddr,
+    patience: Duration,
     request: &[u8],
     length: Duration,
     stop: &AtomicBool,
@@ -100,7 +101,14 @@ mod tests {
         let seen = thread::scope(|scope| {
             scope.spawn(|| serve(&listener, 5));
             let request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
-            ask_patiently(patient, request, PERIOD * 5, &AtomicBool::new(false))
+            let (address, patience) = patient;
+            ask_patiently(
+                address,
+                patience,
+                request,
+                PERIOD * 5,
+                &AtomicBool::new(false),
+            )
         });
         assert_eq!((seen.latencies.len(), seen.failed), (5, 0));
     }

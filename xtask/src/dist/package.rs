@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::ensure;
 
+use crate::chores;
 use crate::repository::root;
 
 /// The shells, with the name of the file that each wants.
@@ -55,6 +56,7 @@ impl Contents<'_> {
             .arg(folder.join("man"))
             .status()?;
         ensure!(pages.success(), "no manual pages");
+        chores::book(&folder.join("book"))?;
         Ok(folder)
     }
 }
@@ -67,6 +69,7 @@ A static program: it needs no other file, and runs on every Linux.
     ./weigh demo                  # finds a delay that it planted itself, in 12 s
     install weigh /usr/local/bin/
 
+`./weigh book` opens the documentation, `book/index.html`.
 `completions/` is for shells (`weigh completions --help` says where each looks), `man/` for `man -l man/weigh.1`.
 ";
 
@@ -138,6 +141,7 @@ pub(crate) fn debian(
         let path = format!("usr/share/man/man1/{}", page.file_name().to_string_lossy());
         install(&page.path(), &place(&path)?, 0o644)?;
     }
+    copy_tree(&folder.join("book"), &place(&format!("{documents}/book"))?)?;
     fs::write(
         place("DEBIAN/control")?,
         format!(
@@ -159,6 +163,20 @@ pub(crate) fn debian(
         .status()?;
     ensure!(status.success(), "dpkg-deb cannot build {}", path.display());
     Ok(path)
+}
+
+/// Copies a folder with all that it contains. Every file becomes readable by all.
+fn copy_tree(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let path = entry?.path();
+        let copy = to.join(path.file_name().unwrap_or_default());
+        match path.is_dir() {
+            true => copy_tree(&path, &copy)?,
+            false => install(&path, &copy, 0o644)?,
+        }
+    }
+    Ok(())
 }
 
 fn install(from: &Path, to: &Path, mode: u32) -> anyhow::Result<()> {

@@ -1,12 +1,13 @@
-//! The copy of a variant: objects under names of its own, which find each other and no other variant's.
+//! The copy of a variant: objects under their own names, which only find each other and not the objects of
+//! another variant.
 //!
-//! * ConfigMaps, Secrets and the Services of StatefulSets are named in known members, which are rewritten
-//!   where the files have that object; another is one of the namespace, and stays.
-//! * Services find pods by labels. Every pod gets one more, which only this copy has, and every selector
-//!   asks for it.
-//! * Programs find Services by host names, in configurations that cannot be rewritten safely. Every pod
-//!   gets lines for its `/etc/hosts`, by which these names are the addresses of this copy's Services.
-//!   Names of other systems of the lab are added by the caller.
+//! * ConfigMaps, Secrets and the Services of StatefulSets are named in known members. These members are
+//!   rewritten if the files contain that object. Any other object belongs to the namespace, and its name stays.
+//! * Services find pods by labels. Every pod gets one more label, which only this copy has, and every
+//!   selector requires it.
+//! * Programs find Services by host names, in configurations that cannot be rewritten safely. Every pod gets
+//!   lines for its `/etc/hosts`, so that these names resolve to the addresses of this copy's Services. The
+//!   caller adds names of other systems of the lab.
 
 use std::net::IpAddr;
 
@@ -19,27 +20,27 @@ use crate::workload::{SERVES, dns_label};
 
 /// The label of pods that are counted.
 pub const COUNTED: &str = "weighbridge/counted";
-/// The label of pods that the load reaches.
+/// The label of pods that receive the load.
 pub const LOADED: &str = "weighbridge/loaded";
-/// A StatefulSet puts up to 11 characters behind its name, into a label of at most 63.
+/// The longest name. A StatefulSet adds up to 11 characters to its name, for a label of at most 63.
 const NAME_MOST: usize = 52;
 
-/// How many seconds a pod has to end.
+/// Seconds that a pod has to end.
 const GRACE_MOST: u64 = 2;
 
-/// Whose copy it is.
+/// The names of a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Copy<'a> {
-    /// The name that the Service gets which receives the load, and by which all pods of the copy are
-    /// found: a label of DNS of at most 60 characters, the same from start to start.
+    /// The name of the Service that receives the load, also the label of all pods of the copy. A DNS label of
+    /// at most 60 characters, equal for all starts.
     pub serves: &'a str,
-    /// What the names of all but Services begin with, of which each start has its own: at most 44
-    /// characters of a label of DNS.
+    /// The prefix of all names except Services, different for each start: at most 44 characters of a DNS
+    /// label.
     pub stem: &'a str,
 }
 
 impl Manifests {
-    /// The Services, each with its name in the files. They stay while pods come and go.
+    /// Returns the Services, each with its name in the files. They stay while pods come and go.
     #[must_use]
     pub fn services(&self, copy: Copy<'_>) -> Vec<(String, Value)> {
         let services = self
@@ -53,8 +54,8 @@ impl Manifests {
         copies.collect()
     }
 
-    /// What comes and goes with a start, in the order in which it is made. `addresses` are those by which
-    /// its pods find the Services of the files, and whatever else they are to find by a name.
+    /// Returns the objects of one start, in the order of their creation. `addresses` are the addresses of the
+    /// Services of the files, and of all other names that its pods must resolve.
     #[must_use]
     pub fn of_a_start(
         &self,
@@ -82,7 +83,7 @@ impl Manifests {
             }
             made.push((object.resource, value));
         }
-        // What pods read is there before them.
+        // Objects that pods read are created before the pods.
         made.sort_by_key(|(resource, _)| {
             !matches!(resource, Resource::ConfigMaps | Resource::Secrets)
         });
@@ -93,10 +94,10 @@ impl Manifests {
         self.objects.iter().enumerate()
     }
 
-    /// The name of an object in this copy.
+    /// Returns the name of an object in this copy.
     fn name_in(&self, copy: Copy<'_>, number: usize, object: &Object) -> String {
         if object.resource == Resource::Services {
-            // They stay from start to start.
+            // Services stay from start to start.
             return match object.name() == self.service {
                 true => copy.serves.to_owned(),
                 false => format!("{}-{number}", copy.serves),
@@ -116,7 +117,7 @@ impl Manifests {
         value
     }
 
-    /// The name in this copy of an object that the files name; none where they do not have it.
+    /// Returns the name in this copy of an object that the files name. `None` if the files do not contain it.
     fn own_name(&self, copy: Copy<'_>, resource: Resource, name: &Value) -> Option<String> {
         let mut objects = self.numbered();
         let (number, object) =
@@ -124,7 +125,7 @@ impl Manifests {
         Some(self.name_in(copy, number, object))
     }
 
-    /// What is said of the pods of a workload.
+    /// Returns the labels for the pods of a workload.
     fn labels_of(&self, workload: &Object) -> Vec<&'static str> {
         let is_counted = self
             .workload
@@ -143,7 +144,7 @@ impl Manifests {
             .collect()
     }
 
-    /// Makes the pods of a workload those of this copy.
+    /// Changes the pods of a workload to pods of this copy.
     fn set_apart(&self, copy: Copy<'_>, workload: &mut Object, aliases: &[Value]) {
         let rename = |resource: Resource, name: &mut Value| {
             if let Some(own) = self.own_name(copy, resource, name) {
@@ -166,10 +167,10 @@ impl Manifests {
             members.remove("serviceAccount");
         }
         spec["automountServiceAccountToken"] = json!(false);
-        // What it does at its end is not measured, and each round waits for it.
+        // The end of a pod is not measured, and each round waits for it.
         let grace = spec["terminationGracePeriodSeconds"].as_u64();
         spec["terminationGracePeriodSeconds"] = json!(grace.unwrap_or(GRACE_MOST).min(GRACE_MOST));
-        // Variables that would tell of Services of other variants.
+        // Variables that would name Services of other variants.
         spec["enableServiceLinks"] = json!(false);
         let known = spec["hostAliases"].as_array().cloned().unwrap_or_default();
         spec["hostAliases"] =
@@ -177,7 +178,7 @@ impl Manifests {
     }
 }
 
-/// Lines of `/etc/hosts`, by which the names of Services are those of one copy.
+/// Returns lines of `/etc/hosts` that map the names of Services to the addresses of one copy.
 fn aliases(namespace: &str, addresses: &[(String, IpAddr)]) -> Vec<Value> {
     let lines = addresses.iter().map(|(name, address)| {
         let names =

@@ -1,4 +1,4 @@
-//! Specifications of pods: what they may not ask for, and which other objects they name.
+//! Specifications of pods: forbidden settings, and the objects that pods name.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{Object, Refused};
 use crate::call::Resource;
 use crate::workload::escaped;
 
-/// Members of a pod by which it leaves its container, or takes what two variants cannot both have.
+/// Members that let a pod leave its container, or that take a resource that two variants cannot share.
 const REACHES_NODE: [&str; 6] = [
     "hostNetwork",
     "hostPID",
@@ -16,7 +16,7 @@ const REACHES_NODE: [&str; 6] = [
     "hostPort",
 ];
 
-/// Volumes that end with their pod, and hold nothing of its node.
+/// Volumes that end with their pod and contain no data of its node.
 const VOLUMES: [&str; 5] = [
     "emptyDir",
     "configMap",
@@ -25,7 +25,7 @@ const VOLUMES: [&str; 5] = [
     "downwardAPI",
 ];
 
-/// Refuses what a pod of a run cannot have.
+/// Refuses settings that a pod of a run cannot have.
 pub(super) fn check(object: &Object) -> Result<(), Refused> {
     let spec = object.pod_spec();
     let containers = spec["containers"].as_array();
@@ -60,7 +60,7 @@ pub(super) fn check(object: &Object) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The first member, however deep, by which a pod reaches its node.
+/// Returns the first member, at any depth, that gives a pod access to its node.
 fn reach(value: &Value) -> Option<String> {
     match value {
         Value::Object(members) => members.iter().find_map(|(name, member)| {
@@ -75,7 +75,7 @@ fn reach(value: &Value) -> Option<String> {
     }
 }
 
-/// The number of a port that a container names.
+/// Returns the number of a port that a container names.
 pub(super) fn named_port(spec: &Value, name: &Value) -> Option<u16> {
     let containers = spec["containers"].as_array().into_iter().flatten();
     let mut ports = containers.flat_map(|it| it["ports"].as_array().into_iter().flatten());
@@ -83,7 +83,7 @@ pub(super) fn named_port(spec: &Value, name: &Value) -> Option<u16> {
     u16::try_from(port["containerPort"].as_u64()?).ok()
 }
 
-/// Sets a variable of a container to a text, which stays as it is.
+/// Sets a variable of a container to a text without substitutions.
 pub(super) fn set_variable(container: &mut Value, name: &str, value: &str) {
     let variable = json!({"name": name, "value": escaped(value)});
     if !container["env"].is_array() {
@@ -100,7 +100,7 @@ pub(super) fn set_variable(container: &mut Value, name: &str, value: &str) {
     }
 }
 
-/// Gives each name of a ConfigMap or Secret that a pod uses to `rename`.
+/// Calls `rename` with each name of a ConfigMap or Secret that a pod uses.
 pub(super) fn rename(spec: &mut Value, rename: &dyn Fn(Resource, &mut Value)) {
     for list in ["containers", "initContainers"] {
         for container in items(spec, list) {
@@ -139,7 +139,7 @@ pub(super) fn rename(spec: &mut Value, rename: &dyn Fn(Resource, &mut Value)) {
     }
 }
 
-/// The items of a member that is an array; none where it is not there.
+/// Iterates over the items of an array member. Empty if the member is missing.
 fn items<'v>(within: &'v mut Value, member: &str) -> impl Iterator<Item = &'v mut Value> + use<'v> {
     let found = within.get_mut(member).and_then(Value::as_array_mut);
     found.into_iter().flatten()

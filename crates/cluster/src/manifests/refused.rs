@@ -1,9 +1,9 @@
-//! Why manifests are not applied.
+//! The reasons to refuse manifests.
 
-/// Why manifests are not applied.
+/// The reason to refuse manifests.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It is not YAML, or not an object of a cluster.
+    /// A file is not YAML, or contains no object of a cluster.
     #[error(
         "`{0}`: expected manifests, objects with `apiVersion`, `kind` and a plain `metadata.name`: {1}"
     )]
@@ -13,11 +13,11 @@ pub enum Refused {
         "`{kind}/{name}` of `{api_version}` is not applied: expected a Deployment, StatefulSet, Pod, Service, ConfigMap or Secret. Leave it out with `without: [{kind}]`, or apply it yourself before the run"
     )]
     Kind {
-        /// The kind.
+        /// Kind of the object.
         kind: String,
-        /// The API group and version.
+        /// API group and version of the object.
         api_version: String,
-        /// The object's name.
+        /// Name of the object.
         name: String,
     },
     /// The same kind and name twice.
@@ -28,15 +28,15 @@ pub enum Refused {
     Member {
         /// Kind and name.
         object: String,
-        /// The member.
+        /// The member that is not allowed.
         what: String,
         /// The reason and the advice.
         advice: String,
     },
-    /// The Service that gets the load is not in the files.
+    /// The Service that receives the load is not in the files.
     #[error("the files have no Service `{0}` for the load. They contain: {1}")]
     NoService(String, String),
-    /// It has no such port, or several.
+    /// The Service has no such port, or several ports.
     #[error(
         "the Service `{0}` has the ports {1}. Write the port that receives the load under `port`"
     )]

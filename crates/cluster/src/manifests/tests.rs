@@ -97,17 +97,17 @@ fn what_names_each_other_in_the_files_finds_its_own_copy() {
     let pods = &made[1].1["spec"]["template"];
     let spec = &pods["spec"];
     assert_eq!(spec["volumes"][0]["configMap"]["name"], map);
-    // As kubectl reads it.
+    // Like kubectl, which reads it as octal.
     assert_eq!(spec["volumes"][0]["configMap"]["defaultMode"], 0o444);
     assert_eq!(
         spec["containers"][0]["envFrom"][0]["configMapRef"]["name"],
         map
     );
-    // What the files do not have is of the namespace.
+    // An object that the files do not contain belongs to the namespace.
     let theirs = &spec["containers"][0]["env"][1]["valueFrom"]["secretKeyRef"]["name"];
     assert_eq!(theirs, "theirs");
     assert_eq!(made[2].1["spec"]["serviceName"], "wb-x-v0-gateway-1");
-    // A configuration names a host, and only this copy's address is behind it.
+    // A configuration names a host, which must resolve to this copy's address only.
     let alias = &spec["hostAliases"][0];
     assert_eq!(alias["ip"], "10.0.0.7");
     assert_eq!(
@@ -170,7 +170,7 @@ fn a_lab_changes_image_variables_and_number_and_says_whose_time_counts() {
     let counted =
         |index: usize| made[index].1["spec"]["template"]["metadata"]["labels"][COUNTED].clone();
     assert_eq!((counted(1), counted(2)), (json!("yes"), Value::Null));
-    // Whom the load reaches is another question.
+    // The receiver of the load is a different question.
     let other = Wish {
         workload: Some("planets".to_owned()),
         ..wish.clone()
@@ -213,7 +213,7 @@ fn what_gives_rights_or_is_not_known_is_refused_or_left_out_by_name() {
             "admissionregistration.k8s.io/v1",
             "ValidatingWebhookConfiguration",
         ),
-        // The right kind of a wrong group.
+        // The right kind in a wrong group.
         ("example.com/v1", "Deployment"),
     ] {
         let other =
@@ -232,7 +232,7 @@ fn what_gives_rights_or_is_not_known_is_refused_or_left_out_by_name() {
     }
 }
 
-/// What is written instead of what, and what is said of it.
+/// Text of the manifests, its replacement, and a word of the expected refusal.
 const REFUSED: &[(&str, &str, &str)] = &[
     (
         "terminationGracePeriodSeconds: 35",

@@ -7,71 +7,71 @@ use crate::text::Text;
 /// A container, as a variant needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
-    /// The image as an engine names it; the name that it gets where it is built.
+    /// The image as an engine names it. A built image receives this name.
     pub image: String,
-    /// How the image is built; absent for one that is there or is fetched.
+    /// The build of the image. `None` for an image that exists or is fetched.
     pub build: Option<ImageBuild>,
-    /// The words of the command instead of the image's own; empty for the image's own.
+    /// The words of the command that replaces the command of the image. Empty for the command of the image.
     pub command: Vec<Text>,
-    /// What it is shown of this machine, and its own empty folders.
+    /// Files and folders of this machine that it can see, and its own empty folders.
     pub volumes: Vec<Volume>,
-    /// Where it listens.
+    /// The network of its listener.
     pub network: Network,
-    /// The user that it runs as; the image's own when absent.
+    /// The user that it runs as. `None` for the user of the image.
     pub user: Option<String>,
-    /// Whether the image is fetched.
+    /// The rule for fetching the image.
     pub pull: Pull,
 }
 
-/// How an image is built.
+/// The build of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageBuild {
-    /// The folder that the engine gets.
+    /// The folder that the engine receives.
     pub context: PathBuf,
     /// The Dockerfile, relative to the context.
     pub dockerfile: String,
-    /// Values of its `ARG`s.
+    /// Values of the `ARG`s of the Dockerfile.
     pub args: Vec<(String, String)>,
 }
 
-/// A folder within a container that is not of its image.
+/// A folder within a container that does not come from its image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Volume {
     /// A folder or file of this machine.
     Shown {
-        /// Where it is on this machine.
+        /// Path on this machine.
         source: PathBuf,
-        /// Where it is within the container; begins with `/`.
+        /// Path within the container. It begins with `/`.
         path: String,
-        /// Whether the container cannot change it.
+        /// True if the container cannot change it.
         is_read_only: bool,
     },
-    /// Empty at each start, and gone with the container.
+    /// A folder that is empty at each start and is removed with the container.
     Fresh {
-        /// Where it is within the container; begins with `/`.
+        /// Path within the container. It begins with `/`.
         path: String,
     },
 }
 
-/// Which network a container is in.
+/// The network of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// That of this machine: it listens at the address that it is told.
+    /// The network of this machine. The container receives its listen address.
     Host,
-    /// One of containers, where it listens at this port at all of its addresses. From 1.
+    /// A network of containers. The container listens at this port at all of its addresses.
     Bridge {
-        /// The port within.
+        /// The port within the network, from 1.
         port: u16,
     },
 }
 
-/// When an image is fetched from its registry.
+/// The rule for fetching an image from its registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pull {
-    /// Where the engine does not have it.
+    /// Fetch it if the engine does not have it.
     Missing,
-    /// Before each run.
+    /// Fetch it before each run.
     Always,
-    /// Not at all.
+    /// Do not fetch it.
     Never,
 }

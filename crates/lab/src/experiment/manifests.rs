@@ -2,34 +2,34 @@
 
 use std::path::PathBuf;
 
-/// Objects of a cluster that are made for a variant, as files of the user say.
+/// Objects of a cluster that are created for a variant, from files of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifests {
     /// The files, in the order of the lab. Never empty.
     pub files: Vec<PathBuf>,
-    /// The Service that gets the load, and whose address is that of the system.
+    /// The Service that receives the load. Its address is the address of the system.
     pub service: String,
-    /// The port of that Service, where the lab says so. Never 0.
+    /// The port of that Service, if the lab sets it. Never 0.
     pub port: Option<u16>,
-    /// The workload whose pods are counted; all of them where absent.
+    /// The workload with the pods to count. All workloads if `None`.
     pub workload: Option<String>,
-    /// What is left out: `KIND`, or `KIND/NAME`; each once.
+    /// Objects that are left out, as `KIND` or `KIND/NAME`. Each appears once.
     pub without: Vec<String>,
-    /// What is changed in workloads; names are unique.
+    /// Changes of workloads. Names are unique.
     pub changes: Vec<WorkloadChange>,
 }
 
-/// What a variant changes in one workload.
+/// The changes of a variant to one workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkloadChange {
     /// The name of the Deployment, StatefulSet or Pod.
     pub workload: String,
-    /// The container in its pods; the first one where absent.
+    /// The container in its pods. The first container if `None`.
     pub container: Option<String>,
-    /// Variables of that container, added or replaced; names are unique.
+    /// Variables of that container, added or replaced. Names are unique.
     pub env: Vec<(String, String)>,
     /// The image that it runs instead of its own.
     pub image: Option<String>,
-    /// How many pods of it run, 1 to 64.
+    /// Number of pods of it, 1 to 64.
     pub replicas: Option<u32>,
 }

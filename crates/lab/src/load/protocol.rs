@@ -1,4 +1,4 @@
-//! The protocol of the target: the keys that go with HTTP/2, and those about certificates.
+//! The protocol of the target: the keys for HTTP/2, and the keys about certificates.
 
 use model::{Trust, Version};
 use yaml_with_places::{At, Finding, Place};
@@ -53,7 +53,7 @@ pub(super) fn check(file: &LoadFile, reading: &mut Reading<'_>) -> Protocol {
             Version::Http1
         },
         trust: match authorities {
-            // Both keys at once have been reported; what comes of them is not used.
+            // A lab with both keys was reported. The result is not used.
             _ if is_trusting => Trust::SkipVerification,
             Some(authorities) => Trust::Authorities(authorities),
             None => Trust::System,
@@ -61,7 +61,7 @@ pub(super) fn check(file: &LoadFile, reading: &mut Reading<'_>) -> Protocol {
     }
 }
 
-/// Whether a variant's connections are used for more than one request.
+/// True if a variant's connections are used for more than one request.
 pub(crate) fn keeps_connections(
     file: &LoadFile,
     variant: &Draft<'_>,
@@ -83,7 +83,7 @@ pub(crate) fn keeps_connections(
     own.or(file.keep_alive) != Some(Switch::Off)
 }
 
-/// Reports keys about the certificate of a target that has none.
+/// Reports keys about the certificate of a target without TLS.
 pub(crate) fn check_certificate(file: &LoadFile, target: &str, reading: &mut Reading<'_>) {
     let trusting = file.insecure.as_ref().map(|it| ("insecure", it.place));
     let authorities = file.ca.as_ref().map(|it| ("ca", it.place));

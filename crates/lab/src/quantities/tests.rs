@@ -2,7 +2,7 @@ use super::*;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
-/// What is read, or what is wrong and what to write.
+/// Returns the value that was read, or the mistake with its advice.
 fn check<F: Format + std::fmt::Debug>(text: &str) -> String {
     match F::read(text) {
         Ok(value) => format!("{value:?}"),

@@ -1,7 +1,7 @@
 use super::*;
 use insta::assert_snapshot;
 
-/// What is read, or what is wrong and what to write.
+/// Returns the value that was read, or the mistake with its advice.
 fn check(format: &str, text: &str) -> String {
     match super::read(format, text).expect(format) {
         Ok(()) => format!("`{text}` is fine"),

@@ -1,4 +1,4 @@
-//! Batches: requests that go out in one.
+//! Batches: several requests sent as one.
 
 use yaml_with_places::{At, Finding, Findings, OneOrMany, Place};
 
@@ -9,7 +9,7 @@ use crate::reading::Reading;
 use model::BodyRule;
 
 impl Sending<'_, '_> {
-    /// The array of the bodies of these files, and the names that the files have as requests.
+    /// Returns the array of the bodies of these files, and the names of the files as requests.
     pub(super) fn batch(
         &self,
         files: &At<OneOrMany<At<String>>>,
@@ -19,14 +19,14 @@ impl Sending<'_, '_> {
         let mut names = Vec::new();
         for file in &files.value.0 {
             for path in files::named(&file.value, file.place, reading) {
-                // One that is wrong is reported, and the batch is lost with it.
+                // A wrong body is reported, and the batch is lost with it.
                 bodies.push(self.file_body(&path, file.place, reading)?.bytes);
                 let name = path.file_stem().unwrap_or_default().to_string_lossy();
                 names.push(name.into_owned());
             }
         }
         if bodies.is_empty() {
-            // A list without entries, or a pattern that matches nothing, is reported already.
+            // An empty list, or a pattern without a match, is already reported.
             return None;
         }
         let body = Body {
@@ -37,7 +37,7 @@ impl Sending<'_, '_> {
     }
 }
 
-/// The JSON array of these values.
+/// Returns the JSON array of these values.
 fn array(values: &[Vec<u8>]) -> Vec<u8> {
     let values: Vec<&[u8]> = values.iter().map(|value| value.trim_ascii()).collect();
     let mut array = vec![b'['];
@@ -46,8 +46,8 @@ fn array(values: &[Vec<u8>]) -> Vec<u8> {
     array
 }
 
-/// Sees to it that answers to batches are not taken for one answer each: an array is not an object
-/// without `errors`.
+/// Changes the expectation of batches, because their responses are arrays: an array is not an object without
+/// `errors`.
 pub(crate) fn expect_arrays(requests: &mut [RequestTemplate], usual: &Expect) {
     for request in requests.iter_mut().filter(|it| !it.batch.is_empty()) {
         let mut expect = request.expect.take().unwrap_or_else(|| usual.clone());
@@ -56,8 +56,8 @@ pub(crate) fn expect_arrays(requests: &mut [RequestTemplate], usual: &Expect) {
     }
 }
 
-/// Reports requests whose answers have nothing that they could be held to: what a variant sends is
-/// paired with what its baseline sends, at the same place, or of a batch by name.
+/// Reports requests with responses that cannot be compared. A request of a variant is paired with the request
+/// of its baseline at the same place. The members of a batch are paired by name.
 pub(crate) fn check(
     variant: &Variant,
     baseline: Option<&Variant>,
@@ -75,7 +75,7 @@ pub(crate) fn check(
         .partition(|(_, request)| !request.batch.is_empty());
     for (index, batch) in batches {
         match baseline.filter(|_| is_same(batch)) {
-            Some(baseline) => check_members((variant, batch, index), baseline, place, findings),
+            Some(baseline) => check_members(variant, batch, index, baseline, place, findings),
             None => check_body(variant, batch, place, findings),
         }
     }
@@ -107,14 +107,17 @@ pub(crate) fn check(
     }
 }
 
-/// The answer to a batch is put together of those to the baseline's requests, so they must be there.
+/// Checks that the baseline sends all requests of a batch. The expected response of a batch is assembled from
+/// their responses.
 fn check_members(
-    (variant, batch, index): (&Variant, &RequestTemplate, usize),
+    variant: &Variant,
+    batch: &RequestTemplate,
+    index: usize,
     baseline: &Variant,
     place: Place,
     findings: &mut Findings,
 ) {
-    // The same batch is compared as any request is.
+    // An equal batch is compared like any request.
     let theirs = baseline.requests.get(index);
     if theirs.is_some_and(|theirs| theirs.batch == batch.batch) {
         return;
@@ -138,7 +141,7 @@ fn check_members(
     }
 }
 
-/// Without a body to compare with, nothing would show whether the operations of a batch succeeded.
+/// Reports a batch without an expected body. The success of its operations would not be checked.
 fn check_body(variant: &Variant, batch: &RequestTemplate, place: Place, findings: &mut Findings) {
     let expect = batch.expect.as_ref().unwrap_or(&variant.expect);
     if expect.answer.body == BodyRule::Any {

@@ -1,4 +1,4 @@
-//! Files that requests are made of, and what their bodies become.
+//! Files for requests, and the bodies that are made from them.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +6,8 @@ use yaml_with_places::{Finding, Place, quote};
 
 use crate::reading::{Reading, tidy};
 
-/// The files that a path or a pattern stands for. A file that is named must exist; a pattern must match at
-/// least one.
+/// Returns the files for a path or a pattern. A named file must exist. A pattern must match at least one
+/// file.
 pub(super) fn named(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Vec<PathBuf> {
     if pattern.contains('*') {
         glob(pattern, place, reading)
@@ -16,7 +16,7 @@ pub(super) fn named(pattern: &str, place: Place, reading: &mut Reading<'_>) -> V
     }
 }
 
-/// The files whose names match a pattern, in the order of their names.
+/// Returns the files with names that match a pattern, in the order of their names.
 fn glob(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Vec<PathBuf> {
     let (folder, name) = pattern.rsplit_once('/').unwrap_or((".", pattern));
     if folder.contains('*') {
@@ -46,7 +46,7 @@ fn glob(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Vec<PathBuf> 
         })
         .map(|path| tidy(path))
         .collect();
-    // A folder is listed in any order, and the order of requests is part of the experiment.
+    // The file system lists a folder in any order, and the order of requests is part of the experiment.
     paths.sort();
     if paths.is_empty() {
         let path = folder.join(name);
@@ -58,14 +58,14 @@ fn glob(pattern: &str, place: Place, reading: &mut Reading<'_>) -> Vec<PathBuf> 
     paths
 }
 
-/// Whether a file name matches a pattern in which `*` stands for any text.
+/// True if a file name matches a pattern. `*` stands for any text.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut pieces = pattern.split('*');
     let (first, last) = (pieces.next().unwrap_or_default(), pieces.next_back());
     let Some(last) = last else {
         return pattern == name;
     };
-    // A leading dot marks files that are not meant to be seen.
+    // A leading dot marks hidden files.
     let middle = name
         .strip_prefix(first)
         .filter(|_| !name.starts_with('.') || first.starts_with('.'))
@@ -82,13 +82,13 @@ fn matches(pattern: &str, name: &str) -> bool {
     true
 }
 
-/// A body, and the media type it has unless a header says otherwise.
+/// A body, and its media type unless a header sets it.
 pub(super) struct Body {
     pub(super) bytes: Vec<u8>,
     pub(super) is_json: bool,
 }
 
-/// Points into the file where it stops being JSON.
+/// Reports the place in the file at which it stops being JSON.
 pub(super) fn check_json(
     path: &Path,
     text: &str,
@@ -100,7 +100,7 @@ pub(super) fn check_json(
     let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&plain) else {
         return Some(());
     };
-    // The parser counts lines and columns from 1, and mistakes are shown by bytes.
+    // The parser counts lines and columns from 1, but places of mistakes are in bytes.
     let line_start: usize = text
         .split_inclusive('\n')
         .take(error.line().saturating_sub(1))
@@ -110,7 +110,7 @@ pub(super) fn check_json(
     let message = error.to_string();
     let why = message.split(" at line ").next().unwrap_or_default();
     let source = reading.source(path, text.to_owned());
-    // A file that ends too early is wrong behind its last byte, which cannot be pointed at.
+    // A file that ends too early is wrong after its last byte, which has no place.
     let start = (line_start + column).min(text.len().saturating_sub(1));
     let place = Place {
         start,
@@ -124,7 +124,7 @@ pub(super) fn check_json(
     None
 }
 
-/// A text with a number of the same length in each place.
+/// Returns a text with a number of equal length instead of each place.
 fn without_places(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -136,7 +136,7 @@ fn without_places(text: &str) -> String {
             break;
         };
         plain.push_str(before);
-        // As long as the place with its braces, so that columns stay those of the file.
+        // As long as the place with its braces, so that columns match the file.
         plain.push_str(&"1".repeat(word.len() + 4));
         rest = after;
     }

@@ -1,4 +1,4 @@
-//! Whether a variant speaks to a system over TLS.
+//! The scheme of a system: decides whether a variant reaches it over TLS.
 
 use yaml_with_places::{At, Finding};
 
@@ -8,7 +8,7 @@ use crate::reading::Reading;
 use crate::url_keys;
 use crate::wire::SystemFile;
 
-/// True if `scheme`, or the `url` of a system that already runs, asks for TLS.
+/// True if `scheme`, or the `url` of a system that already runs, requests TLS.
 pub(super) fn is_encrypted(
     (name, file): &(At<Name>, SystemFile),
     scope: &Scope<'_>,
@@ -26,7 +26,7 @@ pub(super) fn is_encrypted(
     let text = scope.text_without_addresses(&name.value.0, scheme, wrong, reading);
     match text.as_deref() {
         Some("https") => true,
-        // What is empty was wrong before, and that is reported.
+        // An empty value comes from a reported mistake.
         Some("http" | "") | None => false,
         Some(other) => {
             let message = format!("`{other}` is not a scheme");

@@ -1,5 +1,4 @@
-//! Claims about requests that go out in one, about what is sent once after each start, and about how a
-//! variant is spoken to.
+//! Claims about batches, about requests after each start, and about the protocol of a variant.
 
 use lab::{Lab, RequestTemplate};
 
@@ -49,7 +48,8 @@ fn a_batch_is_the_array_of_the_bodies_of_its_files() {
     assert_eq!(batch.operations(), 3);
     let content_type = ("Content-Type".to_owned(), "application/json".to_owned());
     assert!(batch.headers.contains(&content_type), "{batch:?}");
-    // An array is no object without `errors`; it is held to the baseline's answers instead.
+    // The response to a batch is an array, and GraphQL checks need an object. It must therefore equal the
+    // baseline's responses.
     let expect = batch.expect.as_ref().unwrap();
     assert!(expect.same_as_baseline && !expect.answer.graphql);
     let single = &lab.baseline.requests[0];
@@ -64,7 +64,7 @@ fn a_batch_with_a_body_of_its_own_needs_nothing_of_the_baseline() {
         SAME,
     );
     assert_eq!(lab.variants[0].requests[0].batch, ["one"]);
-    // Nor does a single request whose answer is not held to the baseline's.
+    // A single request without `same-as` needs no counterpart either.
     let lab = parsed(
         "  - {name: b, load: {requests: {path: /x, expect: {body: both.json}}}}",
         SAME,
@@ -214,11 +214,11 @@ fn what_is_sent_once_after_each_start_is_the_labs_and_the_variants_own() {
     );
     assert_eq!(own[2].headers[0], ("X-Who".to_owned(), "b".to_owned()));
     assert!(own[2].expect.is_some() && own[1].expect.is_none());
-    // It is not among what the load sends.
+    // It does not belong to the requests of the load.
     assert_eq!(lab.variants[0].requests.len(), 1);
 }
 
-/// The example lab whose server is spoken to as a setting says, which the variant changes.
+/// The example lab with a setting for the protocol of the server, which the variant changes.
 fn spoken(setting: &str, of_b: &str, load: &str) -> Folder {
     let text = changed(&[
         (

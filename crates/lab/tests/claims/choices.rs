@@ -36,7 +36,7 @@ fn parse(lab: &str, with: &[(&str, &str)]) -> Result<Lab, Mistakes> {
     parse_with(Path::new("labs/x.yaml"), &folder, &pairs(with))
 }
 
-/// The command of the server in a variant, and which systems it takes.
+/// Returns the command of the server in a variant, and the systems of the variant.
 fn server(lab: &Lab, index: usize) -> (String, Vec<String>) {
     let variant = lab.all().nth(index).unwrap();
     let stack = variant.systems();
@@ -54,7 +54,7 @@ fn the_first_choice_holds_and_a_variant_names_another() {
     assert_eq!(systems, ["server"]);
     let (command, systems) = server(&lab, 1);
     assert!(command.starts_with("serve -f redis://"), "{command}");
-    // What a choice refers to is started.
+    // The system that a choice refers to is started.
     assert!(systems.contains(&"redis".to_owned()), "{systems:?}");
 }
 
@@ -129,7 +129,7 @@ fn a_variant_may_be_kept_out_of_quick_runs() {
     assert!(parse(LAB, &[]).unwrap().variants[0].is_quick);
 }
 
-/// The lab with settings of a quick run, read for one.
+/// Returns the lab with these settings of a quick run, read for a quick run.
 fn quick(settings: &str, with: &[(&str, &str)]) -> Result<Lab, Mistakes> {
     let lab = LAB.replace("systems:\n", &format!("quick: {settings}\nsystems:\n"));
     let folder = Folder::with_lab(&lab);
@@ -144,7 +144,7 @@ fn a_quick_run_has_settings_of_its_own() {
     // A name chooses among the values of a setting, as in a variant.
     let lab = quick("{store: redis}", &[]).unwrap();
     assert!(server(&lab, 0).0.starts_with("serve -p redis://"));
-    // The command line wins, and a variant that has its own value keeps it.
+    // The command line takes precedence, and a variant that has its own value keeps it.
     let lab = quick(
         "{server.mode: fast, size: 3}",
         &[("size", "9"), ("server.mode", "plain")],
@@ -152,7 +152,7 @@ fn a_quick_run_has_settings_of_its_own() {
     let lab = lab.unwrap();
     assert!(server(&lab, 0).0.starts_with("serve -p file:9"));
     assert!(server(&lab, 1).0.starts_with("serve -f"));
-    // Without settings for it, a quick run has those of any other.
+    // Without settings of its own, a quick run has the settings of any other run.
     let lab = quick("{}", &[("size", "9")]).unwrap();
     assert!(server(&lab, 0).0.starts_with("serve -p file:9"));
 }

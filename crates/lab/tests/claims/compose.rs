@@ -7,7 +7,7 @@ use lab::{Compose, Lab};
 
 use crate::{check, lab};
 
-/// The example lab, whose server is a service of a compose file.
+/// The example lab with a service of a compose file as its server.
 fn composed(keys: &str) -> [(&str, &str); 2] {
     [
         (
@@ -48,7 +48,7 @@ fn a_variant_says_which_services_run_and_which_gets_the_load() {
         (without.service.as_str(), without.without.as_slice()),
         ("api", &["nginx".to_owned()][..])
     );
-    // What would be changed in a service that is left out is not asked for.
+    // A change in a service that is left out is not applied.
     let changed: Vec<&str> = without
         .services
         .iter()

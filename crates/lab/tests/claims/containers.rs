@@ -9,7 +9,7 @@ use crate::{check, lab};
 
 const RUN: &str = "    run: serve {{stack}} --listen {{addr}}\n";
 
-/// The example lab, whose server is a container.
+/// The example lab with a container as its server.
 fn contained(keys: &str) -> [(&str, &str); 1] {
     [(RUN, keys)]
 }
@@ -41,7 +41,7 @@ fn a_system_may_be_a_container() {
     assert_eq!(build.context, PathBuf::from("labs"));
     assert_eq!(build.dockerfile, "b.Dockerfile");
     assert_eq!(build.args, [("STACK".to_owned(), "b".to_owned())]);
-    // Commands before it are those of any system.
+    // Commands before it are allowed, as for any system.
     assert_eq!(setup.build.len(), 1);
     let [Volume::Shown { source, .. }, Volume::Fresh { path }] = container.volumes.as_slice()
     else {

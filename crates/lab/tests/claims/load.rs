@@ -1,4 +1,4 @@
-//! Claims about `load`: how requests arrive, and what is sent.
+//! Claims about `load`: the arrival of requests, and the requests.
 
 use std::time::Duration;
 
@@ -215,7 +215,7 @@ fn threads_without_connections_are_refused() {
     ");
 }
 
-/// The lab's requests as a person would read them.
+/// Returns the requests of the lab as readable text.
 fn requests(load: &str, files: &[(&str, &str)]) -> String {
     let text = changed(&[("duration: 1s", &format!("duration: 1s\n{load}"))]);
     let folder = files

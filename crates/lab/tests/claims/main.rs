@@ -48,14 +48,14 @@ variants:
   - {name: b, with: {server.stack: b}}
 ";
 
-/// Files in memory.
+/// A file system in memory.
 #[derive(Debug, Default)]
 struct Folder {
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
 impl Folder {
-    /// A folder whose lab is `labs/x.yaml`.
+    /// Returns a folder with the lab `labs/x.yaml`.
     fn with_lab(text: impl AsRef<[u8]>) -> Folder {
         Folder::default().file("labs/x.yaml", text)
     }
@@ -69,7 +69,7 @@ impl Folder {
         lab::parse(Path::new("labs/x.yaml"), self)
     }
 
-    /// The mistakes as a person sees them.
+    /// Returns the mistakes as a person sees them.
     fn mistakes(&self) -> String {
         match self.parse() {
             Ok(_) => "no mistake".to_owned(),
@@ -94,7 +94,7 @@ impl Files for Folder {
     }
 }
 
-/// The example lab with some of its text replaced.
+/// Returns the example lab with some of its text replaced.
 fn changed(changes: &[(&str, &str)]) -> String {
     let mut text = LAB.to_owned();
     for (from, to) in changes {
@@ -104,12 +104,12 @@ fn changed(changes: &[(&str, &str)]) -> String {
     text
 }
 
-/// The mistakes of the example lab with some of its text replaced.
+/// Returns the mistakes of the example lab with some of its text replaced.
 fn check(changes: &[(&str, &str)]) -> String {
     Folder::with_lab(changed(changes)).mistakes()
 }
 
-/// The example lab with some of its text replaced, which must be right.
+/// Returns the example lab with some of its text replaced, which must be correct.
 fn lab(changes: &[(&str, &str)]) -> Lab {
     match Folder::with_lab(changed(changes)).parse() {
         Ok(lab) => lab,

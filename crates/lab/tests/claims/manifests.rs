@@ -1,4 +1,4 @@
-//! Claims about systems that are made of manifests of a cluster.
+//! Claims about systems from manifests of a cluster.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use lab::{Lab, Manifests};
 
 use crate::{check, lab};
 
-/// The example lab, whose server is made of manifests.
+/// The example lab with manifests as its server.
 fn made(keys: &str) -> [(&str, &str); 2] {
     [
         (

@@ -1,4 +1,4 @@
-//! Claims about what a lab means: names, defaults, includes.
+//! Claims about the meaning of a lab: names, defaults, includes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -103,7 +103,7 @@ fn the_baseline_comes_first() {
     assert_eq!(names, ["a", "b"]);
 }
 
-/// A lab whose systems and defaults are in other files.
+/// Returns a lab with its systems and defaults in other files.
 fn including() -> Folder {
     Folder::default()
         .file(

@@ -1,4 +1,4 @@
-//! Claims about what variants must be seen to do.
+//! Claims about the proofs of variants.
 
 use lab::{Proof, ProofWhat, SeenNumber, SeenRule};
 

@@ -7,7 +7,7 @@ use proptest::sample::select;
 
 use crate::{Folder, LAB};
 
-/// Pieces that lab files are made of, in any order.
+/// Pieces of lab files, in any order.
 fn rubble() -> impl Strategy<Value = String> {
     let pieces = vec![
         "question: q\n",
@@ -53,7 +53,7 @@ fn rubble() -> impl Strategy<Value = String> {
     prop::collection::vec(select(pieces), 0..40).prop_map(|pieces| pieces.concat())
 }
 
-/// The example with one stretch of it replaced by something else.
+/// The example with one stretch replaced by other text.
 fn damaged() -> impl Strategy<Value = String> {
     (0..LAB.len(), 0..40_usize, "[ -~\n]{0,8}").prop_map(|(start, length, text)| {
         let end = (start + length).min(LAB.len());
@@ -61,7 +61,7 @@ fn damaged() -> impl Strategy<Value = String> {
     })
 }
 
-/// Parses and renders, whatever comes of it.
+/// Parses and renders, with any result.
 fn survives(text: &str) {
     if let Err(mistakes) = Folder::with_lab(text).parse() {
         let lines = text.lines().count().max(1);

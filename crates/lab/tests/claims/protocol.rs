@@ -1,4 +1,4 @@
-//! Claims about how it is spoken with the target.
+//! Claims about the protocol of the target.
 
 use lab::Protocol;
 use model::{Trust, Version};

@@ -1,4 +1,4 @@
-//! Claims about systems that run several times, and about their balancers.
+//! Claims about systems with several instances, and about their balancers.
 
 use insta::assert_snapshot;
 use lab::{Balance, Balances, Lab, Setup};
@@ -151,7 +151,7 @@ fn names_that_instances_will_have_are_taken() {
         let words = format!("`replicas` of `server` already uses the name `{name}`");
         assert!(text.contains(&words), "{text}");
     }
-    // Not a number, so it can belong to no instance.
+    // The value is not a number, so it belongs to no instance.
     let fine = check(&[(
         RUN,
         &format!("{RUN}    replicas: 2\n  server-x2: {{run: 'x {{{{addr}}}}'}}\n"),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lab::Files;
 
-/// The repository's root.
+/// The root of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -14,7 +14,7 @@ fn root() -> PathBuf {
         .to_path_buf()
 }
 
-/// Files on disk.
+/// A file system on disk.
 struct Disk;
 
 impl Files for Disk {
@@ -28,7 +28,7 @@ impl Files for Disk {
     }
 }
 
-/// Compares a generated file with the committed one, or writes it.
+/// Compares a generated file with the committed file, or writes it.
 #[expect(clippy::disallowed_methods, reason = "the one switch of these tests")]
 fn check_generated(path: &str, generated: &str) {
     let path = root().join(path);
@@ -64,7 +64,7 @@ fn the_committed_manual_is_made_from_the_schema() {
     check_generated("docs/labs.md", &lab::manual());
 }
 
-/// The folder and all below it.
+/// Returns the folder and all folders below it.
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let below = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
     let below = below.filter(|path| path.is_dir());
@@ -117,7 +117,7 @@ fn every_lab_in_the_manual_is_right() {
     if let Err(mistakes) = folder.parse() {
         panic!("{mistakes}");
     }
-    // The others are parts, which are right within a lab that has the rest.
+    // Other files are parts, which are correct within a lab that has the rest.
     let rest = [
         ("question:", " q\n"),
         ("target:", " server\n"),

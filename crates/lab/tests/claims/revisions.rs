@@ -1,4 +1,4 @@
-//! One lab in two revisions of what it weighs.
+//! Claims about one lab in two revisions of the measured program.
 
 use std::path::{Path, PathBuf};
 

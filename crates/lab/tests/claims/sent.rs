@@ -1,11 +1,11 @@
-//! Claims about what variants send: places, data, factors and groups.
+//! Claims about the requests of variants: places, data, factors and groups.
 
 use lab::{Lab, RequestTemplate, Variant};
 use proptest::prelude::*;
 
 use crate::{Folder, changed, check, lab};
 
-/// What the requests of a variant are, as one text.
+/// Returns the requests of a variant as one text.
 fn sent(variant: &Variant) -> String {
     let show = |request: &RequestTemplate| {
         let headers = request.headers.iter();
@@ -23,7 +23,7 @@ fn names(lab: &Lab) -> Vec<&str> {
     lab.all().map(|variant| variant.name.as_str()).collect()
 }
 
-/// The mistakes of the example lab with another load and other variants, without line breaks.
+/// Returns the mistakes of the example lab with this load and these variants, without line breaks.
 fn mistakes(load: &str, variants: &str) -> String {
     check(&[
         ("  duration: 1s\n", &format!("  duration: 1s\n{load}")),
@@ -308,11 +308,11 @@ fn the_same_answers_need_as_many_requests() {
 }
 
 proptest! {
-    /// Whatever stands in a setting, a JSON body stays JSON and says just that.
+    /// For any content of a setting, a JSON body stays JSON with exactly that content.
     #[test]
     fn a_setting_in_json_is_what_it_was(value in "[^\\x00-\\x1f\\x7f-\\u{9f}\\u{2028}\\u{2029}\\u{feff}\\u{fffe}\\u{ffff}]{0,12}") {
         let quoted = serde_json::to_string(&format!("x{value}")).unwrap();
-        // A value that holds a template is one.
+        // A value with `{{` is a template.
         prop_assume!(!value.contains("{{"));
         let lab = lab(&[
             ("question:", &format!("settings: {{v: {quoted}}}\nquestion:")),

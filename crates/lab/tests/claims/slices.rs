@@ -1,4 +1,4 @@
-//! Side by side, what of a load needs slices of time, and how long they are.
+//! Claims about the loads that need slices of time side by side, and about the length of slices.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::{Folder, changed, lab};
 
 const SIDE_BY_SIDE: (&str, &str) = ("target: server", "target: server\norder: side-by-side");
 
-/// What is said of a lab with these keys in its load, and what comes of `order: side-by-side`.
+/// The example lab with these keys in its load, and `order: side-by-side`.
 fn load(keys: &str) -> [(&str, &str); 2] {
     [("connections: 10\n  duration: 1s", keys), SIDE_BY_SIDE]
 }

@@ -7,7 +7,7 @@ use lab::{Setup, Text, Variant};
 
 use crate::{check, lab};
 
-/// What a variant makes of its systems.
+/// Returns the systems of a variant as text.
 fn stack(variant: &Variant) -> String {
     variant.systems().iter().map(show).collect()
 }
@@ -381,7 +381,7 @@ fn a_system_needs_a_command() {
     ");
 }
 
-/// The example lab, whose server runs already.
+/// The example lab with a server that already runs.
 fn elsewhere(keys: &str) -> [(&str, &str); 1] {
     [("    run: serve {{stack}} --listen {{addr}}\n", keys)]
 }
@@ -398,7 +398,7 @@ fn a_system_may_run_already() {
     assert_eq!((url.host.as_str(), url.port), ("a.example.com", 8443));
     assert_eq!(url.attach, Some(lab::Attach::Pid(47)));
     assert!(setup.is_encrypted && setup.command().is_empty());
-    // Each variant has its own.
+    // Each variant has its own address.
     let other = lab.variants[0].systems()[0].elsewhere().expect("it, too");
     assert_ne!(other.host, url.host);
 }

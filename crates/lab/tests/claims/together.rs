@@ -1,4 +1,4 @@
-//! Which variants are up together: groups, shared systems, and the order of a round.
+//! Claims about variants that run together: groups, shared systems, and the order of a round.
 
 use insta::assert_snapshot;
 use model::Order;

@@ -1,9 +1,9 @@
-//! How punctual this machine lets a thread be that does nothing but to be punctual, and how much of
-//! the machine was not ours meanwhile.
+//! Measures how punctual this machine lets a thread be that only waits, and the load from other programs
+//! meanwhile.
 //!
-//! Two threads bound the engine: one sleeps until each slot is due, one looks at the clock without
-//! rest until it is. What the first is late is the price of sleeping here; what the second is late
-//! was taken from it, by other programs or by the host, and no engine can have it back.
+//! Two threads bound the engine. One sleeps until each slot is due, and the other reads the clock without
+//! rest until it is due. The lateness of the first is the price of sleeping on this machine. The lateness of
+//! the second was caused by other programs or by the host, and no engine can avoid it.
 
 use std::fs;
 use std::time::Duration;
@@ -12,21 +12,21 @@ use rustix::thread::{ClockId, clock_nanosleep_relative};
 use rustix::time::clock_gettime;
 use stats::Histogram;
 
-/// How a thread awaits a slot.
+/// The way of waiting for a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
     Sleeping,
     Spinning,
 }
 
-/// What a thread that only awaits slots found.
+/// The results of a thread that only awaits slots.
 pub(super) struct Awaited {
     pub(super) lateness: Histogram,
     pub(super) slots: u64,
     pub(super) cpu: Duration,
 }
 
-/// Awaits slots at a constant rate on the core that the generator has.
+/// Awaits slots at a constant rate on the core of the generator.
 pub(super) fn await_slots(
     waiting: Waiting,
     rate: f64,
@@ -65,7 +65,7 @@ pub(super) fn await_slots(
         .expect("waiting does not panic")
 }
 
-/// Time of the machine that was not ours, up to now.
+/// Time that other programs and the host have used until now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Foreign {
     at: Duration,
@@ -84,8 +84,8 @@ impl Foreign {
         }
     }
 
-    /// Of all cores together, milliseconds a second since `before`: stolen by the host, and used by
-    /// other programs. In steps of the kernel's ticks of 10 ms.
+    /// Returns the time since `before` in milliseconds a second, over all cores: stolen by the host, and used
+    /// by other programs. The resolution is the kernel's tick of 10 ms.
     pub(super) fn since(self, before: Foreign) -> (f64, f64) {
         let seconds = (self.at - before.at).as_secs_f64();
         let rate = |now: f64, then: f64| (now - then).max(0.0) / seconds;
@@ -96,7 +96,7 @@ impl Foreign {
     }
 }
 
-/// The first line of `/proc/stat`, in milliseconds at 100 ticks a second.
+/// Reads the first line of `/proc/stat`, in milliseconds at 100 ticks a second.
 fn busy_and_steal_ms(stat: &str) -> (f64, f64) {
     let line = stat.lines().next().unwrap_or_default();
     let ticks: Vec<f64> = line

@@ -1,12 +1,13 @@
-//! The engine against the null server, whose figures are known: the formula of a stall, how
-//! punctual an open loop is, and Little's law in a closed one.
+//! Measures the engine against the null server with known results: the formula of a stall, the punctuality of
+//! an open loop, and Little's law in a closed loop.
 //!
-//! `cargo bench -p load --bench calibration`; words after `--` choose parts: `stall`, `open`,
-//! `spin`, `closed`. `turns=3` and `seconds=3` say how often and how long each row of `open` and
-//! `spin` is measured. A turn in which other programs used more than `others=50` ms of CPU time a
-//! second, or other guests of the host took more than `steal=5`, was not on an idle machine: it is
-//! made again, at most `tries=10` times. Server and generator are pinned to core 0 and core 1 where
-//! there are two.
+//! The command is `cargo bench -p load --bench calibration`. Words after `--` select parts: `stall`, `open`,
+//! `spin`, `closed`. `turns=3` and `seconds=3` set the number and length of measurements for each row of
+//! `open` and `spin`.
+//!
+//! The machine must be idle. A turn is repeated if other programs used more than `others=50` ms of CPU time a
+//! second, or if other guests of the host took more than `steal=5`. There are at most `tries=10` tries.
+//! Server and generator are pinned to core 0 and core 1 if there are two cores.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -105,23 +106,23 @@ fn stalls(course: &Course) {
     }
 }
 
-/// Who awaits slots.
+/// The sender of slots.
 #[derive(Clone, Copy, Debug)]
 enum Sender {
-    /// A thread that does nothing else.
+    /// A thread without other work.
     Thread(Waiting),
-    /// The engine, which sends.
+    /// The engine, which sends requests.
     Engine(Arrival, Manner),
 }
 
-/// How the engine keeps its times.
+/// The timing settings of the engine.
 #[derive(Clone, Copy, Debug)]
 struct Manner {
-    /// Of time, for spinning.
+    /// Share of the time for spinning.
     spin_share: f64,
-    /// Whether it asks for real-time priority.
+    /// True to request real-time priority.
     realtime: bool,
-    /// Whether idle cores are kept awake.
+    /// True to keep idle cores awake.
     awake: bool,
 }
 
@@ -152,10 +153,10 @@ impl Manner {
     }
 }
 
-/// What one of them did in one turn.
+/// The results of one sender in one turn.
 #[derive(Default)]
 struct Turn {
-    /// By how much the rate differs from the plan's.
+    /// Relative difference between the rate and the planned rate.
     rate_error: f64,
     late_us: [f64; 4],
     cpu_us_per_slot: f64,
@@ -163,30 +164,30 @@ struct Turn {
     pauses: usize,
 }
 
-/// How rows are measured.
+/// The settings of a measurement.
 struct Course {
     turns: u32,
     length: Duration,
-    /// More of other programs spoils a turn.
+    /// CPU time of other programs beyond which a turn is repeated.
     others_ms_per_s_max: f64,
-    /// More of other guests spoils a turn.
+    /// Time of other guests beyond which a turn is repeated.
     steal_ms_per_s_max: f64,
-    /// Turns made at most until one is not spoiled.
+    /// The largest number of tries for one turn.
     tries: u32,
 }
 
-/// What was found, and what the machine did for others meanwhile.
+/// A result, with the load from other programs meanwhile.
 struct Witnessed<T> {
     found: T,
     steal_ms_per_s: f64,
     others_ms_per_s: f64,
-    /// Made until this one.
+    /// Number of tries, including this turn.
     tries: u32,
 }
 
 impl Course {
-    /// The first that was not disturbed, or the one that was disturbed least. What decides is what others
-    /// did, never what was found.
+    /// Returns the first undisturbed result, or the least disturbed result. The choice depends on the load
+    /// from other programs, never on the result.
     fn undisturbed<T>(&self, measure: impl Fn() -> T) -> Witnessed<T> {
         let once = || {
             let before = Foreign::now();
@@ -217,7 +218,7 @@ impl Course {
     }
 }
 
-/// Each sender at each rate, in turn and again.
+/// Measures each sender at each rate, in turn, and repeats that.
 fn rates(senders: &[Sender], course: &Course) {
     let Course { turns, length, .. } = course;
     say(&format!(
@@ -231,7 +232,7 @@ fn rates(senders: &[Sender], course: &Course) {
         let mut found: Vec<Vec<Witnessed<Turn>>> = senders.iter().map(|_| Vec::new()).collect();
         for turn in 0..course.turns as usize {
             for place in 0..senders.len() {
-                // The order changes, so none always runs after the same one.
+                // The order changes, so that no sender always runs after the same sender.
                 let index = (turn + place) % senders.len();
                 let turn = || send(senders[index], rate, *length);
                 found[index].push(course.undisturbed(turn));
@@ -277,7 +278,7 @@ fn rates(senders: &[Sender], course: &Course) {
     }
 }
 
-/// One turn of one sender.
+/// Runs one turn of one sender.
 fn send(sender: Sender, rate: f64, length: Duration) -> Turn {
     let is_awake = match sender {
         Sender::Thread(_) => true,
@@ -312,7 +313,7 @@ fn send(sender: Sender, rate: f64, length: Duration) -> Turn {
     }
 }
 
-/// Between the first and the last slot of a plan, in seconds.
+/// Returns the time between the first and the last slot of a plan, in seconds.
 fn planned_s(load: &Load) -> f64 {
     let Load::Open {
         phases, arrival, ..
@@ -326,7 +327,7 @@ fn planned_s(load: &Load) -> f64 {
     dues.last().unwrap_or(f64::NAN) - first
 }
 
-/// Median, with the lowest and the highest where there are several.
+/// Returns the median, with the lowest and the highest value if there are several.
 fn spread<T>(turns: &[T], figure: impl Fn(&T) -> f64, digits: usize) -> String {
     let mut values: Vec<f64> = turns.iter().map(figure).collect();
     values.sort_by(f64::total_cmp);
@@ -375,7 +376,7 @@ fn open(rate: f64, seconds: f64, arrival: Arrival) -> Load {
     }
 }
 
-/// One load on one null server.
+/// Runs one load on one null server.
 fn measure(behavior: &Behavior, load: &Load, connections_max: u32) -> (Measurement, Seen) {
     measure_in(Manner::default(), behavior, load, connections_max)
 }
@@ -428,7 +429,7 @@ fn measure_in(
     })
 }
 
-/// The second core, where there is one.
+/// Returns the second core, if there is one.
 fn generator_cpu() -> Option<usize> {
     std::thread::available_parallelism()
         .is_ok_and(|cores| cores.get() > 1)

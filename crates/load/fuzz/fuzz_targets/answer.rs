@@ -1,11 +1,11 @@
-//! Any bytes, in any pieces: the parser of answers neither panics nor hangs, and how the bytes were
-//! cut into reads changes nothing.
+//! Any bytes, in any pieces: the response parser neither panics nor hangs, and the cuts between reads have no
+//! effect.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use load::{Bounds, End, Head, ParseError, Parsed, Parser, Sink};
 
-/// All that a parser hands over.
+/// All parts that a parser reports.
 #[derive(Debug, Default, PartialEq)]
 struct Taken {
     heads: Vec<(u16, Vec<(String, Vec<u8>)>)>,
@@ -26,7 +26,7 @@ impl Sink for Taken {
     }
 }
 
-/// How the answer ended: complete after so many bytes, or by the end of the connection.
+/// The end of the response: complete after this number of bytes, or by the end of the connection.
 #[derive(Debug, PartialEq)]
 enum Ended {
     Complete { used: usize, reusable: bool },
@@ -54,8 +54,8 @@ fn parse<'a>(
     Ok((Ended::Open(parser.end()), taken))
 }
 
-// The first byte says whether the request was a HEAD and how many bytes after it are lengths of
-// reads; the rest is what comes. So a dictionary's words stay words.
+// The first byte contains two values: if the request was a HEAD, and how many of the next bytes are lengths
+// of reads. The rest is the response, so the words of a dictionary stay whole.
 fuzz_target!(|input: &[u8]| {
     let Some((flags, rest)) = input.split_first() else {
         return;

@@ -1,5 +1,5 @@
-//! The scanner for GraphQL errors says of every JSON object what a real parser says, and panics on
-//! nothing.
+//! For every JSON object, the scanner for GraphQL errors returns the result of a real parser, and it never
+//! panics.
 #![no_main]
 
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
-/// Does an object have an `errors` member that is neither `null` nor `[]`?
+/// True if an object has an `errors` member that is neither `null` nor `[]`.
 struct HasErrors(bool);
 
 impl<'de> Deserialize<'de> for HasErrors {

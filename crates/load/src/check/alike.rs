@@ -1,27 +1,27 @@
 //! Compares two JSON bodies without the members that differ by nature, such as timings.
 //!
-//! The one idea: both sides lose what the pointers (RFC 6901) point to, then they must be equal as
-//! values, so the order of members and white space do not count either. A pointer to something that
-//! is not there is no mistake: a volatile member may be missing.
+//! Both sides lose the parts that the pointers (RFC 6901) name. The rest must be equal as values, so the
+//! order of members and white space do not count. A pointer to a missing part is no mistake, because a
+//! volatile member may be missing.
 
 use serde_json::Value;
 
-/// The first place where two bodies differ.
+/// The first difference between two bodies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// JSON pointer; empty for the whole body.
+    /// JSON pointer to the place. Empty for the whole body.
     pub(super) pointer: String,
     pub(super) expected: String,
     pub(super) found: String,
 }
 
-/// Values longer than this are cut in messages, in characters.
+/// Length in characters beyond which messages cut a value.
 const SHOWN_MAX: usize = 80;
 
-/// The right body, without what is ignored.
+/// The correct body, without the ignored parts.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
-    /// `None` when the right body itself is no JSON: then nothing but the same bytes is right.
+    /// `None` if the correct body itself is no JSON. Only equal bytes are then correct.
     value: Option<Value>,
     ignore: Vec<String>,
 }
@@ -34,7 +34,7 @@ impl Pattern {
         }
     }
 
-    /// The first difference that is not ignored.
+    /// Returns the first difference that is not ignored.
     pub(super) fn differs_from(&self, body: &[u8]) -> Option<Difference> {
         let whole = |expected: &str, found: &str| Difference {
             pointer: String::new(),
@@ -62,8 +62,8 @@ fn read(body: &[u8], ignore: &[String]) -> Option<Value> {
     Some(value)
 }
 
-/// Takes away what a pointer points to. An item of a list becomes `null`, so that the others keep
-/// their places.
+/// Removes the part that a pointer names. An item of a list becomes `null`, so that other items keep their
+/// places.
 fn remove(value: &mut Value, pointer: &str) {
     let Some((parent, last)) = pointer.rsplit_once('/') else {
         *value = Value::Null;
@@ -91,7 +91,7 @@ fn difference(expected: &Value, found: &Value, pointer: String) -> Option<Differ
             let added = other.iter().filter(|(name, _)| !one.contains_key(*name));
             let below =
                 |name: &str| format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
-            // Members that both have come first: what changed says more than what was added.
+            // Common members come first, because a change is more useful in a message than an addition.
             let both = one
                 .iter()
                 .find_map(|(name, expected)| difference(expected, other.get(name)?, below(name)));

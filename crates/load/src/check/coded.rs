@@ -1,10 +1,10 @@
 //! Judges bodies that have a `Content-Encoding`.
 //!
-//! Equal bytes have equal content, so the encoded bytes of a right answer are the reference. Some servers
+//! Equal bytes have equal content, so the encoded bytes of a correct response are the reference. Some servers
 //! encode the same content differently each time, such as with the time in the header of gzip. The checksum
-//! and the length at the end of a gzip body then judge each answer. A sample of the answers is decoded after
-//! the load. An answer that differs is decoded at once only for rules that need its content: GraphQL errors,
-//! ignored members and captures.
+//! and the length at the end of a gzip body then judge each response. A sample of the responses is decoded
+//! after the load. A response that differs is decoded at once only for rules that need its content: GraphQL
+//! errors, ignored members and captures.
 
 use std::sync::Arc;
 
@@ -17,40 +17,40 @@ use crate::job::Expectation;
 use crate::mismatch::Mismatch;
 use crate::recorder::encodings::Encoding;
 
-/// Under load no body is decoded to more than this, or than the known body.
+/// Size limit for decoding a body under load, if the known body is not larger.
 const CONTENT_MAX: usize = 16 * 1024 * 1024;
 
-/// No longer encoded body is kept while it arrives.
+/// Size limit for keeping an encoded body while it arrives.
 const ENCODED_MAX: usize = 16 * 1024 * 1024;
 
-/// An encoded body that is known to be right.
+/// An encoded body that was found correct.
 #[derive(Clone, Debug)]
 pub(super) struct CodedReference {
     coding: String,
     bytes: Arc<[u8]>,
     content: Arc<[u8]>,
-    /// The end of every right gzip body, where this one ends so: a server that writes several members
-    /// does not.
+    /// The end of every correct gzip body, if the reference has such an end. Bodies with several gzip members
+    /// do not.
     trailer: Option<[u8; 8]>,
 }
 
-/// The coding of the answer that is arriving.
+/// The coding of the response that is arriving.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Coding {
     #[default]
     Plain,
-    /// That of the reference.
+    /// The coding of the reference.
     Known,
     Other(String),
 }
 
-/// By what an encoded body was found right.
+/// The method that found an encoded body correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JudgedBy {
     SameBytes,
     Checksum,
     Decoding,
-    /// Nothing yet: a sample of such answers is decoded after the load.
+    /// No method yet. A sample of these responses is decoded after the load.
     Sample,
 }
 
@@ -78,7 +78,8 @@ impl CodedReference {
         }
     }
 
-    /// That of an expectation, unless it cannot be decoded: then the first answer says why.
+    /// Returns the reference of an expectation. `None` if its body cannot be decoded, and then the first
+    /// response reports the reason.
     pub(super) fn of(expect: &Expectation) -> Option<CodedReference> {
         let encoded = expect.encoded.as_ref()?;
         let content = decoded(&encoded.coding, &encoded.bytes, usize::MAX).ok()?;
@@ -102,7 +103,7 @@ impl Rules {
         }
     }
 
-    /// Judges the content of a body as the hot path judges a plain one.
+    /// Judges the content of a body like the hot path judges a plain body.
     fn judge_content(&self, content: &[u8]) -> Result<(), Mismatch> {
         let Some(reference) = &self.reference else {
             return match self.graphql {
@@ -160,14 +161,14 @@ impl Rules {
         self.judge_encoded(&known.coding, body).map(|_| ())
     }
 
-    /// True if all right answers have the same content and the rules ask for nothing else.
+    /// True if all correct responses have equal content and the rules require no other check.
     fn knows_the_content(&self) -> bool {
         self.must_equal && self.pattern.is_none() && self.captures.is_empty()
     }
 }
 
 impl Findings {
-    /// The next bytes of an encoded body.
+    /// Takes the next bytes of an encoded body.
     #[inline]
     pub(super) fn coded_body(&mut self, rules: &Rules, part: &[u8]) {
         if self.mode == Mode::CompareCoded
@@ -184,7 +185,7 @@ impl Findings {
             self.mode = Mode::CollectCoded;
         }
         if self.learned.len() + part.len() > ENCODED_MAX {
-            // Not `clear`, which would keep the memory.
+            // Not `clear`, which would keep the allocation.
             self.learned = Vec::new();
             self.mode = Mode::TooLongCoded;
         } else {
@@ -192,7 +193,7 @@ impl Findings {
         }
     }
 
-    /// The verdict on an encoded body.
+    /// Returns the verdict on an encoded body.
     pub(super) fn judge_coded(&mut self, rules: &mut Rules) -> Option<Mismatch> {
         if self.mode == Mode::TooLongCoded {
             return Some(Mismatch::EncodedTooLarge { most: ENCODED_MAX });
@@ -207,7 +208,7 @@ impl Findings {
                 }
                 return None;
             }
-            // It ended early.
+            // The body ended early.
             self.learned.clear();
             self.learned
                 .extend_from_slice(&known.bytes[..self.equal_bytes]);
@@ -218,7 +219,7 @@ impl Findings {
         {
             return match known.trailer {
                 Some(trailer) if !self.learned.ends_with(&trailer) => {
-                    // Another body, or one of several members.
+                    // Another body, or a body with several members.
                     self.judged_by = Some(JudgedBy::Decoding);
                     rules.judge_sampled(&self.learned).err()
                 }
@@ -242,7 +243,7 @@ impl Findings {
             Err(mismatch) => return Some(mismatch),
         };
         self.judged_by = Some(JudgedBy::Decoding);
-        // Set once: over HTTP/2, other answers may be on their way that are compared with it.
+        // Set once, because over HTTP/2 other responses that use it may be on their way.
         if rules.coded.is_none() {
             let bytes = Arc::from(self.learned.as_slice());
             rules.coded = Some(CodedReference::new(
@@ -257,8 +258,8 @@ impl Findings {
         None
     }
 
-    /// The encoded body of an answer that was found right without being decoded; the next one is collected
-    /// anew.
+    /// Returns the encoded body of a response that was found correct without decoding. The next body is
+    /// collected again.
     pub(crate) fn encoded(&self) -> Option<&[u8]> {
         let is_undecoded = matches!(self.judged_by, Some(JudgedBy::Sample | JudgedBy::Checksum));
         is_undecoded.then_some(self.learned.as_slice())

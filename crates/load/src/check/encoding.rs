@@ -11,7 +11,7 @@ use crate::recorder::encodings::Encoding;
 /// Codings that nearly all servers use, so that their names need no memory.
 const USUAL: [&str; 4] = ["gzip", "br", "zstd", "deflate"];
 
-/// Returns the content coding of a response, `identity` if it has none.
+/// Returns the content coding of a response, or `identity` without a coding.
 #[inline]
 pub(crate) fn encoding_of(head: &Head<'_>) -> Encoding {
     // The length of the name excludes nearly all headers at the price of one comparison.

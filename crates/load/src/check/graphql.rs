@@ -1,26 +1,26 @@
-//! Finds a top-level `errors` member in a GraphQL answer, in one pass and without a tree.
+//! Finds a top-level `errors` member in a GraphQL response, in one pass and without a tree.
 //!
-//! The scanner knows strings, escapes and nesting, so `errors` inside a string or deeper down does
-//! not count. `"errors": null` and `"errors": []` are no errors either: servers send both.
+//! The scanner supports strings, escapes and nesting, so `errors` inside a string or at a deeper level does
+//! not count. `"errors": null` and `"errors": []` are no errors either, because servers send both.
 //!
-//! Absent on purpose: full validation. `{"data": 1x}` passes; a rule about the body finds more.
+//! Absent on purpose: full validation. `{"data": 1x}` passes. A rule about the body finds more.
 
-/// What is wrong with a body that should be a GraphQL answer without errors.
+/// The fault of a body that should be a GraphQL response without errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphqlFault {
     /// It has a top-level `errors` member.
     #[error("a top-level `errors` member")]
     Errors,
-    /// It is something else.
+    /// It is not a JSON object.
     #[error("a body that is not one complete JSON object")]
     NotAnObject,
 }
 
-/// A body in the middle of being scanned.
+/// The state of a scan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ErrorsScan {
     place: Place,
-    /// Open braces and brackets.
+    /// Number of open braces and brackets.
     depth: u32,
     key: Key,
 }
@@ -29,7 +29,7 @@ pub(super) struct ErrorsScan {
 enum Place {
     /// Before the opening brace.
     Start,
-    /// At the top level, where a key or the closing brace stands.
+    /// At the top level, before a key or the closing brace.
     Member,
     /// In a key of the top level.
     Key,
@@ -41,7 +41,7 @@ enum Place {
     ErrorsList,
     /// In a number or a word of the top level, or after any value of it.
     Rest,
-    /// In a string; `escaped` after a backslash.
+    /// In a string. `escaped` is true after a backslash.
     String { escaped: bool },
     /// Below the top level, outside of strings.
     Nested,
@@ -49,7 +49,7 @@ enum Place {
     End,
     /// An error was found.
     Errors,
-    /// This is not a JSON object.
+    /// The body is not a JSON object.
     Broken,
 }
 
@@ -79,8 +79,7 @@ impl ErrorsScan {
         let mut rest = bytes;
         while let [byte, tail @ ..] = rest {
             rest = match self.place {
-                // Nearly all bytes of a large answer are in these two places: each has a loop of
-                // its own.
+                // Nearly all bytes of a large response are in these two places, so each has its own loop.
                 Place::String { escaped: false } => self.skip_string(rest),
                 Place::Nested => self.skip_nested(rest),
                 Place::Errors | Place::Broken => return,
@@ -92,7 +91,7 @@ impl ErrorsScan {
         }
     }
 
-    /// The verdict on a complete body.
+    /// Returns the verdict on a complete body.
     pub(super) fn finish(&self) -> Result<(), GraphqlFault> {
         match self.place {
             Place::Errors => Err(GraphqlFault::Errors),
@@ -101,7 +100,7 @@ impl ErrorsScan {
         }
     }
 
-    /// Skips to the end of a string, and says what is left.
+    /// Skips to the end of a string and returns the rest.
     fn skip_string<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let Some(end) = bytes.iter().position(|byte| matches!(byte, b'"' | b'\\')) else {
             return &[];
@@ -114,7 +113,7 @@ impl ErrorsScan {
         &bytes[end + 1..]
     }
 
-    /// Skips to the next string, or to the end of the nesting, and says what is left.
+    /// Skips to the next string, or to the end of the nesting, and returns the rest.
     fn skip_nested<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         for (index, byte) in bytes.iter().enumerate() {
             match byte {
@@ -184,9 +183,9 @@ impl ErrorsScan {
     fn value(&mut self, byte: u8) -> Place {
         let is_errors = self.key.is_errors();
         match byte {
-            // An empty list has no error in it, so what follows the bracket decides.
+            // An empty list contains no error, so the next character decides.
             b'[' if is_errors => Place::ErrorsList,
-            // `null` says that there are none.
+            // `null` means no errors.
             b'n' if is_errors => Place::Rest,
             _ if is_errors => Place::Errors,
             b'{' | b'[' => {
@@ -199,10 +198,10 @@ impl ErrorsScan {
     }
 }
 
-/// A key, compared with `errors` as it is read.
+/// A key that is compared with `errors` while it is read.
 #[derive(Clone, Copy, Debug)]
 struct Key {
-    /// Characters of `errors` matched; `None` once it is another key.
+    /// Number of matched characters of `errors`. `None` after a difference.
     matched: Option<usize>,
     escape: Escape,
 }
@@ -211,7 +210,7 @@ struct Key {
 enum Escape {
     No,
     Backslash,
-    /// `\u`: the value so far and the digits that are missing.
+    /// `\u`: the value up to here, and the number of missing digits.
     Hex {
         value: u32,
         missing: u8,
@@ -248,7 +247,7 @@ impl Key {
                     missing: 4,
                 };
             }
-            // No other escape yields a letter of the word.
+            // No other escape can produce a letter of the word.
             Escape::Backslash => {
                 self.matched = None;
                 self.escape = Escape::No;

@@ -27,7 +27,7 @@ fn equal_to(body: &str) -> Expectation {
     }
 }
 
-/// Judges and says the result in a line.
+/// Judges and returns the result in one line.
 fn verdict(expect: &Expectation, answer: &Answer) -> String {
     match check(expect, answer) {
         Ok(()) => "right".to_owned(),
@@ -206,7 +206,7 @@ fn a_body_is_compared_within_its_status_only() {
     assert_eq!(judge(&expect, 200, r#"{"data":2}"#), Ok(()));
 }
 
-/// An answer whose body is encoded.
+/// Returns a response with an encoded body.
 fn coded(coding: &str, body: &str) -> Answer {
     let mut answer = answer(body);
     answer.body = crate::encoded(coding, body.as_bytes()).unwrap();
@@ -258,7 +258,7 @@ fn every_rule_looks_at_the_content_of_an_encoded_body() {
         verdict(&equal_to(right), &unknown),
         @"body: the body has the content coding `compress`, which cannot be decoded. Supported codings are gzip, deflate, br and zstd"
     );
-    // Without a rule about bodies nobody decodes them.
+    // Without a rule about bodies, no body is decoded.
     assert_eq!(verdict(&Expectation::default(), &unknown), "right");
 }
 
@@ -271,7 +271,7 @@ fn a_bomb_is_a_wrong_answer_and_no_more() {
     );
 }
 
-/// How one encoded body after the other is judged by the same rules.
+/// Returns the method of judgment for each of several encoded bodies under the same rules.
 fn judged_by(
     expect: &Expectation,
     answers: &[Answer],
@@ -297,7 +297,7 @@ fn judged_by(
     answers.iter().map(judge).collect()
 }
 
-/// The same content in other bytes, as of a server that writes the time into the header.
+/// Returns the same content in other bytes, like a server that writes the time into the header.
 fn at_another_time(mut answer: Answer) -> Answer {
     answer.body[4] ^= 0xff;
     answer
@@ -326,7 +326,7 @@ fn nothing_is_decoded_whose_bytes_were_decoded_before() {
             Ok(same)
         ]
     );
-    // As after a proof: even the first is not decoded.
+    // As after a proof: even the first response is not decoded.
     let proven = Expectation {
         encoded: Some(EncodedBody {
             coding: "gzip".to_owned(),
@@ -335,7 +335,7 @@ fn nothing_is_decoded_whose_bytes_were_decoded_before() {
         ..equal_to(right)
     };
     assert_eq!(judged_by(&proven, &answers)[0], Ok(same));
-    // Where the content differs by nature, a rule has to see it.
+    // If the content differs by nature, a rule has to read it.
     let decoded = Some(JudgedBy::Decoding);
     assert_eq!(
         judged_by(&graphql(), &answers[..4]),
@@ -395,7 +395,7 @@ fn a_known_body_with_errors_is_still_wrong() {
     );
 }
 
-/// Judges one body after the other by the same rules, each in pieces of a size.
+/// Judges several bodies by the same rules, each in pieces of a size.
 fn judge_all(rules: &mut Rules, bodies: &[&str], piece: usize) -> Vec<Option<FailureKind>> {
     let mut findings = Findings::default();
     bodies

@@ -5,7 +5,7 @@ use crate::connection::Phase;
 use crate::measurement::FailureKind;
 use crate::socket::{self, Connect};
 
-/// Between two tries to get into a full listener queue.
+/// Time between two tries to enter a full listener queue.
 const QUEUE_RETRY_NS: u64 = 1_000_000;
 
 impl EpollEngine<'_> {
@@ -14,7 +14,7 @@ impl EpollEngine<'_> {
         let now_ns = self.now();
         let connection = &mut self.connections[index];
         connection.connect_ns = now_ns;
-        // A slot that needs a connection waits for it from here on, so its latency has the connect.
+        // A slot that needs a connection waits for it from here on, so its latency includes the connect.
         if connection.has_slot {
             connection.slot.due_ns.get_or_insert(now_ns);
         }
@@ -33,7 +33,7 @@ impl EpollEngine<'_> {
             Ok(Connect::Pending(socket)) => (socket, false),
             Ok(Connect::Full) => {
                 connection.phase = Phase::Queueing;
-                // Not later than the timeout, at which it is given up.
+                // Not later than the timeout, which ends the attempt.
                 let retry_ns = self.now_ns + QUEUE_RETRY_NS;
                 return self.wake_at(index, retry_ns.min(give_up_ns));
             }
@@ -46,9 +46,9 @@ impl EpollEngine<'_> {
         connection.is_used = false;
         connection.idle_until_ns = u64::MAX;
         connection.phase = Phase::Connecting;
-        // Also where it is connected already: the time allowed for a slot counts from here.
+        // Also for a connected socket, because the time limit of a slot counts from here.
         self.wake_at(index, give_up_ns);
-        // A Unix socket is connected at once, and its first edge says nothing new.
+        // A Unix socket is connected at once, and its first edge contains no news.
         if is_done {
             self.connected(index);
         }
@@ -78,7 +78,7 @@ impl EpollEngine<'_> {
         match self.lanes[connection.lane].work.peer.connected(socket) {
             Ok(()) => self.connected(index),
             Err(error) => {
-                // The failure is dated, and the events before this one may have taken a while.
+                // The failure has a time, and earlier events may have taken a while.
                 self.now();
                 self.refused(index, &error);
             }

@@ -1,4 +1,4 @@
-//! Requests out, answers in: the hot path.
+//! The hot path: sending requests and reading responses.
 
 use rustix::io::Errno;
 
@@ -11,14 +11,14 @@ use crate::measurement::FailureKind;
 use crate::parser::{End, Parsed};
 use crate::socket::{self, Moved};
 
-/// An answer that fills every read gives way to other work after this time.
+/// Time after which a response that fills every read yields to other work.
 const TURN_NS: u64 = 1_000_000;
 
 impl EpollEngine<'_> {
-    /// Sends the request of the slot on the connection that is there.
+    /// Sends the request of the slot on its open connection.
     #[inline]
     pub(super) fn transmit(&mut self, index: usize) {
-        // Before the write: the time that the system call takes belongs to the request.
+        // Read before the write, because the time of the system call belongs to the request.
         let now_ns = self.now();
         let connection = &mut self.connections[index];
         let lane = &mut self.lanes[connection.lane];
@@ -42,14 +42,14 @@ impl EpollEngine<'_> {
                 };
                 lane.recorder.bytes_out += written as u64;
                 lane.sent(&mut connection.slot);
-                // On a fresh connection the time allowed has counted since the connect.
+                // On a new connection the time limit has counted since the connect.
                 if !connection.is_fresh {
                     let wake_ns = now_ns + lane.work.timeout_ns;
                     self.wake_at(index, wake_ns);
                 }
             }
-            // The server had closed the idle connection, and nothing of the request has left: this
-            // is no failure of the request, which needs a new connection.
+            // The server had closed the idle connection, and no byte of the request has left. That is no
+            // failure of the request, which needs a new connection.
             Err(_) if !connection.is_fresh => {
                 connection.close();
                 connection.is_fresh = true;
@@ -76,12 +76,12 @@ impl EpollEngine<'_> {
                     connection.phase = Phase::Receiving;
                 }
             }
-            // The server closed its side early: what it had to say may be waiting.
+            // The server closed its side early. Its response may be waiting in the socket.
             Err(_) => self.read(index, true),
         }
     }
 
-    /// Reads and judges what came, for a turn at most: a server may send faster than answers are
+    /// Reads and judges the received bytes, for at most one turn. A server may send faster than responses are
     /// parsed, and timeouts, the stop flag and other connections must not wait for its end.
     pub(super) fn read(&mut self, index: usize, is_hangup: bool) {
         let turn_end_ns = self.now_ns + TURN_NS;
@@ -91,8 +91,8 @@ impl EpollEngine<'_> {
                 return;
             };
             let received = socket::receive(socket, &mut self.buffer);
-            // Once for each read, for its first and its last byte. Not by `now`, which borrows the
-            // whole engine.
+            // Once for each read, for its first and its last byte. Not by `now`, which borrows the whole
+            // engine.
             self.now_ns = self.pacer.controls.clock.now_ns();
             let bytes = match received {
                 Ok(Moved::Later) => return,
@@ -117,7 +117,7 @@ impl EpollEngine<'_> {
                 {
                     return self.complete(index, reusable, is_hangup, bytes);
                 }
-                // Requests never overlap on a connection, so more bytes can answer nothing.
+                // Requests never overlap on a connection, so more bytes belong to no request.
                 Ok(Parsed::Complete { used, .. }) => {
                     return self.fail(index, FailureKind::Protocol, bytes, &|| {
                         leftover(bytes - used)
@@ -125,12 +125,12 @@ impl EpollEngine<'_> {
                 }
                 Ok(Parsed::More) => {
                     connection.keep(piece);
-                    // A read that left room took all there was; a new edge tells of more. The end
-                    // of the connection may be part of the edge that is being dealt with.
+                    // A read that left room took all available bytes. A new edge announces more. The end of
+                    // the connection may be part of the current edge.
                     if bytes < self.buffer.len() && !is_hangup {
                         return;
                     }
-                    // By the clock that was read after the receive: a turn ends one read late.
+                    // This uses the time that was read after the receive, so a turn ends one read late.
                     if self.now_ns >= turn_end_ns {
                         let token = u64::from(connection.generation) << 32 | index as u64;
                         return self.unread.push(Unread { token, is_hangup });
@@ -143,13 +143,13 @@ impl EpollEngine<'_> {
         }
     }
 
-    /// The answer is complete, with the last `bytes` of it in the buffer.
+    /// Ends a complete response. Its last `bytes` are in the buffer.
     #[inline]
     fn complete(&mut self, index: usize, reusable: bool, is_hangup: bool, bytes: usize) {
         let done_ns = self.now_ns;
         let connection = &mut self.connections[index];
-        // The connection ended with this answer, and there will be no other edge: bytes behind it
-        // are noticed now or never.
+        // The connection ended with this response, and there will be no other edge. Bytes after it must be
+        // found now.
         if is_hangup
             && let Some(socket) = &connection.socket
             && let Ok(Moved::Bytes(more @ 1..)) = socket::receive(socket, &mut self.buffer)
@@ -168,21 +168,21 @@ impl EpollEngine<'_> {
             };
             lane.failed(&connection.slot, fault, || mismatch.to_string());
         }
-        // An answer that came before the whole request had left: the rest must not become the begin
-        // of the next one.
+        // The response came before the whole request had left. The rest must not become the beginning of the
+        // next request.
         let is_unsent = connection.phase == Phase::Sending;
         if is_hangup || !reusable || !lane.work.keep_alive || is_unsent {
             connection.close();
         }
         connection.is_used = true;
         connection.idle_until_ns = connection.parser.idle_until_ns(done_ns);
-        // Before `proceed`, which may begin the next slot on this very connection.
+        // Before `proceed`, which may begin the next slot on this connection.
         connection.has_slot = false;
         let next = lane.next(&mut connection.slot, passed, done_ns);
         self.proceed(index, next);
     }
 
-    /// The server closed the connection.
+    /// Handles a connection that the server closed.
     fn on_end(&mut self, index: usize) {
         match self.connections[index].parser.end() {
             End::Complete => self.complete(index, false, true, 0),
@@ -200,8 +200,8 @@ impl EpollEngine<'_> {
         }
     }
 
-    /// A reset under a request on a used connection, before anything came, is how a server that has
-    /// just closed an idle connection looks from here.
+    /// Handles a reset. A reset under a request on a used connection, before any byte arrived, usually means
+    /// that the server has just closed an idle connection.
     fn on_reset(&mut self, index: usize, error: Errno) {
         if self.was_kept(index) {
             self.fail(index, FailureKind::ClosedIdle, 0, &|| {
@@ -212,7 +212,7 @@ impl EpollEngine<'_> {
         }
     }
 
-    /// True if the connection has carried an answer, and nothing came of the one that is awaited.
+    /// True if the connection has carried an earlier response, and no byte of the awaited response arrived.
     fn was_kept(&self, index: usize) -> bool {
         let connection = &self.connections[index];
         connection.is_used && connection.slot.first_byte_ns == 0

@@ -1,4 +1,4 @@
-//! One receiver of load as the general carrier sees it: how to speak with it, and the connections.
+//! One receiver of load in the general carrier: its protocol and its connections.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::job::Bounds;
 use crate::lane::Workload;
 use crate::socket::Peer;
 
-/// How to speak with one receiver of load.
+/// The protocol of one receiver of load.
 #[derive(Clone)]
 pub(crate) struct Outlet {
     pub(crate) route: Route,
@@ -24,7 +24,7 @@ pub(crate) struct Outlet {
     pub(crate) bounds: Bounds,
 }
 
-/// What the places of a lane share.
+/// The state that the places of a lane share.
 pub(super) struct Endpoint {
     pub(super) peer: Peer,
     pub(super) route: Route,
@@ -34,15 +34,15 @@ pub(super) struct Endpoint {
     pub(super) keep_alive: bool,
     pub(super) traffic: Rc<Traffic>,
     pub(super) links: Vec<Link>,
-    /// Places of a link. At least 1.
+    /// Number of places of a link. At least 1.
     streams: usize,
-    /// Places in think time, each with what lets it go on.
+    /// Places in think time, each with the sender that lets it continue.
     waiting: RefCell<BTreeMap<usize, Sender<()>>>,
 }
 
 impl Endpoint {
     pub(super) fn new(work: &Workload, outlet: Outlet) -> Endpoint {
-        // A connection for each request carries one.
+        // Without keep-alive, a connection carries one request.
         let streams = match work.keep_alive {
             true => usize::try_from(outlet.route.version.streams())
                 .expect("32 bits fit into an address"),
@@ -62,12 +62,12 @@ impl Endpoint {
         }
     }
 
-    /// Requests that may be under way at once. Both factors have 32 bits.
+    /// Returns the number of requests that may be under way at once. Both factors have 32 bits.
     pub(super) fn places(&self) -> usize {
         self.links.len() * self.streams
     }
 
-    /// The link of a place.
+    /// Returns the link of a place.
     pub(super) fn link(&self, place: usize) -> &Link {
         &self.links[self.link_of(place)]
     }
@@ -76,7 +76,7 @@ impl Endpoint {
         place / self.streams
     }
 
-    /// A place waits. Returns what ends with [`Endpoint::resume`].
+    /// Makes a place wait. Returns a receiver that completes with [`Endpoint::resume`].
     pub(super) fn wait(&self, place: usize) -> Receiver<()> {
         let (resume, resumed) = oneshot::channel();
         let before = self.waiting.borrow_mut().insert(place, resume);
@@ -84,11 +84,11 @@ impl Endpoint {
         resumed
     }
 
-    /// The wait of a place is over.
+    /// Ends the wait of a place.
     pub(super) fn resume(&self, place: usize) {
         let resume = self.waiting.borrow_mut().remove(&place);
         let resume = resume.expect("the queue names places that wait");
-        // Nothing listens where the load was stopped, which drops the tasks.
+        // There is no receiver if the load was stopped, which drops the tasks.
         let _ = resume.send(());
     }
 }

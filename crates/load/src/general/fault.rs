@@ -1,5 +1,4 @@
-//! What went wrong over HTTP/2: the outcome that it counts under, and words that name the server's part in
-//! it.
+//! Failures over HTTP/2: the outcome, and a message with the part of the server.
 
 use std::io;
 
@@ -9,19 +8,19 @@ use super::progress::ExchangeError;
 use crate::answer::CLOSED_IDLE;
 use crate::measurement::FailureKind;
 
-/// How far an answer was when it failed.
+/// The progress of a response at its failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Nothing of it had come, on a connection that perhaps was idle before.
+    /// No byte had arrived, on a connection that may have been idle before.
     Head { was_idle: bool },
-    /// The head had come, perhaps with this `content-length`.
+    /// The head had arrived, perhaps with this `content-length`.
     Body { length: Option<u64> },
 }
 
-/// The failure of a stream.
+/// Returns the failure of a stream.
 ///
-/// An end by the server is `closed` when it ends the whole connection and `reset` when it ends the one
-/// stream. What the library itself objects to is a server that does not keep to the protocol.
+/// If the server ends the whole connection, the failure is `closed`. If it ends only the stream, the failure
+/// is `reset`. An error that the library itself raises means that the server violated the protocol.
 pub(super) fn failure(error: &Error, stage: Stage) -> ExchangeError {
     if matches!(stage, Stage::Head { .. })
         && let Some(is_leaving) = is_unprocessed(error)
@@ -43,9 +42,9 @@ pub(super) fn failure(error: &Error, stage: Stage) -> ExchangeError {
     ExchangeError::failed(kind, words_at(error, stage))
 }
 
-/// Whether the server declares that it did not process a request, and if so, whether it says so of all
-/// that follow on the connection (RFC 9113, sections 6.8 and 8.7). The library gives the error of a
-/// GOAWAY only to streams above its last stream.
+/// Returns `Some` if the server declares that it did not process a request. The value is true if the
+/// declaration covers all later requests on the connection (RFC 9113, sections 6.8 and 8.7). The library
+/// gives the error of a GOAWAY only to streams above its last stream.
 fn is_unprocessed(error: &Error) -> Option<bool> {
     if !error.is_remote() {
         return None;
@@ -74,7 +73,7 @@ fn words_at(error: &Error, stage: Stage) -> String {
     }
 }
 
-/// What the error says of the server.
+/// Returns a message about the server for the error.
 pub(super) fn words(error: &Error) -> String {
     if let Some(error) = error.get_io() {
         return match error.kind() {
@@ -103,7 +102,7 @@ pub(super) fn words(error: &Error) -> String {
     }
 }
 
-/// The name of its code as RFC 9113 writes it.
+/// Returns the name of its code as in RFC 9113.
 fn name(error: &Error) -> String {
     error
         .reason()

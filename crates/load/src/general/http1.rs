@@ -1,4 +1,4 @@
-//! One exchange of HTTP/1.1 over a stream, by the parser of the fast path.
+//! One exchange of HTTP/1.1 over a stream, with the parser of the fast path.
 
 use std::cell::RefCell;
 use std::io;
@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::measurement::FailureKind;
 use crate::parser::{End, Parsed, Parser, Sink};
 
-/// What an idle connection turned out to be.
+/// The state of an idle connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Idle {
     /// Ready for a request.
@@ -25,17 +25,17 @@ pub(super) enum Idle {
     Spoke,
 }
 
-/// Looks at a connection that was idle, without waiting.
+/// Checks a connection that was idle, without waiting.
 pub(super) async fn probe(stream: &mut dyn Stream) -> Idle {
     let mut room = [0; 64];
-    // `Ready` in any case: the probe asks and does not wait for an answer.
+    // `Ready` in any case, because the probe does not wait for bytes.
     std::future::poll_fn(|context| {
         let mut was_pending = false;
         loop {
             let mut buffer = ReadBuf::new(&mut room);
             let polled = Pin::new(&mut *stream).poll_read(context, &mut buffer);
             return Poll::Ready(match polled {
-                // A socket that has just delivered a lot gives way once, and knows only then.
+                // A socket that has just delivered much data yields once. Only then is its state correct.
                 Poll::Pending if !was_pending => {
                     was_pending = true;
                     continue;
@@ -50,16 +50,16 @@ pub(super) async fn probe(stream: &mut dyn Stream) -> Idle {
     .await
 }
 
-/// A request on its way out, and its answer on its way in.
+/// A request that is being sent, and its response.
 pub(super) struct Exchange<'a, S> {
     pub(super) clock: Clock,
     pub(super) stream: &'a mut dyn Stream,
     pub(super) request: &'a [u8],
-    /// Bytes of the request that were written.
+    /// Number of request bytes that were written.
     pub(super) written: usize,
-    /// There is nothing more to write, or the target no longer reads.
+    /// True if all bytes are written, or the target no longer reads.
     pub(super) is_sent: bool,
-    /// The connection has carried an answer.
+    /// True if the connection has carried a response.
     pub(super) is_used: bool,
     pub(super) buffer: &'a RefCell<Vec<u8>>,
     pub(super) parser: &'a mut Parser,
@@ -68,26 +68,26 @@ pub(super) struct Exchange<'a, S> {
 }
 
 impl<S: Sink> Exchange<'_, S> {
-    /// Writes what can be written at once. Afterwards the request counts as sent.
+    /// Writes as much as possible at once. The request then counts as sent.
     ///
     /// # Errors
     ///
-    /// When nothing of it could leave.
+    /// If no byte could leave.
     pub(super) async fn begin(&mut self) -> Result<(), ExchangeError> {
         let begun = std::future::poll_fn(|context| Poll::Ready(self.poll_send(context))).await;
         match begun {
             Poll::Ready(Err(error)) if self.written == 0 => {
                 Err(ExchangeError::Stale(error.to_string()))
             }
-            // Where a part has left, the answer decides: the server may have read enough of it.
+            // If a part has left, the response decides: the server may have read enough of it.
             _ => Ok(()),
         }
     }
 
-    /// Sends the rest and receives the answer; `true` when the connection can carry another one.
+    /// Sends the rest and receives the response. Returns `true` if the connection can carry another request.
     pub(super) async fn finish(&mut self) -> Result<bool, ExchangeError> {
         std::future::poll_fn(|context| {
-            // A server may answer before it has read everything, and close; its answer counts.
+            // A server may respond before it has read everything, and close. Its response counts.
             let _ = self.poll_send(context);
             self.poll_receive(context)
         })
@@ -98,7 +98,7 @@ impl<S: Sink> Exchange<'_, S> {
         while !self.is_sent {
             let rest = &self.request[self.written..];
             let moved = if rest.is_empty() {
-                // TLS keeps the end of a request back until it is flushed.
+                // TLS holds back the end of a request until it is flushed.
                 ready!(Pin::new(&mut *self.stream).poll_flush(context)).map(|()| 0)
             } else {
                 ready!(Pin::new(&mut *self.stream).poll_write(context, rest))
@@ -138,8 +138,8 @@ impl<S: Sink> Exchange<'_, S> {
                     return Poll::Ready(Err(ExchangeError::failed(FailureKind::Protocol, reason)));
                 }
                 Ok(Parsed::Complete { reusable, .. }) => {
-                    // An answer may come before the whole request has left. The rest must not
-                    // become the beginning of the next request.
+                    // A response may arrive before the whole request has left. The rest of the request must
+                    // not become the beginning of the next request.
                     let is_whole = self.is_sent && self.written == self.request.len();
                     return Poll::Ready(Ok(reusable && is_whole));
                 }
@@ -164,20 +164,20 @@ impl<S: Sink> Exchange<'_, S> {
         Err(ExchangeError::failed(FailureKind::Closed, reason))
     }
 
-    /// True if the connection has carried an answer, and nothing came of this one.
+    /// True if the connection has carried an earlier response, and no byte of this response arrived.
     fn was_kept(&self) -> bool {
         self.is_used && self.progress.first_byte_ns == 0
     }
 
     fn on_error(&self, error: &io::Error) -> ExchangeError {
         let kind = match error.kind() {
-            // TLS: an end that is not announced may have cut the answer off.
+            // TLS: an end without a closing alert may have cut the response.
             io::ErrorKind::UnexpectedEof => match self.on_end() {
                 Err(error) => return error,
                 Ok(_) => FailureKind::Closed,
             },
             io::ErrorKind::InvalidData => FailureKind::Protocol,
-            // How a server that has just closed an idle connection looks from here.
+            // The usual error of an idle connection that the server has just closed.
             _ if self.was_kept() => {
                 let reason = format!("{CLOSED_IDLE}: {error}");
                 return ExchangeError::failed(FailureKind::ClosedIdle, reason);

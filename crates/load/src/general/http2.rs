@@ -1,7 +1,7 @@
-//! HTTP/2 over a stream, by the h2 library.
+//! HTTP/2 over a stream, with the h2 library.
 //!
-//! One task drives a connection; those who send on it wait here until the target has room for one
-//! more stream, so that a request counts as sent when it is handed over and not while it queues.
+//! One task drives a connection. Senders wait here until the target has room for one more stream. A request
+//! therefore counts as sent when the library receives it, and not while it queues.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -27,14 +27,14 @@ use crate::job::Bounds;
 use crate::measurement::FailureKind;
 use crate::parser::{Head, ParseError, Sink};
 
-/// What the target may send on one stream before it must wait for us: bodies of this size come
-/// without a pause, larger ones are acknowledged half a window ahead.
+/// Bytes that the target may send on one stream before it must wait for us. Bodies up to this size arrive
+/// without a pause. Larger bodies are acknowledged half a window ahead.
 const STREAM_WINDOW: u32 = 16 * 1024 * 1024;
 
-/// The same for all streams of a connection together.
+/// The limit for all streams of a connection together.
 const CONNECTION_WINDOW: u32 = 1024 * 1024 * 1024;
 
-/// What a header costs beside its name and value (RFC 9113, section 6.5.2).
+/// Size of a header in addition to its name and value (RFC 9113, section 6.5.2).
 const HEADER_OVERHEAD: usize = 32;
 
 /// An open connection.
@@ -42,21 +42,21 @@ pub(super) struct Session {
     sender: SendRequest<Bytes>,
     task: JoinHandle<()>,
     under_way: Cell<usize>,
-    /// It has carried an answer.
+    /// True if it has carried a response.
     pub(super) is_used: Cell<bool>,
-    /// There may be room for one more, or the connection has ended.
+    /// Notified when there may be room for one more stream, or when the connection has ended.
     freed: Rc<Notify>,
 }
 
 impl Session {
-    /// Greets the target. It need not have answered yet.
+    /// Sends the connection preface. The target may respond later.
     pub(super) async fn new(stream: Box<dyn Stream>) -> Result<Session, h2::Error> {
         let (sender, connection) = Builder::new()
             .enable_push(false)
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            // Nothing leaves before the target has said how much it takes: what is too much by then
-            // would be refused.
+            // No request leaves before the target has sent its stream limit. Streams beyond the limit would
+            // be refused.
             .initial_max_send_streams(0)
             .handshake(stream)
             .await?;
@@ -66,7 +66,7 @@ impl Session {
             let mut connection = std::pin::pin!(connection);
             let mut limit = connection.max_concurrent_send_streams();
             poll_fn(|context| {
-                // Its error reaches every stream that it ends.
+                // Every stream that the connection ends receives its error.
                 let polled = connection.as_mut().poll(context).map(drop);
                 let limit_before = replace(&mut limit, connection.max_concurrent_send_streams());
                 if limit != limit_before || polled.is_ready() {
@@ -85,17 +85,17 @@ impl Session {
         })
     }
 
-    /// Can it carry another request, as far as is known?
+    /// True if it may carry another request. The target may already have closed it.
     pub(super) fn is_open(&self) -> bool {
         !self.task.is_finished()
     }
 
-    /// True if nothing but one request is under way.
+    /// True if only one request is under way.
     pub(super) fn is_alone(&self) -> bool {
         self.under_way.get() == 1
     }
 
-    /// True if the target lets no request pass: it has not greeted, or it grants no stream.
+    /// True if the target accepts no request: it has not sent its settings, or it grants no stream.
     pub(super) fn grants_no_stream(&self) -> bool {
         self.is_open() && self.sender.current_max_send_streams() == 0
     }
@@ -103,16 +103,16 @@ impl Session {
     /// Waits until the target accepts one more stream.
     pub(super) async fn enter(self: &Rc<Session>) -> Room {
         while self.is_open() && self.under_way.get() >= self.sender.current_max_send_streams() {
-            // A place that was woken asks again: another one may have taken the room meanwhile.
+            // Checked again after a wake-up, because another place may have taken the room.
             self.freed.notified().await;
         }
         self.under_way.set(self.under_way.get() + 1);
         Room(Rc::clone(self))
     }
 
-    /// Hands a request over.
+    /// Passes a request to the library.
     pub(super) async fn send(&self, message: Message) -> Result<Sending, ExchangeError> {
-        // Waiting for room needs a handle of its own; a clone shares the connection.
+        // Waiting for room needs a separate handle. A clone shares the connection.
         let mut sender = self.sender.clone();
         let stale = |error: h2::Error| ExchangeError::Stale(words(&error));
         poll_fn(|context| sender.poll_ready(context))
@@ -140,7 +140,7 @@ pub(super) struct Room(Rc<Session>);
 impl Drop for Room {
     fn drop(&mut self) {
         self.0.under_way.set(self.0.under_way.get() - 1);
-        // One stream became free, so one place can go on.
+        // One stream became free, so one place can continue.
         self.0.freed.notify_one();
     }
 }
@@ -169,18 +169,18 @@ impl Upload {
     }
 }
 
-/// A request that was handed over. Dropping it cancels its stream.
+/// A request that was passed to the library. Dropping it cancels its stream.
 pub(super) struct Sending {
     response: ResponseFuture,
     upload: Option<Upload>,
 }
 
-/// What an answer may cost, and when it came.
+/// Size limits and timing of a response.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub(super) clock: Clock,
     pub(super) bounds: Bounds,
-    /// The connection has carried an answer, and was idle when the request left.
+    /// True if the connection has carried a response and was idle when the request left.
     pub(super) was_idle: bool,
 }
 
@@ -189,12 +189,12 @@ impl Sending {
         if let Some(upload) = &mut self.upload
             && upload.poll(context).is_ready()
         {
-            // A body that the target no longer reads ends here; the answer tells whether that matters.
+            // The target no longer reads this body. The response shows if that matters.
             self.upload = None;
         }
     }
 
-    /// Receives the answer, while the rest of the request leaves.
+    /// Receives the response, while the rest of the request leaves.
     pub(super) async fn receive(
         mut self,
         limits: Limits,
@@ -219,8 +219,8 @@ impl Sending {
         let length = parts.headers.get(http::header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
         let stage = Stage::Body { length };
-        // The library has its own limit for heads; this one is that of HTTP/1.1, so that both
-        // protocols accept the same answers.
+        // The library has its own limit for heads. This limit is the limit of HTTP/1.1, so that both
+        // protocols accept the same responses.
         let is_small = head_bytes(&parts.headers) <= limits.bounds.head_bytes;
         let (status, headers) = progress.head.insert((parts.status, parts.headers));
         if !is_small {
@@ -246,12 +246,12 @@ impl Sending {
             if let Some(refusal) = sink.refusal() {
                 return Err(ExchangeError::failed(refusal.kind(), refusal.to_string()));
             }
-            // At once, as the rules have seen the bytes: the window never closes because of us.
+            // At once, because the rules have read the bytes. We never close the window.
             body.flow_control()
                 .release_capacity(part.len())
                 .map_err(|error| failure(&error, stage))?;
         }
-        // Trailers are part of the answer, and nothing is checked in them.
+        // Trailers are part of the response, but are not checked.
         let trailers = poll_fn(|context| body.poll_trailers(context)).await;
         trailers.map(drop).map_err(|error| failure(&error, stage))
     }

@@ -1,4 +1,4 @@
-//! Where one connection is kept, which its places open when they need it.
+//! A holder for one connection, which its places open when they need it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -10,18 +10,18 @@ use super::http2::Session;
 use super::route::Channel;
 use crate::backoff::Backoff;
 
-/// Where one connection is kept. It outlives its sockets.
+/// A holder for one connection. It outlives its sockets.
 #[derive(Default)]
 pub(super) struct Link {
-    /// Of HTTP/1.1: while it is not in use.
+    /// The connection. An HTTP/1.1 connection is only here while it is not in use.
     channel: RefCell<Option<Channel>>,
-    /// One place opens it, and all others wait for it.
+    /// Held by the place that opens the connection. Other places wait for it.
     pub(super) opening: Mutex<()>,
     pub(super) backoff: Cell<Backoff>,
 }
 
 impl Link {
-    /// Is there a connection that can carry a request, as far as is known?
+    /// True if there is a connection that may carry a request. The target may already have closed it.
     pub(super) fn is_open(&self) -> bool {
         match &*self.channel.borrow() {
             None => false,
@@ -30,7 +30,7 @@ impl Link {
         }
     }
 
-    /// The connection, if there is one: the only one of HTTP/1.1, a share of HTTP/2.
+    /// Returns the connection, if there is one. HTTP/1.1 has only one, HTTP/2 returns a share of it.
     pub(super) fn take(&self) -> Option<Channel> {
         if !self.is_open() {
             return None;
@@ -45,12 +45,12 @@ impl Link {
         }
     }
 
-    /// Puts a connection here for the next request.
+    /// Stores a connection for the next request.
     pub(super) fn keep(&self, channel: Channel) {
         *self.channel.borrow_mut() = Some(channel);
     }
 
-    /// No further request goes onto this connection; what is under way on it goes on.
+    /// Removes this connection from further use. Requests under way on it continue.
     pub(super) fn retire(&self, session: &Rc<Session>) {
         let mut place = self.channel.borrow_mut();
         if matches!(&*place, Some(Channel::Http2(kept)) if Rc::ptr_eq(kept, session)) {
@@ -58,7 +58,7 @@ impl Link {
         }
     }
 
-    /// How long a closed loop keeps off after another refusal.
+    /// Returns the pause of a closed loop after another refusal.
     pub(super) fn pause(&self) -> Duration {
         let mut backoff = self.backoff.get();
         let pause_ns = backoff.refused();

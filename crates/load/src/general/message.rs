@@ -1,12 +1,12 @@
-//! A request as HTTP/2 carries it, made from the very bytes that HTTP/1.1 would carry: so one
-//! renderer serves both, and templates, lengths and rules about headers are the same.
+//! A request in the form of HTTP/2, made from the bytes of its HTTP/1.1 form. One renderer therefore serves
+//! both, and templates, lengths and rules about headers are equal.
 
 use bytes::Bytes;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderName, HeaderValue, Method, Request, Uri};
 
-/// What belongs to a connection of HTTP/1.1 and must not travel (RFC 9113, section 8.2.2); `host`
-/// travels as the authority.
+/// Headers of an HTTP/1.1 connection that must not be sent (RFC 9113, section 8.2.2). `host` becomes the
+/// authority.
 const LEFT_OUT: [&str; 6] = [
     "connection",
     "host",
@@ -16,11 +16,11 @@ const LEFT_OUT: [&str; 6] = [
     "upgrade",
 ];
 
-/// Header lines that a request may have.
+/// The largest number of header lines of a request.
 const HEADERS_MAX: usize = 256;
 
-/// The requests of a rotation as HTTP/2 carries them; `None` where it differs from slot to slot. Empty
-/// for HTTP/1.1.
+/// The requests of a rotation in the form of HTTP/2. `None` for a request that differs from slot to slot.
+/// Empty for HTTP/1.1.
 pub(crate) type Messages = Vec<Option<Message>>;
 
 /// One request, ready to be sent.
@@ -35,7 +35,7 @@ impl Message {
     ///
     /// # Errors
     ///
-    /// In words, when HTTP/2 cannot carry it.
+    /// A message, if HTTP/2 cannot carry the request.
     pub(super) fn new(bytes: &[u8], is_encrypted: bool) -> Result<Message, String> {
         let mut lines = [httparse::EMPTY_HEADER; HEADERS_MAX];
         let mut parsed = httparse::Request::new(&mut lines);
@@ -64,7 +64,7 @@ impl Message {
                 .map_err(|_| format!("expected a header name, found `{}`", line.name))?;
             let value = HeaderValue::from_bytes(line.value)
                 .map_err(|_| format!("header `{name}` has control characters in its value"))?;
-            // `te: trailers` is the only `te` that HTTP/2 lets pass (RFC 9113, section 8.2.2).
+            // `te: trailers` is the only `te` that HTTP/2 allows (RFC 9113, section 8.2.2).
             let travels = !LEFT_OUT.contains(&name.as_str())
                 && (name != http::header::TE || line.value.eq_ignore_ascii_case(b"trailers"));
             if travels {
@@ -100,7 +100,7 @@ fn uri(path: &str, host: &[u8], is_encrypted: bool) -> Result<Uri, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A rendered request as evidence of what HTTP/2 carried.
+/// Returns a rendered request as evidence of the bytes that HTTP/2 carried.
 pub(super) fn shown(bytes: &[u8]) -> Vec<u8> {
     const VERSION: &[u8] = b" HTTP/1.1\r\n";
     let at = bytes

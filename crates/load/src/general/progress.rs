@@ -1,4 +1,4 @@
-//! What is known of an answer that is arriving, whichever protocol carries it.
+//! The state of a response that is arriving, over any protocol.
 
 use std::cell::RefCell;
 
@@ -10,13 +10,13 @@ use crate::measurement::FailureKind;
 use crate::parser::{Head, ParseError, Sink};
 use crate::recorder::EXCERPT_BYTES;
 
-/// Why there is no complete answer.
+/// The reason that there is no complete response.
 #[derive(Debug)]
 pub(super) enum ExchangeError {
-    /// Nothing of the request has left: the target had closed the connection while it was idle.
+    /// No byte of the request has left, because the target had closed the connection while it was idle.
     Stale(String),
-    /// The target has declared that it did not process the request, so it can be sent again. It says so
-    /// of the whole connection, or of this request alone.
+    /// The target has declared that it did not process the request, so it can be sent again. The declaration
+    /// covers the whole connection, or this request alone.
     Unprocessed { is_leaving: bool, reason: String },
     /// The slot has failed.
     Failed(FailureKind, String),
@@ -28,20 +28,20 @@ impl ExchangeError {
     }
 }
 
-/// The part of an answer that has come.
+/// The received part of a response.
 #[derive(Debug, Default)]
 pub(super) struct ResponseProgress {
-    /// 0 until something came.
+    /// Time of the first byte. 0 until a byte arrived.
     pub(super) first_byte_ns: u64,
-    /// Bytes that have come: of the answer over HTTP/1.1, of its body over HTTP/2.
+    /// Received bytes: of the response over HTTP/1.1, of its body over HTTP/2.
     pub(super) bytes: usize,
-    /// The head of an answer over HTTP/2.
+    /// The head of a response over HTTP/2.
     pub(super) head: Option<(StatusCode, HeaderMap)>,
     kept: Vec<u8>,
 }
 
 impl ResponseProgress {
-    /// Forgets the last answer.
+    /// Resets the state for the next response.
     pub(super) fn start(&mut self) {
         self.first_byte_ns = 0;
         self.bytes = 0;
@@ -49,7 +49,7 @@ impl ResponseProgress {
         self.kept.clear();
     }
 
-    /// Keeps the begin of the answer in case it turns out to be wrong.
+    /// Keeps the beginning of the response in case it is wrong.
     pub(super) fn keep(&mut self, part: &[u8], now_ns: u64) {
         if self.first_byte_ns == 0 {
             self.first_byte_ns = now_ns;
@@ -59,7 +59,7 @@ impl ResponseProgress {
         self.kept.extend_from_slice(&part[..part.len().min(room)]);
     }
 
-    /// What has come, as evidence: a head of HTTP/2, which does not travel as text, and bytes.
+    /// Returns the received part as evidence: an HTTP/2 head, which does not travel as text, and bytes.
     pub(super) fn excerpt(&self) -> [Vec<u8>; 2] {
         let mut head = Vec::new();
         if let Some((status, headers)) = &self.head {
@@ -76,8 +76,8 @@ impl ResponseProgress {
     }
 }
 
-/// Judges an answer while others of the same request may be arriving: the rules are borrowed for one
-/// piece at a time.
+/// Judges a response while other responses to the same request may be arriving. The rules are borrowed for
+/// one piece at a time.
 pub(super) struct Judging<'a> {
     pub(super) lanes: &'a RefCell<Vec<Lane>>,
     pub(super) lane: usize,

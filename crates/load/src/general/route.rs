@@ -1,4 +1,4 @@
-//! From an address to a connection that is ready for requests.
+//! Opens connections to an address, until they are ready for requests.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::job::{Target, Version};
 use crate::measurement::FailureKind;
 use crate::socket::{Connect, Peer, refusal};
 
-/// Between two tries to get into a full listener queue.
+/// Time between two tries to enter a full listener queue.
 const QUEUE_RETRY: Duration = Duration::from_millis(1);
 
-/// How to speak with a target; all threads of a load use one.
+/// The protocol settings for a target. All threads of a load share one route.
 #[derive(Clone)]
 pub(crate) struct Route {
     pub(super) version: Version,
@@ -24,15 +24,15 @@ pub(crate) struct Route {
 
 /// A connection that is ready for requests.
 pub(super) enum Channel {
-    /// For one request at a time.
+    /// An HTTP/1.1 connection, for one request at a time.
     Http1 {
         stream: Box<dyn Stream>,
-        /// It has carried an answer.
+        /// True if it has carried a response.
         is_used: bool,
-        /// When the target will close it unless a request comes before.
+        /// The time at which the target will close it without a further request.
         idle_until_ns: u64,
     },
-    /// For several.
+    /// An HTTP/2 connection, for several requests.
     Http2(Rc<Session>),
 }
 
@@ -49,11 +49,11 @@ impl Route {
         self.tls.is_some()
     }
 
-    /// Connects, with all that belongs to it.
+    /// Connects, including TLS and the protocol.
     ///
     /// # Errors
     ///
-    /// In words: whatever it is, there is no connection.
+    /// The reason that there is no connection, as a message.
     pub(super) async fn connect(
         &self,
         peer: &Peer,
@@ -69,8 +69,7 @@ impl Route {
                 let shaken = tls.connector.connect(tls.name.clone(), socket).await;
                 let stream = shaken.map_err(|error| refuse(fault(&error)))?;
                 let agreed = stream.get_ref().1.alpn_protocol();
-                // A target that does not negotiate speaks HTTP/1.1, so only HTTP/2 has to be agreed
-                // on.
+                // A target without negotiation uses HTTP/1.1, so only HTTP/2 must be negotiated.
                 if self.version != Version::Http1 && agreed != Some(b"h2") {
                     return Err(refuse(
                         "TLS: expected a target that offers HTTP/2 (ALPN `h2`), found a target \

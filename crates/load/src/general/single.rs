@@ -1,4 +1,4 @@
-//! One request on a connection of its own, at leisure, by the very code that carries a load.
+//! One request on a new connection, outside of a load, with the code that carries a load.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::measurement::FailureKind;
 use crate::parser::Parser;
 use crate::socket::Peer;
 
-/// Sends one request and reads the whole answer.
+/// Sends one request and reads the whole response.
 pub(crate) fn exchange(
     target: &Target,
     bodiless: bool,
@@ -53,8 +53,8 @@ pub(crate) fn exchange(
                     progress: &mut progress,
                     sink: Answer::empty(),
                 };
-                // Without `begin`: it only tells when the request counts as sent, which is not
-                // asked here.
+                // Without `begin`, which only reports when the request counts as sent. That is not needed
+                // here.
                 match exchange.finish().await {
                     Ok(_) => Ok(exchange.sink),
                     Err(error) => Err(failure(error, progress.bytes)),

@@ -1,4 +1,4 @@
-//! A place carries one slot after the other: connection, request, answer, verdict.
+//! The work of a place, slot after slot: connection, request, response, verdict.
 
 use std::mem::replace;
 use std::rc::Rc;
@@ -16,33 +16,33 @@ use crate::parser::Parser;
 use crate::script::{Next, SlotState};
 use crate::supply::Taken;
 
-/// So often a request is sent again.
+/// The largest number of times that a request is sent again.
 const REPEATS_MAX: u32 = 10;
 
-/// The pause before a repeat doubles so often, from 1 ms to 64 ms.
+/// The largest number of doublings of the pause before a repeat, from 1 ms to 64 ms.
 const PAUSE_DOUBLINGS_MAX: u32 = 6;
 
-/// A slot under way, and the buffers that the place uses for one after the other.
+/// A slot under way, and the buffers that the place reuses for every slot.
 pub(super) struct Slot {
     state: SlotState,
-    /// The slot needed a new connection, which has until then to answer.
+    /// The time limit of a new connection, if the slot needed one.
     give_up_ns: Option<u64>,
-    /// How often the target has declared the request unprocessed.
+    /// Number of times the target has declared the request unprocessed.
     repeats: u32,
-    /// Until then the present attempt has time.
+    /// The time limit of the current attempt.
     attempt_until_ns: u64,
-    /// A request that is sent again has until then, whatever connection it needs.
+    /// The time limit of a request that is sent again, on any connection.
     repeat_until_ns: u64,
-    /// The request left at least once.
+    /// True if the request left at least once.
     is_sent: bool,
     progress: ResponseProgress,
     parser: Parser,
 }
 
-/// How a slot ended, as far as its place must know.
+/// The end of a slot for its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// With an answer, or without.
+    /// The slot ended, with or without a response.
     Over,
     /// The target gave no connection.
     Refused,
@@ -50,7 +50,7 @@ enum End {
     Cut { end_ns: u64 },
 }
 
-/// Carries a slot, and then all that there are for this place.
+/// Carries a slot, and then all further slots for this place.
 pub(super) async fn work(state: Rc<EngineState>, place: Place, first: Taken) {
     let endpoint = &state.endpoints[place.lane];
     let mut slot = Slot {
@@ -66,11 +66,11 @@ pub(super) async fn work(state: Rc<EngineState>, place: Place, first: Taken) {
     let mut next = Some(first);
     while let Some(taken) = next {
         let end = state.carry(place, &mut slot, taken).await;
-        // Before any pause, as the load may be over with this slot.
+        // Before any pause, because the load may be over with this slot.
         state.ended();
         let is_planned = state.lanes.borrow()[place.lane].queue.supply.is_planned();
         match end {
-            // A plan has its own pace, and goes on at once.
+            // A plan has its own pace, and continues at once.
             End::Refused if !is_planned => {
                 let pause = endpoint.link(place.index).pause();
                 tokio::time::sleep(pause).await;
@@ -110,14 +110,14 @@ impl EngineState {
         }
     }
 
-    /// Brings the request of a slot to its answer.
+    /// Carries the request of a slot to its response.
     async fn request(&self, place: Place, slot: &mut Slot) -> Result<(), (FailureKind, String)> {
         let endpoint = &self.endpoints[place.lane];
         let link = endpoint.link(place.index);
         let timeout_ns = crate::clock::to_ns(endpoint.timeout);
         loop {
             let Some(channel) = link.take() else {
-                // A slot that needs a connection waits for it from here on, so its latency has the
+                // A slot that needs a connection waits for it from here on, so its latency includes the
                 // connect.
                 let now_ns = self.clock.now_ns();
                 slot.state.due_ns.get_or_insert(now_ns);
@@ -133,8 +133,8 @@ impl EngineState {
                 Channel::Http2(session) => Some(Rc::clone(session)),
                 Channel::Http1 { .. } => None,
             };
-            // A slot that needed a connection has its time from the connect on, any other from
-            // here.
+            // The time limit of a slot that needed a connection starts with the connect, and of any other
+            // slot here.
             let left = self.left(slot, endpoint.timeout);
             let left_ns = crate::clock::to_ns(left);
             slot.attempt_until_ns = self.clock.now_ns().saturating_add(left_ns);
@@ -166,11 +166,11 @@ impl EngineState {
                     }
                     self.repeat(place, slot, is_leaving, &reason).await?;
                 }
-                // Nothing of the request has left: this is no failure of it, but it needs another
-                // connection. A new one that is stale at once is the target's refusal to answer.
+                // No byte of the request has left. That is no failure of the request, but it needs another
+                // connection. A new connection that is stale at once is a refusal by the target.
                 Ok(Err(ExchangeError::Stale(reason))) => {
                     retire();
-                    // Over HTTP/2 others may have used up the new connection meanwhile.
+                    // Over HTTP/2 other places may have used up the new connection meanwhile.
                     if slot.give_up_ns.is_some() && session.is_none() {
                         return Err((FailureKind::Reset, reason));
                     }
@@ -184,7 +184,7 @@ impl EngineState {
         }
     }
 
-    /// The time that a request has left.
+    /// Returns the remaining time of a request.
     fn left(&self, slot: &Slot, timeout: Duration) -> Duration {
         let now_ns = self.clock.now_ns();
         let whole_ns = now_ns.saturating_add(crate::clock::to_ns(timeout));
@@ -192,11 +192,11 @@ impl EngineState {
         Duration::from_nanos(give_up_ns.min(slot.repeat_until_ns).saturating_sub(now_ns))
     }
 
-    /// Makes ready to send a request again that the target has declared unprocessed.
+    /// Prepares to send a request again that the target has declared unprocessed.
     ///
     /// # Errors
     ///
-    /// If it was sent again often enough.
+    /// If the request was sent again too many times.
     async fn repeat(
         &self,
         place: Place,
@@ -204,7 +204,7 @@ impl EngineState {
         is_leaving: bool,
         reason: &str,
     ) -> Result<(), (FailureKind, String)> {
-        // Latency counts from the first send, and so does the time allowed.
+        // Latency and time limit count from the first send.
         slot.state.due_ns.get_or_insert(slot.state.sent_ns);
         slot.repeat_until_ns = slot.repeat_until_ns.min(slot.attempt_until_ns);
         if slot.repeats == REPEATS_MAX {
@@ -227,8 +227,8 @@ impl EngineState {
         if slot.is_sent && !slot.state.is_discarded {
             self.lanes.borrow_mut()[place.lane].recorder.sent_again += 1;
         }
-        // At once after the first refusal, which is how a connection of a fixed number of requests ends.
-        // A server that refuses again gets time.
+        // At once after the first refusal, the usual end of a connection with a fixed number of requests. A
+        // server that refuses again gets time.
         if slot.repeats > 1 {
             let pause_ms = 1 << (slot.repeats - 2).min(PAUSE_DOUBLINGS_MAX);
             tokio::time::sleep(Duration::from_millis(pause_ms)).await;
@@ -251,7 +251,7 @@ impl EngineState {
                 is_used,
                 idle_until_ns,
             } => {
-                // The target has said how long it keeps an idle connection.
+                // The target sets the time for an idle connection.
                 if self.clock.now_ns() >= idle_until_ns {
                     return Err(ExchangeError::Stale("it was idle for too long".to_owned()));
                 }
@@ -293,7 +293,7 @@ impl EngineState {
         let (request, bodiless) = {
             let lanes = self.lanes.borrow();
             let request = &lanes[place.lane].work.rotation.requests[slot.state.request];
-            // A copy: the lanes must not stay borrowed while the exchange waits.
+            // A copy, because the lanes must not stay borrowed while the exchange waits.
             (request.bytes(&slot.state.filled).to_vec(), request.bodiless)
         };
         slot.parser.start(bodiless);
@@ -316,8 +316,8 @@ impl EngineState {
                 findings: &mut findings,
             },
         };
-        // Read before the write and stored after it: the write belongs to the request, and a request
-        // of which nothing left was not sent.
+        // Read before the write and stored after it. The write belongs to the request, but a request without
+        // a sent byte was not sent.
         let now_ns = self.clock.now_ns();
         exchange.begin().await?;
         slot.state.sent_ns = now_ns;
@@ -345,11 +345,11 @@ impl EngineState {
         };
         let _room = session.enter().await;
         let was_idle = session.is_used.get() && session.is_alone();
-        // As over HTTP/1.1: read before, stored when it has left.
+        // As over HTTP/1.1: read before the send, stored after it.
         let now_ns = self.clock.now_ns();
         let sending = session.send(message).await?;
         slot.state.sent_ns = now_ns;
-        // It counts as sent once.
+        // A repeated request counts as sent once.
         if !replace(&mut slot.is_sent, true) {
             self.lanes.borrow_mut()[place.lane].sent(&mut slot.state);
         }
@@ -373,7 +373,7 @@ impl EngineState {
         received
     }
 
-    /// Writes down how the request ended, and says when.
+    /// Records the end of the request, and returns its time.
     fn conclude(
         &self,
         place: Place,

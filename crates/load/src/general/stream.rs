@@ -1,4 +1,4 @@
-//! Sockets as streams of bytes that tokio can wait for, and that are counted.
+//! Sockets as byte streams that tokio can wait for, with counts of their bytes.
 
 use std::cell::Cell;
 use std::io;
@@ -12,7 +12,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use crate::socket::Peer;
 
-/// Bytes that a task reads before it lets others run.
+/// Bytes that a task reads before it yields to other tasks.
 const AT_ONCE_MAX: usize = 64 * 1024;
 
 /// Bytes that moved through the sockets of one generator thread, TLS and framing included.
@@ -23,7 +23,7 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// Counts from 0 again.
+    /// Resets the counts to 0.
     pub(super) fn reset(&self) {
         self.bytes_in.set(0);
         self.bytes_out.set(0);
@@ -38,7 +38,7 @@ fn count(total: &Cell<u64>, bytes: usize) {
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
 
-/// A socket on its way to a target, or there.
+/// A socket that is connecting or connected to a target.
 pub(super) struct Socket {
     kind: Kind,
     /// Bytes that were read since a read had to wait.
@@ -52,7 +52,7 @@ enum Kind {
 }
 
 impl Socket {
-    /// Takes a non-blocking socket of the peer's family, within a runtime.
+    /// Creates a non-blocking socket of the peer's family. Must be called within a runtime.
     pub(super) fn new(socket: OwnedFd, peer: &Peer, traffic: &Rc<Traffic>) -> io::Result<Socket> {
         let kind = match peer {
             Peer::Tcp(_) => Kind::Tcp(TcpStream::from_std(socket.into())?),
@@ -87,8 +87,8 @@ impl AsyncRead for Socket {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // The server may send faster than answers are parsed. The task gives way to the others then,
-        // and to timeouts and the stop flag.
+        // The server may send faster than responses are parsed. The task then yields to other tasks, timeouts
+        // and the stop flag.
         if self.at_once >= AT_ONCE_MAX {
             self.at_once = 0;
             context.waker().wake_by_ref();

@@ -1,8 +1,8 @@
-//! Wakes the thread for the next slot to the microsecond, which tokio's own timers, made of
-//! milliseconds, cannot.
+//! Wakes the thread for the next slot to the microsecond. tokio's own timers have a precision of
+//! milliseconds.
 //!
-//! A sleep on a timer descriptor ends a little early, by the [`SpinBudget`], and the rest is spent
-//! letting the other tasks run.
+//! A sleep on a timer descriptor ends a little early, by the [`SpinBudget`]. Other tasks run for the rest of
+//! the time.
 
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
@@ -19,9 +19,9 @@ use crate::spin::SpinBudget;
 pub(super) struct Timer {
     clock: Clock,
     descriptor: AsyncFd<OwnedFd>,
-    /// When to wake.
+    /// The time to wake.
     wake_ns: Cell<u64>,
-    /// Until when to sleep for that.
+    /// The end of the sleep before that time.
     sleep_until_ns: Cell<u64>,
     spin: Cell<SpinBudget>,
 }
@@ -54,7 +54,7 @@ impl Timer {
     fn set(&self, wake_ns: u64, sleep_until_ns: u64) {
         self.wake_ns.set(wake_ns);
         self.sleep_until_ns.set(sleep_until_ns);
-        // 0 would switch it off.
+        // 0 would disable the timer.
         let left_ns = sleep_until_ns.saturating_sub(self.clock.now_ns()).max(1);
         let zero = Timespec::default();
         let spec = Itimerspec {
@@ -66,8 +66,8 @@ impl Timer {
             .expect("a timer of ours takes any time from now");
     }
 
-    /// Waits until `wake_ns`, or until the time that [`Timer::wake_by`] has set meanwhile; unless it
-    /// has to be punctual, it may end as late as the system likes. Returns the time that was meant.
+    /// Waits until `wake_ns`, or until the time that [`Timer::wake_by`] has set meanwhile. If it need not be
+    /// punctual, it may end as late as the system allows. Returns the intended time.
     pub(super) async fn wait_until(&self, wake_ns: u64, is_punctual: bool) -> u64 {
         let begin_ns = self.clock.now_ns();
         let early_ns = if is_punctual {
@@ -80,11 +80,11 @@ impl Timer {
         let slept_ns = self.clock.now_ns();
         let sleep_until_ns = self.sleep_until_ns.get();
         let mut spin = self.spin.get();
-        // A sleep that was asked for too late says nothing.
+        // A sleep that was requested too late has no meaningful lateness.
         if sleep_until_ns > begin_ns {
             spin.slept(slept_ns.saturating_sub(sleep_until_ns));
         }
-        // The other tasks run in between, and one of them may set an earlier time.
+        // Other tasks run in between, and one of them may set an earlier time.
         while self.clock.now_ns() < self.wake_ns.get() {
             tokio::task::yield_now().await;
         }

@@ -1,4 +1,4 @@
-//! Which certificates to trust, in the form that rustls takes.
+//! The trusted certificates, in the form of rustls.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use tokio_rustls::rustls::{
 use crate::error::TlsError;
 use crate::job::{Target, Trust, Version};
 
-/// What every handshake with the target needs.
+/// The configuration for every handshake with the target.
 #[derive(Clone)]
 pub(super) struct Tls {
     pub(super) connector: TlsConnector,
@@ -38,7 +38,7 @@ impl Tls {
                 let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider)
                     .build()
                     .map_err(|error| TlsError::Library(error.to_string()))?;
-                // They could all be read: the line above has done so.
+                // All certificates are readable, because the line above has read them.
                 let trusted = CertificateDer::pem_slice_iter(pem).flatten().collect();
                 builder
                     .dangerous()
@@ -52,7 +52,7 @@ impl Tls {
                 .with_custom_certificate_verifier(Arc::new(SkipVerification { provider })),
         }
         .with_no_client_auth();
-        // Every connection pays for a whole handshake, so that connect times are of one kind.
+        // Every connection makes a whole handshake, so that connect times are comparable.
         config.resumption = tokio_rustls::rustls::client::Resumption::disabled();
         let protocol: &[u8] = match target.protocol.version {
             Version::Http1 => b"http/1.1",
@@ -66,7 +66,7 @@ impl Tls {
     }
 }
 
-/// The name in `host`, `host:port` or `[address]:port`.
+/// Returns the name in `host`, `host:port` or `[address]:port`.
 fn name(host: &str) -> Result<ServerName<'static>, TlsError> {
     let refuse = || TlsError::Name(host.to_owned());
     let authority: http::uri::Authority = host.parse().map_err(|_| refuse())?;
@@ -77,7 +77,7 @@ fn name(host: &str) -> Result<ServerName<'static>, TlsError> {
 fn trusted_by_system() -> Result<RootCertStore, TlsError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    // Some systems carry certificates that cannot be parsed. The others can still be used.
+    // Some systems have certificates that cannot be parsed. The remaining certificates can still be used.
     let (added, _) = roots.add_parsable_certificates(found.certs);
     if added == 0 {
         let first = found.errors.first();
@@ -101,7 +101,7 @@ fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-/// The words for a handshake that failed.
+/// Returns the message for a failed handshake.
 pub(super) fn fault(error: &std::io::Error) -> String {
     let cause = error
         .get_ref()
@@ -118,8 +118,8 @@ pub(super) fn fault(error: &std::io::Error) -> String {
     }
 }
 
-/// Verifies as usual, and accepts a server whose own certificate is one of the trusted ones, byte for
-/// byte: a self-signed one is made as that of an authority, which may not be that of a server.
+/// Verifies as usual, and also accepts a server certificate that equals a trusted certificate byte for byte.
+/// A self-signed certificate is usually a certificate of an authority, which may not be used for a server.
 #[derive(Debug)]
 struct OrTheTrustedOne {
     verifier: Arc<WebPkiServerVerifier>,
@@ -139,8 +139,8 @@ impl ServerCertVerifier for OrTheTrustedOne {
             .verifier
             .verify_server_cert(certificate, others, name, stapled, now);
         match verified {
-            // The only objections that an authority's own certificate calls forth. Its dates are
-            // judged before them, and its name here.
+            // The only objections to an authority's own certificate. Its dates are judged before, and its
+            // name here.
             Err(Error::InvalidCertificate(
                 CertificateError::Other(_) | CertificateError::UnknownIssuer,
             )) if self.trusted.iter().any(|it| it == certificate) => {

@@ -1,27 +1,27 @@
-//! Durations counted in few cells, which a display or a scrape may read while a load runs.
+//! Durations counted in a small number of cells, which a display or a scrape may read while a load runs.
 //!
-//! The one idea: a thread counts into cells of its own, without atomics, and now and then adds what is
-//! new to the shared ones. The histograms of a measurement have 64 times as many cells, and going
-//! through them while requests are due would hold those up.
+//! A thread counts in its own cells, without atomics, and from time to time adds the growth to the shared
+//! cells. The histograms of a measurement have 64 times as many cells. A walk through them would delay due
+//! requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Cells in each doubling: a cell is at most a sixteenth, 6.25 %, wider than where it begins.
+/// Number of cells in each doubling. The width of a cell is at most a sixteenth (6.25 %) of its lower edge.
 const PARTS: u64 = 1 << PARTS_BITS;
 const PARTS_BITS: u32 = 4;
-/// The same, for places in a list.
+/// The number of cells in each doubling, for places in a list.
 const STEP: usize = 1 << PARTS_BITS;
-/// Everything up to 2^10 ns, about a microsecond, is in the first cell.
+/// The first cell contains all durations up to 2^10 ns, about a microsecond.
 const FIRST_BITS: u32 = 10;
-/// Everything beyond 2^37 ns, 137 s, is in the last.
+/// The last cell contains all durations above 2^37 ns, 137 s.
 const LAST_BITS: u32 = 37;
-/// All cells, with the first and the last.
+/// Number of all cells, including the first and the last.
 const CELLS: usize = ((LAST_BITS - FIRST_BITS) as usize) * STEP + 2;
 
-/// The cell of a duration.
+/// Returns the cell of a duration.
 #[inline]
 fn cell_of(ns: u64) -> usize {
-    // Upper edges belong to their cell, as those of Prometheus' buckets do.
+    // Upper edges belong to their cell, as in Prometheus buckets.
     let below = ns.saturating_sub(1);
     if below < 1 << FIRST_BITS {
         return 0;
@@ -34,7 +34,8 @@ fn cell_of(ns: u64) -> usize {
     (bits - FIRST_BITS) as usize * STEP + part as usize + 1
 }
 
-/// The upper edge of a cell in nanoseconds, which is in it; `None` of the last, which has none.
+/// Returns the upper edge of a cell in nanoseconds, which belongs to it. `None` for the last cell, which has
+/// no upper edge.
 fn edge_of(cell: usize) -> Option<u64> {
     if cell == CELLS - 1 {
         return None;
@@ -50,7 +51,7 @@ fn edge_of(cell: usize) -> Option<u64> {
 #[derive(Debug)]
 pub(crate) struct OwnCells {
     counts: Box<[u64; CELLS]>,
-    /// What was added to the shared cells already.
+    /// Counts that were already added to the shared cells.
     published: Box<[u64; CELLS]>,
     sum_ns: u64,
     sum_published_ns: u64,
@@ -72,7 +73,7 @@ impl OwnCells {
         self.sum_ns = self.sum_ns.saturating_add(ns);
     }
 
-    /// Adds what is new to cells that others read.
+    /// Adds the growth to the shared cells.
     pub(crate) fn publish(&mut self, shared: &Cells) {
         let each = self.counts.iter().zip(self.published.iter_mut());
         for ((now, before), total) in each.zip(shared.counts.iter()) {
@@ -112,35 +113,35 @@ impl Cells {
     }
 }
 
-/// Durations, each to 6.25 %, as they were counted at one moment of a load. For displays: verdicts
-/// come from the histograms of a [`Measurement`](crate::Measurement), which has three digits.
+/// Durations at one moment of a load, each with a precision of 6.25 %. They are for displays. Verdicts use
+/// the histograms of a [`Measurement`](crate::Measurement), which have three digits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Durations {
-    /// By cell; empty when nothing was ever added.
+    /// Counts by cell. Empty if no duration was ever added.
     counts: Vec<u64>,
     sum_ns: u64,
 }
 
 impl Durations {
-    /// How many there are.
+    /// Returns the number of durations.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Whether there is none.
+    /// True if there is no duration.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All together, in nanoseconds.
+    /// Returns the sum of all durations, in nanoseconds.
     #[must_use]
     pub fn sum_ns(&self) -> u64 {
         self.sum_ns
     }
 
-    /// Adds others to them.
+    /// Adds other durations.
     pub fn add(&mut self, others: &Durations) {
         self.counts.resize(CELLS, 0);
         for (total, more) in self.counts.iter_mut().zip(&others.counts) {
@@ -149,8 +150,8 @@ impl Durations {
         self.sum_ns = self.sum_ns.saturating_add(others.sum_ns);
     }
 
-    /// The duration that this share of them does not exceed: the upper edge of its cell, in
-    /// nanoseconds. `None` when there is none; the lower edge, 2^37, when it is in the last cell.
+    /// Returns the duration that this share of the durations does not exceed: the upper edge of its cell, in
+    /// nanoseconds. `None` without durations. The lower edge, 2^37, if it is in the last cell.
     #[must_use]
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
         let all = self.len();
@@ -165,16 +166,17 @@ impl Durations {
         Some(reached.and_then(edge_of).unwrap_or(1 << LAST_BITS))
     }
 
-    /// The cells that hold any, in order: upper edge in nanoseconds (`None`: beyond 2^37) and count.
+    /// Iterates over the cells with durations, in order: upper edge in nanoseconds (`None`: beyond 2^37) and
+    /// count.
     pub fn cells(&self) -> impl Iterator<Item = (Option<u64>, u64)> + '_ {
         let all = self.counts.iter().enumerate();
         all.filter(|(_, count)| **count > 0)
             .map(|(cell, count)| (edge_of(cell), *count))
     }
 
-    /// How many are in each of the buckets with these upper edges in nanoseconds, and in one more
-    /// beyond them. Exact where every edge is the edge of a cell, as powers of two from 2^10 to 2^37
-    /// are, and three halves of them.
+    /// Returns the number of durations in each of the buckets with these upper edges in nanoseconds, and in
+    /// one more bucket beyond them. The result is exact if every edge is the edge of a cell. Powers of two
+    /// from 2^10 to 2^37 are edges of cells, and so are three halves of them.
     #[must_use]
     pub fn in_buckets(&self, edges_ns: &[u64]) -> Vec<u64> {
         let mut buckets = vec![0; edges_ns.len() + 1];

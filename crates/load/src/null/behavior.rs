@@ -1,93 +1,93 @@
-//! What a null server is told to do.
+//! The settings of a null server.
 
 use std::time::Duration;
 
 use super::draw::{self, Jitter, Slow};
 use super::error::BehaviorError;
 
-/// How a null server behaves.
+/// The behavior of a null server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Behavior {
-    /// How long answers take.
+    /// The time until a response.
     pub pace: Pace,
-    /// Multiplies the time of each answer by a random factor.
+    /// Multiplies the time of each response by a random factor.
     pub jitter: Jitter,
-    /// Makes a share of the answers later.
+    /// Makes a share of the responses later.
     pub slow: Slow,
-    /// Processor time spent on each request, all handling included; 0 for no more than that takes.
+    /// Processor time for each request, all handling included. 0 adds no time.
     pub burn: Duration,
-    /// [`burn`](Behavior::burn) is spent on every Nth request: 1 for each. At least 1.
+    /// [`burn`](Behavior::burn) is spent on every Nth request: 1 for each request. At least 1.
     pub burn_every: u64,
-    /// Whether [`burn`](Behavior::burn) is spent in the kernel, which reads zeros, and not in the program.
+    /// True if the kernel spends [`burn`](Behavior::burn) by reading zeros. False if the program spends it.
     pub burn_in_kernel: bool,
-    /// Bytes of memory that are written on each request, one in each cache line: a neighbor who takes
-    /// caches away. 0 for none.
+    /// Bytes of memory to write on each request, one in each cache line. This simulates a neighbor that
+    /// evicts caches. 0 for none.
     pub thrash_bytes: usize,
-    /// One stretch in which the server does nothing.
+    /// One pause of the server.
     pub stall: Option<Stall>,
-    /// Length of a body in bytes. From [`Behavior::JSON_BYTES_MIN`] on it is a GraphQL answer.
+    /// Length of a body in bytes. From [`Behavior::JSON_BYTES_MIN`] on it is a GraphQL response.
     pub body_bytes: usize,
-    /// The body, instead of one of that length.
+    /// The body, instead of a body of that length.
     pub answer: Option<String>,
-    /// The content coding of bodies; none for plain ones.
+    /// The content coding of bodies. `None` for plain bodies.
     pub encoding: Option<NullEncoding>,
-    /// Every Nth answer differs in one byte of its body. At least 1; none for no such answer.
+    /// Every Nth response differs in one byte of its body. At least 1. `None` for no wrong response.
     pub wrong_every: Option<u64>,
-    /// Every Nth request gets a reset of its connection instead of an answer. At least 1.
+    /// Every Nth request gets a reset of its connection instead of a response. At least 1.
     pub reset_every: Option<u64>,
-    /// Every Nth request gets no answer, and its connection stays open. At least 1.
+    /// Every Nth request gets no response, and its connection stays open. At least 1.
     pub never_every: Option<u64>,
-    /// How many answers a connection carries before it is closed; the last one says so. At least 1; none
-    /// for as many as are asked for.
+    /// Number of responses after which the server closes a connection. The last response announces it. At
+    /// least 1. `None` for no limit.
     pub close_after: Option<u64>,
-    /// Seed of what is drawn at random.
+    /// Seed of all random draws.
     pub seed: u64,
 }
 
-/// How a null server encodes its bodies.
+/// The content coding of a null server's bodies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NullEncoding {
     /// The value of `Content-Encoding`: gzip, deflate, br, zstd, or several with commas.
     pub coding: String,
-    /// Whether the bytes of each answer differ, as those of a server that writes the time into the header
-    /// of gzip. Only with a coding that ends with `gzip`.
+    /// True if the bytes of each response differ, like the bytes of a server that writes the time into the
+    /// gzip header. Only with a coding that ends with `gzip`.
     pub is_varying: bool,
 }
 
-/// How long answers take.
+/// The time until a response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pace {
-    /// Each request is answered so long after it arrived, whatever the others do.
+    /// The response to each request leaves this time after its arrival, independent of other requests.
     Delay(Duration),
-    /// One request at a time is worked on for so long, in order of arrival: a queue with a single
-    /// server.
+    /// The server works on one request at a time for this duration, in order of arrival: a queue with a
+    /// single server.
     Service(Duration),
-    /// As `Delay`, with one of several delays drawn for each request.
+    /// Like `Delay`, with one of several delays drawn for each request.
     Mix(Mix),
 }
 
 /// Several delays with weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix {
-    /// Sums of the weights so far, with the delay.
+    /// Sums of the weights up to each delay, with the delay.
     steps: Vec<(u64, u64)>,
     total: u64,
 }
 
-/// A stretch in which the server does nothing; requests that arrive in it wait for its end.
+/// A pause of the server. Requests that arrive during the pause wait for its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// Its length.
+    /// Length of the stretch.
     pub length: Duration,
-    /// Its begin, from the arrival of the first request.
+    /// Time from the arrival of the first request to the stretch.
     pub after: Duration,
 }
 
 impl Behavior {
-    /// A body of at least so many bytes is `{"data":{"fill":"xxx"}}`; a shorter one is `xxx`.
+    /// The shortest length of a `{"data":{"fill":"xxx"}}` body. A shorter body is `xxx`.
     pub const JSON_BYTES_MIN: usize = 20;
 
-    /// Looks for what cannot be done.
+    /// Checks that the behavior is possible.
     ///
     /// # Errors
     /// See [`BehaviorError`].
@@ -114,7 +114,7 @@ impl Behavior {
         Ok(())
     }
 
-    /// The body of a right answer.
+    /// Returns the body of a correct response.
     pub(super) fn body(&self) -> String {
         match (
             &self.answer,
@@ -128,7 +128,7 @@ impl Behavior {
 }
 
 impl Default for Behavior {
-    /// Answers right and at once.
+    /// Returns the default: correct responses without delay.
     fn default() -> Behavior {
         Behavior {
             pace: Pace::Delay(Duration::ZERO),
@@ -152,10 +152,10 @@ impl Default for Behavior {
 }
 
 impl Mix {
-    /// Delays with their weights.
+    /// Returns delays with their weights.
     ///
     /// # Errors
-    /// [`BehaviorError::Weights`] when no weight is above 0, or their sum has more than 32 bits.
+    /// [`BehaviorError::Weights`] if no weight is above 0, or their sum has more than 32 bits.
     pub fn new(parts: &[(u32, Duration)]) -> Result<Mix, BehaviorError> {
         let mut total = 0;
         let steps = parts
@@ -172,7 +172,7 @@ impl Mix {
         Ok(Mix { steps, total })
     }
 
-    /// The delay of request `index`: the same in every run with the same seed.
+    /// Returns the delay of request `index`, equal in every run with an equal seed.
     pub(super) fn delay_ns(&self, seed: u64, index: u64) -> u64 {
         let drawn = draw::below(self.total, seed, index);
         // A weight of 0 has an empty range, which no draw falls into.

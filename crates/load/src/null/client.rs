@@ -1,47 +1,47 @@
-//! One connection to a null server, and what it asks.
+//! One connection to a null server, and its requests.
 
 use std::os::fd::OwnedFd;
 
-/// Headers of a request that are looked at.
+/// The largest number of headers of a request.
 const HEADERS_MAX: usize = 64;
 
-/// A request head or body larger than this is refused.
+/// The largest size of a request head or body. A larger request is refused.
 const REQUEST_BYTES_MAX: usize = 64 << 20;
 
-/// One connection.
+/// The state of one connection.
 pub(super) struct Client {
     pub(super) socket: OwnedFd,
-    /// What came and is not yet a whole request.
+    /// Received bytes that are not yet a whole request.
     pub(super) inbox: Vec<u8>,
     pub(super) activity: Activity,
-    /// Answers so far.
+    /// Number of responses.
     pub(super) answered: u64,
 }
 
-/// What a connection is at.
+/// The current activity of a connection.
 #[derive(Debug)]
 pub(super) enum Activity {
-    /// The next request is awaited.
+    /// It waits for the next request.
     Listening,
-    /// The answer leaves at its time.
+    /// The response leaves at its time.
     Waiting(PlannedAnswer),
-    /// The answer is partly written.
+    /// The response is partly written.
     Writing(Outgoing),
-    /// There will be no answer.
+    /// There will be no response.
     Ignored,
 }
 
-/// An answer that is decided.
+/// A planned response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlannedAnswer {
     pub(super) is_wrong: bool,
     pub(super) is_last: bool,
-    /// To a HEAD request.
+    /// True for the response to a HEAD request.
     pub(super) is_bodiless: bool,
     pub(super) ready_ns: u64,
 }
 
-/// An answer on its way.
+/// A response that is being written.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     pub(super) text: Text,
@@ -50,10 +50,10 @@ pub(super) struct Outgoing {
     pub(super) is_last: bool,
 }
 
-/// Which bytes.
+/// The bytes of a response.
 #[derive(Debug)]
 pub(super) enum Text {
-    /// The rendered answer with this number.
+    /// Index of the rendered response.
     Rendered(usize),
     /// Written for this client alone.
     Own(Vec<u8>),
@@ -62,20 +62,20 @@ pub(super) enum Text {
 /// A complete request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ParsedRequest {
-    /// Length with its body.
+    /// Length in bytes, with its body.
     pub(super) bytes: usize,
-    /// The client wants no further answer on this connection.
+    /// True if the client wants no further response on this connection.
     pub(super) is_last: bool,
     pub(super) is_head: bool,
-    /// `GET /seen`.
+    /// True for `GET /seen`.
     pub(super) is_about_seen: bool,
 }
 
-/// What came is no request that a null server understands.
+/// The received bytes are no request that a null server supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// The first request in `inbox`, if it is complete.
+/// Returns the first request in `inbox`, if it is complete.
 pub(super) fn first_request(inbox: &[u8]) -> Result<Option<ParsedRequest>, Malformed> {
     if inbox.is_empty() {
         return Ok(None);
@@ -93,10 +93,10 @@ pub(super) fn first_request(inbox: &[u8]) -> Result<Option<ParsedRequest>, Malfo
         if header.name.eq_ignore_ascii_case("content-length") {
             body_bytes = number(header.value).ok_or(Malformed)?;
         } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
-            // Chunks are not read here, and would be taken for the next request.
+            // Chunks are not supported here, and would look like the next request.
             return Err(Malformed);
         } else if header.name.eq_ignore_ascii_case("connection") {
-            // An HTTP/1.0 client such as `ab -k` asks for what is the rule since.
+            // An HTTP/1.0 client such as `ab -k` requests keep-alive, which later versions have by default.
             is_last = match header.value.to_ascii_lowercase().as_slice() {
                 b"close" => true,
                 b"keep-alive" => false,
@@ -104,7 +104,7 @@ pub(super) fn first_request(inbox: &[u8]) -> Result<Option<ParsedRequest>, Malfo
             };
         }
     }
-    // A length without a bound could also make the sum below overflow.
+    // An unlimited length could also make the sum below overflow.
     if body_bytes > REQUEST_BYTES_MAX {
         return Err(Malformed);
     }

@@ -1,14 +1,14 @@
-//! Times that are drawn at random, the same in every run with the same seed.
+//! Random times that are equal in every run with the same seed.
 //!
-//! A factor and a surcharge come from the seed and the number of the request alone. So neither the order of
-//! events nor the time of day decides about them, and a run can be repeated.
+//! A factor and a surcharge depend only on the seed and the number of the request. They do not depend on the
+//! order of events or the time of day, so a run can be repeated.
 
 use std::f64::consts::TAU;
 use std::time::Duration;
 
 use super::error::BehaviorError;
 
-/// Streams of draws: the draws for one request share its seed and its number, and must differ.
+/// Constants that separate the draws for one request, because they share its seed and its number.
 const RADIUS: u64 = 0x6a09_e667_f3bc_c908;
 const ANGLE: u64 = 0xbb67_ae85_84ca_a73b;
 const SLOW: u64 = 0x3c6e_f372_fe94_f82b;
@@ -27,10 +27,10 @@ impl Jitter {
     /// The largest coefficient of variation.
     pub const VARIATION_MAX: f64 = 5.0;
 
-    /// Factors with that coefficient of variation: 0.2 for a standard deviation of 20 % of the mean.
+    /// Returns factors with that coefficient of variation: 0.2 for a standard deviation of 20 % of the mean.
     ///
     /// # Errors
-    /// [`BehaviorError::Variation`] when it is below 0, above [`Jitter::VARIATION_MAX`] or no number.
+    /// [`BehaviorError::Variation`] if it is below 0, above [`Jitter::VARIATION_MAX`] or no number.
     pub fn of_variation(variation: f64) -> Result<Jitter, BehaviorError> {
         if !(0.0..=Jitter::VARIATION_MAX).contains(&variation) {
             return Err(BehaviorError::Variation);
@@ -39,7 +39,7 @@ impl Jitter {
         Ok(Jitter { sigma })
     }
 
-    /// A time multiplied by the factor of request `index`.
+    /// Returns a time multiplied by the factor of request `index`.
     pub(super) fn times(self, ns: u64, seed: u64, index: u64) -> u64 {
         if self.sigma <= 0.0 {
             return ns;
@@ -58,10 +58,10 @@ pub struct Slow {
 }
 
 impl Slow {
-    /// That share of the requests, drawn at random, takes longer by that time.
+    /// Makes that share of the requests, drawn at random, longer by that time.
     ///
     /// # Errors
-    /// [`BehaviorError::Share`] when the share is below 0, above 1 or no number.
+    /// [`BehaviorError::Share`] if the share is below 0, above 1 or no number.
     pub fn new(share: f64, by: Duration) -> Result<Slow, BehaviorError> {
         if !(0.0..=1.0).contains(&share) {
             return Err(BehaviorError::Share);
@@ -69,7 +69,7 @@ impl Slow {
         Ok(Slow { share, by })
     }
 
-    /// How much longer request `index` takes.
+    /// Returns the additional time of request `index`.
     pub(super) fn surcharge_ns(self, seed: u64, index: u64) -> u64 {
         if unit(seed ^ SLOW, index) <= self.share {
             crate::clock::to_ns(self.by)
@@ -79,24 +79,24 @@ impl Slow {
     }
 }
 
-/// A whole number below `total`, which has at most 32 bits.
+/// Returns a whole number below `total`, which has at most 32 bits.
 pub(super) fn below(total: u64, seed: u64, index: u64) -> u64 {
-    // The upper half times the total, divided by its range, is a fair draw but for 2^-32.
+    // The upper half times the total, divided by its range, is a uniform draw except for 2^-32.
     ((mixed(seed, index) >> 32) * total) >> 32
 }
 
-/// A standard normal number, by Box and Muller.
+/// Returns a standard normal number, by Box and Muller.
 fn normal(seed: u64, index: u64) -> f64 {
     let radius = (-2.0 * unit(seed ^ RADIUS, index).ln()).sqrt();
     radius * (TAU * unit(seed ^ ANGLE, index)).cos()
 }
 
-/// A uniform number above 0 and at most 1.
+/// Returns a uniform number above 0 and at most 1.
 fn unit(seed: u64, index: u64) -> f64 {
     ((mixed(seed, index) >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) at position `index`.
+/// Returns SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) at position `index`.
 fn mixed(seed: u64, index: u64) -> u64 {
     let mut bits = seed.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -110,7 +110,7 @@ mod tests {
 
     const DRAWS: u64 = 100_000;
 
-    /// Mean and coefficient of variation of delays of 12 ms, and the share of those below the mean.
+    /// Returns mean and coefficient of variation of delays of 12 ms, and the share of delays below the mean.
     fn figures(variation: f64, seed: u64) -> (f64, f64, f64) {
         let base_ns = 12_000_000.0;
         let jitter = Jitter::of_variation(variation).unwrap();
@@ -170,7 +170,7 @@ mod tests {
             .filter(|(a, b)| **a == *b)
             .count();
         assert_eq!(same, 0);
-        // The longest time has no end that could be reached, and does not wrap around.
+        // The longest time saturates and does not wrap around.
         assert!(jitter.times(u64::MAX, 1, 1) > u64::MAX / 4);
     }
 

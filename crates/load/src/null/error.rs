@@ -6,7 +6,7 @@ pub enum BehaviorError {
     /// The weights of a mix are all 0, or their sum has more than 32 bits.
     #[error("expected weights with at least one above 0, such as `90:1ms,10:20ms`")]
     Weights,
-    /// Wrong answers are requested, but the body has no bytes.
+    /// Wrong responses are requested, but the body has no bytes.
     #[error("a body of 0 bytes cannot be wrong. Give it at least 1 byte")]
     NothingToBeWrong,
     /// The coefficient of variation of a jitter is out of range.
@@ -21,7 +21,7 @@ pub enum BehaviorError {
     /// Only gzip supports varying bytes.
     #[error("`{0}` encodes the same content to the same bytes. Varying bytes need gzip")]
     Varying(String),
-    /// A number that says how often something happens is 0.
+    /// A number for how often an event happens is 0.
     #[error("expected `every` or `after` at least 1 request, found 0")]
     Never,
 }

@@ -1,10 +1,10 @@
-//! When an answer leaves: decided when its request arrives.
+//! The time at which a response leaves, decided when its request arrives.
 
 use super::behavior::{Behavior, Pace};
 use super::draw::{Jitter, Slow};
 use crate::clock::to_ns;
 
-/// Turns arrivals into times of answers.
+/// Converts arrival times into response times.
 pub(super) struct Timetable {
     pace: Pace,
     jitter: Jitter,
@@ -13,7 +13,7 @@ pub(super) struct Timetable {
     /// Length and begin of the stall, from the first request.
     stall: Option<(u64, u64)>,
     first_ns: Option<u64>,
-    /// When the single server is done with all that came so far.
+    /// The time at which the single server completes all earlier requests.
     free_ns: u64,
     index: u64,
 }
@@ -34,9 +34,9 @@ impl Timetable {
         }
     }
 
-    /// When to answer a request that arrives now. Arrivals only go forward.
+    /// Returns the time of the response to a request that arrives now. Arrivals only go forward.
     pub(super) fn answer_ns(&mut self, arrived_ns: u64) -> u64 {
-        // The stall counts from the first request, so that it meets a load whenever that begins.
+        // The stall counts from the first request, so that it meets a load at any start time.
         let first_ns = *self.first_ns.get_or_insert(arrived_ns);
         let index = self.index;
         self.index += 1;
@@ -60,7 +60,7 @@ impl Timetable {
     }
 }
 
-/// The end of work that begins then: work stands still during the stall.
+/// Returns the end of work that begins at `begin_ns`. Work stops during the stall.
 fn worked(begin_ns: u64, work_ns: u64, stall: Option<(u64, u64)>) -> u64 {
     let end_ns = begin_ns.saturating_add(work_ns);
     match stall {
@@ -77,7 +77,7 @@ fn worked(begin_ns: u64, work_ns: u64, stall: Option<(u64, u64)>) -> u64 {
     }
 }
 
-/// The next time at which the server is not stalled.
+/// Returns the next time at which the server is not stalled.
 fn awake(at_ns: u64, stall: Option<(u64, u64)>) -> u64 {
     match stall {
         Some((from_ns, length_ns))
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(table.answer_ns(10 * MS), 12 * MS);
     }
 
-    /// 40 requests of 400 ms are under way at once at 100/s, and none waits for another one.
+    /// At 100/s, 40 requests of 400 ms are under way at once, and no request waits for another.
     #[test]
     fn hundreds_of_answers_may_be_under_way_at_once() {
         for (delay_us, gap_ns) in [(400_000, 10 * MS), (400_000, MS), (100, 10_000)] {
@@ -144,7 +144,7 @@ mod tests {
         // 2,000 expected, with a standard deviation of 40.
         assert!((1_850..2_150).contains(&slow.len()), "{}", slow.len());
         let mean_ms = |of: &[u64]| of.iter().sum::<u64>() as f64 / of.len() as f64 / MS as f64;
-        // Standard errors of 0.022 and 0.045 ms. Jitter is in the delay, and not in what is added.
+        // Standard errors of 0.022 and 0.045 ms. Jitter applies to the delay, and not to the addition.
         assert!((mean_ms(&fast) - 10.0).abs() < 0.1, "{}", mean_ms(&fast));
         assert!((mean_ms(&slow) - 110.0).abs() < 0.2, "{}", mean_ms(&slow));
     }
@@ -159,7 +159,7 @@ mod tests {
         let mut table = Timetable::new(&behavior);
         let ends: Vec<u64> = (0..10_000).map(|_| table.answer_ns(0)).collect();
         assert!(ends.is_sorted());
-        // 10,000 times 2 ms; the standard error of the sum is 0.2 %.
+        // 10,000 times 2 ms. The standard error of the sum is 0.2 %.
         let total_ms = ends.last().copied().unwrap() as f64 / MS as f64;
         assert!((total_ms / 20_000.0 - 1.0).abs() < 0.01, "{total_ms}");
     }

@@ -1,8 +1,8 @@
-//! What a null server was asked and did.
+//! The counts of a null server.
 
 use std::fmt::{self, Display};
 
-/// Counts since the start. `GET /seen` tells them as JSON and is not counted itself.
+/// Counts since the start. `GET /seen` returns them as JSON and is not counted itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Connections accepted.
@@ -11,21 +11,21 @@ pub struct Seen {
     pub open: u64,
     /// Complete requests.
     pub requests: u64,
-    /// Complete answers, wrong ones included.
+    /// Complete responses, including wrong responses.
     pub answered: u64,
-    /// Answers with a wrong body.
+    /// Responses with a wrong body.
     pub wrong: u64,
-    /// Connections that were reset instead of an answer.
+    /// Connections that were reset instead of a response.
     pub reset: u64,
-    /// Requests that got no answer.
+    /// Requests that received no response.
     pub never: u64,
-    /// Connections that were closed after their last answer.
+    /// Connections that were closed after their last response.
     pub closed: u64,
-    /// What came and was no request.
+    /// Malformed requests.
     pub malformed: u64,
-    /// The most that an answer left too late, in nanoseconds: how exact this server was.
+    /// The largest lateness of a response, in nanoseconds: the precision of this server.
     pub late_ns_max: u64,
-    /// Sum over all answers, in nanoseconds.
+    /// Sum of the lateness of all responses, in nanoseconds.
     pub late_ns_sum: u64,
 }
 

@@ -24,52 +24,52 @@ use crate::job::Job;
 use crate::poll::{Poll, Wait};
 use crate::socket::{self, Moved};
 
-/// No wait is longer: the stop flag must be seen.
+/// The longest wait, so that the stop flag is read in time.
 const WAIT_MAX_NS: u64 = 20_000_000;
 
-/// As on all machines that weigh runs on, or a multiple of theirs.
+/// The cache line of all machines that `weigh` supports, or a multiple of it.
 const CACHE_LINE_BYTES: usize = 64;
 
-/// The token of the listener; clients have smaller ones.
+/// The token of the listener. Clients have smaller tokens.
 const LISTENER: u64 = u64::MAX;
 
-/// Answers rendered beforehand, by what they are.
+/// Indices of responses rendered beforehand.
 const WRONG: usize = 1;
 const LAST: usize = 2;
 
-/// A place for clients, one after the other.
+/// A place for one client after another.
 struct Place {
-    /// Counts clients, so that an answer to one that left does not go to the next.
+    /// Number of clients until now, so that a late response does not go to the next client.
     generation: u32,
     client: Option<Client>,
 }
 
-/// A rendered answer.
+/// A rendered response.
 struct Rendered {
     bytes: Vec<u8>,
     head_bytes: usize,
 }
 
-/// A null server.
+/// A server with one event loop.
 pub(super) struct Server {
     clock: Clock,
     poll: Poll,
     listener: OwnedFd,
-    /// The last accept failed for want of something that may be there later.
+    /// True if the last accept failed because a resource was missing, and may succeed later.
     is_accept_open: bool,
     places: Vec<Place>,
     vacant: Vec<usize>,
-    /// Answers to come: when, and to whom.
+    /// Pending responses, by time and client.
     due: BinaryHeap<Reverse<(u64, u64)>>,
     timetable: Timetable,
     behavior: Behavior,
     rendered: [Rendered; 4],
     buffer: Vec<u8>,
-    /// Where the kernel reads zeros, if it is to be kept busy.
+    /// The file that the kernel reads zeros from, to keep it busy.
     zeros: Option<File>,
-    /// Memory to be written to.
+    /// Memory to write to.
     thrashed: Vec<u8>,
-    /// Processor time of this thread when the last answer left.
+    /// Processor time of this thread when the last response left.
     spent_ns: u64,
     pub(super) seen: Seen,
 }
@@ -120,8 +120,7 @@ impl Server {
                 } else {
                     self.on_event(token, flags);
                 }
-                // A list of events takes a while, and answers that become due meanwhile must not be
-                // late.
+                // A list of events takes a while. Responses that become due meanwhile must not be late.
                 if !self.due.is_empty() {
                     self.answer_due();
                 }
@@ -136,17 +135,16 @@ impl Server {
     fn accept(&mut self) {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let accepted = rustix::net::accept_with(&self.listener, flags);
-        // The listener has edges as well: accept until it refuses, then wait for the next edge. A
-        // client that has left while it waited says nothing about those behind it.
+        // The listener has edges, too. Accept until it refuses, then wait for the next edge. A client that
+        // left the queue does not affect the clients behind it.
         let is_gone = matches!(accepted, Err(Errno::CONNABORTED | Errno::INTR));
         self.is_accept_open = accepted.is_ok() || is_gone;
         let Ok(socket) = accepted else {
             return;
         };
-        // A Unix socket knows no such thing, and without it an answer is only later.
+        // A Unix socket has no such option. Without the option, a response is only later.
         let _ = sockopt::set_tcp_nodelay(&socket, true);
-        // The place of a client that left, before a new one: places are as many as clients were at
-        // once.
+        // The place of a client that left is used first, so there are only as many places as clients at once.
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.places.push(Place {
                 generation: 0,
@@ -172,7 +170,7 @@ impl Server {
         u64::from(self.places[index].generation) << 32 | index as u64
     }
 
-    /// The place of a client that is still there.
+    /// Returns the place of a client that is still connected.
     fn place(&self, token: u64) -> Option<usize> {
         let index = usize::try_from(token & u64::from(u32::MAX)).ok()?;
         let place = self.places.get(index)?;
@@ -191,7 +189,7 @@ impl Server {
         // Looked up again, because `read` may have closed the client.
         if self.place(token).is_some() && flags.contains(EventFlags::OUT) {
             self.write(index);
-            // Requests may have come in while the answer before them was held up.
+            // Requests may have arrived while the previous response was delayed.
             self.listen(index);
         }
     }
@@ -216,7 +214,7 @@ impl Server {
         }
     }
 
-    /// Deals with whole requests for as long as there are some and nothing is to be waited for.
+    /// Handles whole requests while there are any and no response must be awaited.
     fn listen(&mut self, index: usize) {
         while let Some(client) = &mut self.places[index].client
             && matches!(client.activity, Activity::Listening)
@@ -236,7 +234,7 @@ impl Server {
     }
 
     fn receive(&mut self, index: usize, asked: ParsedRequest) {
-        // Before anything is counted: a request for the counts is not counted.
+        // This comes before the counts, because a request for the counts is not counted.
         if asked.is_about_seen {
             let body = self.seen.to_string();
             let bytes = [head(body.len(), None, asked.is_last), body]
@@ -261,7 +259,7 @@ impl Server {
         };
         if is_turn(self.behavior.reset_every) {
             self.seen.reset += 1;
-            // Without waiting for what is unsent, closing is a reset.
+            // Closing resets the connection if unsent bytes are not awaited.
             let _ = sockopt::set_socket_linger(&client.socket, Some(Duration::ZERO));
             return self.close(index);
         }
@@ -280,7 +278,7 @@ impl Server {
             is_bodiless: asked.is_head,
             ready_ns,
         };
-        // At once, without a detour over the list of answers that are due.
+        // The response leaves at once, without a detour over the list of due responses.
         if ready_ns <= arrived_ns {
             self.send_planned(index, planned);
         } else {
@@ -289,10 +287,11 @@ impl Server {
         }
     }
 
-    /// Sends the answers whose time has come. Returns the time.
+    /// Sends the due responses. Returns the time.
     fn answer_due(&mut self) -> u64 {
         loop {
-            // Read again for each answer: the one before may have burned processor time.
+            // The time is read again for each response, because the previous response may have burned
+            // processor time.
             let now_ns = self.clock.now_ns();
             let Some(Reverse((ready_ns, token))) = self.due.peek().copied() else {
                 return now_ns;
@@ -316,8 +315,8 @@ impl Server {
         }
     }
 
-    /// Spends what is left of a request's processor time. What came before counts from the last
-    /// answer on, so a busy server spends exactly so much on each.
+    /// Spends the rest of a request's processor time. Earlier work counts from the last response on, so a
+    /// busy server spends exactly the set time on each request.
     fn burn(&mut self) {
         let is_turn = self.seen.answered.is_multiple_of(self.behavior.burn_every);
         if self.behavior.burn.is_zero() || !is_turn {
@@ -329,24 +328,24 @@ impl Server {
                 // A page takes the kernel less than a microsecond.
                 Some(zeros) => {
                     let mut page = [0; 4096];
-                    // Whatever is read, the time is spent in the kernel.
+                    // The content does not matter. The time is spent in the kernel.
                     let _ = zeros.read(&mut page);
                 }
                 None => std::hint::spin_loop(),
             }
         }
-        // Read and not `enough_ns`: what went beyond it is not taken off the next request.
+        // The actual time and not `enough_ns`: the excess is not deducted from the next request.
         self.spent_ns = clock::thread_cpu_ns();
     }
 
-    /// Takes other programs' lines out of the caches.
+    /// Evicts cache lines of other programs.
     fn thrash(&mut self) {
         for byte in self.thrashed.iter_mut().step_by(CACHE_LINE_BYTES) {
             *byte = byte.wrapping_add(1);
         }
     }
 
-    /// Writes the number of the answer where gzip has a time, if the bytes of answers differ.
+    /// Writes the number of the response into the time field of gzip, if the bytes of responses differ.
     fn stamp(&mut self, kind: usize) {
         let is_varying = |it: &NullEncoding| it.is_varying;
         if !self.behavior.encoding.as_ref().is_some_and(is_varying) {
@@ -359,11 +358,11 @@ impl Server {
         bytes[*head_bytes + 4..*head_bytes + 8].copy_from_slice(&number.to_le_bytes());
     }
 
-    /// Sends the answer that was planned.
+    /// Sends a planned response.
     fn send_planned(&mut self, index: usize, planned: PlannedAnswer) {
         let kind =
             if planned.is_wrong { WRONG } else { 0 } | if planned.is_last { LAST } else { 0 };
-        // First, so that it is a part of what is burned.
+        // First, so that it counts as burned time.
         self.thrash();
         self.burn();
         self.stamp(kind);
@@ -393,7 +392,7 @@ impl Server {
         }
     }
 
-    /// Writes what fits of an answer under way.
+    /// Writes as many bytes of the current response as the socket accepts.
     fn write(&mut self, index: usize) {
         let Some(client) = &mut self.places[index].client else {
             return;
@@ -420,7 +419,7 @@ impl Server {
         }
     }
 
-    /// Closes a connection.
+    /// Closes the connection of a client.
     fn close(&mut self, index: usize) {
         let place = &mut self.places[index];
         if place.client.take().is_some() {

@@ -1,15 +1,15 @@
 //! The chunked transfer coding (RFC 9112, section 7.1), one stretch at a time.
 //!
-//! Line ends must be CRLF: a lone LF or CR is where two readers of the same bytes begin to disagree
-//! about their meaning.
+//! Line ends must be CRLF. With a lone LF or CR, two readers of the same bytes may disagree about their
+//! meaning.
 
 use super::error::ParseError;
 
-/// Where in the coding the next byte stands.
+/// The position within the coding.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunked {
     place: Place,
-    /// Bytes of the current line, or of all trailers: what a server may not grow without end.
+    /// Bytes of the current line, or of all trailers. The limit stops a server that sends them without end.
     line_bytes: usize,
 }
 
@@ -56,15 +56,14 @@ impl Chunked {
             return Ok(Piece::Data(take));
         }
         for (index, byte) in bytes.iter().enumerate() {
-            // Not in `step`: this is the one byte of framing after which the answer is complete.
+            // Not in `step`, because this byte of framing completes the response.
             if let Place::EndLineFeed = self.place {
                 expect(*byte, b'\n')?;
                 return Ok(Piece::End(index + 1));
             }
             self.step(*byte)?;
             self.line_bytes += 1;
-            // A server that never ends a line would otherwise keep the connection until the
-            // timeout.
+            // Otherwise a server that never ends a line would keep the connection until the timeout.
             if self.line_bytes > line_max {
                 return Err(ParseError::TooLarge {
                     part: "chunk line or trailer",
@@ -93,7 +92,7 @@ impl Chunked {
                 expect(byte, b'\n')?;
                 self.line_bytes = 0;
                 match size {
-                    // The chunk of size 0 ends the data; trailers or an empty line follow.
+                    // The chunk of size 0 ends the data. Trailers or an empty line follow.
                     0 => Place::TrailerStart,
                     left => Place::Data { left },
                 }
@@ -117,7 +116,7 @@ impl Chunked {
                 expect(byte, b'\n')?;
                 Place::TrailerStart
             }
-            // `next` takes these itself.
+            // `next` handles these itself.
             Place::Data { .. } | Place::EndLineFeed => self.place,
         };
         Ok(())

@@ -1,19 +1,19 @@
-//! What is wrong with the bytes of an answer.
+//! Faults of the bytes of a response.
 
 use crate::measurement::FailureKind;
 
-/// Why the bytes cannot be an acceptable answer.
+/// The reason that the bytes cannot be an acceptable response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// They are not HTTP/1.
+    /// The bytes are not HTTP/1.
     #[error("expected an HTTP/1 answer, found {0}")]
     Malformed(&'static str),
-    /// They are more than [`Bounds`](crate::Bounds) allow.
+    /// The response is larger than [`Bounds`](crate::Bounds) allow.
     #[error("the {part} of the answer is larger than the {limit} {unit} allowed")]
     TooLarge {
-        /// `head`, `body`, …
+        /// The part that is too large, such as `head` or `body`.
         part: &'static str,
-        /// The most that is accepted.
+        /// The largest accepted size.
         limit: u64,
         /// The unit of `limit`.
         unit: &'static str,
@@ -24,13 +24,13 @@ pub enum ParseError {
          or to compare in parts"
     )]
     TooLargeToCapture {
-        /// Bytes that would have been kept.
+        /// The limit for kept bytes.
         limit: usize,
     },
 }
 
 impl ParseError {
-    /// The outcome that it counts under.
+    /// Returns its outcome.
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         match self {

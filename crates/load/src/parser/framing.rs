@@ -1,10 +1,10 @@
-//! Where the body of an answer ends, by its head (RFC 9112, section 6.3).
+//! Finds the end of a response body from its head (RFC 9112, section 6.3).
 
 use httparse::Header;
 
 use super::ParseError;
 
-/// How the body of an answer ends.
+/// The rule for the end of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     None,
@@ -13,16 +13,16 @@ pub(super) enum Framing {
     UntilClose,
 }
 
-/// What the headers say about where the answer ends.
+/// The lengths in the headers of a response.
 #[derive(Debug, Default)]
 pub(super) struct Lengths {
     content: Option<u64>,
     chunked: bool,
     close: bool,
     keep_alive: bool,
-    /// Why they say nothing, which matters only where there is a body.
+    /// The fault of the headers, which only matters if there is a body.
     fault: Option<ParseError>,
-    /// Seconds for which the server keeps an idle connection, where it says so.
+    /// The idle timeout of the server in seconds, if it reports one.
     pub(super) idle_s: Option<u32>,
 }
 
@@ -30,7 +30,7 @@ impl Lengths {
     pub(super) fn read(headers: &[Header<'_>]) -> Lengths {
         let mut lengths = Lengths::default();
         for header in headers {
-            // The length of the name sorts out nearly all headers at the price of one comparison.
+            // The length of the name excludes nearly all headers at the cost of one comparison.
             match header.name.len() {
                 10 if header.name.eq_ignore_ascii_case("connection") => {
                     lengths.read_connection(header.value);
@@ -52,22 +52,22 @@ impl Lengths {
         lengths
     }
 
-    /// Whether another request may follow on the connection, as far as the headers say so. HTTP/1.1 keeps
-    /// it unless told otherwise, HTTP/1.0 closes it unless told otherwise (RFC 9112, section 9.3).
+    /// True if another request may follow on the connection, by the headers. HTTP/1.1 keeps it by default,
+    /// HTTP/1.0 closes it by default (RFC 9112, section 9.3).
     pub(super) fn keeps_connection(&self, is_http_1_1: bool) -> bool {
-        // Two readers may choose different lengths, which is how answers are smuggled: the next request
-        // needs another connection (RFC 9112, section 6.1).
+        // Two readers may choose different lengths, which allows response smuggling. The next request needs
+        // another connection (RFC 9112, section 6.1).
         let is_ambiguous = self.chunked && self.content.is_some();
         !self.close && !is_ambiguous && (is_http_1_1 || self.keep_alive)
     }
 
-    /// `max=0` announces the end of the connection, and `timeout` how long it may be idle.
+    /// Reads `Keep-Alive`. `max=0` announces the end of the connection, and `timeout` is the idle time.
     fn read_keep_alive(&mut self, value: &[u8]) {
         for option in value.split(|byte| *byte == b',') {
             let mut sides = option.splitn(2, |byte| *byte == b'=');
             let name = sides.next().unwrap_or_default().trim_ascii();
             let number = sides.next().unwrap_or_default().trim_ascii();
-            // A number that is none, or beyond 32 bits, says nothing of use.
+            // A text that is no number, or a number beyond 32 bits, is ignored.
             let number = std::str::from_utf8(number)
                 .ok()
                 .and_then(|it| it.parse().ok());
@@ -80,14 +80,14 @@ impl Lengths {
         }
     }
 
-    /// How the body ends; `bodiless` is the answer to a HEAD.
+    /// Returns the end of the body. `bodiless` is true for the response to a HEAD.
     pub(super) fn framing(
         &self,
         status: u16,
         is_http_1_1: bool,
         bodiless: bool,
     ) -> Result<Framing, ParseError> {
-        // Before the lengths: here they say how long the body would have been.
+        // Before the lengths, because here they describe a body that is absent.
         if bodiless || status == 204 || status == 304 {
             return Ok(Framing::None);
         }
@@ -97,7 +97,7 @@ impl Lengths {
         if self.chunked && !is_http_1_1 {
             return Err(ParseError::Malformed("`Transfer-Encoding` in HTTP/1.0"));
         }
-        // Beside a `Content-Length` it wins (RFC 9112, section 6.3).
+        // It takes precedence over `Content-Length` (RFC 9112, section 6.3).
         if self.chunked {
             return Ok(Framing::Chunked);
         }
@@ -112,7 +112,7 @@ impl Lengths {
         }
     }
 
-    /// A length said twice is accepted when it is the same one (RFC 9110, section 8.6).
+    /// Reads `Content-Length`. A repeated length is accepted if it is equal (RFC 9110, section 8.6).
     fn read_content_length(&mut self, value: &[u8]) -> Result<(), ParseError> {
         for item in value.split(|byte| *byte == b',') {
             let item = item.trim_ascii();
@@ -141,7 +141,8 @@ impl Lengths {
         Ok(())
     }
 
-    /// We never offer another transfer coding (`TE`), so a server must not use one.
+    /// Reads `Transfer-Encoding`. We never offer another transfer coding (`TE`), so a server must not use
+    /// one.
     fn read_transfer_encoding(&mut self, value: &[u8]) -> Result<(), ParseError> {
         if self.chunked || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
             return Err(ParseError::Malformed(

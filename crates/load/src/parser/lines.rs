@@ -1,7 +1,7 @@
 //! Header lines that the usual parser refuses.
 
-/// The head with spaces for the line ends within values (obs-fold; RFC 9112, section 5.2), of the same
-/// length; `None` if there are none.
+/// Returns the head with spaces instead of the line ends within values (obs-fold, RFC 9112, section 5.2),
+/// with equal length. `None` if values contain no line ends.
 pub(super) fn unfolded(head: &[u8]) -> Option<Vec<u8>> {
     let mut unfolded = head.to_vec();
     let (mut line, mut is_status, mut is_folded) = (0, true, false);
@@ -10,11 +10,11 @@ pub(super) fn unfolded(head: &[u8]) -> Option<Vec<u8>> {
             continue;
         }
         let is_empty = matches!(&head[line..at], b"" | b"\r");
-        // Empty lines may come before the status line; after it, one ends the head.
+        // Empty lines may come before the status line. After it, an empty line ends the head.
         if is_empty && !is_status {
             break;
         }
-        // A value can go on only behind a header line.
+        // A value can only continue after a header line.
         if !is_status && matches!(head.get(at + 1), Some(b' ' | b'\t')) {
             unfolded[at] = b' ';
             if head[at - 1] == b'\r' {
@@ -28,7 +28,7 @@ pub(super) fn unfolded(head: &[u8]) -> Option<Vec<u8>> {
     is_folded.then_some(unfolded)
 }
 
-/// Returns the fault of the first malformed header name, in words.
+/// Returns the fault of the first malformed header name, for a message.
 pub(super) fn name_fault(head: &[u8]) -> &'static str {
     let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     let is_empty = |line: &&[u8]| matches!(*line, b"" | b"\r");

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Remembers everything that the parser shows.
+/// Records every call of the parser.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
     status: u16,
@@ -27,7 +27,7 @@ impl Sink for Seen {
     }
 }
 
-/// How the pieces of one connection are understood.
+/// The result of one connection.
 #[derive(Debug, PartialEq)]
 enum Understood {
     Complete { used: usize, reusable: bool },
@@ -61,7 +61,7 @@ fn understand<'a>(
     (seen, Understood::AtEnd(parser.end()))
 }
 
-/// Parses a text in one piece and says in a line what was understood.
+/// Parses a text in one piece and returns the result in one line.
 fn check(text: &str) -> String {
     check_answer_to(text, false)
 }
@@ -328,7 +328,7 @@ fn a_head_may_have_as_many_lines_as_fit_into_its_bytes() {
             "a:\n".repeat(lines)
         )
     };
-    // Of 5 bytes each, with the carriage return.
+    // Lines of 5 bytes each, with the carriage return.
     for lines in [127, 128, 129, 390] {
         assert_eq!(check(&with(lines)), "200 `` keep rest ``", "{lines}");
     }
@@ -358,7 +358,7 @@ fn a_value_on_several_lines_is_one_with_spaces_for_their_ends() {
         assert_eq!(seen.headers[0].1, b"one   two  \tthree");
         assert_eq!(seen.body, b"hi");
     }
-    // No value goes on behind the status line, and none behind the head.
+    // No value continues after the status line, or after the head.
     assert_eq!(
         check("HTTP/1.1 200 OK\n A: b\n\n"),
         "expected an HTTP/1 answer, found a malformed header name"
@@ -429,7 +429,7 @@ fn what_is_wrong_with_a_head_that_never_ends_is_found_however_it_comes() {
     assert_eq!(in_pieces.1, wrong.1);
     let cut_at_return = understand([head.as_bytes(), b"\r", b"b"], false);
     assert!(matches!(cut_at_return.1, Understood::Wrong(_)));
-    // Beyond the limit nothing is looked at, in one read as in two.
+    // Bytes beyond the limit are not read, in one read as in two.
     let long = format!("HTTP/1.1 200 OK\r\nA: {}\x7f", "a".repeat(3000));
     assert_eq!(
         understand([long.as_bytes()], false).1,
@@ -464,7 +464,7 @@ fn a_parser_serves_one_answer_after_the_other() {
     }
 }
 
-/// A valid answer, and what must be understood.
+/// A valid response, with its expected result.
 #[derive(Clone, Debug)]
 struct Valid {
     bytes: Vec<u8>,
@@ -533,7 +533,7 @@ fn valid() -> impl Strategy<Value = Valid> {
     })
 }
 
-/// Cuts at the given places, which may coincide.
+/// Cuts at the given places, which may be equal.
 fn cut<'a>(bytes: &'a [u8], places: &[prop::sample::Index]) -> Vec<&'a [u8]> {
     let mut places: Vec<usize> = places
         .iter()
@@ -554,7 +554,7 @@ fn places() -> impl Strategy<Value = Vec<prop::sample::Index>> {
     proptest::collection::vec(any::<prop::sample::Index>(), 0..12)
 }
 
-/// Something like a header line: long or short, whole or broken off, with a byte that may be wrong.
+/// A text like a header line: long or short, complete or truncated, perhaps with a wrong byte.
 fn line() -> impl Strategy<Value = Vec<u8>> {
     let wrong = prop_oneof![
         Just(b'\r'),

@@ -5,10 +5,10 @@ use std::time::Duration;
 use model::{Load, Shard};
 use stats::Histogram;
 
-/// Parts of a load. Twelve, eight and six make whole numbers of them.
+/// Number of parts of a load. It is divisible by twelve, eight and six.
 pub(crate) const BLOCKS: u64 = 24;
 
-/// Latencies by block. All memory is there before the load begins; what is not used is never touched.
+/// Latencies by block. All memory is allocated before the load begins. Unused memory is never touched.
 pub(crate) struct Blocks {
     length: Length,
     start_ns: u64,
@@ -16,17 +16,18 @@ pub(crate) struct Blocks {
     list: Vec<Histogram>,
 }
 
-/// Where a block ends.
+/// The end of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Length {
-    /// After so many nanoseconds.
+    /// A block ends after this number of nanoseconds.
     Time(u64),
-    /// After so many answers of this thread: a load that ends by number ends at no time that is known.
+    /// A block ends after this number of responses of this thread, because the end time of a load that ends
+    /// by number is unknown.
     Answers(u64),
 }
 
 impl Blocks {
-    /// For one thread of so many that send this part of a load, which begins then.
+    /// Returns the blocks of one of `threads` threads that send this part of a load from `start_ns`.
     pub(crate) fn new(load: &Load, shard: Shard, threads: u32, start_ns: u64) -> Blocks {
         Blocks {
             length: Length::of(load, shard, threads),
@@ -43,7 +44,7 @@ impl Blocks {
             Length::Answers(most) => self.answers / most,
         };
         self.answers += 1;
-        // Answers to the last requests come after the end.
+        // Responses to the last requests arrive after the end.
         let last = self.list.len() - 1;
         let block = usize::try_from(block).unwrap_or(last).min(last);
         self.list[block].record_ns(latency_ns);

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Name of content codings that are not counted apart.
+/// The name for all content codings without their own count.
 const OTHER: &str = "other";
 
-/// Most names that are counted apart. A server may choose another name for each response.
+/// The largest number of names with their own count. A server may choose another name for each response.
 const NAMES_MAX: usize = 16;
 
-/// Longest name that is counted apart, in bytes.
+/// The longest name with its own count, in bytes.
 const NAME_BYTES_MAX: usize = 40;
 
 /// A `Content-Encoding` in lower case, or `identity`.
@@ -20,7 +20,7 @@ pub(crate) type Encoding = Cow<'static, str>;
 pub(crate) struct Encodings(Vec<(Encoding, u64)>);
 
 impl Encodings {
-    /// Counts a response.
+    /// Counts one response by its content coding.
     #[inline]
     pub(crate) fn count(&mut self, encoding: &Encoding) {
         self.add(encoding, 1);
@@ -36,7 +36,7 @@ impl Encodings {
         }
     }
 
-    /// One place more than [`NAMES_MAX`] is for the rest.
+    /// The list has one entry more than [`NAMES_MAX`], for all other names.
     fn add_other(&mut self, responses: u64) {
         match self.0.iter_mut().find(|(known, _)| known == OTHER) {
             Some((_, count)) => *count += responses,

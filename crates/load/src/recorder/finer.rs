@@ -1,4 +1,4 @@
-//! What few loads want of each answer, behind one branch of those that do not.
+//! Details of each response that only a few loads request. For all other loads they cost one branch.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -11,16 +11,16 @@ use crate::live::{Counts, Live, OwnJob};
 /// The finer account of one thread.
 #[derive(Default)]
 pub(super) struct Finer {
-    /// For a recording: latency in parts of the load.
+    /// Latency in parts of the load, for a recording.
     pub(super) blocks: Option<Blocks>,
-    /// For those who look while the load runs.
+    /// Counts of the job that other programs read while the load runs.
     pub(super) job: Option<OwnJob>,
-    /// Latency of each status apart, where several are right.
+    /// Latency of each status, if several are correct.
     by_status: Option<BTreeMap<u16, Histogram>>,
 }
 
 impl Finer {
-    /// A complete answer came.
+    /// Records a complete response.
     pub(super) fn record(&mut self, times: Times, status: u16) {
         let latency_ns = times.done_ns - times.due_ns;
         if let Some(blocks) = &mut self.blocks {
@@ -51,7 +51,7 @@ impl Finer {
         }
     }
 
-    /// Latency in blocks, and of each status.
+    /// Returns latency in blocks, and by status.
     pub(super) fn into_latencies(self) -> (Vec<Histogram>, BTreeMap<u16, Histogram>) {
         (
             self.blocks.map_or_else(Vec::new, Blocks::into_latencies),
@@ -61,7 +61,7 @@ impl Finer {
 }
 
 impl Recorder {
-    /// Counts durations for those who look while the load runs.
+    /// Counts durations for readers while the load runs.
     pub(crate) fn with_live(mut self, is_wanted: bool) -> Recorder {
         if is_wanted {
             self.finer.get_or_insert_default().job = Some(OwnJob::new());
@@ -69,7 +69,7 @@ impl Recorder {
         self
     }
 
-    /// Keeps the latency of each status apart.
+    /// Keeps the latency of each status separately.
     pub(crate) fn with_statuses_apart(mut self, is_wanted: bool) -> Recorder {
         if is_wanted {
             self.finer.get_or_insert_default().by_status = Some(BTreeMap::new());
@@ -77,7 +77,7 @@ impl Recorder {
         self
     }
 
-    /// Adds to the live counts of a job, where somebody looks at them.
+    /// Adds to the live counts of a job, if they have readers.
     pub(super) fn publish_job(&mut self, live: &Live, job: usize, (begun, ended): (u64, u64)) {
         let counts = Counts {
             begun,

@@ -4,8 +4,8 @@ use crate::measurement::{FailureKind, GeneratorCost, Measurement};
 const S: u64 = 1_000_000_000;
 const START: u64 = 5 * S;
 
-/// A load with one answer in its first tenth of a second, and a timeout at this time where there is
-/// one.
+/// Returns a load with one response in its first tenth of a second, and a timeout at this time if it is
+/// `Some`.
 fn load(timeout_ns: Option<u64>, end_ns: Option<u64>) -> Measurement {
     let mut recorder = Recorder::new(START, 1);
     let sent_ns = START + S / 100;
@@ -31,7 +31,7 @@ fn load(timeout_ns: Option<u64>, end_ns: Option<u64>) -> Measurement {
 fn a_load_lasts_to_its_planned_end_although_answers_ended_before() {
     let found = load(None, Some(START + 3 * S));
     assert_eq!(found.elapsed, std::time::Duration::from_secs(3));
-    // Windows without an answer are a part of the load.
+    // Windows without a response are a part of the load.
     assert_eq!(found.windows.len(), 30);
     assert_eq!(found.windows.iter().map(|it| it.completed).sum::<u64>(), 1);
 }

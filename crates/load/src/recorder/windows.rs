@@ -1,19 +1,19 @@
-//! What ended when, in at most 36,000 windows.
+//! Counts of ended slots by time, in at most 36,000 windows.
 
 use std::time::Duration;
 
 use crate::measurement::Window;
 
-/// An hour of tenths of a second; beyond it windows are merged in pairs.
+/// An hour of tenths of a second. Beyond it windows are merged in pairs.
 const WINDOWS_MAX: usize = 36_000;
 
 const WIDTH_NS: u64 = 100_000_000;
 
-/// Windows of equal width from the start of the load. Times asked for only go forward, but for a
-/// window that is over.
+/// Windows of equal width from the start of the load. Requested times only go forward, except for a window
+/// that is over.
 pub(super) struct Windows {
     width_ns: u64,
-    /// Where the last window ends.
+    /// End of the last window.
     end_ns: u64,
     list: Vec<Window>,
 }
@@ -27,7 +27,7 @@ impl Windows {
         }
     }
 
-    /// The window of a time that is not before the last one asked for.
+    /// Returns the window of a time that is not before the last requested time.
     #[inline]
     pub(super) fn at(&mut self, now_ns: u64) -> &mut Window {
         if now_ns >= self.end_ns {
@@ -71,8 +71,8 @@ impl Windows {
 
     /// Adds the windows of another thread of the same load.
     pub(super) fn absorb(&mut self, mut other: Windows) {
-        // Both have the same start, and their widths differ by a power of 2: once the widths are
-        // equal, windows cover the same times.
+        // Both have the same start, and their widths differ by a power of 2. With equal widths, windows cover
+        // the same times.
         while self.width_ns < other.width_ns {
             self.coarsen();
         }
@@ -96,7 +96,7 @@ impl Windows {
 mod tests {
     use super::*;
 
-    /// Answers at these tenths of a second.
+    /// Returns the windows of responses at these tenths of a second.
     fn windows(tenths: impl IntoIterator<Item = u64>) -> Windows {
         let mut windows = Windows::new(7);
         for tenth in tenths {

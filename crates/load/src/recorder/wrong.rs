@@ -1,20 +1,20 @@
-//! Answers that counted as passed, and are wrong after all.
+//! Responses that counted as passed but are wrong.
 
 use super::{Evidence, Recorder};
 use crate::measurement::FailureKind;
 
-/// An answer that had counted as passed, and how it is wrong.
+/// A response that had counted as passed, and its fault.
 pub(crate) struct FoundWrong {
     pub(crate) slot: u64,
-    /// Which request of the rotation, or which step of the scenario.
+    /// Index of the request in the rotation, or of the step in the scenario.
     pub(crate) request: usize,
     pub(crate) kind: FailureKind,
-    /// When the answer was complete.
+    /// The time at which the response was complete.
     pub(crate) at_ns: u64,
 }
 
 impl Recorder {
-    /// Counts an answer as failed that had counted as passed.
+    /// Counts a response as failed that had counted as passed.
     pub(crate) fn found_wrong(
         &mut self,
         wrong: &FoundWrong,

@@ -1,4 +1,4 @@
-//! Right and wrong answers, in every form that HTTP/1 has for them.
+//! Correct and wrong responses, in every form of HTTP/1.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use load::{BodyRule, FailureKind, Live, StatusRule, check, exchange, run};
 use crate::server::{PATIENCE, Server};
 use crate::{closed, get, job, measure, verify};
 
-/// Serves one text for everything.
+/// Returns a server with one response text for every request.
 fn always(text: &'static str) -> Server {
     Server::tcp(move |mut client| {
         while client.request().is_some() {
@@ -225,7 +225,7 @@ fn what_differs_by_nature_is_ignored_however_the_answer_is_cut() {
     assert_eq!(reason, "expected `1` at `/data` of the body, found `2`");
 }
 
-/// An answer of 200 with an encoded body.
+/// Returns a response 200 with an encoded body.
 fn coded(coding: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {}\r\n\r\n",
@@ -234,7 +234,7 @@ fn coded(coding: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// The content in zlib, in other bytes at each level.
+/// Returns the content in zlib, in different bytes at each level.
 fn deflated(content: &[u8], level: u64) -> Vec<u8> {
     let level = flate2::Compression::new(u32::try_from(level).unwrap());
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), level);
@@ -284,7 +284,7 @@ fn encoded_bytes_that_differ_are_sampled_after_the_load() {
         let mut job = job(&server.target, closed(1, 60));
         job.requests[0].expect.body = BodyRule::Equals(Arc::from(content.as_slice()));
         job.keep_slots = Some(60);
-        // Not `measure`: what is found after the load is in no live count.
+        // Not `measure`, because live counts do not include faults that are found after the load.
         let measurement = run(&job, &Live::new(), &AtomicBool::new(false)).unwrap();
         verify(&measurement);
         let seen = measurement.coded;

@@ -145,7 +145,7 @@ fn requests_rotate_by_weight_whatever_the_number_of_threads() {
 
 #[test]
 fn a_unix_socket_is_a_target_too() {
-    // The path of a socket has at most 107 bytes, that of TMPDIR any number.
+    // The path of a socket has at most 107 bytes. The path of TMPDIR may be longer.
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let server = Server::unix(&socket_path(&folder), polite);
     let measurement = measure(&job(&server.target, closed(50, 500)));

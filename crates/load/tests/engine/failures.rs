@@ -1,4 +1,4 @@
-//! Servers that do not give a complete answer.
+//! Servers that do not send a complete response.
 
 use std::time::Duration;
 

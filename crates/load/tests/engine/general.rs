@@ -1,4 +1,4 @@
-//! The same claims for TLS and HTTP/2.
+//! The claims of the fast carrier for TLS and HTTP/2.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use crate::{closed, get, job, measure, open};
 
 const HTTP2: Version = Version::Http2 { streams: 1 };
 
-/// Each thing that the general path speaks.
+/// Each protocol of the general carrier.
 const SPOKEN: [(Version, bool); 3] = [(Version::Http1, true), (HTTP2, false), (HTTP2, true)];
 
 pub(crate) fn speech(version: Version, is_encrypted: bool) -> Speech {
@@ -40,7 +40,7 @@ pub(crate) fn target(server: &Modern, version: Version, is_encrypted: bool) -> T
     }
 }
 
-/// A server and a target for everything that is spoken.
+/// Calls `check` with a server and a target for each protocol.
 pub(crate) fn each(
     act: impl Fn(Got) -> Act + Clone + Send + 'static,
 ) -> impl Iterator<Item = (Modern, Target)> {
@@ -102,7 +102,7 @@ fn every_slot_of_a_plan_is_sent_when_it_is_due() {
         assert_eq!(measurement.lateness.len(), 100);
         assert_eq!(server.requests(), 100);
         assert!(server.connections() <= 100);
-        // The last slot is due after 198 ms; nothing leaves before it is due.
+        // The last slot is due after 198 ms. No slot leaves before it is due.
         let late = Duration::from_nanos(measurement.lateness.max_ns().unwrap());
         assert!(measurement.sending + late >= Duration::from_millis(198));
     }
@@ -125,7 +125,7 @@ fn a_stall_is_in_the_latency_of_all_who_waited_and_in_the_service_time_of_one() 
             let slower = histogram.recorded().filter(|(value, _)| *value >= limit);
             slower.map(|(_, count)| count).sum::<u64>()
         };
-        // As over HTTP/1.1 in the clear (`open.rs`): lower bounds, which slowness only exceeds.
+        // As over HTTP/1.1 without TLS (`open.rs`): lower bounds, which a slow machine only exceeds.
         assert!(beyond(&measurement.latency, STALL.mul_f64(0.99)) >= 1);
         assert!(beyond(&measurement.latency, Duration::from_millis(100)) >= 60);
         assert!(measurement.waited >= 79, "{} waited", measurement.waited);
@@ -215,7 +215,7 @@ fn an_answer_that_does_not_come_is_a_timeout_and_leaves_no_socket() {
         let sample = &measurement.failures[0];
         assert_eq!(sample.reason, "no complete answer within 300ms");
         assert!(sample.answer.ends_with("hel"), "{}", sample.answer);
-        // No request is sent on a connection on which one failed.
+        // No request is sent on a connection after a failure on it.
         assert_eq!(server.connections(), 4);
         server.wait_until_all_are_gone();
         let failure = exchange(&target, &get("/"), Duration::from_millis(300)).unwrap_err();
@@ -457,7 +457,7 @@ fn a_single_exchange_speaks_what_the_load_speaks() {
     }
     for (_server, target) in each(|_| Act::Drop) {
         let failure = exchange(&target, &get("/"), PATIENCE).unwrap_err();
-        // Which of the two depends on whether the request was read before.
+        // The result depends on whether the server has read the request.
         let hung_up = matches!(failure, Failure::Closed { .. } | Failure::Reset { .. });
         assert!(hung_up, "{failure:?}");
     }

@@ -1,4 +1,4 @@
-//! Iterations of a scenario over TLS and HTTP/2: the same claims as in the clear.
+//! Iterations of a scenario over TLS and HTTP/2: the same claims as without TLS.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use crate::{closed, get, job, measure, open};
 /// The paths of one run, by the number of the request.
 type Heard = Arc<Mutex<BTreeMap<u64, String>>>;
 
-/// Gives each user a token; `stranger` gets none.
+/// Gives each user a token. `stranger` receives no token.
 fn shop(heard: &Heard) -> impl Fn(Got) -> Act + Clone + Send + 'static {
     let heard = Arc::clone(heard);
     move |got: Got| {
@@ -30,7 +30,7 @@ fn shop(heard: &Heard) -> impl Fn(Got) -> Act + Clone + Send + 'static {
     }
 }
 
-/// Logs in as the user of the row, then shows the token twice, the second time after a rest.
+/// Logs in as the user of the row, then sends the token twice, the second time after a rest.
 fn shopping(target: &Target, users: &[&str], load: Load, rest: Duration) -> Job {
     let mut job = job(target, load);
     let list = get("/list/{{user}}/{{page}}/{{token}}");
@@ -141,7 +141,7 @@ fn a_step_after_a_rest_is_due_when_the_rest_is_over() {
         for (_server, target) in each(shop(&Heard::default())) {
             let measurement = measure(&shopping(&target, &["a"], load.clone(), rest));
             assert_eq!(completed(&measurement), [4, 4, 4]);
-            // The rest is no part of the latency, however slow the machine is.
+            // The think time is no part of the latency, even on a slow machine.
             assert!(measurement.elapsed >= rest);
             let again = &measurement.steps[2];
             assert!(again.latency.min_ns().unwrap() < 40_000_000);

@@ -1,5 +1,4 @@
-//! The engine against real sockets: what it counts, what it times, and what it does to a server
-//! that misbehaves.
+//! The engine against real sockets: its counts, its times, and its reaction to a misbehaving server.
 
 #![expect(
     clippy::unwrap_used,
@@ -27,7 +26,7 @@ use model::{Arrival, Load, Phase, Rate, Stop};
 
 use server::PATIENCE;
 
-/// A GET without expectations but a 2xx.
+/// Returns a GET that only expects a 2xx.
 fn get(path: &str) -> Request {
     Request {
         method: "GET".to_owned(),
@@ -46,7 +45,7 @@ fn job(target: &Target, load: Load) -> Job {
     }
 }
 
-/// A closed loop that stops after so many requests.
+/// Returns a closed loop that stops after this number of requests.
 fn closed(connections: u32, requests: u64) -> Load {
     Load::Closed {
         connections,
@@ -57,7 +56,7 @@ fn closed(connections: u32, requests: u64) -> Load {
     }
 }
 
-/// An open loop with equal gaps.
+/// Returns an open loop with equal gaps.
 fn open(per_second: f64, duration: Duration) -> Load {
     Load::Open {
         phases: vec![Phase::constant(duration, Rate::new(per_second).unwrap())],
@@ -67,7 +66,7 @@ fn open(per_second: f64, duration: Duration) -> Load {
     }
 }
 
-/// Runs a job to its end and verifies the book-keeping that holds for all loads.
+/// Runs a job to its end and checks the sums that hold for all loads.
 fn measure(job: &Job) -> Measurement {
     let live = Live::new();
     let measurement = run(job, &live, &AtomicBool::new(false)).unwrap();

@@ -1,6 +1,6 @@
-//! A small server of TLS and HTTP/2 whose every move is written down in the test.
+//! A small server for TLS and HTTP/2. The test defines its behavior.
 //!
-//! It knows nothing of the load engine, so that end-to-end tests can use it too.
+//! It does not depend on the load engine, so that end-to-end tests can use it, too.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -19,22 +19,22 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// What the server does with a request.
+/// The reaction of the server to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
-    /// Answers with this body.
+    /// Sends a response with this body.
     Answer(Bytes),
-    /// Answers after a while.
+    /// Sends a response after a delay.
     After(Duration, Bytes),
-    /// Answers, and says that it goes away.
+    /// Sends a response, and announces that it goes away.
     AnswerAndLeave(Bytes),
-    /// Sends the begin of an answer and then nothing.
+    /// Sends the beginning of a response and stops.
     Begin(Bytes),
-    /// Resets the stream; over HTTP/1.1 it is as `Drop`.
+    /// Resets the stream. Over HTTP/1.1 it is like `Drop`.
     Reset,
     /// Closes the connection.
     Drop,
-    /// Does nothing.
+    /// Sends no response.
     Never,
 }
 
@@ -44,17 +44,17 @@ impl Act {
     }
 }
 
-/// What it speaks.
+/// The protocols and limits of the server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Speech {
     pub(crate) is_http2: bool,
-    /// The protocols it offers by ALPN; `None` for no TLS.
+    /// The protocols it offers by ALPN. `None` for no TLS.
     pub(crate) tls: Option<Vec<&'static str>>,
-    /// Streams that a connection may have.
+    /// The largest number of streams on a connection.
     pub(crate) streams_max: Option<u32>,
 }
 
-/// A request as the server got it.
+/// A request as the server received it.
 #[derive(Clone, Debug)]
 pub(crate) struct Got {
     /// Position among all requests of the server, from 0.
@@ -63,7 +63,7 @@ pub(crate) struct Got {
     pub(crate) body: Bytes,
 }
 
-/// Counts.
+/// Counters of the server.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) connections: AtomicU64,
@@ -73,7 +73,7 @@ pub(crate) struct Tally {
     pub(crate) under_way_max: AtomicU64,
 }
 
-/// Runs until it is dropped.
+/// A server that runs until it is dropped.
 pub(crate) struct Modern {
     pub(crate) address: SocketAddr,
     pub(crate) tally: Arc<Tally>,
@@ -82,7 +82,7 @@ pub(crate) struct Modern {
     is_stopping: Arc<AtomicBool>,
 }
 
-/// A certificate that vouches for itself, and its key, both in PEM form.
+/// A self-signed certificate and its key, both in PEM form.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
     pub(crate) certificate: String,
@@ -90,7 +90,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// A new one for `server.test` and 127.0.0.1.
+    /// Creates an identity for `server.test` and 127.0.0.1.
     pub(crate) fn new() -> Identity {
         let names = ["server.test", "127.0.0.1"].map(str::to_owned);
         let certified = rcgen::generate_simple_self_signed(names).unwrap();
@@ -249,7 +249,7 @@ impl Host {
             let host = Rc::clone(&self);
             let number = self.number();
             let path = request.uri().path().to_owned();
-            // What ends a connection is decided before the body is read.
+            // The end of a connection is decided before the body is read.
             match (self.act)(Got {
                 number,
                 path: path.clone(),
@@ -291,7 +291,7 @@ impl Host {
             let head = http::Response::builder().header("content-type", "application/json");
             head.body(()).unwrap()
         };
-        // The client may be gone, which is for the test to judge.
+        // The client may be gone. The test judges that.
         match act {
             Act::Answer(body) | Act::AnswerAndLeave(body) => {
                 if let Ok(mut stream) = respond.send_response(head(), false) {
@@ -365,7 +365,7 @@ async fn send(
     stream.flush().await
 }
 
-/// The next request: its path and body.
+/// Reads the next request: its path and body.
 async fn request(
     stream: &mut (impl AsyncRead + Unpin),
     received: &mut Vec<u8>,

@@ -16,8 +16,7 @@ fn polite(mut client: Client) {
     }
 }
 
-/// Does nothing for at least so long: the fixture's service time, not a wait for something to
-/// happen.
+/// Sleeps for at least `duration`: the fixture's service time, not a wait for an event.
 pub(crate) fn idle_for(duration: Duration) {
     let nothing = Mutex::new(());
     drop(
@@ -40,7 +39,7 @@ fn every_slot_of_the_plan_is_sent_over_any_number_of_threads() {
         assert_eq!(measurement.lateness.len(), 100);
         assert_eq!(server.requests(), 100);
         assert_eq!(live.read().planned, 100);
-        // The last slot is due after 99 ms; nothing leaves before it is due.
+        // The last slot is due after 99 ms. No slot leaves before it is due.
         assert!(
             measurement.sending + Duration::from_nanos(measurement.lateness.max_ns().unwrap())
                 >= Duration::from_millis(99)
@@ -96,8 +95,8 @@ fn a_stall_is_in_the_latency_of_all_who_waited_and_in_the_service_time_of_one() 
             .map(|(_, count)| count)
             .sum::<u64>()
     };
-    // One slot was answered after the stall; 60 more were due at least 100 ms before its end (the
-    // figures are lower bounds, so a slow machine only makes them larger).
+    // One slot got its response after the stall. 60 more were due at least 100 ms before its end. The figures
+    // are lower bounds, so a slow machine only makes them larger.
     assert!(beyond(&measurement.latency, STALL.mul_f64(0.99)) >= 1);
     assert!(beyond(&measurement.latency, Duration::from_millis(100)) >= 60);
     assert!(
@@ -105,10 +104,10 @@ fn a_stall_is_in_the_latency_of_all_who_waited_and_in_the_service_time_of_one() 
         "{} slots waited",
         measurement.waited
     );
-    // Each of them was served on its own, and at once.
+    // Each of these requests was served alone, and at once.
     assert!(beyond(&measurement.service, STALL.mul_f64(0.99)) >= 1);
     assert!(beyond(&measurement.service, Duration::from_millis(100)) < 20);
-    // What was not served yet was not sent either: the wait is lateness.
+    // A slot that was not served yet was not sent either: the wait is lateness.
     assert!(beyond(&measurement.lateness, Duration::from_millis(100)) >= 60);
 }
 
@@ -199,7 +198,7 @@ fn what_is_read_of_a_job_at_its_end_is_what_was_measured() {
         assert_eq!((seen.counts.sent, seen.counts.passed), (100, 100));
         assert_eq!(seen.counts.under_way(), 0);
         assert_eq!((seen.latency.len(), seen.lateness.len()), (100, 100));
-        // Cells and histogram hold the same answers, each with its own width.
+        // Cells and histogram contain the same responses, each with its own precision.
         for share in [0.5, 0.9, 1.0] {
             let exact = measured.latency.quantile_ns(share).unwrap() as f64;
             let shown = seen.latency.quantile_ns(share).unwrap() as f64;

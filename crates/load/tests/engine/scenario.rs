@@ -1,4 +1,4 @@
-//! Iterations of a scenario: order, captured values, rests, and what ends an iteration.
+//! Iterations of a scenario: order, captured values, think time, and the end of an iteration.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use model::{Load, Stop};
 use crate::server::{Client, Server};
 use crate::{closed, get, job, measure, open};
 
-/// What the requests of one run were, as method and path with the body.
+/// The requests of one run, as method and path with the body.
 type Heard = Arc<Mutex<Vec<String>>>;
 
-/// A server with logins: a token for each user, which every other request must show.
+/// Returns a server with logins. Each user receives a token, which every other request must contain.
 fn shop(heard: &Heard) -> Server {
     let heard = Arc::clone(heard);
     Server::tcp(move |mut client: Client| {
@@ -49,7 +49,7 @@ fn step(name: &str, pause: Duration, captures: Vec<Capture>) -> Step {
     }
 }
 
-/// Logs in as the user of the row, then shows the token twice, the second time after a rest.
+/// Logs in as the user of the row, then sends the token twice, the second time after think time.
 fn shopping(server: &Server, users: &[&str], load: Load, rest: Duration) -> Job {
     let mut job = job(&server.target, load);
     let list = Request {
@@ -138,7 +138,7 @@ fn a_step_after_a_rest_is_due_when_the_rest_is_over() {
         let server = shop(&Heard::default());
         let measurement = measure(&shopping(&server, &["a"], load, rest));
         assert_eq!(completed(&measurement), [4, 4, 4]);
-        // The rest is no part of the latency, however slow the machine is.
+        // The think time is no part of the latency, even on a slow machine.
         assert!(measurement.elapsed >= rest);
         let again = &measurement.steps[2];
         assert!(again.latency.min_ns().unwrap() < 40_000_000);
@@ -189,7 +189,7 @@ fn connections_that_close_are_opened_anew_within_a_pass() {
 
 #[test]
 fn slots_without_a_free_connection_are_missed_iterations() {
-    // It answers the first request and no other.
+    // It responds to the first request only.
     let server = Server::tcp(|mut client: Client| while client.request().is_some() {});
     let load = open(100.0, Duration::from_millis(50));
     let mut job = shopping(&server, &["a"], load, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! A small HTTP server whose every move is written down in the test.
+//! A small HTTP server. The test defines its behavior.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use std::time::Duration;
 use load::{Address, Target};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, sockopt};
 
-/// Nothing that a test waits for takes this long.
+/// Time limit of every wait in a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the server saw.
+/// The counts of the server.
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) connections: AtomicU64,
@@ -44,7 +44,7 @@ impl Seen {
     }
 }
 
-/// Runs until it is dropped.
+/// A server that runs until it is dropped.
 pub(crate) struct Server {
     pub(crate) target: Target,
     pub(crate) seen: Arc<Seen>,
@@ -52,8 +52,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Listens on a free loopback port; `serve` is called on a thread of its own for every
-    /// connection.
+    /// Listens on a free loopback port. `serve` is called for every connection, on a separate thread.
     pub(crate) fn tcp(serve: impl Fn(Client) + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::Tcp(listener.local_addr().unwrap());
@@ -65,7 +64,7 @@ impl Server {
         Server::start(address, accept, serve)
     }
 
-    /// Listens with room for one in its queue, as a small server would.
+    /// Listens with a queue of one connection, like a small server.
     pub(crate) fn unix(path: &Path, serve: impl Fn(Client) + Send + Sync + 'static) -> Server {
         let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
         rustix::net::bind(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
@@ -122,7 +121,7 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// Ends the accepting thread; those of the connections end with their connections.
+    /// Ends the accepting thread. Threads of connections end with their connections.
     fn drop(&mut self) {
         self.is_stopping.store(true, Ordering::SeqCst);
         match &self.target.address {
@@ -136,7 +135,7 @@ impl Drop for Server {
 pub(crate) trait Stream: Read + Write + Send + AsDescriptor {}
 impl<T: Read + Write + Send + AsDescriptor> Stream for T {}
 
-/// `AsFd` cannot be made into a trait object together with others without a name.
+/// `AsFd` and other traits cannot form a trait object without a name.
 pub(crate) trait AsDescriptor {
     fn descriptor(&self) -> BorrowedFd<'_>;
 }
@@ -155,8 +154,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The next request with its body, and which one of the server it is, from 0; `None` at the end
-    /// of the connection.
+    /// Returns the next request with its body, and its index among all requests of the server, from 0. `None`
+    /// at the end of the connection.
     pub(crate) fn request(&mut self) -> Option<(u64, String)> {
         let head_bytes = self.read_until(|received| {
             received
@@ -176,13 +175,13 @@ impl Client {
         Some((number, String::from_utf8_lossy(&request).into_owned()))
     }
 
-    /// The next bytes, as many as these; `None` at the end of the connection.
+    /// Returns the next `count` bytes. `None` at the end of the connection.
     pub(crate) fn bytes(&mut self, count: usize) -> Option<Vec<u8>> {
         self.read_until(|received| (received.len() >= count).then_some(count))?;
         Some(self.received.drain(..count).collect())
     }
 
-    /// Writes this over and over, as fast as the socket takes it, until the client is gone.
+    /// Writes `piece` repeatedly, as fast as the socket accepts it, until the client is gone.
     pub(crate) fn flood(&mut self, piece: &[u8]) {
         let block = piece.repeat(256 * 1024 / piece.len() + 1);
         while self.stream.write_all(&block).is_ok() {}
@@ -193,7 +192,7 @@ impl Client {
         let _ = rustix::net::shutdown(self.stream.descriptor(), rustix::net::Shutdown::Write);
     }
 
-    /// The head of a request whose body is left unread.
+    /// Reads the head of a request and leaves its body unread.
     pub(crate) fn head_only(&mut self) {
         self.read_until(|received| {
             received
@@ -216,17 +215,17 @@ impl Client {
         }
     }
 
-    /// Writes a text whose line ends become CRLF.
+    /// Writes a text with its line ends changed to CRLF.
     pub(crate) fn send(&mut self, text: &str) {
         self.send_bytes(text.replace('\n', "\r\n").as_bytes());
     }
 
     pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
-        // The client may be gone, which is for the test to judge.
+        // The client may be gone. The test judges that.
         let _ = self.stream.write_all(bytes);
     }
 
-    /// A plain answer with its length.
+    /// Sends a plain response with its length.
     pub(crate) fn answer(&mut self, body: &str) {
         self.send(&format!(
             "HTTP/1.1 200 OK\nContent-Length: {}\n\n",
@@ -235,7 +234,7 @@ impl Client {
         self.send_bytes(body.as_bytes());
     }
 
-    /// Answers and closes so that both arrive together.
+    /// Sends a response and closes, so that both arrive together.
     pub(crate) fn answer_and_close(mut self, body: &str) {
         sockopt::set_tcp_cork(self.stream.descriptor(), true).unwrap();
         self.answer(body);
@@ -248,7 +247,7 @@ impl Client {
         sockopt::set_socket_linger(self.stream.descriptor(), Some(Duration::ZERO)).unwrap();
     }
 
-    /// Reads and forgets until the client is gone.
+    /// Reads and discards bytes until the client is gone.
     pub(crate) fn wait_for_end(&mut self) {
         let mut buffer = [0; 4096];
         while matches!(self.stream.read(&mut buffer), Ok(1..)) {}
@@ -261,7 +260,7 @@ impl Drop for Client {
     }
 }
 
-/// An address where nothing listens.
+/// Returns an address without a listener.
 pub(crate) fn closed_port() -> Target {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address: SocketAddr = listener.local_addr().unwrap();
@@ -272,7 +271,7 @@ pub(crate) fn closed_port() -> Target {
     }
 }
 
-/// A path for a Unix socket in a folder of its own.
+/// Returns a path for a Unix socket in a temporary folder.
 pub(crate) fn socket_path(folder: &tempfile::TempDir) -> PathBuf {
     folder.path().join("server.sock")
 }

@@ -118,7 +118,7 @@ fn seats_place_the_slots_of_two_jobs_between_each_other() {
         let mut dues = slots.map(|slot| slot.due_ns);
         expected += if dues.is_sorted() { "ab" } else { "ba" };
         dues.sort_unstable();
-        // Each begins in the first half of its seat, which is half of the gap long.
+        // Each slot begins in the first half of its seat, which is half of the gap long.
         let second_ns = due_ns + gap_ns / 2;
         assert!((due_ns..due_ns + gap_ns / 4).contains(&dues[0]), "{dues:?}");
         assert!(
@@ -253,7 +253,7 @@ fn a_closed_loop_in_slices_sends_within_them_and_counts_the_later_part_of_each()
         assert_eq!(server.requests(), counted.total() + discarded.total());
         assert_eq!(server.connections(), 4, "they idle between slices");
         assert_eq!(measurement.sent, counted.total());
-        // The first that counts is sent in the first slice, the last in the second one.
+        // The first counted request is sent in the first slice, the last in the second slice.
         assert!(measurement.sending <= Duration::from_millis(135));
         assert!(measurement.sending >= Duration::from_millis(70));
     }

@@ -1,4 +1,4 @@
-//! What servers do to connections of HTTP/1.1, as users of other generators have reported it.
+//! Unusual behavior of servers on HTTP/1.1 connections, as reported by users of other generators.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +13,11 @@ use crate::modern::{Act, Modern};
 use crate::server::{Client, PATIENCE, Server};
 use crate::{closed, get, job, measure, open};
 
-/// A server that answers, but to `/flood` with chunks without end, as fast as the socket takes them.
+/// Returns a server with normal responses, except for `/flood`, which returns endless chunks, as fast as the
+/// socket accepts them.
 ///
-/// The system widens the window of a connection only while its bytes are taken quickly. So large chunks
-/// come before the small ones, which are then waiting by the megabyte.
+/// The system widens the window of a connection only while its bytes are read quickly. The large chunks
+/// therefore come first. Megabytes of the small chunks are then waiting.
 fn flood(piece: &'static [u8]) -> Server {
     Server::tcp(move |mut client| {
         while let Some((_, request)) = client.request() {
@@ -30,7 +31,7 @@ fn flood(piece: &'static [u8]) -> Server {
     })
 }
 
-/// The head of an endless answer, and its large chunks.
+/// Sends the head of an endless response, and its large chunks.
 fn begin_flood(client: &mut Client) {
     client.send("HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n");
     let large = [b"100000\r\n", &[b'b'; 0x10_0000][..], b"\r\n"].concat();
@@ -178,7 +179,7 @@ fn a_line_end_behind_a_body_is_no_answer_and_spoils_no_connection() {
     assert_eq!(measurement.unsolicited, 0);
     assert_eq!(server.connections(), 1);
     exchange(&server.target, &get("/"), PATIENCE).unwrap();
-    // The same while the connection is idle.
+    // The server does this while the connection is idle.
     let server = Server::tcp(|mut client| {
         while client.request().is_some() {
             client.answer("hello");
@@ -220,7 +221,7 @@ fn an_answer_may_have_folded_values_and_hundreds_of_headers() {
         }
     });
     let mut job = job(&server.target, closed(1, 5));
-    // The end of the line is two bytes, and so are the spaces that stand for it.
+    // The end of the line has two bytes, and two spaces replace it.
     job.requests[0].expect.headers = vec![("x-folded".to_owned(), "one   two".to_owned())];
     let measurement = measure(&job);
     assert_eq!(measurement.outcomes.passed, 5, "{measurement:?}");
@@ -254,7 +255,7 @@ fn several_lines_of_a_header_are_expected_as_one_list() {
     }
 }
 
-/// An endless body, over each carrier.
+/// Calls `check` with a server with an endless body, over each carrier.
 fn with_endless_body(check: impl Fn(&Target)) {
     let server = flood(b"2\r\nbb\r\n");
     check(&server.target);

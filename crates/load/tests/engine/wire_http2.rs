@@ -1,4 +1,4 @@
-//! What servers do to connections of HTTP/2 and TLS, frame by frame.
+//! Unusual behavior of servers on HTTP/2 and TLS connections, frame by frame.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,14 +22,14 @@ const END_HEADERS: u8 = 4;
 
 const REFUSED_STREAM: u32 = 7;
 
-/// `:status: 200` by its place in the static table of HPACK.
+/// `:status: 200` as an index in the static table of HPACK.
 const STATUS_200: u8 = 0x88;
 
-/// The server's side of a connection of HTTP/2.
+/// The server's side of an HTTP/2 connection.
 struct Frames(Client);
 
 impl Frames {
-    /// Reads the preface of the client, and greets.
+    /// Reads the preface of the client, and sends its own.
     fn new(mut client: Client) -> Option<Frames> {
         client.bytes(24)?;
         let mut frames = Frames(client);
@@ -43,7 +43,7 @@ impl Frames {
         self.0.send_bytes(&[&head, payload].concat());
     }
 
-    /// The stream of the next request.
+    /// Returns the stream of the next request.
     fn request(&mut self) -> Option<u32> {
         loop {
             let head = self.0.bytes(9)?;
@@ -70,7 +70,7 @@ impl Frames {
         self.send(GOAWAY, 0, 0, &[last.to_be_bytes(), [0; 4]].concat());
     }
 
-    /// An answer with this head beside its status, and this body.
+    /// Sends a response with this head, in addition to its status, and this body.
     fn answer_with(&mut self, stream: u32, head: &[u8], body: &[u8]) {
         let head = [&[STATUS_200], head].concat();
         self.send(HEADERS, END_HEADERS, stream, &head);
@@ -78,13 +78,13 @@ impl Frames {
     }
 }
 
-/// A header that stands in no table.
+/// Returns a header that is in no table.
 fn literal(name: &str, value: &str) -> Vec<u8> {
     let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
     [vec![0], text(name), text(value)].concat()
 }
 
-/// A server that speaks so on each connection.
+/// Returns a server that runs `speak` on each connection.
 fn server(speak: impl Fn(Frames) + Send + Sync + 'static) -> Server {
     Server::tcp(move |client| {
         if let Some(frames) = Frames::new(client) {
@@ -105,7 +105,7 @@ fn over_http2(server: &Server, streams: u32) -> Target {
 
 #[test]
 fn streams_above_the_last_one_of_a_goaway_are_sent_again() {
-    // As nginx does it after its `keepalive_requests`.
+    // Like nginx after its `keepalive_requests`.
     let ignored = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&ignored);
     let server = server(move |mut frames| {
@@ -117,7 +117,7 @@ fn streams_above_the_last_one_of_a_goaway_are_sent_again() {
             last = stream;
             frames.answer(stream);
         }
-        // Others may be on their way. One is awaited, so that there is one.
+        // Other requests may be on their way. The server awaits one, so that there is one.
         if frames.request().is_some() {
             count.fetch_add(1, Ordering::SeqCst);
         }
@@ -224,7 +224,7 @@ fn an_endless_answer_ends_with_its_timeout_and_holds_up_no_other_connection() {
     assert_eq!(outcomes.failed.timeout, 1, "{outcomes:?}");
 }
 
-/// The reason of a request that this server spoils.
+/// Returns the reason of the failure of a request that this server disturbs.
 fn reason(timeout: Duration, speak: impl Fn(Frames, u32) + Send + Sync + 'static) -> String {
     let server = server(move |mut frames| {
         if let Some(stream) = frames.request() {
@@ -332,7 +332,7 @@ fn a_kept_connection_that_ends_under_a_request_is_told_from_others() {
     assert_eq!(measurement.outcomes.failed, expected);
 }
 
-/// A certificate as `openssl req -x509` makes it: that of an authority, for `server.test`.
+/// Returns a certificate as from `openssl req -x509`: a certificate of an authority, for `server.test`.
 fn of_an_authority(name: &str) -> Identity {
     let mut parameters = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
     parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -366,11 +366,11 @@ fn over_tls(identity: &Identity, trusted: &str) -> Result<u16, Failure> {
 fn a_self_signed_certificate_is_accepted_where_it_is_the_trusted_one() {
     let identity = of_an_authority("server.test");
     assert_eq!(over_tls(&identity, &identity.certificate), Ok(200));
-    // Another one is not, although it looks the same.
+    // Another certificate is not trusted, although it looks equal.
     let other = of_an_authority("server.test");
     let refused = over_tls(&identity, &other.certificate).unwrap_err();
     assert!(refused.to_string().contains("TLS: "), "{refused}");
-    // It still has to be for the host.
+    // The certificate must still be for the host.
     let elsewhere = of_an_authority("elsewhere.test");
     let refused = over_tls(&elsewhere, &elsewhere.certificate).unwrap_err();
     assert!(refused.to_string().contains("TLS: "), "{refused}");

@@ -1,11 +1,11 @@
-//! The limit of a gate: a number with a unit that suits the figure.
+//! Parser for the limit of a gate, a number with a unit that suits the figure.
 
 use super::Subject;
 use crate::Metric;
 
-/// Reads a limit into the metric's own unit. A share of the baseline is a ratio to it.
+/// Parses a limit into the metric's own unit. A share of the baseline becomes a ratio.
 pub(super) fn read(text: &str, metric: Metric, subject: Subject) -> Result<(Subject, f64), String> {
-    // The number ends where its unit begins; the whole text where it has no unit.
+    // The number ends at the start of its unit, or at the end of the text if it has no unit.
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || ['.', '-', '+'].contains(&c)))
         .unwrap_or(text.len());
@@ -16,13 +16,13 @@ pub(super) fn read(text: &str, metric: Metric, subject: Subject) -> Result<(Subj
         .filter(|number| number.is_finite())
         .ok_or_else(|| format!("expected a quantity after the comparison, found `{text}`"))?;
     match (subject, unit) {
-        // Most baselines fail never, and nothing is a multiple of that.
+        // Most baselines have no failures, and a ratio to 0 has no meaning.
         (Subject::Ratio, _) if metric == Metric::Failures => Err(
             "`failures` have no ratio. Write `failures value < 1%`, or `failures overhead < 1%` for \
              the failures that a variant adds to its baseline"
                 .to_owned(),
         ),
-        // Of a share, a difference is in percent itself.
+        // The difference of two shares is itself in percent.
         (Subject::Overhead, "%") if metric == Metric::Failures => Ok((subject, number / 100.0)),
         (Subject::Overhead, "%") => Ok((Subject::Ratio, 1.0 + number / 100.0)),
         (Subject::Ratio, "" | "x") => Ok((Subject::Ratio, number)),

@@ -1,4 +1,4 @@
-//! Claims about how gates are written.
+//! Tests of the written form of gates.
 
 use super::*;
 

@@ -6,7 +6,7 @@ use crate::metric::Metric;
 use crate::recording::Measured;
 use crate::sample::Sample;
 
-/// A light variant beside a light baseline, and a heavy one that slows the baseline down by 1 ms: each
+/// A light variant with a light baseline, and a heavy variant that slows the baseline down by 1 ms. Each
 /// costs 100 us.
 fn in_groups() -> Recording {
     let mut recording = Sample::open()

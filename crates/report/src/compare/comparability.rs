@@ -1,4 +1,4 @@
-//! What else differs between two results, and whether that makes them incomparable.
+//! Differences between two results, and the decision if they make the results incomparable.
 
 mod foreign;
 
@@ -10,24 +10,24 @@ use crate::recording::{
     Environment, LoadText, Recording, RequestText, SystemRecord, VariantRecord,
 };
 
-/// What differs.
+/// Differences between two results, sorted by their effect.
 #[derive(Default)]
 pub(super) struct Comparability {
-    /// What makes the two incomparable.
+    /// Differences that make the two results incomparable.
     pub(super) obstacles: Vec<String>,
-    /// What should be known.
+    /// Differences that a reader should know.
     pub(super) notes: Vec<String>,
 }
 
 impl Comparability {
-    /// With `despite`, obstacles are notes.
+    /// Turns obstacles into notes if `despite` is true.
     pub(super) fn settled(mut self, despite: bool) -> Self {
         if despite {
             let lifted = std::mem::take(&mut self.obstacles);
             let lifted = lifted
                 .into_iter()
                 .map(|text| format!("compared in spite of this: {text}"));
-            // In front: what was overridden matters more than any other note.
+            // They come first, because an overridden obstacle is more important than other notes.
             self.notes.splice(0..0, lifted);
         }
         self
@@ -47,7 +47,7 @@ impl Comparability {
     }
 }
 
-/// `recording of lab truth, 6 rounds, …`.
+/// Description of a recording: `recording of lab truth, 6 rounds, …`.
 pub(super) fn described(recording: &Recording) -> String {
     let what = match &recording.lab {
         Some(lab) => format!("lab {}", lab.name),
@@ -72,7 +72,7 @@ pub(super) fn of(
     let mut found = Comparability::default();
     let troubles = sides.iter().flat_map(|(of_a, of_b)| [of_a, of_b]);
     for trouble in troubles.filter_map(|side| side.trouble.clone()) {
-        // Both sides of several rows may have the same trouble; it is said once.
+        // Both sides of several rows may have the same obstacle. It is listed once.
         if !found.obstacles.contains(&trouble) {
             found.obstacles.push(trouble);
         }
@@ -175,10 +175,10 @@ fn machines(found: &mut Comparability, a: &Environment, b: &Environment) {
 }
 
 fn loads(found: &mut Comparability, a: &Recording, b: &Recording) {
-    // Side by side, absolute figures are those of systems with neighbors.
+    // Side by side, absolute figures include the effect of the other variants.
     let order = |recording: &Recording| Some(recording.order_measured().word().to_owned());
     found.differ(true, "order of variants", order(a), order(b));
-    // Other neighbors, other absolute figures.
+    // Other groups have another effect on absolute figures.
     let groups = |recording: &Recording| {
         let text = company::listed(recording.groups());
         Some(text.unwrap_or_else(|| "all".to_owned()))
@@ -192,8 +192,7 @@ fn loads(found: &mut Comparability, a: &Recording, b: &Recording) {
         })
     };
     found.differ(true, "systems on one core each", placed(a), placed(b));
-    // Models are compared as data and shown as text, because two texts may be equal where the
-    // models are not.
+    // Models are compared as data and shown as text, because different models may have equal texts.
     if a.load.model != b.load.model {
         let (of_a, of_b) = (describe::load(a), describe::load(b));
         found.differ(true, "load", Some(of_a), Some(of_b));
@@ -227,7 +226,7 @@ fn loads(found: &mut Comparability, a: &Recording, b: &Recording) {
         Some(found.unwrap_or_else(|| "HTTP/1.1".to_owned()))
     };
     found.differ(true, "protocol", protocol(a), protocol(b));
-    // In full, because what is rounded may be equal where the lengths are not.
+    // The length is not rounded, because different lengths may round to equal texts.
     let length = |us: u64| {
         Some(match us % 1000 {
             0 => format!("{} ms", us / 1000),
@@ -248,7 +247,7 @@ fn loads(found: &mut Comparability, a: &Recording, b: &Recording) {
     found.differ(false, "generator threads", threads(a), threads(b));
 }
 
-/// What makes a request the same: not its headers, which carry tokens and ports.
+/// Properties that make two requests equal. Headers are left out, because they contain tokens and ports.
 fn requests(requests: &[RequestText]) -> Vec<(&str, &str, Option<&str>, u32)> {
     requests
         .iter()
@@ -267,7 +266,7 @@ fn requests(requests: &[RequestText]) -> Vec<(&str, &str, Option<&str>, u32)> {
 fn setups(found: &mut Comparability, a: &VariantRecord, b: &VariantRecord) {
     let name = &b.name;
     let keys = a.with.keys().chain(b.with.keys());
-    // Keys of either side: one that was added or removed is a difference, too.
+    // Keys of either side are used, because an added or removed key is a difference, too.
     let mut keys: Vec<&String> = keys.collect();
     keys.sort_unstable();
     keys.dedup();
@@ -275,7 +274,7 @@ fn setups(found: &mut Comparability, a: &VariantRecord, b: &VariantRecord) {
         let of = |variant: &VariantRecord| variant.with.get(key).cloned();
         found.differ(false, &format!("{name}: {key}"), of(a), of(b));
     }
-    // As the requests of the load: other requests are another question.
+    // This has the same weight as other requests of the load, because other requests are another question.
     if requests(&a.requests) != requests(&b.requests) {
         let shown = |variant: &VariantRecord| {
             let own = describe::requests(&variant.requests);
@@ -310,7 +309,8 @@ fn setups(found: &mut Comparability, a: &VariantRecord, b: &VariantRecord) {
             system.version.clone(),
         );
         let limits = |system: &SystemRecord| {
-            // What was in force and not what was asked for: only that bounds the figures.
+            // The enforced limits count, not the requested limits, because only enforced limits bound the
+            // figures.
             let enforced = system.limits_enforced.as_ref();
             enforced.map_or_else(|| "none".to_owned(), describe::limits)
         };

@@ -1,4 +1,4 @@
-//! Which things are compared, and what their rounds say.
+//! Selection of the variants to compare, and their figures by round.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Compari
         _ => false,
     };
     let pairs = pairs(a, b)?;
-    // Copies of one recording, or one file named twice, compared with the same names: all
-    // differences would be 0.
+    // These are copies of one recording, or one file named twice, compared with equal names. All differences
+    // would be 0.
     let is_itself =
         (is_same_run || a.source == b.source) && pairs.iter().all(|(of_a, of_b)| of_a == of_b);
     if is_itself {
@@ -49,7 +49,7 @@ pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Compari
             (side(a, 0, *of_a), side(b, 1, *of_b))
         })
         .collect();
-    // Only rows that get an interval count for Bonferroni's correction.
+    // Only rows with an interval count for Bonferroni's correction.
     let compared = sides
         .iter()
         .filter(|(of_a, of_b)| of_a.no_number.is_none() && of_b.no_number.is_none())
@@ -62,7 +62,8 @@ pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Compari
         headline: headline(a, b, &summaries, &sides),
         confidence: confidence_each,
         is_withheld: !obstacles.is_empty(),
-        // Of the second only: it is read with paired rounds, where both are of one run.
+        // Only the second round length is used. It is read with paired rounds, and then both variants are of
+        // one run.
         round_s: summaries[1].as_ref().and_then(|summary| summary.round_s),
     };
     Ok(Comparison {
@@ -96,24 +97,24 @@ fn itself(operand: &Operand) -> CompareError {
     }
 }
 
-/// Whether two files are copies of one recording.
+/// True if two files are copies of one recording.
 fn is_same_run(one: &Recording, other: &Recording) -> bool {
-    // Two machines may begin in the same moment, but hardly with one seed, command and order.
+    // Two machines may begin at the same moment, but hardly with the same seed, command and order.
     one.started_at == other.started_at
         && one.seed == other.seed
         && one.command == other.command
         && one.order == other.order
 }
 
-/// Which of `a` belongs to which of `b`, by place.
+/// Pairs of a variant of `a` and a variant of `b`, by their indexes.
 fn pairs(a: &Operand, b: &Operand) -> Result<Vec<(usize, usize)>, CompareError> {
     let (names_a, names_b) = (side::names(a), side::names(b));
     let chosen_a = chosen(a, &names_a)?;
     let chosen_b = chosen(b, &names_b)?;
     let named = |names: &[String], name: &str| names.iter().position(|known| known == name);
     let only = |names: &[String]| (names.len() == 1).then_some(0);
-    // A single run needs no name; otherwise the name asked for on one side is looked up on the
-    // other.
+    // A single run needs no name. Otherwise, a name that was requested on one side is also used for the other
+    // side.
     let found = match (chosen_a.or(only(&names_a)), chosen_b.or(only(&names_b))) {
         (Some(of_a), Some(of_b)) => vec![(of_a, of_b)],
         (Some(of_a), None) => named(&names_b, &names_a[of_a])
@@ -141,7 +142,7 @@ fn pairs(a: &Operand, b: &Operand) -> Result<Vec<(usize, usize)>, CompareError> 
     Ok(found)
 }
 
-/// The place of what was asked for: by name, or by number from 1 in a file of several runs.
+/// The index of the requested variant, by name. In a file of several runs, a number from 1 also works.
 fn chosen(operand: &Operand, names: &[String]) -> Result<Option<usize>, CompareError> {
     let Some(name) = &operand.variant else {
         return Ok(None);
@@ -155,7 +156,7 @@ fn chosen(operand: &Operand, names: &[String]) -> Result<Option<usize>, CompareE
     names
         .iter()
         .position(|known| known == name)
-        // A name wins over a number, for a command may be called `2`.
+        // A name has priority over a number, because a command may be called `2`.
         .or_else(by_number)
         .map(Some)
         .ok_or_else(|| CompareError::UnknownVariant {
@@ -175,7 +176,7 @@ fn origin(operand: &Operand) -> Origin {
         Source::Recording(recording) => (comparability::described(recording), Vec::new()),
         Source::Runs(runs) => {
             let first = runs.first().expect("a source has a run");
-            // A run may lack a figure; the one with the most values tells how many runs there are.
+            // A run may lack a figure. The figure with the most values shows the number of runs.
             let count = first.figures.values().map(Vec::len).max().unwrap_or(0);
             let of_many = match (runs.len(), count) {
                 (1, 1) => String::new(),
@@ -198,8 +199,8 @@ fn origin(operand: &Operand) -> Origin {
     }
 }
 
-/// Mean latency, unless both are closed loops, which the rate tells more about, or both are judged by
-/// typical latency themselves.
+/// The metric that decides the verdict: usually mean latency. Two closed loops are compared by their rate,
+/// which is more informative. Two results that are themselves judged by typical latency are compared by it.
 fn headline(
     a: &Operand,
     b: &Operand,
@@ -210,7 +211,7 @@ fn headline(
         Source::Recording(recording) => !recording.load.model.is_open(),
         Source::Runs(runs) => runs.iter().all(|run| run.is_closed_loop),
     };
-    // The headline must exist in every row, or rows would be judged by different figures.
+    // The headline must exist in every row. Otherwise rows would be judged by different figures.
     let have = |metric: Metric| {
         sides.iter().all(|(of_a, of_b)| {
             of_a.figures.contains_key(&metric) && of_b.figures.contains_key(&metric)
@@ -227,18 +228,18 @@ fn headline(
     } else if have(Metric::Mean) {
         Metric::Mean
     } else {
-        // Some files are tables of percentiles without a mean, such as that of `ab -e`.
+        // Some files are tables of percentiles without a mean, such as the file of `ab -e`.
         Metric::P50
     }
 }
 
-/// What all rows share.
+/// Properties that all rows share.
 struct Frame {
     is_same_run: bool,
     headline: Metric,
     confidence: f64,
     is_withheld: bool,
-    /// How long a round took, in seconds, where both are of one run.
+    /// Length of a round in seconds, if both variants are of one run.
     round_s: Option<f64>,
 }
 
@@ -277,7 +278,7 @@ impl Frame {
         };
         let (verdict, verdict_text) = self.verdict(no_number.as_ref(), metrics.get(&self.headline));
         Row {
-            // Gates are about the second result, so its name is that of the row.
+            // Gates apply to the second result, so the row has its name.
             name: of_b.name.clone(),
             name_a: of_a.name.clone(),
             name_b: of_b.name.clone(),
@@ -300,7 +301,7 @@ impl Frame {
         metrics: &BTreeMap<Metric, Compared>,
     ) -> Option<String> {
         let own = |(metric, found): (&Metric, &Compared)| (*metric, found.b.clone());
-        // Of two runs the names are the same, or say nothing of which run is meant.
+        // The names of two different runs are often equal, or do not show which run is meant.
         let (subject, whose) = if self.is_same_run {
             (format!("`{}`", of_b.name), format!("`{}`'s", of_a.name))
         } else {
@@ -329,8 +330,8 @@ impl Frame {
         let compare = |metric: Metric| {
             let (a, b) = (of_a.figures.get(&metric)?, of_b.figures.get(&metric)?);
             let mut found = if self.is_same_run {
-                // Paired by round and group: what only one side completed has no partner. Others are on
-                // neither side, and have the same names on both.
+                // Rounds and groups are paired. A round that only one side completed has no partner. The
+                // other variants are on neither side and have the same names on both.
                 let others = of_a
                     .others
                     .iter()
@@ -346,7 +347,7 @@ impl Frame {
                 found
             } else {
                 let (base, own) = (of_a.rounds(metric)?, of_b.rounds(metric)?);
-                // More rounds narrow an unpaired interval otherwise, so nothing is predicted for one.
+                // More rounds narrow an unpaired interval in a different way, so its width is not predicted.
                 let overhead = unpaired::overhead(&base, &own, self.confidence).ok()?;
                 compared(base, own, &overhead, self.rounds_needed())?
             };
@@ -357,12 +358,12 @@ impl Frame {
         Metric::ALL.into_iter().filter_map(compare).collect()
     }
 
-    /// How the overhead against each side's own baseline has changed.
+    /// Changes of the overhead against each side's own baseline.
     fn overheads(&self, of_a: &Side, of_b: &Side) -> BTreeMap<Metric, Compared> {
         let compare = |metric: Metric| {
             let (then, now) = (of_a.overheads(metric), of_b.overheads(metric));
             let mut change = unpaired::overhead(&then, &now, self.confidence).ok()?;
-            // A ratio of differences that may be 0 says nothing.
+            // A ratio of differences that may be 0 has no meaning.
             change.ratio = None;
             let mut found = compared(then, now, &change, self.rounds_needed())?;
             found.a.is_sparse = of_a.sparse.contains(&metric);
@@ -387,11 +388,11 @@ impl Frame {
             let label = self.headline.label();
             return (None, format!("no verdict: only one side has {label}"));
         };
-        // After the figure is known to exist: withheld means that there is something to withhold.
+        // This follows the lookup of the figure, because only an existing figure can be withheld.
         if self.is_withheld {
             return (None, "withheld: the two are not comparable".to_owned());
         }
-        // Checked after obstacles, which say more about the two results than a single run does.
+        // This follows the obstacles, which are more informative than the fact that there is a single run.
         if figure.a.rounds.len().min(figure.b.rounds.len()) == 1 {
             return (None, "no verdict: a single run has no interval".to_owned());
         }

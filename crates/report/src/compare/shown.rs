@@ -1,4 +1,4 @@
-//! A comparison in words and tables.
+//! Text, Markdown, JSON and JUnit forms of a comparison.
 
 use super::{Compared, Comparison, Origin, Pairing, Row};
 use crate::cell;
@@ -105,10 +105,10 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     out
 }
 
-/// The comparison as JSON for programs: every figure has its unit in its name.
+/// The comparison as JSON for programs. Every figure has its unit in its name.
 ///
 /// # Panics
-/// Never: a comparison has only text keys.
+/// Never, because a comparison has only text keys.
 #[must_use]
 pub fn comparison_json(comparison: &Comparison) -> String {
     serde_json::to_string_pretty(comparison).expect("a comparison has only text keys") + "\n"
@@ -149,7 +149,7 @@ fn notes(comparison: &Comparison) -> Vec<(String, &[String])> {
     let (a, b) = (&comparison.a, &comparison.b);
     let title =
         |name: &str, origin: &Origin| format!("Notes on the figures of {name} ({})", origin.text);
-    // Two files of one tool have the same notes, which are not worth reading twice.
+    // Two files of one tool have equal notes, which need to be read only once.
     if a.notes == b.notes && a.text == b.text {
         return vec![(title("A and B", a), &a.notes)];
     }
@@ -175,13 +175,12 @@ fn name_of(metric: Metric) -> String {
 }
 
 fn difference(compared: &Compared, unit: Unit) -> Option<String> {
-    // The larger of the two decides the digits, so that a difference has as many as its values
-    // support.
+    // The larger value decides the digits, so that a difference has as many as its values support.
     let scale = compared.a.value.abs().max(compared.b.value.abs());
     cell::difference_of(&compared.b, unit, scale)
 }
 
-/// A line a figure.
+/// One line per figure.
 fn lines(
     metrics: &std::collections::BTreeMap<Metric, Compared>,
     pairing: Pairing,
@@ -189,7 +188,7 @@ fn lines(
     let line = |metric: Metric| {
         let compared = metrics.get(&metric)?;
         let unit = metric.unit();
-        // Of a percentile beyond which a round has too few requests, rounds say nothing.
+        // A round has too few requests for this percentile, so its rounds have no useful values.
         let is_sparse = compared.a.is_sparse || compared.b.is_sparse;
         let value = |summary| match pairing {
             _ if is_sparse => cell::NOTHING.to_owned(),
@@ -211,7 +210,7 @@ fn lines(
     Metric::ALL.into_iter().filter_map(line).collect()
 }
 
-/// The overheads then and now, with how they changed; nothing without any.
+/// The overheads of both results and their changes. Empty without overheads.
 fn overheads(
     comparison: &Comparison,
     table: impl FnOnce(Vec<String>, Vec<Vec<String>>) -> String,

@@ -1,4 +1,4 @@
-//! One side of one row: its figures, round by round.
+//! One side of one row, with its figures by round.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use crate::summary::{Invalidity, Summary, Verdict, mean_by_round};
 pub(super) struct Side {
     pub(super) name: String,
     pub(super) is_baseline: bool,
-    /// Values by round and group; runs of other tools are numbered as they come.
+    /// Values by round and group. Runs of other tools are numbered in their order.
     pub(super) figures: BTreeMap<Metric, BTreeMap<RoundPart, f64>>,
-    /// The same of its result's own baseline; empty without one.
+    /// Values of the baseline in the same result, by round and group. Empty without a baseline.
     pub(super) of_baseline: BTreeMap<Metric, BTreeMap<RoundPart, f64>>,
-    /// Percentiles beyond which a round of it, or of its own baseline, has too few requests.
+    /// Percentiles with too few requests per round, in this variant or its baseline.
     pub(super) sparse: Vec<Metric>,
-    /// All variants of the same run, where they were measured side by side; what they took tells how
-    /// slow the machine was in a round.
+    /// All variants of the run, if they were measured side by side. Their figures show the speed of the
+    /// machine in a round.
     pub(super) others: Vec<Other>,
     pub(super) no_number: Option<NoNumber>,
-    /// Why its figures are doubtful.
+    /// Reason why the figures are doubtful. `None` if they are not.
     pub(super) trouble: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Other {
     pub(super) figures: BTreeMap<Metric, BTreeMap<RoundPart, f64>>,
 }
 
-/// The names that an operand could mean.
+/// Names of the variants or commands that the user may select.
 pub(super) fn names(operand: &Operand) -> Vec<String> {
     match &operand.source {
         Source::Recording(recording) => recording
@@ -42,7 +42,7 @@ pub(super) fn names(operand: &Operand) -> Vec<String> {
             .map(|variant| variant.name.clone())
             .collect(),
         Source::Runs(runs) if runs.len() == 1 => vec![operand.label.clone()],
-        // Several runs are commands of hyperfine, and each has its command as subject.
+        // Several runs are commands of hyperfine. The subject of each run is its command.
         Source::Runs(runs) => runs
             .iter()
             .map(|run| run.subject.clone().unwrap_or_default())
@@ -51,7 +51,7 @@ pub(super) fn names(operand: &Operand) -> Vec<String> {
 }
 
 impl Side {
-    /// The side of that name, which is one of [`names`].
+    /// The side with this index in [`names`].
     pub(super) fn of(operand: &Operand, summary: Option<&Summary>, index: usize) -> Self {
         match (&operand.source, summary) {
             (Source::Recording(recording), Some(summary)) => {
@@ -82,7 +82,7 @@ impl Side {
                 kind: Invalidity::CheckFailed,
                 reason: row.verdict.cause().unwrap_or_default(),
             }),
-            // Other verdicts have figures: what its run could not compare may be compared here.
+            // Other verdicts have figures. A variant that its own run could not compare may be compared here.
             _ => None,
         };
         Self {
@@ -107,7 +107,7 @@ impl Side {
     fn of_run(run: &ForeignRun, name: String) -> Self {
         let part = |round: u32| RoundPart { round, group: 0 };
         let numbered = |values: &Vec<f64>| (0..).map(part).zip(values.iter().copied()).collect();
-        // Failures are an obstacle and not a missing number: other tools count failed requests into
+        // Failures are an obstacle and not a missing number, because other tools include failed requests in
         // their figures.
         let trouble = run.failed.filter(|failed| *failed > 0).map(|failed| {
             format!(
@@ -131,7 +131,7 @@ impl Side {
         }
     }
 
-    /// A figure of each round. A baseline has several measurements in a round of several groups, which
+    /// The figure of each round. A baseline has several measurements in a round with several groups, and they
     /// count as one.
     pub(super) fn rounds(&self, metric: Metric) -> Option<Vec<f64>> {
         let values = self.figures.get(&metric)?;
@@ -139,7 +139,7 @@ impl Side {
         Some(mean_by_round(pairs))
     }
 
-    /// Variant minus own baseline, of the rounds in which both were measured.
+    /// Variant minus own baseline, for the rounds with measurements of both.
     pub(super) fn overheads(&self, metric: Metric) -> Vec<f64> {
         let (Some(own), Some(base)) = (self.figures.get(&metric), self.of_baseline.get(&metric))
         else {
@@ -152,7 +152,7 @@ impl Side {
     }
 }
 
-/// All variants that are believed, where they were measured side by side.
+/// All valid variants, if they were measured side by side.
 fn others(recording: &Recording, summary: &Summary) -> Vec<Other> {
     if !recording.tells_pace() {
         return Vec::new();
@@ -171,7 +171,7 @@ fn others(recording: &Recording, summary: &Summary) -> Vec<Other> {
 fn by_unit(recording: &Recording, name: &str) -> BTreeMap<Metric, BTreeMap<RoundPart, f64>> {
     let mut figures: BTreeMap<Metric, BTreeMap<RoundPart, f64>> = BTreeMap::new();
     for round in recording.rounds_of(name) {
-        // The same rounds as in the summary: interrupted and disturbed ones count for nothing.
+        // The rounds are the same as in the summary, so interrupted and disturbed measurements do not count.
         if (round.interrupted || round.disturbed) && recording.kind == Kind::Lab {
             continue;
         }

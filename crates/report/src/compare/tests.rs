@@ -1,4 +1,4 @@
-//! Claims about comparisons.
+//! Tests of comparisons.
 
 use super::*;
 use crate::gate::Ruling;
@@ -32,7 +32,7 @@ fn foreign(label: &str, texts: &[&str]) -> Operand {
     operand(label, None, Source::read(&files).unwrap())
 }
 
-/// A lab at another time whose variants have these mean latencies.
+/// A lab at another time. Its variants have these mean latencies.
 fn lab(latencies: [f64; 2], started_at: &str) -> Recording {
     let mut recording = Sample::open()
         .variant("baseline", latencies[0])
@@ -91,7 +91,7 @@ fn two_runs_are_unpaired_wider_and_say_so() {
 
 #[test]
 fn labs_are_compared_by_name_with_the_overhead_then_and_now() {
-    // The machine is a tenth slower on Tuesday; the overhead has grown from 70 to 140 us besides.
+    // The machine is a tenth slower on Tuesday. In addition, the overhead has grown from 70 to 140 us.
     let (monday, tuesday) = (lab([680.0, 750.0], MONDAY), lab([748.0, 888.0], TUESDAY));
     let found = of(
         &recorded("a", None, &monday),
@@ -139,7 +139,7 @@ fn a_variant_that_was_sent_other_requests_is_not_compared() {
         "{obstacles}"
     );
     assert!(!obstacles.contains("baseline: requests"), "{obstacles}");
-    // Also where nothing that is shown of a request is different.
+    // This also applies if the shown parts of a request are equal.
     let mut wednesday = tuesday.clone();
     wednesday.started_at = "2026-02-04T10:00:00Z".to_owned();
     wednesday.variants[1].requests[0].body_sha256 = Some("1".repeat(64));
@@ -401,8 +401,8 @@ fn the_committed_schema_is_that_of_the_answer() {
     }
 }
 
-/// The recording on which the end-to-end tests of `weigh report` and `weigh compare` stand, so that
-/// no restless machine decides about them.
+/// The end-to-end tests of `weigh report` and `weigh compare` use this recording, so that they do not depend
+/// on a noisy machine.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the switch that writes the file")]
 fn the_committed_lab_is_read_and_has_a_slow_variant() {

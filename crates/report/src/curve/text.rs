@@ -1,4 +1,4 @@
-//! A curve as tables: for a terminal, in Markdown, as lines for scripts, for CI.
+//! Text forms of a curve: for a terminal, in Markdown, as lines for scripts, and for CI.
 
 use super::{Curve, Level, overhead_of};
 use crate::cell;
@@ -11,9 +11,9 @@ use crate::summary::{ClaimName, VariantSummary, Verdict};
 use crate::terminal::{Terminal, Tone, finished, toned};
 use crate::text::{heading_of, list, table, verdict_word, wrapped};
 
-/// The most rows of the table in a comment.
+/// Maximum number of rows of the table in a comment.
 const ROWS_MAX: usize = 12;
-/// The most gates in a comment.
+/// Maximum number of gates in a comment.
 const GATES_MAX: usize = 6;
 
 /// The curve for a terminal.
@@ -23,7 +23,7 @@ pub fn text(curve: &Curve, terminal: Terminal) -> String {
     let mut out = wrapped("", &toned(Tone::Heading, &title(curve)), width);
     out += &list(&sentences(curve), width);
     let words = [0, 1, headings(curve).len() - 1];
-    // Why a level is invalid is told below the table, where there is room for it.
+    // The lines below the table have room for the reason of an invalid level.
     let verdict = |row: &VariantSummary| match row.verdict {
         Verdict::Invalid { .. } => toned(Tone::Worse, "invalid"),
         Verdict::Withheld { .. } => toned(Tone::Worse, "not trusted"),
@@ -89,7 +89,7 @@ pub fn comment(curve: &Curve) -> String {
     parts.join("\n\n").replace('@', "@\u{200b}") + "\n"
 }
 
-/// Every figure of every level as a line; the first field is the lab with its load.
+/// Every figure of every level as a line. The first field is the lab with its load.
 #[must_use]
 pub fn csv(curve: &Curve) -> String {
     let mut out = String::new();
@@ -132,7 +132,7 @@ fn title(curve: &Curve) -> String {
     }
 }
 
-/// What each variant costs at the lowest and at the highest load where that is known.
+/// The cost of each variant at the lowest and the highest load with a known cost.
 pub(crate) fn sentences(curve: &Curve) -> Vec<String> {
     let metric = curve.metric();
     let stopped = curve
@@ -160,7 +160,7 @@ pub(crate) fn sentences(curve: &Curve) -> Vec<String> {
         .collect()
 }
 
-/// `30 us (26 to 34) slower`; none without an interval.
+/// The overhead in words: `30 us (26 to 34) slower`. `None` without an interval.
 fn size(row: &VariantSummary, metric: Metric) -> Option<String> {
     let overhead = overhead_of(row, metric)?;
     if metric == Metric::Requests {
@@ -174,7 +174,7 @@ fn size(row: &VariantSummary, metric: Metric) -> Option<String> {
     })
 }
 
-/// `late at 100 requests/s: invalid: interrupted`.
+/// The invalid levels: `late at 100 requests/s: invalid: interrupted`.
 fn invalid(curve: &Curve) -> Vec<String> {
     let of_level = |level: &Level| -> Vec<String> {
         let rows = level.summary.variants.iter();
@@ -185,7 +185,6 @@ fn invalid(curve: &Curve) -> Vec<String> {
     curve.levels().iter().flat_map(of_level).collect()
 }
 
-/// What stands in the columns.
 fn headings(curve: &Curve) -> Vec<String> {
     let mut all = vec![
         curve.kind().replace("requests", "load\nreq"),
@@ -205,7 +204,7 @@ pub(crate) fn rows(curve: &Curve, verdict: impl Fn(&VariantSummary) -> String) -
     let mut rows = Vec::new();
     for level in curve.levels() {
         for (index, row) in level.summary.variants.iter().enumerate() {
-            // Said once for all variants of the level.
+            // The load is shown once for all variants of the level.
             let load = if index == 0 {
                 level.number()
             } else {
@@ -252,7 +251,7 @@ fn whole_table(curve: &Curve, most: usize) -> String {
     grid(&header, &rows).trim_end().to_owned() + &more
 }
 
-/// The gates of all levels, each with its load beside the variant.
+/// The gates of all levels, each with its load next to the variant.
 pub(crate) fn judgements(curve: &Curve) -> Vec<Judgement> {
     let of_level = |level: &Level| -> Vec<Judgement> {
         let gates = level.summary.gates.iter();

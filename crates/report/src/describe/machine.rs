@@ -1,4 +1,4 @@
-//! The machine that a recording was made on, and the systems on it.
+//! Description of the machine on which a recording was made, and of the systems on it.
 
 use super::plural;
 use crate::digits;
@@ -52,7 +52,7 @@ pub(crate) fn environment(recording: &Recording) -> Vec<(&'static str, String)> 
     facts
 }
 
-/// The cluster that it was measured in.
+/// The cluster of the recording.
 fn cluster(recording: &Recording) -> Vec<(&'static str, String)> {
     let Some(cluster) = &recording.cluster else {
         return Vec::new();
@@ -91,7 +91,8 @@ fn cluster(recording: &Recording) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// `way there and back 45 us (p50), 120 us (p99)`, where targets were on other machines or in pods.
+/// The network in words: `way there and back 45 us (p50), 120 us (p99)`. `None` unless targets were on other
+/// machines or in pods.
 pub(crate) fn network(recording: &Recording) -> Option<String> {
     let mut all = stats::Histogram::new();
     let (mut sent, mut again) = (0, 0);
@@ -118,7 +119,7 @@ pub(crate) fn network(recording: &Recording) -> Option<String> {
     ))
 }
 
-/// The same, a line each: `kernel: Linux 6.1`.
+/// The environment, one line per fact: `kernel: Linux 6.1`.
 pub(crate) fn facts(recording: &Recording) -> Vec<String> {
     let facts = environment(recording).into_iter();
     facts
@@ -126,7 +127,7 @@ pub(crate) fn facts(recording: &Recording) -> Vec<String> {
         .collect()
 }
 
-/// `mean 12.1 µs, p50 …` by `weigh tare`.
+/// The noise floor in words: `mean 12.1 µs, p50 …` by `weigh tare`.
 fn floor(floor: &NoiseFloor) -> String {
     let shown = |us: f64| digits::duration_ns(us * 1e3);
     format!(
@@ -140,7 +141,7 @@ fn floor(floor: &NoiseFloor) -> String {
     )
 }
 
-/// A moment without the fraction of its second.
+/// A time without the fraction of its second.
 pub(crate) fn moment(rfc3339: &str) -> String {
     match rfc3339.split_once('.') {
         Some((whole, fraction)) => {
@@ -220,7 +221,7 @@ fn machine(environment: &Environment) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Versions, pins and limits of the systems, each distinct line once.
+/// Versions, pinned cores and limits of the systems. Equal lines appear once.
 pub(crate) fn systems(recording: &Recording) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for variant in &recording.variants {
@@ -269,15 +270,15 @@ pub(crate) fn system_facts(system: &SystemRecord) -> String {
     facts.join(", ")
 }
 
-/// Whether a limit was asked for that is not in force as asked; not of a system that never started.
+/// True if a requested limit is not in force, or not as requested. False for a system that never started.
 pub(crate) fn is_limit_unmet(system: &SystemRecord) -> bool {
     if was_not_started(system) {
         return false;
     }
     let asked = &system.limits_asked;
     let enforced = system.limits_enforced.unwrap_or_default();
-    // The kernel rounds memory to pages and processor time to microseconds of a period.
-    // 1 % is more than these roundings and less than any limit set by mistake.
+    // The kernel rounds memory to pages and processor time to microseconds of a period. A tolerance of 1 % is
+    // larger than this rounding and smaller than any limit that was set by mistake.
     let differs = |asked: Option<f64>, found: Option<f64>| match (asked, found) {
         (None, _) => false,
         (Some(_), None) => true,
@@ -288,12 +289,14 @@ pub(crate) fn is_limit_unmet(system: &SystemRecord) -> bool {
         || differs(bytes(asked.memory_bytes), bytes(enforced.memory_bytes))
 }
 
-/// Whether nothing is known of its limits, as of one that the run ended before.
+/// True if the recording contains no data on the limits. This happens if the run ended before the system
+/// started.
 fn was_not_started(system: &SystemRecord) -> bool {
     system.limits_enforced.is_none() && system.limits_by.is_none()
 }
 
-/// `limited to 0.25 CPU (cgroup v2)`, `LIMITS NOT ENFORCED: 0.25 CPU (reason)`, `no limit`.
+/// The limits in words: `limited to 0.25 CPU (cgroup v2)`, `LIMITS NOT ENFORCED: 0.25 CPU (reason)`,
+/// `no limit`.
 pub(crate) fn limits_in_force(system: &SystemRecord) -> String {
     if system.limits_asked == LimitsText::default() {
         return "no limit".to_owned();

@@ -1,4 +1,4 @@
-//! The drawing: one SVG file that needs nothing else.
+//! Drawing of a flamegraph as one self-contained SVG file.
 
 use super::tree::Frame;
 use super::{Scale, Stacks};
@@ -9,9 +9,9 @@ const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;
 const FRAME_HEIGHT: f64 = 17.0;
 const TOP: f64 = 54.0;
-/// Narrower frames would not be seen.
+/// Minimum width of a frame. Narrower frames would be invisible.
 const LEAST_WIDTH: f64 = 0.3;
-/// Of the fixed-width letters in frames.
+/// Width of a letter of the fixed-width font in frames.
 const LETTER_WIDTH: f64 = 6.6;
 
 const STYLE: &str = "\
@@ -20,7 +20,7 @@ svg{background:#fff}text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#1
 g.f{cursor:pointer}g.f:hover rect{stroke:#111;stroke-width:.7}g.f text{pointer-events:none}\
 g.found rect{stroke:#6a1b9a;stroke-width:2}";
 
-/// Zooms to a frame on a click, and out again on a click on the lowest; Ctrl-F asks for a word.
+/// Zooms to a frame on a click, and out again on a click on the lowest frame. Ctrl-F opens a search.
 const SCRIPT: &str = r#"
 const all=[...document.querySelectorAll('g.f')],W=1180,M=10,L=6.6;
 function place(x0,w0){for(const g of all){const x=+g.dataset.x,w=+g.dataset.w,r=g.querySelector('rect'),t=g.querySelector('text');
@@ -44,18 +44,21 @@ pub fn svg(title: &str, stacks: &Stacks, scale: &Scale) -> String {
     })
 }
 
-/// The same in the colors of a comparison: red where it takes more than `before`, blue where less.
+/// The functions of one system in the colors of a comparison. A function is red if it takes more than in
+/// `before`, and blue if it takes less.
 pub fn difference_svg(
     title: &str,
-    (stacks, scale): (&Stacks, &Scale),
-    (before, before_scale): (&Stacks, &Scale),
+    stacks: &Stacks,
+    scale: &Scale,
+    before: &Stacks,
+    before_scale: &Scale,
 ) -> String {
     let root = Frame::of(stacks, scale).compared_with(before, before_scale);
     let note = format!(
         "{}. Red functions take more time than in the baseline, blue functions less. Click to zoom, Ctrl-F to search",
         describe(scale)
     );
-    // Never 0, which would make the color of an unchanged graph a division by zero.
+    // The value is never 0, because an unchanged graph would divide by it.
     let most = most_change(&root).max(f64::MIN_POSITIVE);
     let color = |_: &str, frame: &Frame| diverging((frame.amount - frame.before) / most);
     draw(title, &note, &root, &color, &|frame| {
@@ -85,8 +88,8 @@ fn shown(amount: f64, scale: &Scale) -> String {
 }
 
 fn amount(amount: f64, all: f64, scale: &Scale) -> String {
-    // To a tenth of a percent: frames next to each other should not differ by noise in their
-    // digits.
+    // The share is rounded to a tenth of a percent, so that noise does not show as different digits in
+    // adjacent frames.
     let share = digits::percent((amount / all * 1000.0).round() / 1000.0);
     match scale.cpu_us_per_request {
         Some(_) => format!("{}, {share}", shown(amount, scale)),
@@ -94,7 +97,7 @@ fn amount(amount: f64, all: f64, scale: &Scale) -> String {
     }
 }
 
-/// The largest change of any frame but the root, whose change is that of all.
+/// The largest change of any frame except the root. The root's change is the total change.
 fn most_change(frame: &Frame) -> f64 {
     let own = (frame.amount - frame.before).abs();
     let children = frame.children.values().map(most_change);
@@ -139,7 +142,7 @@ struct Pen<'a> {
     out: String,
     /// The top of the lowest frame.
     floor: f64,
-    /// Points of the drawing for an amount.
+    /// Points of the drawing per unit of the amount.
     scale: f64,
     color: &'a Color<'a>,
     label: &'a Label<'a>,
@@ -148,7 +151,7 @@ struct Pen<'a> {
 impl Pen<'_> {
     fn frame(&mut self, name: &str, frame: &Frame, x: f64, level: f64) {
         let width = frame.amount * self.scale;
-        // Children are narrower still, so the whole subtree ends here; it keeps the file small.
+        // Child frames are even narrower, so the whole subtree ends here. This keeps the file small.
         if width < LEAST_WIDTH {
             return;
         }
@@ -174,7 +177,7 @@ impl Pen<'_> {
     }
 }
 
-/// As much of a name as fits.
+/// The part of a name that fits.
 fn short(name: &str, width: f64) -> String {
     #[expect(
         clippy::cast_possible_truncation,
@@ -192,7 +195,8 @@ fn short(name: &str, width: f64) -> String {
     }
 }
 
-/// Yellow to red by name, so that a function has one color in all graphs; the kernel is orange-brown.
+/// A color from yellow to red that depends on the name, so that a function has one color in all graphs. The
+/// kernel is orange-brown.
 fn warm(name: &str) -> String {
     // FNV-1a: a stable hash, because the standard library's may change between versions.
     let hash = name.bytes().fold(2_166_136_261_u32, |hash, byte| {

@@ -1,4 +1,4 @@
-//! What `perf script -F comm,tid,ip,sym,dso` prints, folded.
+//! Parser of the output of `perf script -F comm,tid,ip,sym,dso`, which folds it to stacks.
 //!
 //! ```text
 //! server 123
@@ -9,7 +9,7 @@
 use super::Stacks;
 use super::symbol;
 
-/// Folds the text of `perf script`. Lines that are not understood are left out.
+/// Folds the text of `perf script`. Unknown lines are left out.
 pub fn stacks(script: &str) -> Stacks {
     let mut stacks = Stacks::default();
     let mut root: Option<String> = None;
@@ -18,7 +18,7 @@ pub fn stacks(script: &str) -> Stacks {
     for line in script.lines().chain([""]) {
         if line.trim().is_empty() {
             if let Some(root) = root.take() {
-                // `perf` lists the leaf first; stacks begin at the root.
+                // `perf` lists the leaf first. Stacks begin at the root.
                 frames.push(root);
                 stacks.add(frames.drain(..).rev().collect(), 1);
             }
@@ -26,14 +26,14 @@ pub fn stacks(script: &str) -> Stacks {
         } else if line.starts_with([' ', '\t']) {
             frames.extend(frame(line));
         } else {
-            // None where the line names no thread: the frames below it are dropped then.
+            // `None` if the line names no thread. The frames below it are then dropped.
             root = command(line);
         }
     }
     stacks
 }
 
-/// The name of the thread, without its number: threads of one name belong together.
+/// The name of the thread without its number, so that threads with one name are grouped.
 fn command(line: &str) -> Option<String> {
     let (name, thread) = line.trim().rsplit_once(char::is_whitespace)?;
     thread.parse::<u32>().ok()?;
@@ -42,10 +42,11 @@ fn command(line: &str) -> Option<String> {
     Some(name.trim().trim_end_matches(number).to_owned())
 }
 
-/// `ADDRESS SYMBOL (OBJECT)`; the frame pointer's garbage, which is in no object, is left out.
+/// Parses `ADDRESS SYMBOL (OBJECT)`. Leaves out invalid frames that are in no object, which come from an
+/// incorrect frame pointer.
 fn frame(line: &str) -> Option<String> {
     let (_, rest) = line.trim().split_once(' ')?;
-    // From the right, because names of functions may hold brackets themselves.
+    // The search starts from the right, because names of functions may contain brackets.
     let (name, object) = match rest.rsplit_once(" (") {
         Some((name, object)) => (name.trim(), object.trim_end_matches(')')),
         None => (rest.trim(), ""),
@@ -55,7 +56,7 @@ fn frame(line: &str) -> Option<String> {
         if object.is_empty() || object == "[unknown]" {
             return None;
         }
-        // Of a function without a symbol, the file at least is known.
+        // If a function has no symbol, the frame shows at least its file.
         let file = object.rsplit('/').next().unwrap_or(object);
         return Some(format!("[{}]", file.trim_matches(['[', ']'])));
     }

@@ -1,12 +1,12 @@
-//! Names of functions as people write them.
+//! Readable names of functions.
 
-/// A symbol without what compilers add to it: Rust's hash and escapes, the marks of just-in-time
+/// A symbol without the additions of compilers: Rust's hash and escapes, and the marks of just-in-time
 /// compilers.
 pub(super) fn readable(symbol: &str) -> String {
     let symbol = legacy_rust(symbol).unwrap_or_else(|| symbol.to_owned());
     let symbol = without_hash(&symbol);
-    // V8 marks how far a function is optimized: `~` interpreted, `^` baseline, `*` optimized. The
-    // function is the same. Java's map has signatures of classes.
+    // V8 marks the level of optimization: `~` interpreted, `^` baseline, `*` optimized. It is the same
+    // function at each level. Java's map contains signatures of classes.
     let symbol = symbol
         .strip_prefix("LazyCompile:")
         .or_else(|| symbol.strip_prefix("Function:"))
@@ -18,7 +18,7 @@ pub(super) fn readable(symbol: &str) -> String {
         .to_owned()
 }
 
-/// `crate::function::h0123456789abcdef` without its hash.
+/// A name such as `crate::function::h0123456789abcdef` without its hash.
 fn without_hash(symbol: &str) -> &str {
     match symbol.rsplit_once("::h") {
         Some((path, hash)) if is_hash(hash) => path,
@@ -30,10 +30,11 @@ fn is_hash(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// `_ZN5alloc3vec…17h0123456789abcdefE`: lengths and names; `None` for anything else.
+/// Demangles `_ZN5alloc3vec…17h0123456789abcdefE`, which consists of lengths and names. `None` for any other
+/// symbol.
 fn legacy_rust(symbol: &str) -> Option<String> {
-    // Demangled here, as far as flamegraphs need it, because `perf` without debug files leaves such
-    // names.
+    // Demangling here covers only the needs of flamegraphs. It is necessary because `perf` without debug
+    // files leaves such names.
     let mut rest = symbol.strip_prefix("_ZN")?;
     let mut parts = Vec::new();
     while let Some(length) = rest.find(|character: char| !character.is_ascii_digit()) {
@@ -41,12 +42,12 @@ fn legacy_rust(symbol: &str) -> Option<String> {
             break;
         }
         let count: usize = rest[..length].parse().ok()?;
-        // Checked, because the length comes from a file.
+        // The addition is checked, because the length comes from a file.
         let name = rest.get(length..length.checked_add(count)?)?;
         parts.push(unescaped(name));
         rest = rest.get(length + count..)?;
     }
-    // C++ names begin alike; only Rust's end with a hash of 16 digits.
+    // C++ names begin in the same way. Only Rust's names end with a hash of 16 digits.
     let is_rust = rest.starts_with('E')
         && parts
             .last()
@@ -54,7 +55,7 @@ fn legacy_rust(symbol: &str) -> Option<String> {
     is_rust.then(|| parts.join("::"))
 }
 
-/// The characters that cannot stand in a symbol.
+/// Replaces the escapes of characters that a symbol cannot contain.
 fn unescaped(name: &str) -> String {
     const ESCAPES: [(&str, &str); 12] = [
         ("$LT$", "<"),

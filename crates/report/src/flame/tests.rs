@@ -37,7 +37,7 @@ fn the_hottest_functions_are_those_found_at_work() {
     assert_eq!(found, [("walk", 5, 5), ("server::parse", 2, 2)]);
 }
 
-/// Elements and attributes in pairs, nothing from elsewhere.
+/// Checks that elements and attributes are in pairs, and that the drawing loads no external resource.
 fn is_self_contained(svg: &str) {
     assert_eq!(svg.matches("<g ").count(), svg.matches("</g>").count());
     assert!(svg.trim_end().ends_with("</svg>"));
@@ -69,16 +69,18 @@ fn a_difference_compares_what_a_request_costs_and_not_shares() {
     baseline.add(stack.to_vec(), 7);
     let drawn = difference_svg(
         "b against a",
-        (&variant, &Scale::new(&variant, Some(90.0))),
-        (&baseline, &Scale::new(&baseline, Some(40.0))),
+        &variant,
+        &Scale::new(&variant, Some(90.0)),
+        &baseline,
+        &Scale::new(&baseline, Some(40.0)),
     );
     is_self_contained(&drawn);
-    // All of 40 us before, two thirds of 90 us now.
+    // The function took all of 40 us before, and takes two thirds of 90 us now.
     assert!(
         drawn.contains("server::parse: 60.0 us/request, 67 %, +20.0 us/request"),
         "{drawn}"
     );
-    // It was not there before.
+    // The function was not there before.
     assert!(drawn.contains("tcp_sendmsg [kernel]: 30.0 us/request, 33 %, +30.0 us/request"));
 }
 

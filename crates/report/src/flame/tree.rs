@@ -1,16 +1,16 @@
-//! Stacks as a tree: each frame with the amount below it, of one graph or of two.
+//! Tree of stacks: each frame with the amount below it, from one graph or two.
 
 use std::collections::BTreeMap;
 
 use super::{Scale, Stacks};
 use crate::float::float;
 
-/// A frame with all that was called from it. Amounts are microseconds per request, or shares where
-/// that is not known.
+/// A frame with all its callees. Amounts are microseconds per request, or shares if the processor time is
+/// unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Frame {
     pub(super) amount: f64,
-    /// The same in the graph it is compared with.
+    /// The amount in the other graph of a comparison.
     pub(super) before: f64,
     pub(super) samples: u64,
     pub(super) children: BTreeMap<String, Frame>,
@@ -26,8 +26,8 @@ impl Frame {
         root
     }
 
-    /// Adds the graph it is compared with. A frame that is only there has no width and is not drawn;
-    /// its callers show what is gone.
+    /// Adds the other graph of a comparison. A frame that is only in the other graph has no width and is not
+    /// drawn. Its callers show the difference.
     pub(super) fn compared_with(mut self, stacks: &Stacks, scale: &Scale) -> Self {
         self.add(stacks, |frame, samples| {
             frame.before += float(samples) * scale.per_sample();
@@ -37,7 +37,7 @@ impl Frame {
 
     fn add(&mut self, stacks: &Stacks, count: impl Fn(&mut Self, u64)) {
         for (stack, samples) in &stacks.0 {
-            // The root counts every sample, so that its width is the whole.
+            // The root counts every sample, so that its width is the total.
             count(self, *samples);
             let mut frame = &mut *self;
             for name in stack {
@@ -47,11 +47,11 @@ impl Frame {
         }
     }
 
-    /// Frames above one another, this one included, none narrower than `least`.
+    /// Depth of the stack of frames, including this one. Frames narrower than `least` do not count.
     pub(super) fn depth(&self, least: f64) -> usize {
         let children = self.children.values();
         let deepest = children
-            // The same bound as in drawing, or the picture would be higher than what is drawn.
+            // The bound is the same as in drawing. Otherwise the picture would be too high.
             .filter(|child| child.amount >= least)
             .map(|child| child.depth(least))
             .max();

@@ -1,4 +1,4 @@
-//! From a gate and the figures of a row to a ruling with its reason.
+//! Rulings on gates from the figures of a row, each with its reason.
 
 use super::judgement::{Judgement, Ruling, Undecided};
 use super::{Gate, Relation, Subject};
@@ -9,36 +9,37 @@ use crate::recording::Kind;
 use crate::summary::{MetricSummary, Summary, VariantSummary, Verdict, tail};
 use model::Outcomes;
 
-/// A row as gates see it: of a summary, or of a comparison of two.
+/// A row of a summary, or of a comparison of two recordings, as gates use it.
 pub(crate) struct Judged<'a> {
     pub(crate) name: &'a str,
     pub(crate) role: Role,
-    /// Why nothing can be judged on it, if so.
+    /// Reason why the row cannot be judged. `None` if it can.
     pub(crate) no_number: Option<String>,
     pub(crate) metric: Box<dyn Fn(Metric) -> Option<&'a MetricSummary> + 'a>,
-    /// What became of its requests, and of those of whom it is compared with; absent where there is nobody,
-    /// and in a comparison of two recordings, whose figures say it.
+    /// Outcomes of the row's requests and of the baseline's requests. The baseline's are `None` if the row
+    /// has no baseline. All are `None` without requests, and in a comparison of two recordings, because its
+    /// figures contain the failures.
     pub(crate) outcomes: Option<(Outcomes, Option<Outcomes>)>,
 }
 
-/// What a row is among the others.
+/// Role of a row in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The others are compared with it; only gates that name it are about it.
+    /// Other rows are compared with it. A gate applies to it only if it names it.
     Baseline,
-    /// It is compared.
+    /// The row is compared with a baseline.
     Compared,
-    /// It is a single load, the only row there is.
+    /// The row is a single load, which has no other row.
     Load,
 }
 
 impl Summary {
-    /// Judges gates on it; every rendering shows what became of them.
+    /// Judges gates on the summary. Every report format shows the results.
     #[must_use]
     pub fn judged(self, gates: &[Gate], undecided: Undecided) -> Self {
         let rulings = judge(gates, undecided, &self.rows_judged(true));
-        // How many requests of a load may fail is for its user to say. Within that, its figures are what
-        // was asked for; a variant of a lab is compared, and one wrong answer means that it does other work.
+        // The user decides how many requests of a single load may fail, and within this limit the figures are
+        // valid. A variant of a lab is compared, and one wrong response means that it does other work.
         let (of_failures, _): (Vec<_>, Vec<_>) = rulings
             .iter()
             .zip(gates)
@@ -46,7 +47,7 @@ impl Summary {
         let is_allowed = self.kind == Kind::Load
             && !of_failures.is_empty()
             && of_failures.iter().all(|(ruling, _)| ruling.is_passed)
-            // Its few failures are not the share of a target that goes on.
+            // If the target stopped, its few failures do not represent a running target.
             && !self.variants.iter().any(|row| row.stopped_answering().is_some());
         let gates = if is_allowed {
             judge(gates, undecided, &self.rows_judged(false))
@@ -60,13 +61,13 @@ impl Summary {
         }
     }
 
-    /// Whether a gate said how many requests of a single load may fail, and no more did.
+    /// True if a gate allows some requests of a single load to fail and the failures are within its limit.
     #[must_use]
     pub fn allows_failures(&self) -> bool {
         self.allows_failures
     }
 
-    /// The rows, without what is known of those that are invalid if those are not believed.
+    /// The rows. With `disbelieves`, an invalid row cannot be judged.
     fn rows_judged(&self, disbelieves: bool) -> Vec<Judged<'_>> {
         let outcomes = |row: &VariantSummary| {
             let baseline = self.variant(&row.baseline).filter(|_| !row.is_baseline);
@@ -100,7 +101,7 @@ impl Summary {
     }
 }
 
-/// Judges every gate on every row it is about. A gate that is about none is undecided.
+/// Judges every gate on each row that it applies to. A gate that applies to no row is undecided.
 pub(crate) fn judge(gates: &[Gate], undecided: Undecided, rows: &[Judged<'_>]) -> Vec<Judgement> {
     let of = |gate: &Gate, variant: &str, (ruling, reason): (Ruling, String)| Judgement {
         gate: gate.text.clone(),
@@ -172,7 +173,7 @@ fn rule(gate: &Gate, row: &Judged<'_>) -> (Ruling, String) {
     };
     let (low, high) = match ends {
         Some(ends) => ends,
-        // What a load counted, or its one longest latency, is what it is.
+        // A count of a load, or its one longest latency, is exact.
         None if row.role == Role::Load && is_counted(gate.metric) => (value, value),
         None if row.role == Role::Load => return undecided(without_blocks(gate.metric, figure)),
         None => return undecided(without_interval(gate, figure, value)),
@@ -191,10 +192,10 @@ fn rule(gate: &Gate, row: &Judged<'_>) -> (Ruling, String) {
     }
 }
 
-/// Whether an interval is within the limit of a gate; none where the limit lies inside of it.
+/// True if an interval is within the limit of a gate, false if it is beyond. `None` if it contains the limit.
 fn side(gate: &Gate, low: f64, high: f64) -> Option<bool> {
     let limit = gate.limit;
-    // An end on the limit is within `<=` and beyond `<`, so each relation has its own pair.
+    // An end equal to the limit is within `<=` and beyond `<`. So each relation has its own pair.
     let (is_within, is_beyond) = match gate.relation {
         Relation::Below => (high < limit, low >= limit),
         Relation::AtMost => (high <= limit, low > limit),
@@ -204,8 +205,8 @@ fn side(gate: &Gate, low: f64, high: f64) -> Option<bool> {
     (is_within || is_beyond).then_some(is_within)
 }
 
-/// Failures are counted, so there is no interval, and the limit applies to the failures of this run. A
-/// variant without a number is judged as well, because failures may be the cause.
+/// Failures are counted and have no interval, so the limit applies to the failures of this run. A variant
+/// without a number is judged as well, because failures may be the cause.
 fn of_failures(
     gate: &Gate,
     row: &Judged<'_>,
@@ -243,7 +244,7 @@ fn of_failures(
     }
 }
 
-/// Figures of a load that are no sample of anything.
+/// True for figures of a load that are counted exactly and are not a sample.
 fn is_counted(metric: Metric) -> bool {
     matches!(
         metric,
@@ -251,6 +252,7 @@ fn is_counted(metric: Metric) -> bool {
     )
 }
 
+/// Remark on an interval from blocks:
 /// ` (from 24 blocks of one load, without what another start would differ by)`
 fn of_blocks(figure: &MetricSummary) -> String {
     figure.blocks.map_or_else(String::new, |blocks| {
@@ -258,7 +260,7 @@ fn of_blocks(figure: &MetricSummary) -> String {
     })
 }
 
-/// Why a figure of a load has no interval.
+/// Reason why a figure of a load has no interval.
 fn without_blocks(metric: Metric, figure: &MetricSummary) -> String {
     let unit = metric.unit();
     let shown = format!(
@@ -280,7 +282,8 @@ fn without_blocks(metric: Metric, figure: &MetricSummary) -> String {
     }
 }
 
-/// `0.10 to 0.14 ms`, `1.2 % to 1.9 % of the baseline`, `1.012 to 1.019 times the baseline`.
+/// The interval in words: `0.10 to 0.14 ms`, `1.2 % to 1.9 % of the baseline`,
+/// `1.012 to 1.019 times the baseline`.
 fn interval(gate: &Gate, low: f64, high: f64) -> String {
     if gate.is_share() {
         let (from, to) = digits::interval_ends((low - 1.0) * 100.0, (high - 1.0) * 100.0);

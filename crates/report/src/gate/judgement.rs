@@ -1,4 +1,4 @@
-//! What becomes of a gate.
+//! The judgement on a gate.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// The reason without the ruling, with which that of an undecided one begins.
+    /// The reason without the ruling. The reason of an undecided gate begins with the ruling.
     #[must_use]
     pub fn why(&self) -> &str {
         self.reason.trim_start_matches("undecided: ")
@@ -38,12 +38,12 @@ pub enum Ruling {
     Undecided,
 }
 
-/// What an undecided gate means for the exit code.
+/// Effect of an undecided gate on the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undecided {
-    /// It fails: what was not shown is not claimed.
+    /// The gate fails, because a claim needs evidence.
     Fails,
-    /// It passes, and is shown as undecided.
+    /// The gate passes and is shown as undecided.
     Passes,
 }
 

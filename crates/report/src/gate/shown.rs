@@ -1,12 +1,12 @@
-//! Judgements in words, for every rendering.
+//! Judgements on gates in words, for every report format.
 
 use super::judgement::Judgement;
 
-/// `broken: rhai p99 overhead < 0.2ms: 0.30 to 0.41 ms`, a line each.
+/// The judgements, one per line: `broken: rhai p99 overhead < 0.2ms: 0.30 to 0.41 ms`.
 pub(crate) fn lines(judgements: &[Judgement]) -> Vec<String> {
     let line = |judgement: &Judgement| {
         let reason = &judgement.reason;
-        // The reason of an undecided one begins with that word.
+        // The reason of an undecided gate begins with that word.
         let ruling = match judgement.ruling {
             super::Ruling::Undecided => String::new(),
             ruling => format!("{ruling}: "),
@@ -16,11 +16,11 @@ pub(crate) fn lines(judgements: &[Judgement]) -> Vec<String> {
     judgements.iter().map(line).collect()
 }
 
-/// The gate as written, with the variant where it does not name it.
+/// The gate as written. If it does not name the variant, the name is added.
 pub(crate) fn subject(judgement: &Judgement) -> String {
     let variant = &judgement.variant;
     let gate = judgement.gate.trim_start_matches(['"', '\'']);
-    // Not anywhere in it: `overhead` has the name `head` in it.
+    // Only the start is compared, because `overhead` contains the name `head`.
     if variant == "*" || gate.starts_with(variant.as_str()) {
         format!("`{}`", judgement.gate)
     } else {
@@ -44,7 +44,7 @@ pub(crate) fn cells(judgement: &Judgement) -> [String; 4] {
     ]
 }
 
-/// The headings of these cells.
+/// The headings of the cells.
 pub(crate) const HEADINGS: [&str; 4] = [
     "Gate",
     "Variant",

@@ -1,4 +1,4 @@
-//! Claims about gates: how they are written, and what they are judged on.
+//! Tests of gates and their judgements.
 
 use model::InvalidKind;
 
@@ -60,7 +60,7 @@ fn a_gate_is_judged_on_the_whole_interval() {
         &format!("rhai mean overhead > {:.3}us", low - 1.0),
     );
     assert_eq!(found, Ruling::Holds);
-    // An end on the limit is within `<=`, and not within `<`.
+    // An end equal to the limit is within `<=`, and not within `<`.
     let mut exact = gate("rhai mean overhead <= 1ms");
     exact.limit = high;
     assert_eq!(
@@ -149,7 +149,7 @@ fn failures_are_counted_and_compared_as_they_are() {
         assert_eq!(found, ruling, "{text}: {reason}");
         assert!(reason.contains(" of "), "{reason}");
     }
-    // A variant whose answers are wrong has no number, and so many failures all the same.
+    // A variant with wrong responses has no number, but its failures are counted.
     for round in recording
         .rounds
         .iter_mut()
@@ -210,7 +210,7 @@ fn no_page_recommends_a_gate_on_the_typical_latency_alone() {
         ("sweep.md", include_str!("../../../../docs/sweep.md")),
         ("ci.md", include_str!("../../../../docs/ci.md")),
     ] {
-        // Readers copy the text in fences. A printed result begins with the gate that was judged.
+        // Readers copy the text in fences. A printed result begins with the judged gate.
         for (index, fence) in page.split("```").enumerate() {
             let is_meant =
                 |line: &&str| line.contains("typical overhead <") && !line.starts_with("- ");

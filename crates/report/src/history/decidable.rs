@@ -1,4 +1,4 @@
-//! Gates that a lab can never decide, by what earlier runs knew of their figures.
+//! Detection of gates that a lab can never decide, from the widths of earlier runs.
 
 use model::{Gate, Relation, Subject};
 use stats::sequential::{LOOKS, look_confidence};
@@ -10,10 +10,10 @@ use crate::confidence::CONFIDENCE;
 use crate::describe::plural;
 use crate::digits;
 
-/// Returns why a gate cannot be decided, by the latest runs of the lab like the planned one. A change that
-/// costs nothing must hold the gate: the limit must lie further from "no difference" than half of the interval
-/// that the rounds leave. If rounds go on for the gates, those are the most rounds. `None` if the gate can be
-/// decided, and if the history has no such run or does not know the figure.
+/// Returns the reason why a gate cannot be decided, from the latest runs of the lab that are like the planned
+/// run. The gate must hold for a change without a cost. So the distance of the limit from "no difference"
+/// must exceed half of the expected interval. If rounds continue for the gates, the maximum number of rounds
+/// counts. `None` if the gate can be decided, and if the history has no such run or figure.
 #[must_use]
 pub fn undecidable(history: &[Entry], plan: Plan<'_>, gate: &Gate) -> Option<String> {
     let distance = distance(gate)?;
@@ -49,13 +49,14 @@ pub fn undecidable(history: &[Entry], plan: Plan<'_>, gate: &Gate) -> Option<Str
         gate.metric.name(),
         shown(half),
         shown(distance),
-        // With some room, so that it is decided and not only sometimes.
+        // The extra 50 % make the gate decidable in nearly all runs.
         shown(half * 1.5)
     ))
 }
 
-/// How far the limit of a gate lies from no difference, in the unit of its figure or as a share of the
-/// baseline. None for a gate that no difference breaks, and for one on a value, which history does not know.
+/// The distance of a gate's limit from no difference, in the unit of its figure or as a share of the
+/// baseline. `None` for a gate that breaks without a difference. `None` also for a gate on a value, because a
+/// history does not contain values.
 fn distance(gate: &Gate) -> Option<f64> {
     let none = match gate.subject {
         Subject::Value => return None,
@@ -69,8 +70,9 @@ fn distance(gate: &Gate) -> Option<f64> {
     (distance > 0.0).then_some(distance)
 }
 
-/// Half of the width to expect, by a run with an interval of this half width and confidence over so many
-/// rounds. The end is a number of rounds, and the confidence of the interval that is judged then.
+/// Half of the expected width, from a run with an interval of half width `half` and this confidence over
+/// `rounds` rounds. The last parameter is the number of rounds at the end, and the confidence of the interval
+/// at the end.
 fn expected(
     half: f64,
     confidence: f64,
@@ -150,8 +152,8 @@ mod tests {
 
     #[test]
     fn a_limit_inside_of_every_interval_is_refused_with_the_width() {
-        // Half of an interval of 95 % over 8 rounds is 2.365 standard errors. One of 99 % over 24 rounds is
-        // 2.81 of those, which are smaller by the root of 3: 0.65 becomes 0.446.
+        // Half of an interval of 95 % over 8 rounds is 2.365 standard errors. Half of an interval of 99 %
+        // over 24 rounds is 2.81 standard errors, which are smaller by the root of 3. So 0.65 becomes 0.446.
         let reason = found("p99 overhead < 5%").unwrap();
         assert!(
             reason.contains("By 12 earlier runs of `api`, 24 rounds measure p99 to ±45 %"),
@@ -172,7 +174,7 @@ mod tests {
             "typical overhead < 20us",
             "typical overhead < 5%",
             "p99 overhead < 80%",
-            // A limit on a value, one that asks for a saving, and a figure that the history does not have.
+            // A limit on a value, a limit that requires a saving, and a figure that is not in the history.
             "p99 value < 1ms",
             "p99 overhead < -1ms",
             "mean overhead < 1us",

@@ -1,4 +1,4 @@
-//! What earlier runs say about one that is planned: how long it takes, and how much it will know.
+//! Forecast for a planned run from earlier runs: its duration and the width of its intervals.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,55 +13,56 @@ use crate::metric::{Metric, Unit};
 use crate::recording::METHOD;
 use crate::summary::quantity::minutes;
 
-/// The latest runs that are looked at: machines and labs change.
+/// Number of latest runs that a forecast uses. Older runs are ignored, because machines and labs change.
 const RUNS_MAX: usize = 20;
 
-/// A run that is planned.
+/// A planned run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
-    /// The lab.
+    /// The lab's name.
     pub lab: &'a str,
-    /// The load, as a history names it: see [`load_of`](super::load_of).
+    /// The load in the form of a history. See [`load_of`](super::load_of).
     pub load: &'a str,
-    /// The machine, as a history names it: see [`machine_of`](super::machine_of).
+    /// The machine in the form of a history. See [`machine_of`](super::machine_of).
     pub machine: &'a str,
-    /// How rounds will measure the variants.
+    /// Order of the variants within a round.
     pub order: Order,
-    /// How many rounds; with `until`, those of the pilot.
+    /// Number of rounds. With `until`, the rounds of the pilot.
     pub rounds: usize,
-    /// The width to go on for.
+    /// Rule that continues until intervals are narrow.
     pub until: Option<&'a Until>,
-    /// True if rounds go on until the gates are decided.
+    /// True if rounds continue until the gates are decided.
     pub is_for_gates: bool,
 }
 
-/// What earlier runs of the same lab say about it.
+/// Forecast for a planned run from earlier runs of the same lab.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forecast {
-    /// The lab.
+    /// The lab's name.
     pub lab: String,
-    /// How many runs it is from.
+    /// Number of earlier runs.
     pub runs: usize,
-    /// Whether they are of the same machine; else of others, which may be faster or more restless.
+    /// True if the earlier runs are from this machine. Other machines may be faster or noisier.
     pub is_same_machine: bool,
-    /// How many rounds it will take.
+    /// Expected number of rounds.
     pub rounds: usize,
-    /// How long they take together, in seconds; absent where the history does not say.
+    /// Expected duration of all rounds, in seconds. Absent if the history does not contain durations.
     pub seconds: Option<f64>,
-    /// The figure of the overhead.
+    /// The metric of the overhead.
     pub metric: Metric,
-    /// Half of the width of its interval to expect after so many rounds, in the unit of the metric; of
-    /// requests per second as a share of the baseline.
+    /// Expected half of the width of the overhead's interval after `rounds` rounds, in the unit of the
+    /// metric. For requests per second, it is a share of the baseline.
     pub half_width: f64,
 }
 
 impl Forecast {
-    /// From the latest runs of the lab with the same load, order and method, on this machine if there are any. None
-    /// where the history has no such run.
+    /// Forecasts from the latest runs of the lab with the same load, order and method. Runs on this machine
+    /// are preferred. `None` if the history has no such run.
     #[must_use]
     pub fn of(history: &[Entry], plan: Plan<'_>) -> Option<Forecast> {
         let (entries, is_same_machine) = alike(history, plan);
-        // A lab whose load was changed has entries of another figure, which say nothing about the latest.
+        // If the lab's load was changed, older entries may have another metric. They do not help to forecast
+        // the latest one.
         let metric = entries.last()?.metric;
         let entries: Vec<&Entry> = entries
             .into_iter()
@@ -94,11 +95,11 @@ impl Forecast {
     }
 }
 
-/// The entries of the latest runs with the same lab, load, order and method, on this machine if there are any.
-/// Whether they are of this machine.
+/// The entries of the latest runs with the same lab, load, order and method. If some are of this machine,
+/// only these. The second value is true if they are.
 pub(super) fn alike<'h>(history: &'h [Entry], plan: Plan<'_>) -> (Vec<&'h Entry>, bool) {
     let is_like = |entry: &&Entry| {
-        // Lines of older versions name no load.
+        // Entries of older versions do not contain the load.
         entry.lab == plan.lab
             && (entry.load.is_empty() || entry.load == plan.load)
             && entry.order == plan.order
@@ -112,7 +113,7 @@ pub(super) fn alike<'h>(history: &'h [Entry], plan: Plan<'_>) -> (Vec<&'h Entry>
     (entries, is_same_machine)
 }
 
-/// The entries of the latest runs, which a history has in the order in which they were added.
+/// The entries of the latest runs. A history lists entries in the order of their addition.
 fn latest(entries: Vec<&Entry>) -> Vec<&Entry> {
     let mut runs: BTreeSet<&str> = BTreeSet::new();
     let mut kept: Vec<&Entry> = Vec::new();
@@ -127,11 +128,11 @@ fn latest(entries: Vec<&Entry>) -> Vec<&Entry> {
     kept
 }
 
-/// The rounds after which intervals are as narrow as asked for; none where the history has another figure.
+/// The rounds until intervals are as narrow as requested. `None` if the history has another metric.
 fn rounds_until(until: &Until, metric: Metric, entries: &[&Entry]) -> Option<usize> {
     let wanted = |entry: &Entry| match until.half_width {
         HalfWidth::Amount(amount) if metric != Metric::Requests => Some(amount),
-        // A history has overheads of requests per second as shares.
+        // A history stores overheads of requests per second as shares.
         HalfWidth::Share(share) if metric == Metric::Requests => Some(share),
         HalfWidth::Share(share) => Some(share * (entry.value - entry.overhead.value)),
         HalfWidth::Amount(_) => None,
@@ -145,7 +146,7 @@ fn rounds_until(until: &Until, metric: Metric, entries: &[&Entry]) -> Option<usi
     rounds.get(rounds.len() / 2).copied()
 }
 
-/// A prediction of an amount, with two digits: `0.0040 ms`.
+/// A predicted amount with two digits: `0.0040 ms`.
 pub(super) fn about(unit: Unit, value: f64) -> String {
     let shown = unit.shown(value);
     let digits = digits::value(shown, Some(shown * 0.2));
@@ -240,7 +241,7 @@ mod tests {
         for (wish, least, most) in [
             ("typical ±2us", 20, 40),
             ("typical ±10us", 8, 8),
-            // The history knows nothing of this figure.
+            // The history does not contain this metric.
             ("p99 ±1us", 8, 8),
         ] {
             let until: Until = wish.parse().unwrap();

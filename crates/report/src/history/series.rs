@@ -1,4 +1,4 @@
-//! The entries of a history that compare with one another, in order, and where their level changes.
+//! Groups of comparable entries of a history, in order, and the changes of their level.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use crate::metric::{Metric, Unit};
 /// Runs of one comparison under one load on one machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// By the time at which they began; at least one.
+    /// Entries in the order of their start. There is at least one.
     pub entries: Vec<Entry>,
-    /// Where the level changes, in order.
+    /// Changes of the level, in order.
     pub changes: Vec<Change>,
     /// The level since the last change.
     pub level: f64,
@@ -25,9 +25,9 @@ pub struct Series {
 pub struct Change {
     /// Index of the first entry with the new level.
     pub at: usize,
-    /// The level before.
+    /// The level before the change.
     pub before: f64,
-    /// The level from there on.
+    /// The level after the change.
     pub after: f64,
 }
 
@@ -56,7 +56,7 @@ impl Series {
     }
 
     fn of(mut entries: Vec<Entry>) -> Series {
-        // Times are all in one format in UTC, so text sorts as time does.
+        // All times have one format in UTC, so their texts have the order of the times.
         entries.sort_by(|a, b| a.started_at.cmp(&b.started_at));
         let points: Vec<Point> = entries.iter().map(point).collect();
         let found = segments(&points);
@@ -79,7 +79,7 @@ impl Series {
         self.entries.last().expect("a series has an entry")
     }
 
-    /// `static-subgraph: rhai against baseline`
+    /// The title: `static-subgraph: rhai against baseline`
     pub(crate) fn title(&self) -> String {
         let Entry {
             lab,
@@ -90,7 +90,7 @@ impl Series {
         format!("{lab}: `{variant}` against `{baseline}`")
     }
 
-    /// `typical latency at 100 requests/s, side by side, method 2, on AMD EPYC, 2 cores`
+    /// The conditions: `typical latency at 100 requests/s, side by side, method 2, on AMD EPYC, 2 cores`
     pub(crate) fn about(&self) -> String {
         let Entry {
             metric,
@@ -112,7 +112,7 @@ impl Series {
         format!("{figure}{load}, {order}, method {method}, on {machine}")
     }
 
-    /// `+52 us (46 to 60)`
+    /// A figure with its interval: `+52 us (46 to 60)`
     pub(crate) fn shown(&self, figure: Figure) -> String {
         let scale = self.scale();
         let (from, to) = digits::interval_ends(figure.low * scale, figure.high * scale);
@@ -125,7 +125,7 @@ impl Series {
         )
     }
 
-    /// `+52 us`: a level, which has no interval of a run.
+    /// A level: `+52 us`. It has no interval, because an interval belongs to one run.
     pub(crate) fn level(&self, level: f64) -> String {
         let value = (level * self.scale()).abs();
         let shown = digits::value(value, Some(value * 0.05));
@@ -139,7 +139,7 @@ impl Series {
         }
     }
 
-    /// From the unit of the entries to the one that is shown.
+    /// Factor from the unit of the entries to the shown unit.
     pub(crate) fn scale(&self) -> f64 {
         match self.last().metric.unit() {
             Unit::Milliseconds => 1.0,
@@ -147,7 +147,7 @@ impl Series {
         }
     }
 
-    /// What is said of a change.
+    /// Sentence that describes a change.
     pub(crate) fn sentence(&self, change: &Change) -> String {
         let first = &self.entries[change.at];
         format!(
@@ -159,9 +159,9 @@ impl Series {
     }
 }
 
-/// `abc123def of 2026-11-20`, or the time alone.
+/// The revision and day of an entry: `abc123def of 2026-11-20`, or the time alone.
 pub(crate) fn name_of(entry: &Entry) -> String {
-    // RFC 3339 begins with ten characters of date; a line by another hand may not.
+    // RFC 3339 begins with ten characters of date. An entry of another origin may have another text.
     let day = entry.started_at.get(..10).unwrap_or(&entry.started_at);
     match &entry.commit {
         Some(commit) => format!("{} of {day}", commit.get(..9).unwrap_or(commit)),
@@ -178,7 +178,7 @@ fn sign(value: f64) -> &'static str {
 fn point(entry: &Entry) -> Point {
     Point {
         value: entry.overhead.value,
-        // A line by another hand may have any number of rounds.
+        // An entry of another origin may have any number of rounds.
         error: width::standard_error(&entry.overhead.interval(), entry.rounds).unwrap_or(0.0),
     }
 }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_change_is_named_by_its_first_commit() {
-        // Not in order, as entries of several jobs may come.
+        // The entries are out of order, because several jobs may add entries.
         let mut entries: Vec<Entry> = (0..20)
             .map(|number| {
                 let noise = f64::from(u32::try_from(number * 7 % 5).unwrap()) - 2.0;

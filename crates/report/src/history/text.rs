@@ -1,11 +1,11 @@
-//! A history for a terminal.
+//! Text report of a history for a terminal.
 
 use super::series::{Series, name_of};
 use crate::describe::plural;
 use crate::terminal::printable;
 use crate::text::plots::course;
 
-/// The most runs that a line of bars shows: the latest.
+/// Maximum number of runs in a line of bars. The latest runs are shown.
 const BARS_MAX: usize = 60;
 
 /// A paragraph for each series.

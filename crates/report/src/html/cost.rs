@@ -1,4 +1,4 @@
-//! What each system of a variant costs, as bars: their sum is the figure of the table.
+//! Bars of the cost of each system of a variant. The sum of the bars is the figure of the table.
 
 use super::escape::escape;
 use super::plot::Scale;
@@ -6,7 +6,7 @@ use crate::cell;
 use crate::metric::{Metric, Unit};
 use crate::summary::{MetricSummary, Summary, SystemSummary, VariantSummary};
 
-/// Bars of processor time and of memory, with a legend where there is more than one system.
+/// Bars of processor time and of memory, with a legend if there is more than one system.
 pub(super) fn bars(summary: &Summary) -> String {
     let names = names(summary);
     let panels: String = [Metric::Cpu, Metric::Memory]
@@ -29,7 +29,7 @@ pub(super) fn bars(summary: &Summary) -> String {
     format!("{legend}<div class=\"panels\">\n{panels}</div>\n")
 }
 
-/// The systems of all variants, each once.
+/// The names of the systems of all variants, each once.
 fn names(summary: &Summary) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for system in summary.variants.iter().flat_map(|row| &row.systems) {
@@ -56,7 +56,7 @@ fn panel(summary: &Summary, metric: Metric, names: &[&str]) -> Option<String> {
         .collect();
     let ends = shown
         .iter()
-        // With too few rounds for an interval the bar itself is the longest that is drawn.
+        // With too few rounds for an interval, the bar itself is the longest mark.
         .map(|(_, figure)| figure.high.unwrap_or(figure.value));
     // 2 % of room on the right, so that the end of the longest interval is visible.
     let scale = Scale::linear(0.0, unit.shown(ends.fold(0.0, f64::max)) * 1.02);
@@ -70,7 +70,7 @@ fn panel(summary: &Summary, metric: Metric, names: &[&str]) -> Option<String> {
                 "<div class=\"row\"><span class=\"name\">{}</span>{}\
                  <span class=\"figure\">{}</span></div>\n",
                 escape(&row.name),
-                bar(row, figure, metric, (scale, names)),
+                bar(row, figure, metric, scale, names),
                 cell::with_error(figure, unit)
             )
         })
@@ -85,12 +85,13 @@ fn panel(summary: &Summary, metric: Metric, names: &[&str]) -> Option<String> {
     ))
 }
 
-/// The systems one after the other, and the interval of their sum.
+/// The bars of the systems in a row, and the interval of their sum.
 fn bar(
     row: &VariantSummary,
     sum: &MetricSummary,
     metric: Metric,
-    (scale, names): (Scale, &[&str]),
+    scale: Scale,
+    names: &[&str],
 ) -> String {
     let unit = metric.unit();
     let mut out = "<svg class=\"bar\" aria-hidden=\"true\">".to_owned();
@@ -98,8 +99,8 @@ fn bar(
     for system in &row.systems {
         let Some(figure) = figure_of(system, metric) else {
             continue;
-            // By name, so that a system has one color in every variant.
         };
+        // The name selects the color, so that a system has one color in every variant.
         let index = names.iter().position(|name| *name == system.name);
         let width = scale.percent(unit.shown(figure.value)).max(0.0);
         out += &format!(

@@ -1,4 +1,4 @@
-//! A curve as one page: overhead against load, with bands.
+//! A curve as one HTML page: overhead against load, with bands.
 
 use super::document;
 use super::escape::escape;
@@ -11,7 +11,7 @@ use crate::gate;
 use crate::metric::Metric;
 use crate::summary::VariantSummary;
 
-/// Loads that span at least this factor are shown on a logarithmic scale.
+/// Minimum ratio of the highest to the lowest load for a logarithmic scale.
 const LOG_FROM: f64 = 8.0;
 
 /// Renders a curve as one HTML file.
@@ -79,7 +79,7 @@ fn picture(curve: &Curve) -> String {
     body += "</svg>\n";
     for (index, name, points) in &lines {
         for point in points {
-            body += &mark(curve, *index, name, point, (across, up));
+            body += &mark(curve, *index, name, point, across, up);
         }
     }
     let unit = unit(curve);
@@ -115,7 +115,7 @@ fn picture(curve: &Curve) -> String {
 fn scale_of_loads(curve: &Curve) -> Scale {
     let loads: Vec<f64> = curve.levels().iter().map(Level::amount).collect();
     let (low, high) = (loads[0], loads[loads.len() - 1]);
-    // A margin on both sides, so that no mark is cut.
+    // A margin on both sides keeps marks from being cut.
     if high / low >= LOG_FROM {
         let margin = (high / low).powf(0.06);
         Scale::log(low / margin, high * margin)
@@ -125,13 +125,15 @@ fn scale_of_loads(curve: &Curve) -> Scale {
     }
 }
 
-/// A mark whose shape tells variants apart without color, with its figures for those who point at it.
+/// A mark with a shape per variant, so that variants are distinguishable without color. Its figures appear
+/// under the pointer.
 fn mark(
     curve: &Curve,
     index: usize,
     name: &str,
     point: &Point,
-    (across, up): (Scale, Scale),
+    across: Scale,
+    up: Scale,
 ) -> String {
     let (from, to) = digits::interval_ends(point.low, point.high);
     let shown = format!(
@@ -150,7 +152,7 @@ fn mark(
     )
 }
 
-/// A sign for each variant.
+/// The sign of a variant's marks.
 fn sign(index: usize) -> char {
     const SIGNS: [char; 8] = ['●', '■', '▲', '◆', '○', '□', '△', '◇'];
     SIGNS[(index - 1) % SIGNS.len()]
@@ -169,7 +171,7 @@ fn legend(lines: &[(usize, &str, Vec<Point>)]) -> String {
     format!("<ul class=\"signs\">\n{entries}</ul>\n")
 }
 
-/// What the overhead is in.
+/// The unit of the overhead.
 fn unit(curve: &Curve) -> &'static str {
     match curve.metric() {
         Metric::Requests => "% of requests/s",
@@ -180,7 +182,7 @@ fn unit(curve: &Curve) -> &'static str {
 fn table(curve: &Curve) -> String {
     let mut load = String::new();
     let row = |mut cells: Vec<String>| {
-        // Heard row by row, each needs its load.
+        // Screen readers read row by row, so each row needs its load.
         if cells[0].is_empty() {
             cells[0].clone_from(&load);
         }
@@ -222,7 +224,7 @@ fn table(curve: &Curve) -> String {
     .draw("figures by load")
 }
 
-/// To the report of each level.
+/// Links to the report of each level.
 fn links(curve: &Curve) -> String {
     let link = |level: &Level| {
         format!(

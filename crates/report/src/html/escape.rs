@@ -1,8 +1,8 @@
-//! Text of the user as text in HTML.
+//! Escaping of users' text in HTML.
 
 use crate::terminal::shown;
 
-/// Text of the user as text, in elements and in attributes.
+/// Escapes a user's text for elements and attributes.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -12,7 +12,7 @@ pub(super) fn escape(text: &str) -> String {
             '>' => out += "&gt;",
             '"' => out += "&quot;",
             '\'' => out += "&#39;",
-            // HTML knows breaks and tabs as the only control characters, as a terminal does.
+            // HTML accepts only breaks and tabs as control characters, like a terminal.
             other => out.push(shown(other)),
         }
     }

@@ -1,7 +1,7 @@
-//! Overheads with their intervals as a picture: one line a variant, a line at zero.
+//! Picture of overheads with their intervals: one line per variant, and a line at zero.
 //!
-//! Every number of the picture stands beside it as text, so nothing is lost to a reader who hears
-//! it or pastes it.
+//! Every number of the picture is also next to it as text. So users of screen readers and users who paste the
+//! page lose no information.
 
 use super::escape::escape;
 use super::markup::prose;
@@ -18,7 +18,7 @@ struct Mark {
     class: &'static str,
 }
 
-/// The verdicts, with the overhead in the headline metric beside each.
+/// The verdicts, each with the overhead in the headline metric.
 pub(super) fn answer(summary: &Summary) -> String {
     let metric = summary.headline;
     let forest = Forest::of(summary, metric, 6.0);
@@ -42,7 +42,7 @@ pub(super) fn answer(summary: &Summary) -> String {
         forest.row(
             &name,
             row,
-            // A row without a number keeps its place and says why beside it.
+            // A row without a number keeps its place and shows the reason.
             &figure(row, metric).or(value).unwrap_or_default(),
         )
     };
@@ -50,7 +50,7 @@ pub(super) fn answer(summary: &Summary) -> String {
     forest.frame("answer", &rows)
 }
 
-/// The picture for one metric; `None` without an interval, because a dot alone would claim too much.
+/// The picture for one metric. `None` without an interval, because a dot alone would claim too much.
 pub(super) fn forest(summary: &Summary, metric: Metric) -> Option<String> {
     let forest = Forest::of(summary, metric, 5.0);
     forest.scale?;
@@ -70,7 +70,7 @@ pub(super) fn forest(summary: &Summary, metric: Metric) -> Option<String> {
     ))
 }
 
-/// The color of a claim; the position relative to the zero line says the same.
+/// The CSS class that colors a claim. The position relative to the zero line has the same meaning.
 pub(super) fn class(metric: Metric, claim: ClaimName) -> &'static str {
     match claim {
         ClaimName::Higher if metric.is_better_low() => "worse",
@@ -89,7 +89,7 @@ pub(super) fn verdict_class(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// Requests are compared by ratio, everything else by difference.
+/// True for requests per second, which are compared by ratio. All other metrics are compared by difference.
 fn is_share(metric: Metric) -> bool {
     metric == Metric::Requests
 }
@@ -102,7 +102,7 @@ fn figure(row: &VariantSummary, metric: Metric) -> Option<String> {
     Some(format!("{difference} {}", metric.unit().sign()))
 }
 
-/// The mean where it disagrees with the typical latency, on the same scale.
+/// The mean if it disagrees with the typical latency, on the same scale.
 fn mean(row: &VariantSummary, metric: Metric) -> Option<Mark> {
     let is_other = metric == Metric::Typical && row.few_pay.is_some();
     is_other.then(|| mark(row, Metric::Mean)).flatten()
@@ -124,7 +124,7 @@ fn mark(row: &VariantSummary, metric: Metric) -> Option<Mark> {
 fn mark_of(row: &VariantSummary, metric: Metric, summary: &MetricSummary) -> Option<Mark> {
     let overhead = summary.overhead.as_ref()?;
     if summary.is_sparse {
-        // As in the tables: the rounds say nothing of such a tail.
+        // The tables do the same, because a round has too few requests for such a tail.
         let (estimate, ends) = cell::pooled(row, metric)?;
         let class = "same";
         return Some(Mark {
@@ -152,7 +152,7 @@ fn mark_of(row: &VariantSummary, metric: Metric, summary: &MetricSummary) -> Opt
     })
 }
 
-/// The metric with its unit, unless the label has it already.
+/// The metric with its unit, unless its label contains the unit.
 fn title(metric: Metric) -> String {
     let (label, sign) = (metric.label(), metric.unit().sign());
     match metric.unit() {
@@ -164,7 +164,7 @@ fn title(metric: Metric) -> String {
 /// Rows that share a scale.
 struct Forest {
     metric: Metric,
-    /// None where no row has an interval.
+    /// `None` if no row has an interval.
     scale: Option<Scale>,
     ticks: Vec<(f64, String)>,
 }
@@ -180,7 +180,7 @@ impl Forest {
         let ends = marks.iter().flat_map(|mark| [mark.ends.0, mark.ends.1]);
         let scale = Scale::around_zero(ends);
         let has_width = marks.iter().any(|mark| mark.ends != (0.0, 0.0));
-        // All intervals of no width make no scale, and a picture would suggest one.
+        // If all intervals have no width, there is no scale, and a picture would suggest one.
         let scale = has_width.then_some(scale);
         Self {
             metric,
@@ -189,7 +189,7 @@ impl Forest {
         }
     }
 
-    /// One row; `name` and `figure` are markup.
+    /// One row. `name` and `figure` are markup.
     fn row(&self, name: &str, row: &VariantSummary, figure: &str) -> String {
         let class = if row.verdict.is_invalid() {
             "row invalid"
@@ -208,7 +208,7 @@ impl Forest {
         out += &self.grid(scale);
         if let Some(mark) = mark(row, self.metric) {
             out += &drawn(scale, mark, "");
-            // Over the first, so that neither hides the other where both are small.
+            // The mean is above the first mark, so that neither hides the other if both are small.
             if let Some(mean) = mean(row, self.metric) {
                 out += &drawn(scale, mean, " mean");
             }
@@ -238,7 +238,7 @@ impl Forest {
         };
         let label = |(tick, label): &(f64, String)| {
             let x = scale.percent(*tick);
-            // A sign for every mark but zero, which the nearest mark to 0 stands for.
+            // Every mark but zero has a sign. The mark nearest to 0 represents zero.
             let sign = if label.starts_with('-') || *tick < scale_step(&self.ticks) / 2.0 {
                 ""
             } else {

@@ -1,4 +1,4 @@
-//! A history as one page: what each variant cost, run by run, and where that changed.
+//! A history as one HTML page: the cost of each variant by run, and its changes.
 
 use super::document;
 use super::escape::escape;
@@ -8,9 +8,9 @@ use crate::cell;
 use crate::float::float;
 use crate::history::{Change, Entry, Series, name_of};
 
-/// The most runs that a picture shows: the latest.
+/// Maximum number of runs in a picture. The latest runs are shown.
 const SHOWN: usize = 200;
-/// The most runs that a table shows: the latest.
+/// Maximum number of runs in a table. The latest runs are shown.
 const ROWS: usize = 20;
 
 /// Renders a history as one HTML file.
@@ -100,7 +100,7 @@ fn picture(series: &Series, first: usize) -> String {
             values.percent(value * scale)
         });
     }
-    // A label each would not fit; the first, the last and some between do.
+    // Labels for all runs would not fit, so only the first, the last and some between are shown.
     let every = entries.len().div_ceil(6);
     let across = (0..entries.len()).step_by(every).map(|index| Tick {
         percent: place(index),
@@ -130,7 +130,7 @@ fn picture(series: &Series, first: usize) -> String {
     )
 }
 
-/// A line for each level, as far as its runs are shown.
+/// A line for each level, over the runs that are shown.
 fn levels(series: &Series, first: usize, percent: impl Fn(f64) -> f64) -> String {
     let count = series.entries.len();
     let mut starts = vec![0];
@@ -206,11 +206,11 @@ fn cpu(figure: crate::history::Figure) -> String {
     format!("{from} to {to}")
 }
 
-/// The same as a link to the recording, where that is a path or an address of the web.
+/// The content as a link to the recording, if that is a path or a web address.
 fn linked(entry: &Entry, content: &str) -> String {
     let target = &entry.recording;
     let is_web = target.starts_with("https://") || target.starts_with("http://");
-    // Anything else before a colon is a scheme, and some of them run what follows.
+    // Any other text before a colon is a URL scheme, and some schemes execute the rest.
     if !is_web && target.contains(':') {
         return content.to_owned();
     }

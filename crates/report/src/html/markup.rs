@@ -1,22 +1,22 @@
-//! Text as markup: tables, lists.
+//! HTML markup for text, tables and lists.
 
 use super::escape::escape;
 use super::terms::explained;
 use crate::cell;
 
-/// A table with its header; columns named in `words` are aligned left. Nothing without rows.
+/// A table with its header. Columns in `words` are aligned left. Empty without rows.
 pub(super) struct Grid<'a> {
-    /// Said above the table; may hold markup.
+    /// Text above the table. It may contain markup.
     pub(super) caption: &'a str,
-    /// A line break in a heading is one.
+    /// Headings of the columns. A line break in a heading becomes a line break on the page.
     pub(super) header: Vec<String>,
     pub(super) words: &'a [usize],
-    /// Whole `<tr>` elements.
+    /// Complete `<tr>` elements.
     pub(super) rows: Vec<String>,
 }
 
 impl Grid<'_> {
-    /// The table in a region of this name, which scrolls by itself when it is wide.
+    /// The table in a region of this name. A wide table scrolls separately.
     pub(super) fn draw(&self, label: &str) -> String {
         if self.rows.is_empty() {
             return String::new();
@@ -27,7 +27,7 @@ impl Grid<'_> {
             } else {
                 ""
             };
-            // The unit on a second line is no part of the word.
+            // The unit on a second line is not part of the word.
             let (word, unit) = label.split_once('\n').unwrap_or((label, ""));
             let mut label = explained(word, word);
             if !unit.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn name(name: &str) -> String {
     format!("<th scope=\"row\" class=\"words\">{}</th>", escape(name))
 }
 
-/// A cell of words; a dash in place of an empty text.
+/// A cell of words. An empty text is shown as a dash.
 pub(super) fn words(text: &str) -> String {
     let text = if text.is_empty() { cell::NOTHING } else { text };
     format!("<td class=\"words\">{}</td>", prose(text))
@@ -73,15 +73,15 @@ pub(super) fn list(lines: &[String]) -> String {
     format!("<ul>\n{items}</ul>\n")
 }
 
-/// What a reader may open; a file, a command.
+/// A closed block that the reader can open, such as a file or a command.
 pub(super) fn folded(title: &str, content: &str) -> String {
     format!("<details><summary>{title}</summary>\n{content}</details>\n")
 }
 
-/// A sentence of ours, in which backticks mark words of the user.
+/// A sentence of our own. Backticks in it mark words of the user.
 pub(super) fn prose(sentence: &str) -> String {
     let parts: Vec<&str> = sentence.split('`').collect();
-    // An odd number of backticks is not markup but text that contains one.
+    // With an odd number, backticks are part of the text and not markup.
     if parts.len().is_multiple_of(2) {
         return escape(sentence);
     }

@@ -1,5 +1,5 @@
-//! The latency distribution as a curve over percentiles, as HdrHistogram plots it: the axis is
-//! logarithmic in 1 - quantile, so the tail is seen.
+//! Picture of the latency distribution over percentiles, in the form of HdrHistogram's plot. The axis is
+//! logarithmic in 1 - quantile, so that the tail is visible.
 
 use super::escape::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series, spread};
@@ -11,7 +11,7 @@ use stats::Histogram;
 
 /// Height of the plot in pixels, as in the style sheet.
 const HEIGHT: f64 = 320.0;
-/// Room of a label in pixels.
+/// Height of a label in pixels.
 const LABEL: f64 = 17.0;
 
 /// The curve of one variant.
@@ -20,7 +20,7 @@ struct Curve<'a> {
     class: String,
     /// Share of requests and latency in ms, in rising order.
     points: Vec<(f64, f64)>,
-    /// Up to this share enough requests lie beyond.
+    /// The largest share with enough requests beyond it. The curve is solid up to here.
     solid_to: f64,
 }
 
@@ -95,9 +95,9 @@ fn curve<'a>(recording: &Recording, row: &'a VariantSummary, class: String) -> O
     })
 }
 
-/// Shares in equal steps of nines, from 0 to where one of so many requests lies beyond.
+/// Shares in equal steps of nines, from 0 to the share with one of `requests` requests beyond it.
 fn shares(requests: f64) -> Vec<f64> {
-    // 20 points for each nine draw a smooth curve in a small file.
+    // With 20 points per nine, the curve is smooth and the file is small.
     const STEP: f64 = 0.05;
     let nines = requests.max(1.0).log10();
     let mut place = 0.0;
@@ -110,17 +110,17 @@ fn shares(requests: f64) -> Vec<f64> {
     shares
 }
 
-/// The latency in ms at each share (in rising order), in one pass.
+/// The latency in ms at each share, in one pass. `shares` must rise.
 fn quantiles(histogram: &Histogram, shares: &[f64]) -> Vec<(f64, f64)> {
     let total = float(histogram.len());
     let mut buckets = histogram.recorded();
-    // The caller has looked that it is not empty; the zeros are never drawn.
+    // The caller ensures that the histogram is not empty, so these zeros are never drawn.
     let (mut edge_ns, mut seen) = buckets.next().unwrap_or((0, 0));
     let longest = histogram.max_ns().unwrap_or(0);
     let mut points = Vec::with_capacity(shares.len());
     for share in shares {
-        // A tolerance of rounding, as in `Histogram::quantile_ns`: a share times a count is not
-        // exact.
+        // The tolerance for rounding is the same as in `Histogram::quantile_ns`, because a share times a
+        // count is not exact.
         while float(seen) < share * total * (1.0 - 1e-12) {
             let Some((next, count)) = buckets.next() else {
                 break;
@@ -128,13 +128,13 @@ fn quantiles(histogram: &Histogram, shares: &[f64]) -> Vec<(f64, f64)> {
             edge_ns = next;
             seen += count;
         }
-        // The bucket's upper edge may lie above the longest request; the curve must not.
+        // The bucket's upper edge may exceed the longest latency, but the curve must not.
         points.push((*share, float(edge_ns.min(longest)) / 1e6));
     }
     points
 }
 
-/// From the first percentile to the last, every nine as wide as the one before.
+/// The horizontal scale from the first percentile to the last. Every nine has the same width.
 struct Across {
     nines: f64,
 }
@@ -157,7 +157,7 @@ impl Across {
         let mark = |(share, label): &(f64, &str)| Tick {
             percent: self.percent(*share),
             label: (*label).to_owned(),
-            // The longest labels need more room than a nine has on a small screen.
+            // The longest labels need more space than a nine has on a small screen.
             is_minor: label.len().is_multiple_of(2),
         };
         let ticks = MARKS.iter().map(mark);
@@ -165,13 +165,12 @@ impl Across {
     }
 }
 
-/// Logarithmic when the slowest request would press everything else to the ground.
+/// True if a linear scale would flatten all curves because of the slowest request.
 fn is_log(curves: &[Curve<'_>]) -> bool {
     let median = |curve: &Curve<'_>| curve.row.distribution.as_ref().map(|of| of.latency_us_p50);
     let medians = curves.iter().filter_map(median);
     let lowest_ms = medians.fold(f64::INFINITY, f64::min) / 1e3;
-    // 12 times the median leaves a twelfth of the height to half of the requests; 0 has no
-    // logarithm.
+    // At 12 times the median, half of the requests have a twelfth of the height. 0 has no logarithm.
     highest(curves) > lowest_ms * 12.0 && lowest(curves) > 0.0
 }
 
@@ -201,7 +200,7 @@ impl Curve<'_> {
             .iter()
             .filter(|point| point.0 <= self.solid_to)
             .collect();
-        // One point in common, so that solid and dotted parts meet.
+        // The two parts share one point, so that the solid and the dotted line meet.
         let rest = self.points.iter().skip(solid.len().saturating_sub(1));
         format!(
             "<path class=\"curve rare {class}\" d=\"{}\"/>\n\
@@ -226,7 +225,7 @@ impl Curve<'_> {
     }
 }
 
-/// The names at the ends of the curves; where there is no room for them, the legend is shown.
+/// The names at the ends of the curves. If they do not fit, the page shows the legend.
 fn labels(curves: &[Curve<'_>], up: Scale) -> String {
     let ends: Vec<f64> = curves
         .iter()

@@ -1,13 +1,13 @@
-//! What the pictures share: scales, ticks, colors, and a frame whose text never shrinks.
+//! Parts that all pictures share: scales, ticks, colors, and a frame with text that never shrinks.
 //!
-//! The one idea: nothing is placed in pixels across. Marks stand at percentages of the frame,
-//! lines are drawn in an inner picture that stretches, and text keeps its size, so that the same
-//! markup reads well at any width and on paper, without a script.
+//! Horizontal positions are percentages and not pixels. Marks stand at percentages of the frame, lines are
+//! drawn in an inner picture that stretches, and text keeps its size. So the same markup is readable at any
+//! width and on paper, without a script.
 
 use super::escape::escape;
 use crate::digits;
 
-/// Where values lie between two edges.
+/// Mapping of values to places between two edges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scale {
     low: f64,
@@ -26,7 +26,7 @@ impl Scale {
         }
     }
 
-    /// Equal steps for equal ratios; both edges above 0.
+    /// Equal steps for equal ratios. Both edges must be above 0.
     pub(super) fn log(low: f64, high: f64) -> Self {
         Self {
             is_log: true,
@@ -34,7 +34,7 @@ impl Scale {
         }
     }
 
-    /// A linear scale around these values, with a margin; zero is always on it.
+    /// A linear scale around these values, with a margin. It always includes zero.
     pub(super) fn around_zero(values: impl Iterator<Item = f64>) -> Self {
         let (low, high) = values.fold((0.0_f64, 0.0_f64), |(low, high), value| {
             (low.min(value), high.max(value))
@@ -43,35 +43,34 @@ impl Scale {
         Self::linear(low - margin, high + margin)
     }
 
-    /// The place of a value in percent of the way from the low edge to the high one.
+    /// The place of a value, in percent of the distance from the low edge to the high edge.
     pub(super) fn percent(self, value: f64) -> f64 {
         let share = if self.is_log {
             (value / self.low).ln() / (self.high / self.low).ln()
         } else {
             (value - self.low) / (self.high - self.low)
         };
-        // A little beyond the frame, where the picture is cut off, so that lines leave it at their
+        // Lines end slightly outside the frame, where the picture is cut off. So they cross its edge at their
         // true angle.
         (share * 100.0).clamp(-5.0, 105.0)
     }
 
-    /// Round values on the scale, at most about this many, with their labels.
+    /// Round values on the scale with their labels, about `about` at most.
     pub(super) fn ticks(self, about: f64) -> Vec<(f64, String)> {
         if self.is_log {
             return self.log_ticks();
         }
         let rough = (self.high - self.low) / about;
         let power = 10f64.powf(rough.log10().floor());
-        // The smallest round step that gives no more marks than wanted.
-        // Steps that people count in. The last is above the rough one but for rounding, where it is near
-        // enough.
+        // This is the smallest round step that gives at most the requested number of marks. Rounding may
+        // leave even the last step slightly below the rough one, and it is then near enough.
         let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
         let step = step
             .into_iter()
             .find(|step| *step >= rough)
             .unwrap_or(power * 10.0);
         let first = (self.low / step).ceil();
-        // 30 bounds the loop should a scale be so wide that steps vanish in rounding.
+        // The limit of 30 ends the loop if a scale is so wide that steps vanish in rounding.
         (0..30)
             .map(|index| (first + f64::from(index)) * step)
             .take_while(|tick| *tick <= self.high + step * 1e-9)
@@ -79,7 +78,7 @@ impl Scale {
             .collect()
     }
 
-    /// 1, 2 and 5 times the powers of ten; only those powers when the scale is long.
+    /// 1, 2 and 5 times the powers of ten. A long scale has only the powers.
     fn log_ticks(self) -> Vec<(f64, String)> {
         let factors: &[f64] = if self.high / self.low > 300.0 {
             &[1.0]
@@ -87,7 +86,7 @@ impl Scale {
             &[1.0, 2.0, 5.0]
         };
         let first = self.low.log10().floor();
-        // Twelve decades reach from a nanosecond to a quarter of an hour.
+        // Twelve decades cover the range from a nanosecond to a quarter of an hour.
         (0..12)
             .flat_map(|decade| {
                 let power = 10f64.powf(first + f64::from(decade));
@@ -99,30 +98,30 @@ impl Scale {
     }
 }
 
-/// A mark on an axis: place in percent, label.
+/// A mark on an axis, with its place in percent and its label.
 pub(super) struct Tick {
     pub(super) percent: f64,
     pub(super) label: String,
-    /// Whether its label is left out where there is little room.
+    /// True if the label is hidden in narrow pictures.
     pub(super) is_minor: bool,
 }
 
-/// A frame with two axes; marks inside are given in percent from the top left.
+/// A frame with two axes. Marks inside are placed in percent from the top left.
 pub(super) struct Frame<'a> {
-    /// What it shows, for those who hear it.
+    /// Title of the picture for screen readers.
     pub(super) title: &'a str,
-    /// Its figures, for those who hear it.
+    /// Figures of the picture for screen readers.
     pub(super) description: &'a str,
-    /// Class of the frame, which gives it its height and its margins.
+    /// CSS class of the frame, which sets its height and margins.
     pub(super) class: &'a str,
     pub(super) across: Vec<Tick>,
     pub(super) up: Vec<Tick>,
 }
 
 impl Frame<'_> {
-    /// The picture; `body` stands in front of the grid.
+    /// The picture. `body` is drawn in front of the grid.
     pub(super) fn draw(&self, body: &str) -> String {
-        // What is in an image cannot be reached with a key, and links must be.
+        // Links must be reachable with the keyboard, and content of the role `img` is not.
         let role = if body.contains("<a ") { "group" } else { "img" };
         let mut out = format!(
             "<svg class=\"plot {}\" role=\"{role}\"><title>{}</title><desc>{}</desc>\n",
@@ -157,11 +156,12 @@ impl Frame<'_> {
     }
 }
 
-/// Opens the inner picture that stretches with its frame; lines in it go from 0 to 1000 both ways.
+/// Opens the inner picture that stretches with its frame. Its coordinates range from 0 to 1000 in both
+/// directions.
 pub(super) const STRETCHED: &str =
     "<svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" width=\"100%\" height=\"100%\">";
 
-/// Points in percent (from the left, from below) as the `d` of a path in a stretched picture.
+/// Points in percent (from the left, from below) as the `d` attribute of a path in a stretched picture.
 pub(super) fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     let mut out = String::new();
     for (index, (x, y)) in points.enumerate() {
@@ -171,8 +171,8 @@ pub(super) fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     out
 }
 
-/// The classes that give a variant its color: the baseline is gray, the ninth variant is drawn
-/// as the first one, dashed.
+/// The CSS classes that color a variant. The baseline is gray. The ninth variant has the color of the first
+/// one, dashed.
 pub(super) fn series(index: usize, is_baseline: bool) -> String {
     if is_baseline {
         return "s0".to_owned();
@@ -184,8 +184,8 @@ pub(super) fn series(index: usize, is_baseline: bool) -> String {
     format!("s{place}{again}")
 }
 
-/// Places of labels in percent, pushed apart to this distance and kept between 0 and 100, in the
-/// order given.
+/// Positions of labels in percent, in the given order. They are pushed apart to this distance and kept
+/// between 0 and 100.
 pub(super) fn spread(wanted: &[f64], distance: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));
@@ -195,7 +195,7 @@ pub(super) fn spread(wanted: &[f64], distance: f64) -> Vec<f64> {
         places[*index] = places[*index].max(lowest);
         lowest = places[*index] + distance;
     }
-    // Back from the other end, because pushing apart may move the last labels out of the frame.
+    // A second pass runs from the other end, because the first may move the last labels out of the frame.
     let mut highest = 100.0_f64;
     for index in order.iter().rev() {
         places[*index] = places[*index].min(highest);

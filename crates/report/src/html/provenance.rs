@@ -1,4 +1,4 @@
-//! Where the figures come from: machine, systems, requests, files, and the command to repeat it.
+//! Origin of the figures: machine, systems, requests, files, and the command that repeats the run.
 
 use super::escape::escape;
 use super::markup::{Grid, folded, name, prose};
@@ -7,7 +7,7 @@ use crate::digits;
 use crate::float::float;
 use crate::recording::{Recording, RequestText, SystemRecord, VariantRecord};
 
-/// Label and value, label and value.
+/// A list of labels and values.
 fn facts(facts: &[(&str, String)]) -> String {
     let fact = |(label, value): &(&str, String)| {
         format!("<dt>{}</dt><dd>{}</dd>\n", escape(label), escape(value))
@@ -46,7 +46,7 @@ pub(super) fn variants(recording: &Recording) -> String {
         words: &[0, 1, 2],
         rows: recording.variants.iter().map(row).collect(),
     };
-    // A single load has one target, which the head of the page names.
+    // A single load has one target, which is in the head of the page.
     if recording.lab.is_none() {
         return String::new();
     }
@@ -83,7 +83,7 @@ pub(super) fn requests(recording: &Recording) -> String {
             .collect();
         let body = match &request.body {
             Some(body) => format!("<pre tabindex=\"0\"><code>{}</code></pre>", escape(body)),
-            // Bodies are left out of a recording when they are long or not text; the size remains.
+            // A recording contains no bodies that are long or not text. Their sizes remain.
             None if request.body_bytes > 0 => {
                 format!("{}, not kept", digits::bytes(float(request.body_bytes)))
             }
@@ -100,8 +100,7 @@ pub(super) fn requests(recording: &Recording) -> String {
         if request.weight != 1 {
             weight += &format!(", weight {}", request.weight);
         }
-        // A request without a name of its own is named by its line, which need not stand there
-        // twice.
+        // A request without its own name has its request line as name, which is shown only once.
         let line = format!("{} {}", request.method, request.path);
         let title = if request.name == line {
             format!("<code>{}</code>{weight}", escape(&line))
@@ -129,7 +128,7 @@ pub(super) fn requests(recording: &Recording) -> String {
     out
 }
 
-/// The command, and every file the lab was read from.
+/// The command, and every file that the lab was read from.
 pub(super) fn reproduced(recording: &Recording) -> String {
     let command = escape(&describe::command(recording));
     let mut out = format!("<pre class=\"command\" tabindex=\"0\"><code>{command}</code></pre>\n");

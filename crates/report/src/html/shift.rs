@@ -1,5 +1,5 @@
-//! Where in the distribution an overhead lies: the difference from the baseline at every quantile,
-//! with intervals that hold all at once.
+//! Pictures of the overhead at every quantile: the difference from the baseline, with intervals that all hold
+//! together.
 
 use super::escape::escape;
 use super::forest::class;
@@ -29,7 +29,7 @@ struct Panel<'a> {
     shifts: Vec<Shift>,
 }
 
-/// A picture for each variant that was compared, all on one scale; nothing without intervals.
+/// A picture for each compared variant, all on one scale. Empty without intervals.
 pub(super) fn shifts(recording: &Recording, summary: &Summary) -> String {
     let panels: Vec<Panel<'_>> = summary
         .variants
@@ -53,7 +53,7 @@ pub(super) fn shifts(recording: &Recording, summary: &Summary) -> String {
         .flat_map(|panel| &panel.shifts)
         .flat_map(|shift| {
             let interval = shift.difference_ns.interval;
-            // Zero keeps the scale as it is; only intervals are drawn.
+            // Zero does not change the scale. Only intervals are drawn.
             interval.map_or([0.0; 2], |ends| [ends.low / 1e6, ends.high / 1e6])
         });
     let scale = Scale::around_zero(ends);
@@ -65,12 +65,12 @@ fn histograms(recording: &Recording, name: &str) -> Vec<(RoundPart, Histogram)> 
     complete_rounds(recording, name)
         .iter()
         .map(|round| (round.part(), round.latency_ns_hdr.histogram()))
-        // A round without an answer has no quantiles to pair.
+        // A round without a response has no quantiles to pair.
         .filter(|(_, latency)| !latency.is_empty())
         .collect()
 }
 
-/// None where there are too few rounds for intervals.
+/// `None` if there are too few rounds for intervals.
 fn shift(
     baseline: &[(RoundPart, Histogram)],
     variant: &[(RoundPart, Histogram)],
@@ -78,23 +78,23 @@ fn shift(
 ) -> Option<Vec<Shift>> {
     let mut base = Vec::new();
     let mut own = Vec::new();
-    // Paired by the number of the round, because a round may be complete for one of the two only.
+    // Rounds are paired by their number, because a round may be complete for only one variant.
     for (round, latency) in variant {
         if let Some((_, of_baseline)) = baseline.iter().find(|(other, _)| other == round) {
             base.push(of_baseline.clone());
             own.push(latency.clone());
         }
     }
-    // The shortest round decides: a quantile that one round cannot support has no pair there.
+    // The shortest round decides. If one round cannot support a quantile, that round has no pair for it.
     let fewest = base.iter().chain(&own).map(Histogram::len).min()?;
     let quantiles: Vec<f64> = QUANTILES
         .iter()
         .map(|(share, _)| *share)
-        // A tenth of a hundred requests is ten, and in floating point a little less.
+        // A tenth of a hundred requests is ten, but slightly less in floating point.
         .filter(|share| (1.0 - share) * crate::float::float(fewest) + 1e-6 >= BEYOND)
         .collect();
     let shifts = stats::shift::shift(&base, &own, &quantiles, confidence).ok()?;
-    // All or nothing: the picture promises that its intervals hold together.
+    // All intervals must exist, because the picture promises that its intervals hold together.
     let has_intervals = shifts
         .iter()
         .all(|one| one.difference_ns.interval.is_some());
@@ -162,7 +162,7 @@ fn mark(shift: &Shift, x: f64, scale: Scale) -> String {
     } else {
         ClaimName::NoDifferenceShown
     };
-    // The color of a latency, for every quantile is one.
+    // Every quantile is a latency, so it has the colors of a latency.
     let class = class(Metric::P50, claim);
     let y = |ns: f64| 100.0 - scale.percent(ns / 1e6);
     let (low, high, value) = (
@@ -178,7 +178,7 @@ fn mark(shift: &Shift, x: f64, scale: Scale) -> String {
     )
 }
 
-/// `p99: +0.22 ±0.03 ms`
+/// One quantile in words: `p99: +0.22 ±0.03 ms`
 fn told(shift: &Shift) -> String {
     let ms = |ns: f64| Unit::Milliseconds.shown(ns / 1e3);
     let estimate = &shift.difference_ns;

@@ -1,4 +1,4 @@
-//! The tables of the page.
+//! Tables of the HTML page.
 
 use super::escape::escape;
 use super::forest::{class, verdict_class};
@@ -34,7 +34,7 @@ const COLUMNS: [Metric; 10] = [
 pub(super) fn results(summary: &Summary) -> String {
     let mut columns = COLUMNS.to_vec();
     if summary.headline == Metric::Typical {
-        // Where the plan gives the rate, its place is for the figure that decides.
+        // If the plan gives the rate, its column shows the figure that decides.
         columns[0] = Metric::Typical;
     }
     if summary.few_pay() {
@@ -70,7 +70,7 @@ pub(super) fn results(summary: &Summary) -> String {
     };
     let caption = if summary.comparisons > 0 {
         format!(
-            // The caption is markup already, where backticks would mean code.
+            // The caption is already markup, and backticks would be shown as text.
             "Below each figure, compared with <b>{}</b>: {}. Each estimate is computed from the \
              rounds, so a difference need not equal the difference of two figures.",
             escape(&summary.against().replace('`', "")),
@@ -95,7 +95,7 @@ fn result(row: &VariantSummary, metric: Metric) -> String {
         _ => cell::difference(row, metric),
     };
     let small = change.map(|change| {
-        // The claim is of the rounds, and a sparse figure is not theirs.
+        // A claim applies to rounds, and a sparse figure is not from rounds.
         let trusted = row.metric(metric).filter(|it| !it.is_sparse);
         let claimed = trusted.and_then(|it| it.overhead.as_ref());
         let claim = claimed.map(|overhead| overhead.claim);
@@ -122,7 +122,7 @@ fn result(row: &VariantSummary, metric: Metric) -> String {
 /// The meaning of each verdict. Empty if there is no comparison.
 pub(super) fn in_words(summary: &Summary) -> String {
     let sentences = explain::in_words(summary);
-    // One alone is the answer at the top.
+    // A single sentence is already the result at the top.
     if sentences.len() < 2 {
         return String::new();
     }
@@ -142,7 +142,7 @@ pub(super) fn gates(summary: &Summary) -> String {
              <td class=\"words {class}\"><b>{}</b></td>{}</tr>\n",
             escape(&gate),
             words(&variant),
-            // The words are bold by markup here, by asterisks in Markdown.
+            // The page makes the words bold by markup. Markdown uses asterisks.
             escape(ruling.trim_matches('*')),
             words(&reason)
         )
@@ -212,7 +212,7 @@ pub(super) fn traffic(summary: &Summary) -> String {
     table.draw("rates, throughput and outcomes")
 }
 
-/// What each system cost, and whether its limits were in force.
+/// The cost of each system, and the state of its limits.
 pub(super) fn systems(summary: &Summary) -> String {
     const WORDS: [usize; 4] = [0, 1, 7, 8];
     let mut header = vec!["Variant".to_owned()];
@@ -238,7 +238,7 @@ pub(super) fn systems(summary: &Summary) -> String {
     table.draw("cost by system")
 }
 
-/// The steps of a scenario; nothing without one.
+/// The steps of a scenario. Empty without a scenario.
 pub(super) fn steps(recording: &Recording) -> String {
     let row = |(variant, cells): (String, [String; 5])| {
         let [step, p50, p99, max, outcomes] = cells;
@@ -262,7 +262,7 @@ pub(super) fn steps(recording: &Recording) -> String {
     table.draw("steps of the scenario")
 }
 
-/// Links to the drawings of a profile, which are beside the page.
+/// Links to the drawings of a profile, which are in the page's folder.
 fn drawings(profile: &Profile) -> String {
     let link = |file: &String| {
         let label = match file.ends_with("-difference.svg") {
@@ -275,7 +275,7 @@ fn drawings(profile: &Profile) -> String {
     drawings.map(link).collect()
 }
 
-/// What each instance behind a balancer answered.
+/// Responses of each instance behind a balancer.
 pub(super) fn by_instance(summary: &Summary) -> String {
     let row = |[variant, system, instance, answers, share, cpu]: [String; 6]| {
         let figures = [answers, share, cpu].map(|cell| figure(&cell)).concat();
@@ -295,7 +295,7 @@ pub(super) fn by_instance(summary: &Summary) -> String {
     table.draw("requests by instance")
 }
 
-/// The encoding and the bytes of bodies, and what must be known of them.
+/// The encoding and the bytes of bodies, with the necessary remarks.
 pub(super) fn bodies(summary: &Summary) -> String {
     let row = |[variant, encoding, bytes, decoded, checked]: [String; 5]| {
         let figures = [bytes, decoded].map(|cell| figure(&cell)).concat();
@@ -320,7 +320,7 @@ pub(super) fn bodies(summary: &Summary) -> String {
     table.draw("bodies of responses") + &notes
 }
 
-/// Latency by status, where several are right.
+/// Latency by status. Empty unless several statuses are right.
 pub(super) fn statuses(summary: &Summary) -> String {
     let row = |[variant, status, figures @ ..]: [String; 7]| {
         let figures = figures.map(|cell| figure(&cell)).concat();
@@ -335,7 +335,7 @@ pub(super) fn statuses(summary: &Summary) -> String {
     table.draw("latency by status")
 }
 
-/// The requests sent, if they differ between variants.
+/// The requests that variants received, if they differ between variants.
 pub(super) fn was_sent(summary: &Summary) -> String {
     let sent = sent::table(summary);
     let row = |cells: Vec<String>| {
@@ -355,7 +355,7 @@ pub(super) fn was_sent(summary: &Summary) -> String {
     table.draw("requests sent")
 }
 
-/// What the search for the highest rate came to.
+/// Results of the search for the highest rate.
 pub(super) fn searches(summary: &Summary) -> String {
     let row = |[variant, round, rate, p99, refused]: [String; 5]| {
         let figures = [round, rate, p99].map(|cell| figure(&cell)).concat();
@@ -370,7 +370,7 @@ pub(super) fn searches(summary: &Summary) -> String {
     table.draw("the highest rate sustained")
 }
 
-/// The functions that each system spends its time in; nothing without profiles.
+/// The functions with the most processor time, for each system. Empty without profiles.
 pub(super) fn hottest(recording: &Recording) -> String {
     let row = |cells: [String; 4]| {
         let [function, own, own_us, total] = cells;
@@ -399,7 +399,7 @@ pub(super) fn hottest(recording: &Recording) -> String {
     recording.profiles.iter().map(table).collect()
 }
 
-/// What is not in order, then every state, then every figure.
+/// The checks that are not in order, then all states, then all figures.
 pub(super) fn checks(summary: &Summary) -> String {
     // A recording without checks, such as an imported one, must not claim that all is in order.
     if summary.variants.iter().all(|row| row.checks.is_empty()) {
@@ -438,8 +438,8 @@ pub(super) fn checks(summary: &Summary) -> String {
     out + &folded("The figure behind every check", &table.draw("every check"))
 }
 
-/// A row a variant, a column a check.
-// In the order in which checks first appear, which is that of every row.
+/// A row per variant, a column per check.
+// Columns follow the first appearance of each check, because every row has this order.
 fn states(summary: &Summary) -> String {
     let mut names: Vec<String> = Vec::new();
     for check in summary.variants.iter().flat_map(|row| &row.checks) {

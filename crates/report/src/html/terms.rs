@@ -1,13 +1,15 @@
-//! Words that a reader may not know, explained where they stand: by pointing at them, by opening them with a
-//! key or a finger, and at the end of the page on paper.
+//! Explanations of technical words in the text of the page. A reader opens one with the pointer, a key or a
+//! finger. On paper they are at the end of the page.
+
+use model::Metric;
 
 use super::escape::escape;
 use crate::describe;
 use crate::summary::Summary;
 
-/// A word and what it means here.
+/// A word and its meaning in reports.
 struct Term {
-    /// The word, as tables and sentences have it.
+    /// The word in the form of tables and sentences.
     word: &'static str,
     meaning: &'static str,
 }
@@ -25,60 +27,59 @@ const TERMS: [Term; 18] = [
     },
     Term {
         word: "requests/s",
-        meaning: "Passed answers per second.",
+        meaning: Metric::Requests.meaning(),
     },
     Term {
         word: "min",
-        meaning: "The fastest request of a round.",
+        meaning: Metric::Min.meaning(),
     },
     Term {
         word: "mean",
-        meaning: "The average over the requests of a round. A few very slow requests move it.",
+        meaning: Metric::Mean.meaning(),
     },
     Term {
         word: "typical",
-        meaning: "The mean of the fastest three quarters of a round's requests. It is the latency \
-                  of a request without disturbance.",
+        meaning: Metric::Typical.meaning(),
     },
     Term {
         word: "stdev",
-        meaning: "Standard deviation: the typical distance of values from their mean.",
+        meaning: Metric::Stdev.meaning(),
     },
     Term {
         word: "p50",
-        meaning: "The median: half of the requests were faster.",
+        meaning: Metric::P50.meaning(),
     },
     Term {
         word: "p75",
-        meaning: "Three of four requests were faster.",
+        meaning: Metric::P75.meaning(),
     },
     Term {
         word: "p90",
-        meaning: "Nine of ten requests were faster.",
+        meaning: Metric::P90.meaning(),
     },
     Term {
         word: "p95",
-        meaning: "19 of 20 requests were faster.",
+        meaning: Metric::P95.meaning(),
     },
     Term {
         word: "p99",
-        meaning: "99 of 100 requests were faster.",
+        meaning: Metric::P99.meaning(),
     },
     Term {
         word: "p99.9",
-        meaning: "999 of 1,000 requests were faster.",
+        meaning: Metric::P999.meaning(),
     },
     Term {
         word: "max",
-        meaning: "The slowest request of a typical round, or of all rounds if p99 is of all rounds.",
+        meaning: Metric::Max.meaning(),
     },
     Term {
         word: "CPU",
-        meaning: "Processor time of all systems of the variant for each answer.",
+        meaning: Metric::Cpu.meaning(),
     },
     Term {
         word: "memory",
-        meaning: "The sum of the peaks of all systems of the variant.",
+        meaning: Metric::Memory.meaning(),
     },
     Term {
         word: "Verdict",
@@ -87,11 +88,11 @@ const TERMS: [Term; 18] = [
     },
     Term {
         word: "generator CPU",
-        meaning: "Processor time of the program that sends the requests, for each answer.",
+        meaning: Metric::GeneratorCpu.meaning(),
     },
 ];
 
-/// Text of the page in which a word is explained where it is known; `shown` is text, not markup.
+/// Text of the page, with an explanation if the word has one. `shown` is text, not markup.
 pub(super) fn explained(word: &str, shown: &str) -> String {
     let Some(index) = TERMS.iter().position(|term| term.word == word) else {
         return escape(shown);
@@ -103,13 +104,13 @@ pub(super) fn explained(word: &str, shown: &str) -> String {
     )
 }
 
-/// `98.33 % intervals`, explained.
+/// The text `98.33 % intervals` with its explanation.
 pub(super) fn intervals(summary: &Summary) -> String {
     let shown = format!("{} intervals", describe::percent(summary.confidence_each));
     explained("interval", &shown)
 }
 
-/// The meanings of the words in a page: one to open for each, and a list for paper.
+/// The meanings of the words in a page: a block to open for each, and a list for paper.
 pub(super) fn meanings(page: &str) -> String {
     let used = TERMS.iter().enumerate().filter(|(index, _)| {
         let target = format!("popovertarget=\"term-{index}\"");

@@ -71,7 +71,7 @@ fn what_the_user_wrote_is_text_and_never_markup() {
     assert_closed(&out);
 }
 
-/// Every element that is opened is closed, in order.
+/// Checks that every opened element is closed, in order.
 fn assert_closed(page: &str) {
     let open_only = ["meta", "link", "br", "!doctype"];
     let mut stack: Vec<&str> = Vec::new();

@@ -1,5 +1,5 @@
-//! Rate, latency and errors over time: the rounds of a variant one after the other, so that a
-//! drift from round to round and a stall inside one are seen.
+//! Pictures of rate, latency and errors over time. The rounds of a variant follow one another, so that a
+//! drift from round to round and a stall inside a round are visible.
 
 use super::escape::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series};
@@ -8,15 +8,15 @@ use crate::float::float;
 use crate::recording::{Recording, RoundRecord};
 use crate::summary::{Summary, complete_rounds};
 
-/// Points of one line at most; windows are merged to stay below.
+/// Maximum number of points of one line. Windows are merged to stay below it.
 const POINTS: usize = 400;
 
-/// What happened in a stretch of a round.
+/// Figures of a part of a round.
 struct Point {
-    /// In rounds since the first one began: 2.5 is the middle of the third.
+    /// Time in rounds since the start of the first one: 2.5 is the middle of the third.
     at: f64,
     requests_per_s: f64,
-    /// None when nothing was answered.
+    /// `None` if there was no response.
     latency_ms: Option<f64>,
     errors: u64,
 }
@@ -25,7 +25,7 @@ struct Point {
 struct Line<'a> {
     name: &'a str,
     class: String,
-    /// The number of each round, from 1.
+    /// Numbers of the rounds, from 1.
     numbers: Vec<u32>,
     rounds: Vec<Vec<Point>>,
     /// Length of a point in microseconds.
@@ -50,7 +50,7 @@ pub(super) fn timelines(recording: &Recording, summary: &Summary) -> String {
         .fold(0.0, f64::max);
     let latency = points().filter_map(|point| point.latency_ms);
     let latency = latency.fold(0.0, f64::max);
-    // Without a point no axis is drawn, and 0 is the scale of none.
+    // Without a point there is no axis, so the scale 0 has no effect.
     let errors = points().map(|point| point.errors).max().unwrap_or(0);
     let scales = Scales {
         rate: Scale::linear(0.0, rate * 1.08),
@@ -60,7 +60,7 @@ pub(super) fn timelines(recording: &Recording, summary: &Summary) -> String {
     lines.iter().map(|line| line.draw(&scales)).collect()
 }
 
-/// How long a point of the pictures is: `100 ms`; `None` without windows.
+/// Length of a point in the pictures: `100 ms`. `None` without windows.
 pub(super) fn width(recording: &Recording, summary: &Summary) -> Option<String> {
     let row = summary.variants.iter().find(|row| row.has_number())?;
     let rounds = complete_rounds(recording, &row.name);
@@ -71,7 +71,7 @@ pub(super) fn width(recording: &Recording, summary: &Summary) -> Option<String> 
 struct Scales {
     rate: Scale,
     latency: Scale,
-    /// None where every request of every variant passed.
+    /// `None` if every request of every variant passed.
     errors: Option<Scale>,
 }
 
@@ -79,7 +79,8 @@ impl<'a> Line<'a> {
     fn of(name: &'a str, class: String, rounds: &[&RoundRecord]) -> Option<Self> {
         let windows = |round: &&RoundRecord| round.windows.completed.len();
         let longest = rounds.iter().map(windows).max()?;
-        // At least one window a point; more where a run is longer than the picture has points.
+        // A point has at least one window. It has several if a run is longer than the number of points in the
+        // picture.
         let together = (longest * rounds.len()).div_ceil(POINTS).max(1);
         let points = |(index, round): (usize, &&RoundRecord)| points(round, index, together);
         let width_us = rounds.first()?.windows.width_us * together as u64;
@@ -90,7 +91,7 @@ impl<'a> Line<'a> {
             rounds: rounds.iter().enumerate().map(points).collect(),
             width_us,
         };
-        // A round of one window is a single point and draws nothing.
+        // A round of one window is a single point, so it has no line.
         line.rounds
             .iter()
             .any(|round| round.len() > 1)
@@ -116,7 +117,7 @@ impl<'a> Line<'a> {
 
     fn strip(&self, label: &str, scale: Scale, body: &str) -> String {
         let count = float(self.rounds.len() as u64);
-        // Not every round has room for its number.
+        // Some round numbers are left out, because there is too little space for all.
         let every = self.rounds.len().div_ceil(12);
         let across = self.numbers.iter().enumerate().map(|(index, number)| Tick {
             percent: (float(index as u64) + 0.5) / count * 100.0,
@@ -161,7 +162,7 @@ impl<'a> Line<'a> {
         )
     }
 
-    /// A line for each round; a stretch without answers is a gap.
+    /// A line for each round. A part without responses is a gap.
     fn lines(&self, scale: Scale, value: impl Fn(&Point) -> Option<f64>) -> String {
         let count = float(self.rounds.len() as u64);
         let mut paths = String::new();
@@ -199,14 +200,14 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The windows of a round, so many together; what the end cut short is left out.
+/// The windows of a round, `together` per point. A window that the end cut short is left out.
 fn points(round: &RoundRecord, index: usize, together: usize) -> Vec<Point> {
     let windows = &round.windows;
     let (width_us, elapsed_us) = (windows.width_us, round.elapsed_us);
     if width_us == 0 || elapsed_us == 0 {
         return Vec::new();
     }
-    // A window that the end cut short would show a drop that did not happen.
+    // A window that the end cut short would show a false drop.
     let whole = usize::try_from(elapsed_us / width_us).expect("a usize has 64 bits");
     let whole = whole.min(windows.completed.len());
     let mut points = Vec::new();
@@ -219,7 +220,7 @@ fn points(round: &RoundRecord, index: usize, together: usize) -> Vec<Point> {
         points.push(Point {
             at: float(index as u64) + middle_us / float(elapsed_us),
             requests_per_s: float(completed) * 1e6 / length_us,
-            // No answer in a stretch is a gap and not a latency of 0.
+            // A part without responses is a gap and not a latency of 0.
             latency_ms: (completed > 0)
                 .then(|| float(sum(&windows.latency_sum_ns)) / float(completed) / 1e6),
             errors: sum(&windows.errors),

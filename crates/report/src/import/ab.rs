@@ -1,4 +1,4 @@
-//! ApacheBench's report and its tables of percentages and of requests, in milliseconds.
+//! Reader of ApacheBench's report and its tables of percentages and of requests, in milliseconds.
 
 use super::{Condition, Document, ForeignRun, Missing, Reader, whole, words};
 use crate::digits;
@@ -50,7 +50,7 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
             (Metric::Min, total.first().copied()),
             (Metric::Stdev, total.get(2).copied()),
             (Metric::Max, total.get(4).copied()),
-            // The first of two such lines; the second is divided by the connections.
+            // There are two such lines, and this reads the first. The second is divided by the connections.
             (Metric::Mean, Some(need("Time per request:")?)),
             (Metric::P50, quantile("50%")),
             (Metric::P75, quantile("75%")),
@@ -61,10 +61,10 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     );
     let complete = need("Complete requests:")?;
     let length = kind(text, "Length:");
-    // Answers of another length are answers; `ab` counts them as failed because pages often change.
+    // Responses of another length are responses. `ab` counts them as failed, although pages often change.
     let broken = need("Failed requests:")? - length;
     let other_status = number("Non-2xx responses:").unwrap_or(0.0);
-    // A failed request may also have another status, so the sum is bounded by all requests.
+    // A failed request may also have another status, so the sum is limited to the number of all requests.
     let failed = (broken + other_status).min(complete);
     run.count(
         whole(complete - failed),
@@ -130,7 +130,7 @@ fn csv(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
         })
         .collect();
     let at = |percent: f64| {
-        // Percentages are written with rounding in newer versions.
+        // Newer versions round percentages.
         let row = rows.iter().find(|row| (row.0 - percent).abs() < 1e-9);
         row.map(|row| row.1)
     };
@@ -154,7 +154,7 @@ fn csv(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     Ok(vec![run])
 }
 
-/// Every request with its total time in the fifth column; sorted by it.
+/// The table of all requests, with their total times in the fifth column. It is sorted by total time.
 fn table(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let times: Vec<f64> = document
         .text

@@ -1,19 +1,19 @@
-//! What several runs say alike about how they were measured, and in what they differ.
+//! Conditions that several runs have in common, and notes on their differences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Condition, ForeignRun, RATE_TOLERANCE};
 use crate::digits;
 
-/// What is true of all runs.
+/// Value that all runs have in common.
 pub(super) struct Agreed<T> {
     pub(super) value: T,
-    /// What is not, in words.
+    /// Differences between the runs, in words.
     pub(super) notes: Vec<String>,
 }
 
-/// The conditions that all runs state. One in which they differ has all values, so that it differs from
-/// that of a run with one of them.
+/// The conditions that all runs state. If the runs differ in a condition, it contains all values. So it also
+/// differs from the condition of a run with only one of these values.
 pub(super) fn conditions(runs: &[ForeignRun]) -> Agreed<BTreeMap<Condition, String>> {
     let stated = runs.iter().flat_map(|run| run.conditions.keys());
     let mut agreed = Agreed {
@@ -47,7 +47,7 @@ pub(super) fn conditions(runs: &[ForeignRun]) -> Agreed<BTreeMap<Condition, Stri
     agreed
 }
 
-/// The rate that was to be sent, where it was the same for all.
+/// The planned rate if it is equal in all runs.
 pub(super) fn offered(runs: &[ForeignRun]) -> Agreed<Option<f64>> {
     let rates: Vec<Option<f64>> = runs.iter().map(|run| run.offered_per_s).collect();
     let first = rates.first().copied().flatten();

@@ -1,7 +1,7 @@
-//! Artillery's `--output`, in milliseconds.
+//! Reader of Artillery's `--output`, in milliseconds.
 //!
-//! `http.response_time` ends with the first byte; the whole answer is `http.total`, which is only
-//! there with `extendedMetrics: true`.
+//! `http.response_time` ends with the first byte. The time to the last byte is `http.total`, which exists
+//! only with `extendedMetrics: true`.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(super) const JSON: Reader = Reader {
 fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let summary = |name: &str| document.at(&["aggregate", "summaries", name]);
     let is_whole = summary("http.total").is_some();
-    // The whole answer where it is measured, else up to the first byte; a note says which.
+    // This is the time to the last byte if it was measured, else to the first byte. A note states which.
     let times = summary("http.total")
         .or_else(|| summary("http.response_time"))
         .ok_or_else(|| Missing("`aggregate.summaries` has no `http.response_time`".to_owned()))?;

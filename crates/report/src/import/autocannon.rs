@@ -1,4 +1,4 @@
-//! autocannon's JSON: latencies in whole milliseconds, the rate sampled once a second.
+//! Reader of autocannon's JSON, with latencies in whole milliseconds and the rate sampled once a second.
 
 use super::{Condition, Document, ForeignRun, Missing, Reader, whole};
 use crate::digits;
@@ -38,7 +38,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
         count("2xx") + count("3xx"),
         count("1xx") + count("4xx") + count("5xx"),
     );
-    // Timeouts are among the errors already.
+    // Errors already include timeouts.
     run.count(
         succeeded,
         others + count("errors"),

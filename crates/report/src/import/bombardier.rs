@@ -1,6 +1,6 @@
-//! bombardier's JSON, in microseconds, and its text.
+//! Reader of bombardier's JSON, in microseconds, and of its text.
 //!
-//! Its standard deviations are wrong (each distinct value is summed once and divided by the number
+//! bombardier's standard deviations are wrong (each distinct value is summed once and divided by the number
 //! of requests), so they are left out.
 
 use super::{Condition, Document, ForeignRun, Missing, Reader, whole, words};
@@ -70,7 +70,8 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
         Some(words::rest_of(text, label)?.split_whitespace().collect())
     };
     let latency = columns("Latency ").unwrap_or_default();
-    // Its columns are average, deviation and maximum; the deviation is skipped, see the module.
+    // The columns are average, deviation and maximum. The deviation is skipped for the reason in the module's
+    // documentation.
     let column = |index: usize| latency.get(index).and_then(|word| words::time_us(word));
     let mean = column(0).ok_or_else(|| Missing("the row `Latency` has no average".to_owned()))?;
     let quantile = |percent: &str| words::after(text, percent).and_then(words::time_us);
@@ -90,7 +91,7 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let codes: Vec<(&str, f64)> = text
         .lines()
         .skip_while(|line| !line.contains("HTTP codes:"))
-        // The counts stand in the two lines below the heading.
+        // The two lines below the heading contain the counts.
         .skip(1)
         .take(2)
         .flat_map(|line| line.split(','))
@@ -108,7 +109,7 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let per_s = words::number_after(text, "Reqs/sec");
     run.put(
         Metric::Requests,
-        // The rate counts every answer; the share of successes makes it ours.
+        // bombardier's rate counts every response. It is multiplied by the share of successes.
         per_s
             .filter(|_| good + bad > 0.0)
             .map(|rate| rate * good / (good + bad)),
@@ -121,7 +122,7 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     Ok(vec![run.closed()])
 }
 
-/// `Bombarding URL for 10s using 10 connection(s)`, or `with 1000 request(s) using …`.
+/// Parses `Bombarding URL for 10s using 10 connection(s)`, or `with 1000 request(s) using …`.
 fn conditions(run: &mut ForeignRun, text: &str) {
     let words: Vec<&str> = words::rest_of(text, "Bombarding ")
         .into_iter()

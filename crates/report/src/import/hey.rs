@@ -1,4 +1,4 @@
-//! hey's report and its list of all requests, in seconds of four decimals.
+//! Reader of hey's report and of its list of all requests, in seconds with four decimals.
 
 use super::{Document, ForeignRun, Missing, Reader, samples, whole, words};
 use crate::metric::Metric;
@@ -24,7 +24,7 @@ pub(super) const CSV: Reader = Reader {
 fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let text = document.text;
     let number = |label: &str| words::number_after(text, label);
-    // The percent sign is printed twice by some versions: `50%% in 0.0039 secs`.
+    // Some versions print the percent sign twice: `50%% in 0.0039 secs`.
     let quantile = |percent: &str| {
         let line = words::rest_of(text, percent)?;
         let line = line.trim_start_matches('%').trim().strip_prefix("in ")?;
@@ -85,7 +85,7 @@ fn csv(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
         };
         times.push(time);
         succeeded += u64::from((200.0..400.0).contains(&code));
-        // The end of the last answer is the length of the run: the list does not say it.
+        // The list does not contain the length of the run, so the end of the last response is used.
         last = last.max(sent + time);
     }
     if times.is_empty() {

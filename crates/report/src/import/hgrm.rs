@@ -1,4 +1,4 @@
-//! HdrHistogram's percentile table, in milliseconds: from `weigh`, wrk2's spectrum and the
+//! Reader of HdrHistogram's percentile table, in milliseconds. Sources are `weigh`, wrk2's spectrum, the
 //! plotter's input, and vegeta's `hdrplot`.
 
 use super::{Document, ForeignRun, Missing, Reader};
@@ -40,7 +40,7 @@ fn read(document: &Document<'_>, shape: &'static str) -> Result<Vec<ForeignRun>,
         (Metric::P999, 0.999),
     ];
     for (metric, share) in ladder {
-        // The first row that reaches the share: what is printed is never too low.
+        // The first row that reaches the share is used, so that the value is never too low.
         let row = rows.iter().find(|row| row.1 >= share - 1e-9);
         run.put(metric, row.map(|row| row.0 * 1e3));
     }
@@ -54,17 +54,17 @@ fn read(document: &Document<'_>, shape: &'static str) -> Result<Vec<ForeignRun>,
     Ok(vec![run])
 }
 
-/// Value in milliseconds and share of the requests, one a line.
+/// Value in milliseconds and share of the requests, one pair per line.
 fn rows(text: &str) -> Vec<(f64, f64)> {
     let row = |line: &str| {
         let mut words = line.split_whitespace();
         let value = words.next()?.parse().ok()?;
         let share = words.next()?.parse().ok()?;
-        // A third column, or it is some other pair of numbers.
+        // A third column is required, because other files also have pairs of numbers.
         words.next()?.parse::<f64>().ok()?;
         Some((value, share))
     };
-    // wrk2 prints a second, uncorrected table when asked: the first one is meant.
+    // On request, wrk2 prints a second, uncorrected table. This reads the first one.
     let lines = text.lines().skip_while(|line| header(line).is_none());
     lines
         .skip(1)
@@ -73,7 +73,7 @@ fn rows(text: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// `#[Mean    =        3.390, StdDeviation   =        1.680]`
+/// Parses `#[Mean    =        3.390, StdDeviation   =        1.680]`.
 fn summary(text: &str, label: &str) -> Option<(f64, f64)> {
     let line = text.lines().find(|line| line.starts_with(label))?;
     let mut numbers = line

@@ -1,6 +1,6 @@
-//! hyperfine's JSON, in seconds: a command each, and every run of it.
+//! Reader of hyperfine's JSON, in seconds, with one entry per command and all its runs.
 //!
-//! Runs of a command follow one another and are not interleaved with those of the next.
+//! All runs of a command come before the runs of the next command. They are not interleaved.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
 }
 
 fn command(result: &Value) -> Result<ForeignRun, Missing> {
-    // The file was recognized by this key, so `?` stands only for a value that is no text.
+    // The file was recognized by this key, so `?` is used only if the value is not text.
     let name = result.get("command").and_then(Value::as_str).unwrap_or("?");
     let figure = |key: &str| result.get(key).and_then(Value::as_f64);
     let series = |key: &str, unit: f64| -> Vec<f64> {
@@ -57,7 +57,7 @@ fn command(result: &Value) -> Result<ForeignRun, Missing> {
     }
     let times = series("times", 1e6);
     if !times.is_empty() {
-        // Each run's time in place of the mean, so that a run counts as a round and an interval is
+        // The time of each run replaces the mean, so that a run counts as a round and an interval is
         // possible.
         run.figures.insert(Metric::Mean, times);
     }

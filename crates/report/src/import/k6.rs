@@ -1,8 +1,8 @@
-//! k6's end-of-test summaries, of which there are three shapes.
+//! Reader of k6's end-of-test summaries, which have three shapes.
 //!
-//! `http_req_duration` is sending, waiting and receiving; what comes before is apart. Arrivals that
-//! k6 dropped are in no latency. Its thresholds mean the opposite in two of the shapes: in the file
-//! of `--summary-export`, `true` says that a threshold was crossed.
+//! `http_req_duration` is sending, waiting and receiving. Earlier phases are separate. Arrivals that k6
+//! dropped are in no latency. Two of the shapes give thresholds opposite meanings. In the file of
+//! `--summary-export`, `true` means that a threshold was crossed.
 
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ pub(super) const MACHINE: Reader = Reader {
     read: |document| read(document, MACHINE_SHAPE, machine),
 };
 
-/// The values of a metric, whatever the shape.
+/// Lookup of a metric's values in one shape.
 type Find = for<'a> fn(&'a Document<'_>, &str) -> Option<&'a Value>;
 
 fn exported<'a>(document: &'a Document<'_>, metric: &str) -> Option<&'a Value> {
@@ -66,7 +66,7 @@ fn read(
     let duration = find(document, "http_req_duration")
         .ok_or_else(|| Missing("it has no `http_req_duration`".to_owned()))?;
     let figure = |name: &str| duration.get(name).and_then(Value::as_f64);
-    // One shape writes `p90`, the others `p(90)`.
+    // One shape writes `p90`, the other shapes write `p(90)`.
     let quantile =
         |percent: &str| figure(&format!("p({percent})")).or_else(|| figure(&format!("p{percent}")));
     let value = |metric: &str, name: &str| {
@@ -92,16 +92,16 @@ fn read(
     let failed_share = ["value", "rate"]
         .into_iter()
         .find_map(|name| value("http_req_failed", name));
-    // The share is what all shapes have; the count is not.
+    // All shapes contain the share, but not all contain the count.
     let failed = failed_share.unwrap_or(0.0) * sent;
     run.count(whole(sent - failed), whole(failed), "`http_req_failed`");
     let seconds = document.number(&["config", "duration"]).or_else(|| {
         let rate = value("http_reqs", "rate").filter(|rate| *rate > 0.0)?;
-        // Count over rate gives back k6's own length of the run.
+        // The count divided by the rate is k6's own length of the run.
         Some(sent / rate)
     });
     run.rate_over(seconds);
-    // `max` in two shapes, `value` in the third.
+    // Two shapes use `max`, the third uses `value`.
     let users = value("vus_max", "max").or_else(|| value("vus_max", "value"));
     run.under(Condition::Users, users);
     notes(&mut run, document, &value);
@@ -156,14 +156,14 @@ pub(super) fn dropped_text(count: u64) -> String {
     )
 }
 
-/// Thresholds that were crossed, as `metric: expression`.
+/// Crossed thresholds, as `metric: expression`.
 fn crossed(document: &Document<'_>, shape: &str) -> Vec<String> {
     let mut found = Vec::new();
     let metrics = document.at(&["metrics"]).and_then(Value::as_object);
     for (name, metric) in metrics.into_iter().flatten() {
         let thresholds = metric.get("thresholds").and_then(Value::as_object);
         for (expression, state) in thresholds.into_iter().flatten() {
-            // The two shapes contradict each other here; see the module.
+            // The two shapes contradict each other here. The module's documentation explains this.
             let is_crossed = if shape == EXPORT_SHAPE {
                 state.as_bool() == Some(true)
             } else {

@@ -1,5 +1,5 @@
-//! k6's stream of points as a table, `--out csv`: a value a line, with times in whole seconds unless
-//! asked otherwise.
+//! Reader of k6's stream of points as a table, `--out csv`, with one value per line. Times are in whole
+//! seconds by default.
 
 use jiff::Timestamp;
 
@@ -23,7 +23,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let mut points = Points::default();
     for row in samples::rows(document.text, true) {
         let (number, row) = row?;
-        // What a short row lacks is empty, and is refused below where a number is needed.
+        // Missing fields of a short row are empty. The code below rejects them if a number is required.
         let at = |place: usize| row.get(place).unwrap_or_default();
         let wrong = |what: &str, place: usize| {
             Missing(format!("row {number} has no {what}, found `{}`", at(place)))
@@ -43,12 +43,12 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     Ok(vec![run])
 }
 
-/// Seconds, or smaller units by their number of digits, or RFC 3339.
+/// Parses seconds, smaller units by their number of digits, or RFC 3339.
 fn read_time(text: &str) -> Option<Timestamp> {
     let Ok(number) = text.parse::<i64>() else {
         return text.parse().ok();
     };
-    // Seconds have at most 11 digits until the year 5138, and each smaller unit three more.
+    // Seconds have at most 11 digits until the year 5138, and each smaller unit has three more.
     match text.len() {
         0..=11 => Timestamp::from_second(number),
         12..=14 => Timestamp::from_millisecond(number),

@@ -1,4 +1,4 @@
-//! k6's stream of points, `--out json`: one line a value, so the quantiles are exact.
+//! Reader of k6's stream of points, `--out json`, with one value per line. The quantiles are exact.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -29,7 +29,7 @@ struct Line {
 
 #[derive(Deserialize)]
 struct Data {
-    /// RFC 3339; absent where a line describes a metric.
+    /// Time in RFC 3339. `None` if the line describes a metric.
     time: Option<String>,
     value: Option<f64>,
     tags: Option<Tags>,
@@ -76,14 +76,14 @@ pub(super) struct Point<'a> {
     pub(super) group: &'a str,
 }
 
-/// What counts of a stream of points.
+/// Sums and values of a stream of points.
 #[derive(Default)]
 pub(super) struct Points {
     durations_ms: Vec<f64>,
     sent: f64,
     failed: f64,
     dropped: f64,
-    /// The most virtual users there were; none where no point says so.
+    /// The maximum number of virtual users. `None` if no point contains it.
     users: Option<f64>,
     /// Requests of `setup()` and `teardown()`, which do not belong to the load.
     aside: u64,
@@ -93,12 +93,12 @@ pub(super) struct Points {
 impl Points {
     pub(super) fn add(&mut self, point: &Point<'_>) {
         let is_aside = ["::setup", "::teardown"].contains(&point.group);
-        // Counted before everything of `setup()` and `teardown()` is skipped.
+        // The count comes before all points of `setup()` and `teardown()` are skipped.
         match point.metric {
             "http_reqs" if is_aside => self.aside += 1,
             _ if is_aside => {}
             "http_req_duration" => self.durations_ms.push(point.value),
-            // A point is 1 for a failed request and 0 for another, so the sum is their count.
+            // A point is 1 for a failed request and 0 for any other request, so the sum is their count.
             "http_req_failed" => self.failed += point.value,
             "dropped_iterations" => self.dropped += point.value,
             "vus_max" => self.users = Some(self.users.unwrap_or(0.0).max(point.value)),

@@ -1,4 +1,4 @@
-//! k6's summary for people, as it stands at the end of its output. Durations carry their units.
+//! Reader of k6's text summary at the end of its output. Durations have units.
 
 use super::k6::{MEANING, dropped_text};
 use super::{Condition, Document, ForeignRun, Missing, Reader, whole, words};
@@ -68,29 +68,29 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     Ok(vec![run])
 }
 
-/// The line without the mark that older versions put before metrics with thresholds.
+/// The line without the mark of older versions before metrics with thresholds.
 fn unmarked(line: &str) -> &str {
     line.trim().trim_start_matches(['✓', '✗']).trim_start()
 }
 
-/// What stands behind `name.....:`.
+/// The text after `name.....:`.
 fn row<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (dots, rest) = unmarked(line).strip_prefix(name)?.split_once(':')?;
-        // Only dots may follow, or `http_req_duration` would find `http_req_duration_expected`.
+        // Only dots may follow. Otherwise `http_req_duration` would match `http_req_duration_expected`.
         dots.chars().all(|dot| dot == '.').then(|| rest.trim())
     })
 }
 
-/// `2.00%  144 out of 7219`, or of older versions `2.00% ✓ 144 ✗ 7075`, where the mark of success
-/// says that it is true that a request failed.
+/// Number of failed requests in `2.00%  144 out of 7219`. Older versions print `2.00% ✓ 144 ✗ 7075`. In it,
+/// the mark of success counts the requests that failed.
 fn failures(row: &str, sent: f64) -> f64 {
     let words: Vec<&str> = row.split_whitespace().collect();
     let count = match words.as_slice() {
         [_, count, "out", "of", _] | [_, "✓", count, "✗", _] => words::number(count),
         _ => None,
     };
-    // Older versions do not print the count in every case; the share is exact to two digits.
+    // Older versions do not always print the count. The share is exact to two digits.
     let share = || Some(words.first()?.strip_suffix('%')?.parse::<f64>().ok()? / 100.0 * sent);
     count.or_else(share).unwrap_or(0.0)
 }

@@ -1,7 +1,7 @@
-//! oha's JSON, in seconds, and its text, whose times carry their units.
+//! Reader of oha's JSON, in seconds, and of its text, which contains units.
 //!
-//! `successRate` counts every answer, also a 500, so successes are counted from the status codes.
-//! Requests that the end of the run cut off are errors there and none here.
+//! `successRate` counts every response, even a 500, so successes are counted from the status codes. oha
+//! counts requests that the end of the run cut off as errors. This reader does not count them.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub(super) const JSON: Reader = Reader {
     read: json,
 };
 
-/// Its text looks like hey's, but for the success rate, and it has units of its own.
+/// oha's text looks like hey's, except for the success rate and oha's own units.
 pub(super) const TEXT: Reader = Reader {
     shape: TEXT_SHAPE,
     recognizes: |document| {
@@ -29,7 +29,7 @@ pub(super) const TEXT: Reader = Reader {
     read: text,
 };
 
-/// What oha says of requests under way when its time is over.
+/// oha's error text for requests in flight when its time is over.
 const CUT_OFF: &str = "aborted due to deadline";
 
 fn json(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
@@ -111,7 +111,7 @@ fn time_us(text: &str) -> Option<f64> {
     let mut words = text.split_whitespace();
     let number = words.next()?;
     let unit = words.next()?.trim_end_matches(',');
-    // Newer versions print `sec`, `ms` or `us`; the common reader knows `s`.
+    // Newer versions print `sec`, `ms` or `us`. The common reader expects `s`.
     let unit = if unit.starts_with("sec") { "s" } else { unit };
     words::time_us(&format!("{number}{unit}"))
 }
@@ -119,13 +119,13 @@ fn time_us(text: &str) -> Option<f64> {
 const CLOCK: &str = "oha counts latency from the send, or with --latency-correction from the \
                      wake-up of its timer, but never from due";
 
-/// Counts successes, answers of another status, and errors by what oha calls them.
+/// Counts successes, responses with another status, and errors by oha's names.
 fn counts<'a>(
     run: &mut ForeignRun,
     [succeeded, other]: [u64; 2],
     errors: impl Iterator<Item = (&'a str, u64)>,
 ) {
-    // Not failures: the run's end cut them off, not the server.
+    // The end of the run cut these requests off, not the server, so they are not failures.
     let (cut_off, broken): (Vec<_>, Vec<_>) = errors.partition(|(kind, _)| *kind == CUT_OFF);
     let sum = |errors: &[(&str, u64)]| errors.iter().map(|(_, count)| count).sum::<u64>();
     run.count(

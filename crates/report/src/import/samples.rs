@@ -1,4 +1,5 @@
-//! Files that hold every request: quantiles of them are exact, and what they left out is known.
+//! Figures from files that contain every request. Their quantiles are exact, and the number of omitted
+//! requests is clear.
 
 use stats::sample;
 
@@ -6,7 +7,7 @@ use super::{ForeignRun, Missing};
 use crate::metric::Metric;
 
 impl ForeignRun {
-    /// Figures of single latencies that the file has in a unit of so many microseconds.
+    /// Stores figures of single latencies. The file has them in a unit of `unit_us` microseconds.
     pub(super) fn put_samples(&mut self, unit_us: f64, values: &[f64]) {
         let quantile = |share: f64| sample::quantile(values, share);
         self.put_all(
@@ -27,17 +28,17 @@ impl ForeignRun {
     }
 }
 
-/// The rows of a table with commas, with their places in the file; a broken one is a complaint.
+/// The rows of a comma-separated table, with their lines in the file. A broken row is an error.
 pub(super) fn rows(
     text: &str,
     has_header: bool,
 ) -> impl Iterator<Item = Result<(usize, csv::StringRecord), Missing>> {
     let reader = csv::ReaderBuilder::new()
         .has_headers(has_header)
-        // Rows of other lengths are left to the reader of the format, which knows what is missing.
+        // The reader of the format rejects rows of other lengths, because it can name the missing field.
         .flexible(true)
         .from_reader(std::io::Cursor::new(text.to_owned()));
-    // Lines as an editor counts them, with the header as line 1.
+    // Lines are counted as in an editor, with the header as line 1.
     let first = 1 + usize::from(has_header);
     reader
         .into_records()
@@ -48,7 +49,7 @@ pub(super) fn rows(
         })
 }
 
-/// The place of a column by the names in the first line.
+/// The index of a column, from the names in the first line.
 pub(super) fn column(text: &str, name: &str) -> Option<usize> {
     let header = text.lines().next()?;
     header.split(',').position(|known| known.trim() == name)
@@ -97,7 +98,7 @@ mod tests {
             ("vegeta encode", "vegeta encode -to=csv")
         );
         assert_eq!(json.figures, csv.figures);
-        // From the first send to the last answer: 40 ms.
+        // The time from the first send to the last response is 40 ms.
         claims(
             &json,
             &[

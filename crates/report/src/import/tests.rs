@@ -1,8 +1,8 @@
-//! Golden files of every tool, and the traps in them.
+//! Tests with result files of every tool, and with their pitfalls.
 //!
-//! Those of ab, wrk, hey, autocannon, Artillery, hyperfine and k6 were written by the tools (k6 1.8.1,
-//! ab 2.3, wrk 4.1, hyperfine 1.15), which the tests of each state; those of vegeta, wrk2, oha and
-//! bombardier, and `ab-length.txt`, by hand after their documentation.
+//! The tools wrote the files of ab, wrk, hey, autocannon, Artillery, hyperfine and k6 (k6 1.8.1, ab 2.3, wrk
+//! 4.1, hyperfine 1.15). The tests of each tool state this. The files of vegeta, wrk2, oha and bombardier,
+//! and `ab-length.txt`, were written by hand after their documentation.
 
 use super::*;
 use crate::sample::Sample;
@@ -14,14 +14,14 @@ macro_rules! sample {
     };
 }
 
-/// Reads a file that holds one run.
+/// Reads a file that contains one run.
 pub(super) fn one(text: &str) -> ForeignRun {
     let mut runs = read(text).unwrap();
     assert_eq!(runs.len(), 1, "{runs:#?}");
     runs.remove(0)
 }
 
-/// Claims figures, in milliseconds or as they are, and counts.
+/// Checks figures, in milliseconds or in the metric's unit, and counts.
 pub(super) fn claims(run: &ForeignRun, figures: &[(Metric, f64)], counts: Option<(u64, u64)>) {
     for (metric, expected) in figures {
         let values = run.figures.get(metric);
@@ -67,7 +67,7 @@ fn the_three_summaries_of_k6_agree_in_meaning() {
     );
     let run = one(sample!("k6-machine.json"));
     assert_eq!(run.shape, "k6 --new-machine-readable-summary");
-    // The 144 refused of 7,219 are no successes, and this kind has no rate of its own.
+    // The 144 refused requests of 7,219 are not successes, and this kind of file has no rate of successes.
     claims(
         &run,
         &[
@@ -85,7 +85,7 @@ fn the_three_summaries_of_k6_agree_in_meaning() {
 
 #[test]
 fn a_crossed_threshold_of_k6_is_named_whichever_way_it_is_written() {
-    // `true` in the one, `ok: false` in the other; p(95)<2000 held in both.
+    // `true` in one file means `ok: false` in the other. p(95)<2000 held in both.
     for text in [sample!("k6-export.json"), sample!("k6-handle.json")] {
         let run = one(text);
         is_noted(&run, "crossed threshold: http_req_duration: p(99)<1");
@@ -145,7 +145,7 @@ fn vegeta_counts_nanoseconds_and_its_text_has_units() {
     is_noted(&run, "t-digest");
     is_noted(&run, "503 Service Unavailable");
     let run = one(sample!("vegeta.txt"));
-    // A maximum of 1.02 s is not one of 1.02 ms.
+    // A maximum of 1.02 s must not become 1.02 ms.
     claims(
         &run,
         &[
@@ -157,7 +157,7 @@ fn vegeta_counts_nanoseconds_and_its_text_has_units() {
         Some((2940, 60)),
     );
     let run = one(sample!("vegeta.hdrplot"));
-    // No row stands at 99 %: the next one is taken, never the one below.
+    // If there is no row at 99 %, the next higher row is used, never a lower one.
     claims(
         &run,
         &[
@@ -287,7 +287,8 @@ fn refused_requests_are_complete_to_ab_and_no_success_to_us() {
         Some((980, 20)),
     );
     let run = one(sample!("ab-length.txt"));
-    // 300 answers of another length are answers; 10 broken ones and 40 of another status are not.
+    // 300 responses of another length are responses. 10 broken ones and 40 of another status are not
+    // successes.
     claims(&run, &[(P99, 15.0), (Requests, 1975.0)], Some((3950, 50)));
     is_noted(&run, "300 answers differed in length");
     let csv = one(sample!("ab.csv"));

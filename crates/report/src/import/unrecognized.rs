@@ -1,11 +1,11 @@
-//! Names a file that no reader recognizes, and says what to give instead where that is known.
+//! Description of a file that no reader recognizes, with advice on the right file if possible.
 
 use serde_json::Value;
 use serde_json::error::Category;
 
 use super::Document;
 
-/// A file that people give by mistake: what it is known by, and what to give instead.
+/// A kind of file that users pass by mistake: a test that recognizes it, and its description with advice.
 struct Mistake {
     is_it: fn(&Document<'_>) -> bool,
     what: &'static str,

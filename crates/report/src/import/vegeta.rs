@@ -1,4 +1,4 @@
-//! vegeta's reports. Durations are nanoseconds in JSON and carry their unit in text.
+//! Reader of vegeta's reports. Durations are nanoseconds in JSON and have a unit in text.
 
 use serde_json::Value;
 
@@ -40,8 +40,7 @@ fn json(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let sent = whole(document.need(&["requests"])?);
     let (succeeded, _) = by_status(document.at(&["status_codes"]));
     run.count(succeeded, sent.saturating_sub(succeeded), FAILURES);
-    // vegeta's throughput counts successes over the whole run, which is what `requests/s` means
-    // here.
+    // vegeta's throughput counts successes over the whole run. This is the meaning of `requests/s` here.
     run.put(Metric::Requests, Some(document.need(&["throughput"])?));
     run.offered_per_s = document.number(&["rate"]);
     if let Some(errors) = document.at(&["errors"]).and_then(Value::as_array)
@@ -106,7 +105,7 @@ fn notes(run: &mut ForeignRun) {
 pub(super) const CLOCK: &str = "vegeta counts latency from the actual send. If all workers are \
                                 busy, the schedule slips unseen";
 
-/// The names in the brackets of a row, and what stands behind them.
+/// The names in the brackets of a row, and the values after them.
 type Row<'a> = (Vec<&'a str>, Vec<&'a str>);
 
 fn row<'a>(text: &'a str, label: &str) -> Result<Row<'a>, Missing> {

@@ -1,4 +1,4 @@
-//! vegeta's hits, one a line, as `vegeta encode` writes them: the quantiles are exact.
+//! Reader of vegeta's hits, one per line, in the form of `vegeta encode`. The quantiles are exact.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -34,13 +34,13 @@ struct Line {
     seq: u64,
     code: u16,
     timestamp: String,
-    /// Nanoseconds.
+    /// Latency in nanoseconds.
     latency: f64,
     #[serde(default)]
     error: String,
 }
 
-/// One hit.
+/// One request of vegeta.
 struct Hit {
     code: u16,
     at_ns: i128,
@@ -82,10 +82,10 @@ fn csv(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     run(CSV_SHAPE, &hits?)
 }
 
-/// Time, status and latency first; the error is the sixth column of eleven or more.
+/// Parses a row. Time, status and latency come first. The error is the sixth column of eleven or more.
 fn of_csv(row: &csv::StringRecord) -> Option<Hit> {
     let time = row.get(0)?;
-    // Nanoseconds since 1970 have 19 digits; no other table begins with such a number.
+    // Nanoseconds since 1970 have 19 digits. No other table begins with such a number.
     if time.len() != 19 || row.len() < 11 {
         return None;
     }

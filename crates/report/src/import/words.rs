@@ -1,7 +1,7 @@
-//! Numbers in texts that were made for people.
+//! Parsers for numbers in texts for humans.
 
-/// A length of time in microseconds: `3.39ms`, `850.00us`, `1m2.5s`. A unit must be there: `1.02s`
-/// taken for milliseconds has ranked servers wrongly before.
+/// A duration in microseconds: `3.39ms`, `850.00us`, `1m2.5s`. A unit is required. `1.02s` read as
+/// milliseconds has ranked servers wrongly before.
 pub(super) fn time_us(text: &str) -> Option<f64> {
     let mut rest = text.trim().trim_end_matches(',');
     let mut sum = None;
@@ -15,7 +15,7 @@ pub(super) fn time_us(text: &str) -> Option<f64> {
             .unwrap_or(rest.len());
         let factor = match &rest[..unit] {
             "ns" => 1e-3,
-            // The micro sign and the Greek letter look alike and are two characters.
+            // The micro sign and the Greek letter look equal and are two characters.
             "us" | "µs" | "μs" => 1.0,
             "ms" => 1e3,
             "s" => 1e6,
@@ -29,7 +29,7 @@ pub(super) fn time_us(text: &str) -> Option<f64> {
     sum
 }
 
-/// A number that may carry `k`, `M` or `G`.
+/// A number, optionally with `k`, `M` or `G`.
 pub(super) fn number(text: &str) -> Option<f64> {
     let text = text.trim().trim_end_matches(',');
     let (digits, factor) = match text.chars().last()? {
@@ -46,7 +46,7 @@ pub(super) fn after<'a>(text: &'a str, label: &str) -> Option<&'a str> {
     rest_of(text, label)?.split_whitespace().next()
 }
 
-/// Everything after a label at the start of a line.
+/// All text after a label at the start of a line.
 pub(super) fn rest_of<'a>(text: &'a str, label: &str) -> Option<&'a str> {
     text.lines()
         .find_map(|line| line.trim_start().strip_prefix(label))
@@ -58,20 +58,20 @@ pub(super) fn number_after(text: &str, label: &str) -> Option<f64> {
     after(text, label).and_then(number)
 }
 
-/// The text without the escape sequences by which programs color a terminal.
+/// The text without the escape sequences that color a terminal.
 pub(super) fn without_colors(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("\u{1b}[") {
         out += before;
         let end = after.find(|c: char| c.is_ascii_alphabetic());
-        // A sequence without its end takes the rest of the text with it.
+        // A sequence without an end removes the rest of the text.
         rest = end.map_or("", |end| &after[end + 1..]);
     }
     out + rest
 }
 
-/// `key=value` words of a line, as k6 prints them.
+/// The value of a `key=value` word in a line of k6.
 pub(super) fn pair<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     line.split_whitespace()
         .find_map(|word| word.strip_prefix(key)?.strip_prefix('='))

@@ -1,7 +1,7 @@
-//! wrk's and wrk2's reports, whose times carry their units.
+//! Reader of wrk's and wrk2's reports, which contain times with units.
 //!
-//! wrk edits its own latencies after the run: it fills in samples that it did not measure. wrk2
-//! keeps latency from the planned send, and throws its first ten seconds away.
+//! wrk edits its own latencies after the run. It fills in samples that it did not measure. wrk2 keeps latency
+//! from the planned send, and discards its first ten seconds.
 
 use super::{Condition, Document, ForeignRun, Missing, Reader, whole, words};
 use crate::digits;
@@ -24,7 +24,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     } else {
         ForeignRun::new("wrk").closed()
     };
-    // The row of averages is the first such line; `Latency Distribution` comes after it.
+    // The first such line is the row of averages. `Latency Distribution` comes after it.
     let latency: Vec<&str> = words::rest_of(text, "Latency ")
         .into_iter()
         .flat_map(str::split_whitespace)
@@ -55,7 +55,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     Ok(vec![run])
 }
 
-/// `Running 3s test @ URL` and `1 threads and 10 connections`.
+/// Parses `Running 3s test @ URL` and `1 threads and 10 connections`.
 fn conditions(run: &mut ForeignRun, text: &str) {
     if let Some((length, url)) =
         words::rest_of(text, "Running ").and_then(|rest| rest.split_once(" test @ "))
@@ -75,7 +75,7 @@ fn conditions(run: &mut ForeignRun, text: &str) {
     );
 }
 
-/// `N requests in T, M read`, the lines of errors, and the rate.
+/// Parses `N requests in T, M read`, the lines of errors, and the rate.
 fn counts(run: &mut ForeignRun, text: &str) -> Result<(), Missing> {
     let line = text
         .lines()
@@ -99,8 +99,8 @@ fn counts(run: &mut ForeignRun, text: &str) -> Result<(), Missing> {
     Ok(())
 }
 
-/// `     50%    3.13ms` or `  50.000%    3.13ms`, of the first list only: wrk2 prints a second,
-/// uncorrected one when asked.
+/// Parses `     50%    3.13ms` or `  50.000%    3.13ms`, only in the first list. On request, wrk2 prints a
+/// second, uncorrected list.
 fn quantile(text: &str, share: f64) -> Option<f64> {
     text.lines().find_map(|line| {
         let (percent, rest) = line.trim().split_once('%')?;

@@ -1,8 +1,8 @@
-//! ApacheBench's report: whole milliseconds, `Total` is latency.
+//! Layout of ApacheBench's report, in whole milliseconds. `Total` is latency.
 //!
-//! `Length` failures are answers of another body, with GraphQL errors or with another header;
-//! `Receive` are connections that ended early, `Exceptions` the rest. A status other than expected is
-//! under `Non-2xx responses`, where ab has it.
+//! `Length` failures are responses with another body, with GraphQL errors or with another header. `Receive`
+//! failures are connections that ended early, and `Exceptions` are all other failures. A status other than
+//! expected is under `Non-2xx responses`, as in ab.
 
 use std::fmt::Write as _;
 
@@ -24,8 +24,8 @@ pub(super) fn ab(merged: &Merged<'_>) -> String {
         headers.find(|header| header.name.eq_ignore_ascii_case("server"))
     });
     let answers = merged.outcomes.completed();
-    // ab takes the first answer's length; the proof has it, and an average stands in where there
-    // was none.
+    // ab uses the length of the first response. The proof contains it. Without a proof, the mean length
+    // replaces it.
     let length = answer.map_or_else(
         || merged.bytes_in_bodies.checked_div(answers).unwrap_or(0),
         |answer| answer.body_bytes,
@@ -50,8 +50,8 @@ fn counts(merged: &Merged<'_>) -> String {
     } else {
         seconds * 1e3 / float(done)
     };
-    // ab's mean is run time times connections over requests. It holds for a closed loop only; an
-    // open one has its own mean.
+    // ab's mean is run time times connections, divided by requests. This is valid only for a closed loop. An
+    // open loop has its own mean.
     let mean_ms = if merged.recording.load.model.is_open() {
         mean_ms(&merged.latency)
     } else {
@@ -163,7 +163,7 @@ fn percentages(latency: &Histogram) -> String {
     out
 }
 
-/// Host and port of a URL; the port of the scheme where the URL names none.
+/// Host and port of a URL. If the URL has no port, it is the default port of the scheme.
 fn host_and_port(url: &str) -> (&str, &str) {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);

@@ -1,11 +1,12 @@
-//! Artillery's `--output`: milliseconds with one decimal, times in milliseconds since 1970.
+//! Layout of Artillery's `--output`: milliseconds with one decimal, times in milliseconds since 1970.
 //!
-//! `http.response_time` is latency to the last byte, from due, which is what readers take it for;
-//! Artillery's own stops at the first byte, which is `http.first_byte` here. A virtual user is one
-//! iteration of a scenario, whose length is not recorded apart, or else one request: completed when it
-//! passed, failed when it did not, skipped when it was missed.
-//! Intermediate reports cover ten seconds and have only counts and means, since distributions are
-//! recorded per round.
+//! `http.response_time` is latency from due to the last byte, as readers understand it. Artillery's own value
+//! ends at the first byte, which is `http.first_byte` here. A virtual user is one iteration of a scenario, or
+//! one request if there is no scenario. It is completed if it passed, failed if it did not, and skipped if it
+//! was missed. The length of an iteration is not recorded.
+//!
+//! Intermediate reports cover ten seconds and have only counts and means, because distributions are recorded
+//! per round.
 
 use serde_json::{Map, Value, json};
 use stats::Histogram;
@@ -25,7 +26,7 @@ pub(super) fn json(merged: &Merged<'_>) -> String {
         ("http.first_byte", &merged.first_byte),
     ];
     let session = ("vusers.session_length", &merged.latency);
-    // A session is an iteration; of a scenario, how long an iteration took is not recorded.
+    // A session is an iteration. The length of a scenario's iteration is not recorded.
     let session = merged.iterations().is_none().then_some(session);
     for (name, histogram) in times.into_iter().chain(session) {
         if !histogram.is_empty() {
@@ -92,7 +93,7 @@ fn counters(merged: &Merged<'_>) -> Map<String, Value> {
     counters
 }
 
-/// The names that Node gives to what has one.
+/// The names that Node uses for errors with a code.
 fn error_name(kind: &str) -> &str {
     match kind {
         "failed: timeout" => "ETIMEDOUT",
@@ -127,9 +128,9 @@ fn began_ms(merged: &Merged<'_>, round: &RoundRecord) -> i64 {
     merged.span().0.as_millisecond() + i64::try_from(offset_ms).expect("a thousandth of 64 bits")
 }
 
-/// The round in stretches of ten seconds.
+/// The round in periods of ten seconds.
 fn periods(round: &RoundRecord, began_ms: i64) -> Vec<Value> {
-    // At least 1 µs: a recording without windows must not divide by zero.
+    // The width is at least 1 µs, so that a recording without windows causes no division by zero.
     let width_us = round.windows.width_us.max(1);
     let per_period = usize::try_from((PERIOD_US / width_us).max(1)).expect("at most ten million");
     let sum = |counts: &[u64], index: usize| -> u64 {
@@ -148,8 +149,7 @@ fn periods(round: &RoundRecord, began_ms: i64) -> Vec<Value> {
         let start_us = width_us * (index * per_period) as u64;
         let length_us =
             (width_us * per_period as u64).min(round.elapsed_us.saturating_sub(start_us));
-        // The last stretch may be shorter than ten seconds, and a rate over its full length would
-        // be too low.
+        // The last period may be shorter than ten seconds, and a rate over its full length would be too low.
         let rate = float(answers) * 1e6 / float(length_us.max(1));
         let start_ms = began_ms + i64::try_from(start_us / 1000).expect("a thousandth of 64 bits");
         let end_ms = start_ms + i64::try_from(length_us / 1000).expect("a thousandth of 64 bits");

@@ -1,7 +1,7 @@
-//! bombardier's reports with latencies: microseconds in JSON, adaptive units in text.
+//! Layout of bombardier's reports with latencies: microseconds in JSON, adaptive units in text.
 //!
-//! The standard deviations count every sample (bombardier's own count every distinct value once).
-//! `others` are requests without an answer. Rates are over whole windows of 100 ms.
+//! The standard deviations count every sample (bombardier's own count every distinct value once). `others`
+//! are requests without a response. Rates are over whole windows of 100 ms.
 
 use std::fmt::Write as _;
 
@@ -80,7 +80,7 @@ fn spec(merged: &Merged<'_>) -> Value {
     let mut spec = Map::new();
     let mut set = |key: &str, value: Value| spec.insert(key.to_owned(), value);
     set("numberOfConnections", merged.connections().into());
-    // As bombardier does: a count without a time is another kind of test.
+    // This follows bombardier. It treats a count without a time as another kind of test.
     match (load.model.duration(), load.model.requests()) {
         (None, Some(requests)) => {
             set("testType", "number-of-requests".into());
@@ -105,7 +105,7 @@ fn spec(merged: &Merged<'_>) -> Value {
     set("stream", false.into());
     set("timeoutSeconds", (float(load.timeout_us) / 1e6).into());
     set("client", "weigh".into());
-    // bombardier reports one rate; several phases may have several.
+    // bombardier reports one rate, but several phases may have several rates.
     if let Load::Open { phases, .. } = &load.model
         && let [phase] = phases[..]
     {
@@ -172,11 +172,11 @@ fn rate_statistics(rates: &[f64]) -> Option<[f64; 3]> {
 
 fn others(merged: &Merged<'_>) -> u64 {
     let classes: u64 = (1..=5).map(|class| merged.class(class)).sum();
-    // Every request without an answer, and answers outside of the five classes.
+    // These are the requests without a response, and the responses outside of the five classes.
     merged.outcomes.failed.total() + merged.outcomes.completed() - classes
 }
 
-/// Microseconds in bombardier's units: a unit begins at 85 % of itself, so 900 us are 0.90ms.
+/// Microseconds in bombardier's units. A unit begins at 85 % of itself, so 900 us are 0.90ms.
 fn time(us: f64) -> String {
     if us >= 1e6 {
         scaled(us / 1e6, 60.0, &["s", "m", "h"])

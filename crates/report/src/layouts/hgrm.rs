@@ -1,6 +1,7 @@
-//! HdrHistogram's percentile table: milliseconds, five rows for every halving of what is left above.
+//! Layout of HdrHistogram's percentile table: milliseconds, five rows for every halving of the distance to
+//! 100 %.
 //!
-//! Read by HdrHistogram's plotter and by whatever reads `wrk2 --latency`.
+//! HdrHistogram's plotter and programs for `wrk2 --latency` read it.
 
 use std::fmt::Write as _;
 
@@ -20,12 +21,12 @@ pub(super) fn hgrm(latency: &Histogram) -> String {
     let mut target = 0.0;
     for (value_ns, count) in latency.recorded() {
         counted += count;
-        // The bucket that completes the count gets one row here, and the last one below.
-        // One bucket may cover several percentiles, and each gets its row.
+        // One bucket may cover several percentiles, and each gets its row. The bucket that completes the
+        // count gets one row here and the last row below.
         while target <= 100.0 * float(counted) / float(total) {
             write_row(&mut out, value_ns, target / 100.0, counted);
             target = next(target);
-            // Percentiles beyond the last bucket would all be 100; that row follows once, below.
+            // All percentiles beyond the last bucket would be 100. Their single row follows below.
             if counted == total {
                 break;
             }
@@ -34,7 +35,7 @@ pub(super) fn hgrm(latency: &Histogram) -> String {
     if let Some(max_ns) = latency.max_ns() {
         write_row(&mut out, max_ns, 1.0, total);
     }
-    // HdrHistogram prints 0 for the mean of nothing.
+    // HdrHistogram prints 0 for the mean without values.
     let ms = |nanoseconds: Option<f64>| nanoseconds.unwrap_or(0.0) / 1e6;
     let _ = writeln!(
         out,
@@ -49,10 +50,10 @@ pub(super) fn hgrm(latency: &Histogram) -> String {
     out
 }
 
-/// Values a bucket of three significant digits tells apart.
+/// Number of distinct values in a bucket of three significant digits.
 const SUB_BUCKETS: u64 = 2048;
 
-/// Buckets, each twice as wide as the one before, up to the largest value.
+/// Number of buckets up to the largest value. Each bucket is twice as wide as the previous one.
 fn buckets() -> u32 {
     let mut buckets = 1;
     let mut reach = SUB_BUCKETS;
@@ -63,7 +64,7 @@ fn buckets() -> u32 {
     buckets
 }
 
-/// The next percentile: steps get half as wide with every halving of the distance to 100.
+/// The next percentile. The step is halved with every halving of the distance to 100.
 fn next(percentile: f64) -> f64 {
     let halvings = (100.0 / (100.0 - percentile)).log2().floor() + 1.0;
     percentile + 100.0 / (ROWS_PER_HALVING * 2f64.powf(halvings))

@@ -1,9 +1,9 @@
-//! k6's `--summary-export`: milliseconds, `avg min med max p(90) p(95)`.
+//! Layout of k6's `--summary-export`: milliseconds, `avg min med max p(90) p(95)`.
 //!
-//! `http_req_duration` and `iteration_duration` are latency, from due; k6 counts from the send.
-//! An iteration is one of a scenario that came to an end, or else a request.
-//! `http_req_failed` counts requests that did not pass, so its `passes` are failures, as k6 has it.
-//! Sending, receiving and blocked times are not recorded apart and are left out.
+//! `http_req_duration` and `iteration_duration` are latency from due, whereas k6 counts from the send. An
+//! iteration is a finished iteration of a scenario, or a request if there is no scenario. `http_req_failed`
+//! counts requests that did not pass, so its `passes` are failures, as in k6. Sending, receiving and blocked
+//! times are not recorded separately and are left out.
 
 use serde_json::{Map, Value, json};
 use stats::Histogram;
@@ -12,7 +12,7 @@ use super::merged::{Merged, max_ms, mean_ms, min_ms, quantile_ms};
 use crate::float::float;
 
 const CHECK: &str = "answer as expected";
-/// MD5 of the paths `` and `::answer as expected`, as k6 identifies groups and checks.
+/// MD5 of the paths `` and `::answer as expected`. k6 identifies groups and checks by this hash.
 const ROOT_ID: &str = "d41d8cd98f00b204e9800998ecf8427e";
 const CHECK_ID: &str = "a051076eaa1c436245d7e1607ce36e18";
 
@@ -47,7 +47,7 @@ pub(super) fn json(merged: &Merged<'_>) -> String {
     set("http_req_waiting", trend(&merged.first_byte));
     set("http_reqs", counter(sent));
     match merged.iterations() {
-        // How long an iteration took is not recorded apart.
+        // The length of an iteration is not recorded separately.
         Some(iterations) => {
             set(
                 "iterations",

@@ -1,4 +1,4 @@
-//! All complete rounds of a variant as one measurement.
+//! Merges all complete rounds of a variant into one measurement, which all layouts use.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +21,10 @@ pub(super) struct Merged<'a> {
     pub(super) outcomes: Outcomes,
     pub(super) statuses: BTreeMap<u16, u64>,
     pub(super) bytes_in: u64,
-    /// Without heads where that was counted, else with them.
+    /// Bytes of bodies without heads. If they were not counted separately, it includes heads.
     pub(super) bytes_in_bodies: u64,
     pub(super) bytes_out: u64,
-    /// Sum over rounds.
+    /// Sum over rounds, in microseconds.
     pub(super) elapsed_us: u64,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Merged<'a> {
         let is_single = recording.lab.is_none();
         let rounds = recording.rounds_of(name);
         let rounds: Vec<_> = rounds
-            // A single load is shown also when it was stopped; of a lab only complete rounds count.
+            // A single load is shown even if it was stopped. Only complete rounds of a lab count.
             .filter(|round| is_single || !(round.interrupted || round.disturbed))
             .collect();
         let mut merged = Self {
@@ -61,7 +61,7 @@ impl<'a> Merged<'a> {
                 *merged.statuses.entry(*code).or_insert(0) += count;
             }
             merged.bytes_in += round.bytes_in;
-            // Older recordings have no count of bodies alone.
+            // Older recordings have no separate count of bodies.
             merged.bytes_in_bodies += round.bytes_in_bodies.unwrap_or(round.bytes_in);
             merged.bytes_out += round.bytes_out;
             merged.elapsed_us += round.elapsed_us;
@@ -70,7 +70,7 @@ impl<'a> Merged<'a> {
         merged
     }
 
-    /// What became of the iterations of a scenario; `None` for a rotation.
+    /// Outcomes of the iterations of a scenario. `None` for a rotation.
     pub(super) fn iterations(&self) -> Option<Iterations> {
         let iterations = self.rounds.iter().filter_map(|round| round.iterations);
         iterations.reduce(|mut total, round| {
@@ -83,7 +83,7 @@ impl<'a> Merged<'a> {
         float(self.elapsed_us) / 1e6
     }
 
-    /// An amount per second of measurement; 0 for a measurement without length.
+    /// An amount per second of measurement. It is 0 for a measurement without length.
     pub(super) fn per_second(&self, amount: u64) -> f64 {
         if self.elapsed_us == 0 {
             0.0
@@ -92,18 +92,18 @@ impl<'a> Merged<'a> {
         }
     }
 
-    /// Requests that left: all that were planned but the missed ones.
+    /// Requests that were sent: all planned requests except the missed ones.
     pub(super) fn sent(&self) -> u64 {
         self.outcomes.total() - self.outcomes.missed
     }
 
-    /// Complete answers with a status of this class: 2 for 200 to 299.
+    /// Complete responses with a status of this class: 2 for 200 to 299.
     pub(super) fn class(&self, class: u16) -> u64 {
         let codes = self.statuses.range(class * 100..class * 100 + 100);
         codes.map(|(_, count)| count).sum()
     }
 
-    /// The connections of a closed loop, or the most an open loop may open.
+    /// The connections of a closed loop, or the maximum number of an open loop.
     pub(super) fn connections(&self) -> u32 {
         self.recording.load.model.connections()
     }
@@ -112,8 +112,8 @@ impl<'a> Merged<'a> {
         self.recording.load.requests.first()
     }
 
-    /// The URL of a single load. A lab's ports change with every start, so there the lab and the
-    /// variant stand for it.
+    /// The URL of a single load. A lab's ports change with every start, so its text is the lab and the
+    /// variant.
     pub(super) fn url(&self) -> String {
         match (&self.recording.load.url, &self.recording.lab) {
             (Some(url), _) => url.clone(),
@@ -122,11 +122,11 @@ impl<'a> Merged<'a> {
         }
     }
 
-    /// Connect time per request, as tools count it that time every request: nothing for a request on
-    /// an open connection.
+    /// Connect time per request, in the form of tools that time every request. It is zero for a request on an
+    /// open connection.
     pub(super) fn connect_per_request(&self) -> Histogram {
         let mut connect = self.connect.clone();
-        // Saturating: connections opened for requests that then failed have no answer.
+        // Connections for requests that then failed have no response, so the subtraction saturates.
         connect.record_n_ns(0, self.outcomes.completed().saturating_sub(connect.len()));
         connect
     }
@@ -140,27 +140,27 @@ impl<'a> Merged<'a> {
             .sum();
         let weighted =
             |request: &RequestText| f64::from(request.weight) * float(request.body_bytes);
-        // Weights of 0 only occur in a recording without requests.
+        // Weights are 0 only in a recording without requests.
         if weights <= 0.0 {
             return 0.0;
         }
         float(self.sent()) * requests.iter().map(weighted).sum::<f64>() / weights
     }
 
-    /// Answers per second in whole windows.
+    /// Responses per second in whole windows.
     pub(super) fn rates(&self) -> Vec<f64> {
         crate::summary::rates(&self.rounds)
     }
 
-    /// When the first round began and the last one ended.
+    /// Start of the first round and end of the last one.
     pub(super) fn span(&self) -> (Timestamp, Timestamp) {
-        // The recording was read as valid RFC 3339 or made here; the epoch shows a hand-edited file
-        // for what it is.
+        // A valid recording contains RFC 3339. In an edited file with an invalid time, the epoch makes the
+        // mistake visible.
         let began: Timestamp = self
             .recording
             .started_at
             .parse()
-            // The formats demand a time; one of 1970 shows every reader that it is not known.
+            // The formats require a time. A time in 1970 shows that it is unknown.
             .unwrap_or(Timestamp::UNIX_EPOCH);
         let after = |us: u64| {
             let us = i64::try_from(us).unwrap_or(i64::MAX);
@@ -177,7 +177,7 @@ impl<'a> Merged<'a> {
         (after(first), after(last))
     }
 
-    /// What did not pass, by name and count, those that did not occur left out.
+    /// Names and counts of the outcomes that did not pass, without zero counts.
     pub(super) fn errors(&self) -> Vec<(String, u64)> {
         let mismatched = self.outcomes.mismatched.by_name();
         let failed = self.outcomes.failed.by_name();
@@ -193,7 +193,7 @@ impl<'a> Merged<'a> {
     }
 }
 
-/// A quantile in milliseconds; 0 for an empty histogram, as the layouts want a number.
+/// A quantile in milliseconds. It is 0 for an empty histogram, because the layouts require a number.
 pub(super) fn quantile_ms(histogram: &Histogram, share: f64) -> f64 {
     histogram.quantile_ns(share).map_or(0.0, float) / 1e6
 }

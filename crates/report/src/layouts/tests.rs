@@ -3,7 +3,7 @@ use crate::recording::VariantStatus;
 use crate::sample::Sample;
 use model::InvalidKind;
 
-/// 100,000 requests of which one was refused, two timed out, and three had another body.
+/// 100,000 requests. One was refused, two timed out, and three had another body.
 fn troubled() -> Recording {
     let mut recording = Sample::load_alone(false);
     let round = &mut recording.rounds[0];
@@ -63,7 +63,7 @@ fn artillery_json() {
     insta::assert_snapshot!(show(Layout::ArtilleryJson, &Sample::load_alone(true)));
 }
 
-/// Each layout has its own unit; the same p50 has to come out of all of them.
+/// Each layout has its own unit, and all must show the same p50.
 #[test]
 fn every_layout_tells_the_same_median_in_its_own_unit() {
     let recording = Sample::load_alone(false);

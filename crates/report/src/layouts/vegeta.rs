@@ -1,9 +1,9 @@
-//! vegeta's reports: durations in nanoseconds (JSON) or as Go writes them (text).
+//! Layout of vegeta's reports: durations in nanoseconds (JSON) or in Go's form (text).
 //!
-//! `success` is the share of requests that passed, which is stricter than vegeta's 200 to 399.
-//! Requests without an answer are under status code `0`, as vegeta has them; missed ones were never
-//! sent and are only in `errors`. `wait` is 0: when the last request left is not recorded apart from
-//! when the last answer came, so `duration` reaches to the last answer.
+//! `success` is the share of requests that passed, which is stricter than vegeta's 200 to 399. Requests
+//! without a response are under status code `0`, as in vegeta. Missed requests were never sent and are only
+//! in `errors`. `wait` is 0, because the time of the last send is not recorded. So `duration` includes the
+//! time to the last response.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use crate::float::float;
 
 pub(super) fn json(merged: &Merged<'_>) -> String {
     let latency = &merged.latency;
-    // vegeta writes 0 where no request was answered.
+    // vegeta writes 0 if there was no response.
     let ns = |share: f64| latency.quantile_ns(share).unwrap_or(0);
     let (earliest, end) = merged.span();
     let requests = merged.sent();
@@ -118,10 +118,10 @@ pub(super) fn text(merged: &Merged<'_>) -> String {
     out
 }
 
-/// The least, the mean, four percentiles and the most.
+/// The minimum, the mean, four percentiles and the maximum.
 fn latencies(merged: &Merged<'_>) -> [String; 7] {
     let latency = &merged.latency;
-    // As in the JSON: 0 where no request was answered.
+    // As in the JSON, it is 0 if there was no response.
     let duration = |ns: Option<u64>| go_duration(ns.unwrap_or(0));
     let quantile = |share: f64| duration(latency.quantile_ns(share));
     [
@@ -137,7 +137,7 @@ fn latencies(merged: &Merged<'_>) -> [String; 7] {
 
 fn status_codes(merged: &Merged<'_>) -> Vec<(u16, u64)> {
     let failed = merged.outcomes.failed.total();
-    // vegeta lists status code 0 first, and only where something failed.
+    // vegeta lists status code 0 first, and only if a request failed.
     let without_answer = (failed > 0).then_some((0, failed));
     let codes = merged.statuses.iter().map(|(code, count)| (*code, *count));
     without_answer.into_iter().chain(codes).collect()
@@ -156,8 +156,8 @@ fn whole(value: f64) -> u64 {
     value.round() as u64
 }
 
-/// A duration as Go prints it (`1.235s`, `2.346ms`, `714.123µs`, `1m1s`), rounded to the next finer
-/// unit as vegeta does.
+/// A duration in Go's form (`1.235s`, `2.346ms`, `714.123µs`, `1m1s`), rounded to the next finer unit as in
+/// vegeta.
 fn go_duration(ns: u64) -> String {
     const UNITS: [u64; 6] = [
         3_600_000_000_000,
@@ -167,10 +167,10 @@ fn go_duration(ns: u64) -> String {
         1_000,
         1,
     ];
-    // Nothing is below a nanosecond but 0, which has the smallest unit.
+    // Only 0 is below a nanosecond, and it has the smallest unit.
     let coarse = UNITS.iter().position(|unit| ns >= *unit).unwrap_or(5);
     let fine = UNITS[(coarse + 1).min(5)];
-    // Rounded to the nearest finer unit, half of it upwards, as Go's `Round` does.
+    // The value is rounded to the nearest finer unit, half of it upwards, like Go's `Round`.
     let ns = (ns + fine / 2) / fine * fine;
     let fraction = |ns: u64, unit: u64| {
         let digits = unit.ilog10() as usize;

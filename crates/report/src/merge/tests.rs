@@ -1,4 +1,4 @@
-//! Claims about shards that are put together.
+//! Tests of merged shards.
 
 use model::{Arrival, Load, Phase, Rate};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::sample::Sample;
 
-/// A load whose one measurement is to be written over.
+/// A load with one measurement, which the tests overwrite.
 fn load() -> Recording {
     let mut recording = Sample::open().rounds(1).variant("target", 700.0).build();
     recording.kind = Kind::Load;
@@ -23,7 +23,7 @@ fn load() -> Recording {
     recording
 }
 
-/// One generator's share of slots with these latencies.
+/// One generator's share of the slots, with these latencies.
 fn shard(number: u32, of: u32, latencies_ns: &[u64]) -> Named {
     let mut recording = load();
     let shard = Shard::new(number, of).unwrap();
@@ -66,7 +66,7 @@ proptest! {
     ) {
         let whole = merge(vec![shard(1, 1, &latencies_ns)]).unwrap();
         let mut parts: Vec<Named> = (1..=of).map(|number| shard(number, of, &latencies_ns)).collect();
-        // In whatever order they come back.
+        // The parts may return in any order.
         parts.rotate_left(usize::try_from(of / 2).unwrap());
         let merged = merge(parts).unwrap();
         let (one, other) = (&whole.rounds[0], &merged.rounds[0]);
@@ -74,7 +74,7 @@ proptest! {
         prop_assert_eq!(one.planned, other.planned);
         prop_assert_eq!(&one.statuses, &other.statuses);
         prop_assert_eq!(one.bytes_in, other.bytes_in);
-        // The histogram is the same, and with it every percentile.
+        // The histograms are equal, and so are all percentiles.
         prop_assert_eq!(&one.latency_ns_hdr, &other.latency_ns_hdr);
         prop_assert_eq!(&one.windows, &other.windows);
         prop_assert_eq!(one.elapsed_us, other.elapsed_us);

@@ -1,4 +1,4 @@
-//! The machine a recording was made on.
+//! Record of the machine on which a recording was made.
 
 use std::collections::BTreeMap;
 

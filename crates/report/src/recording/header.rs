@@ -1,4 +1,4 @@
-//! Headers in a recording.
+//! Record of HTTP headers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

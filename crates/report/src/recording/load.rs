@@ -1,4 +1,4 @@
-//! The load as it was meant.
+//! The intended load of a run.
 
 use model::{Capacity, Load, Protocol, Settle, Shard, Trust, Version};
 use schemars::JsonSchema;
@@ -172,7 +172,7 @@ fn is_one(count: &u32) -> bool {
 }
 
 impl RequestText {
-    /// Whether two requests are the same but for their names and what they are in a scenario.
+    /// True if two requests are equal, apart from their names and their role in a scenario.
     pub(crate) fn is_sent_as(&self, other: &Self) -> bool {
         self.method == other.method
             && self.path == other.path
@@ -182,13 +182,13 @@ impl RequestText {
     }
 }
 
-/// Whether a count is 0, and so need not be written.
+/// True if a count is 0 and can be left out of the JSON.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde asks for")]
 fn is_nothing(count: &u64) -> bool {
     *count == 0
 }
 
-/// The certificates of authorities are not kept, only that they were asked for.
+/// The record contains no certificates of authorities, only the fact that the lab requested them.
 impl From<&Protocol> for ProtocolText {
     fn from(protocol: &Protocol) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What lay between the generators and what they loaded.
+//! Record of the network between the generators and the target.
 
 use model::Shard;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Where a system's processor time went, found by sampling in rounds that count for nothing.
+//! Profile of a system's processor time, by sampling in rounds that do not count.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -32,16 +32,16 @@ pub struct Revision {
 }
 
 impl Revision {
-    /// The commit as people write it.
+    /// The commit in its usual short form.
     #[must_use]
     pub fn in_short(&self) -> &str {
-        // Hexadecimal, unless a recording was edited by hand.
+        // The commit is hexadecimal, unless a user edited the recording.
         self.commit.get(..9).unwrap_or(&self.commit)
     }
 }
 
 impl Revisions {
-    /// The compared revisions, in a sentence.
+    /// The compared revisions, as a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         let Revisions { base, head, .. } = self;

@@ -1,4 +1,4 @@
-//! One measurement: one variant in one round.
+//! Record of one measurement: one variant in one round.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -168,12 +168,12 @@ pub struct LatencyMeans {
     pub typical_ns: f64,
 }
 
-/// A round, or a group of one: what a difference is taken within.
+/// A round, or one group of a round. Differences are taken within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RoundPart {
-    /// The round, from 0.
+    /// Index of the round, from 0.
     pub round: u32,
-    /// The group of variants in it, from 0.
+    /// Index of the group in the round, from 0.
     pub group: u32,
 }
 
@@ -225,7 +225,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Adds one answer with this latency.
+    /// Adds one response with this latency.
     pub fn add_one(&mut self, latency_ns: u64) {
         self.add(Answers {
             count: 1,
@@ -233,7 +233,7 @@ impl Answers {
         });
     }
 
-    /// Adds these answers.
+    /// Adds the counts and sums of `other`.
     pub fn add(&mut self, other: Answers) {
         self.count = self.count.saturating_add(other.count);
         self.latency_sum_ns = self.latency_sum_ns.saturating_add(other.latency_sum_ns);
@@ -241,7 +241,7 @@ impl Answers {
 }
 
 impl LeftOutAnswers {
-    /// Adds the answers of another part.
+    /// Adds the responses of another part.
     pub fn add(&mut self, other: &LeftOutAnswers) {
         self.host.add(other.host);
         self.generator.add(other.generator);
@@ -391,7 +391,7 @@ pub struct InstanceUsage {
     pub cpu_us: Option<u64>,
 }
 
-/// Latency by status over several measurements; empty where one status is right.
+/// Latency by status over several measurements. Empty if only one status is right.
 pub(crate) fn latency_by_status<'a>(
     rounds: impl IntoIterator<Item = &'a RoundRecord>,
 ) -> BTreeMap<u16, Histogram> {
@@ -404,10 +404,10 @@ pub(crate) fn latency_by_status<'a>(
 }
 
 impl RoundRecord {
-    /// The typical latency, in nanoseconds ([`model::Metric::Typical`]); `None` without answers.
-    /// `latency` is the decoded histogram of this measurement.
+    /// The typical latency, in nanoseconds ([`model::Metric::Typical`]). `None` without responses. `latency`
+    /// is the decoded histogram of this measurement.
     ///
-    /// Of several requests, each has its own, and they count as often as they are planned.
+    /// If there are several requests, each has its own typical latency, weighted by its planned count.
     #[must_use]
     pub fn typical_ns(&self, latency: &Histogram) -> Option<f64> {
         if let Some(means) = self.latency_means {
@@ -421,7 +421,7 @@ impl RoundRecord {
             .or_else(|| latency.trimmed_mean_ns(Histogram::TYPICAL_SHARE))
     }
 
-    /// The mean latency, in nanoseconds; `None` without answers. `latency` is the decoded histogram of this
+    /// The mean latency, in nanoseconds. `None` without responses. `latency` is the decoded histogram of this
     /// measurement.
     #[must_use]
     pub fn mean_ns(&self, latency: &Histogram) -> Option<f64> {
@@ -430,7 +430,7 @@ impl RoundRecord {
     }
 
     /// The mean latency of the slowest quarter of the requests, in nanoseconds
-    /// ([`model::Metric::SlowQuarter`]); `None` without answers. `latency` is the decoded histogram of this
+    /// ([`model::Metric::SlowQuarter`]). `None` without responses. `latency` is the decoded histogram of this
     /// measurement.
     ///
     /// `(mean - 0.75 typical) / 0.25`.
@@ -441,33 +441,35 @@ impl RoundRecord {
         Some((mean - kept * typical) / (1.0 - kept))
     }
 
-    /// The round and the group in it: what was measured at the same time has the same, and is paired.
+    /// The round and the group in it. Measurements of the same part were made at the same time and are
+    /// paired.
     #[must_use]
     pub fn part(&self) -> RoundPart {
         RoundPart {
             round: self.round,
-            // Without groups a round has one, so that parts pair as rounds do.
+            // A round without groups is one group, so that its parts pair like rounds.
             group: self.group.unwrap_or(0),
         }
     }
 
-    /// How long the load took, in microseconds: with the slices of other variants, whose cost for the
-    /// generator is not told apart.
+    /// Duration of the load in microseconds, with the slices of other variants. The generator's cost is not
+    /// separable by variant.
     pub(crate) fn loaded_us(&self) -> u64 {
         self.slices
             .map_or(self.elapsed_us, |slices| slices.took_us)
-            // Answers to the last requests may come after the last slice.
+            // Responses to the last requests may arrive after the last slice.
             .max(self.elapsed_us)
     }
 
-    /// Complete answers, also of requests that are in no other figure: what systems and bytes are
-    /// counted for.
+    /// Complete responses, including responses to discarded requests, which are in no other figure. The costs
+    /// of systems and the received bytes cover all of them.
     pub(crate) fn answered(&self) -> u64 {
         let discarded = self.slices.map_or(0, |slices| slices.discarded.completed());
         self.outcomes.completed() + discarded
     }
 
-    /// Requests that went out, also those that are in no other figure: what bytes sent are counted for.
+    /// Requests that were sent, including discarded requests, which are in no other figure. The sent bytes
+    /// cover all of them.
     pub(crate) fn sent(&self) -> u64 {
         let went_out =
             |outcomes: &Outcomes| outcomes.total() - outcomes.missed - outcomes.failed.connect;
@@ -475,22 +477,22 @@ impl RoundRecord {
         went_out(&self.outcomes) + discarded
     }
 
-    /// The share of its threads' time in which the generator was ready to run while others had the
-    /// core; absent where the kernel does not count it.
+    /// The share of its threads' time that the generator was ready to run while other threads had the core.
+    /// `None` if the kernel does not count it.
     pub fn starved_share(&self) -> Option<f64> {
         let threads_us = float(self.loaded_us()) * f64::from(self.generator.threads);
         let waited_us = float(micros(self.generator.waited_for_cpu?));
         (threads_us > 0.0).then(|| waited_us / threads_us)
     }
 
-    /// The share of the measurement in which the generator's threads had real-time priority, 0 to 1.
+    /// The share of the measurement with real-time priority for the generator's threads, 0 to 1.
     pub fn realtime_share(&self) -> f64 {
         let loaded = Duration::from_micros(self.loaded_us());
         self.generator.realtime_share(loaded)
     }
 
-    /// The share of the measurement in which the generator did not run although work was due: 0 for
-    /// none.
+    /// The share of the measurement that the generator did not run although work was due. It is 0 without a
+    /// pause.
     pub fn paused_share(&self) -> f64 {
         let paused_us: u64 = self
             .generator

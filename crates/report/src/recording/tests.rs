@@ -93,7 +93,7 @@ fn the_committed_schema_is_that_of_the_types() {
     crate::schema_tests::assert_schema("recording", &Recording::schema());
 }
 
-/// What `old` says is also said by `new`, which may say more.
+/// Checks that `new` contains all data of `old`. It may contain more.
 fn assert_kept(old: &serde_json::Value, new: &serde_json::Value, at: &str) {
     use serde_json::Value;
     match (old, new) {

@@ -1,4 +1,4 @@
-//! A stopping rule, and what became of it.
+//! Record of a stopping rule and its result.
 
 use model::Until;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! A setup that was compared: what it consisted of, and whether it could be measured.
+//! A compared setup: its parts, and the result of its start.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub struct VariantRecord {
     pub status: VariantStatus,
 }
 
-/// The name of the use of connections among what makes the difference.
+/// Key of the connection setting in `with`, the settings that differ between variants.
 pub const KEEP_ALIVE: &str = "keep-alive";
 
 /// Whether a variant was measured.

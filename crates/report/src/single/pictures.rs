@@ -1,4 +1,4 @@
-//! Small pictures of characters of one load: how its latencies are spread, and its rate over time.
+//! Small pictures of characters for a single load: the distribution of its latencies, and its rate over time.
 
 use stats::Histogram;
 
@@ -7,13 +7,13 @@ use crate::float::float;
 use crate::recording::Windows;
 use crate::text::plots::LEVELS;
 
-/// Rows of the histogram.
+/// Number of steps of latency, one per row of the histogram.
 const ROWS: u32 = 8;
-/// Columns of its longest bar, and of the rate over time.
+/// Length of the longest bar, and of the rate over time, in columns.
 const COLUMNS: usize = 40;
 
-/// How many requests took how long, in steps of equal ratio from the fastest to the slowest: a tail of a
-/// hundredfold fits beside the bulk. Nothing where all took as long.
+/// Numbers of requests by latency, in steps of equal ratio from the fastest to the slowest. So a tail of a
+/// hundred times the median fits next to the bulk. Empty if all latencies are equal.
 pub(super) fn histogram(latency: &Histogram) -> String {
     let (Some(min), Some(max)) = (latency.min_ns(), latency.max_ns()) else {
         return String::new();
@@ -25,7 +25,7 @@ pub(super) fn histogram(latency: &Histogram) -> String {
     let end = |row: u32| float(min.max(1)) * ratio.powf(f64::from(row + 1) / f64::from(ROWS));
     let mut counts = [0_u64; ROWS as usize];
     for (value, count) in latency.recorded() {
-        // The slowest belongs to the last row, whatever rounding makes of its end.
+        // The slowest request belongs to the last row, even if rounding moves the row's end.
         let row = (0..ROWS - 1)
             .find(|row| float(value) <= end(*row))
             .unwrap_or(ROWS - 1);
@@ -34,7 +34,7 @@ pub(super) fn histogram(latency: &Histogram) -> String {
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
     let line = |(row, count): (u32, u64)| {
         let bar = "█".repeat(length(float(count) / float(most)));
-        // A row with few requests is not an empty one.
+        // A row with few requests must not look empty.
         let bar = if count > 0 && bar.is_empty() {
             "▏".to_owned()
         } else {
@@ -59,10 +59,10 @@ fn length(share: f64) -> usize {
     (share.clamp(0.0, 1.0) * COLUMNS as f64).round() as usize
 }
 
-/// Answers per second from the beginning to the end of the load, each column a part of it as long as the
-/// others; nothing of a load too short for two.
+/// Responses per second from the beginning to the end of the load. All columns cover equal times. Empty if
+/// the load is too short for two columns.
 pub(super) fn rate(windows: &Windows) -> String {
-    // The last may be cut short, and would look like a drop.
+    // The last window may be cut short and would look like a drop.
     let whole = windows.completed.len().saturating_sub(1);
     if whole < 2 {
         return String::new();
@@ -81,7 +81,7 @@ pub(super) fn rate(windows: &Windows) -> String {
     if rates.len() < 2 || high <= 0.0 {
         return String::new();
     }
-    // From zero: a wave of some percent must not look like one of the whole.
+    // The scale starts at zero, so that a variation of some percent does not look large.
     let drawn: String = rates.iter().map(|rate| level(rate / high)).collect();
     format!(
         "  {:>13} {drawn}   {} to {}/s, from 0 s to {}\n\n",

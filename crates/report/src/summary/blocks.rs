@@ -1,7 +1,7 @@
-//! Intervals of a single load, from its blocks.
+//! Intervals of a single load, computed from its blocks.
 //!
-//! A lab has rounds, and the round is the unit of statistics. A single load has none; its blocks say how well
-//! it knows its own figures, and nothing about another start of what it loaded.
+//! A lab has rounds, and the round is the unit of statistics. A single load has no rounds. Its blocks show
+//! the precision of its own figures, and they do not cover the variation between starts of the target.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::confidence::CONFIDENCE;
 use crate::metric::Metric;
 use crate::recording::RoundRecord;
 
-/// Into how many blocks a load may be divided, the most first: a tail needs long ones. Each is a whole
-/// number of those recorded, and six are the fewest that have an interval.
+/// Numbers of blocks into which a load may be divided, the largest first, because a tail percentile needs
+/// long blocks. Each number divides the recorded number, and six is the minimum for an interval.
 const NUMBERS: [usize; 4] = [24, 12, 8, 6];
 
-/// Gives the figures of a load intervals, as far as its blocks have them. Its shortest and its longest latency,
-/// and what was counted once, have none.
+/// Adds intervals to the figures of a load, if its blocks allow it. The shortest and the longest latency, and
+/// figures that are counted once, have no interval.
 pub(super) fn give_intervals(round: &RoundRecord, metrics: &mut BTreeMap<Metric, MetricSummary>) {
     let recorded: Vec<Histogram> = round
         .blocks_latency_ns_hdr
@@ -37,15 +37,16 @@ pub(super) fn give_intervals(round: &RoundRecord, metrics: &mut BTreeMap<Metric,
         let Some(interval) = found.and_then(|found| found.interval) else {
             continue;
         };
-        // One block that was much slower than the others moves the figure of the load, and hardly that of its
-        // blocks: then the interval reaches to the former.
+        // A block that was much slower than the other blocks moves the figure of the load, but hardly the
+        // estimate from the blocks. So the interval is extended to the figure of the load.
         summary.low = Some(interval.low.min(summary.value));
         summary.high = Some(interval.high.max(summary.value));
         summary.blocks = Some(values.len());
     }
 }
 
-/// The figure of each of as many blocks as it can be told of; none with fewer than six of them.
+/// The figure of each block, with the largest number of blocks that have enough requests for it. `None` with
+/// fewer than six blocks.
 fn values(metric: Metric, round: &RoundRecord, recorded: &[Histogram]) -> Option<Vec<f64>> {
     if metric == Metric::Requests {
         return rates(round);
@@ -68,7 +69,8 @@ fn values(metric: Metric, round: &RoundRecord, recorded: &[Histogram]) -> Option
     NUMBERS.into_iter().find_map(divided)
 }
 
-/// How a metric is computed of latencies, in microseconds; none for one that blocks say nothing about.
+/// The function that computes a metric from latencies, in microseconds. `None` for a metric that blocks
+/// cannot estimate.
 fn latency(metric: Metric) -> Option<fn(&Histogram) -> Option<f64>> {
     fn us(ns: f64) -> f64 {
         ns / 1e3
@@ -95,11 +97,11 @@ fn latency(metric: Metric) -> Option<fn(&Histogram) -> Option<f64>> {
     })
 }
 
-/// Answers that passed, per second, from the windows of the load.
+/// Passed responses per second, from the windows of the load.
 fn rates(round: &RoundRecord) -> Option<Vec<f64>> {
     let rates = rate_windows::passed(round);
     let number = NUMBERS.into_iter().find(|number| rates.len() >= *number)?;
-    // What is left over at the end is less than a window for each block.
+    // The remainder at the end has less than one window per block.
     let blocks = rates.chunks_exact(rates.len() / number).take(number);
     blocks.map(sample::mean).collect()
 }
@@ -112,7 +114,7 @@ mod tests {
     use crate::sample::Sample;
     use crate::{Recording, Summary};
 
-    /// A load whose blocks have latencies around these, in microseconds, each of so many requests.
+    /// A load with blocks of these latencies in microseconds. Each block has `requests` requests.
     fn load(requests: u64, blocks: [u64; 24]) -> Recording {
         let mut recording = Sample::load_alone(true);
         let round = &mut recording.rounds[0];
@@ -199,13 +201,13 @@ mod tests {
             ("failures value < 1%", Ruling::Broken),
             ("failures value <= 2%", Ruling::Holds),
             ("failures value < 2%", Ruling::Broken),
-            // Of wrong answers no latency is judged …
+            // Latencies are not judged if there are wrong responses …
             ("p99 value < 2s", Ruling::Undecided),
         ] {
             let (found, reason) = ruled(&recording, gate);
             assert_eq!(found, ruling, "{gate}: {reason}");
         }
-        // … unless a gate allows so many.
+        // … unless a gate allows this many.
         let gates = ["p99 value < 2s", "failures value < 3%"].map(|gate| gate.parse().unwrap());
         let summary = Summary::of(&recording).judged(&gates, Undecided::Fails);
         assert!(

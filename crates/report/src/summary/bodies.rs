@@ -1,4 +1,4 @@
-//! Bodies of responses: their encoding, their length, and how they were checked.
+//! Bodies of responses: encoding, length and kind of check.
 
 use std::collections::BTreeMap;
 
@@ -12,26 +12,25 @@ use crate::recording::{Proof, RoundRecord, VariantRecord, latency_by_status};
 /// The bodies of a variant's responses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BodiesSummary {
-    /// The content codings of its responses, the most frequent first. Empty if all bodies are plain, and
-    /// if neither the load nor a proof recorded them.
+    /// The content codings of the responses, the most frequent first. Empty if all bodies are plain, and if
+    /// neither the load nor a proof recorded them.
     pub encodings: Vec<String>,
     /// Complete responses under load by content coding, `identity` for plain bodies. Empty for
     /// recordings of versions that did not count them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub responses_by_encoding: BTreeMap<String, u64>,
-    /// Mean length of a body as it came, in bytes; absent where bodies were not counted.
+    /// Mean length of a body as received, in bytes. Absent if bodies were not counted.
     pub bytes_mean: Option<f64>,
-    /// Mean length of the encoded bodies of the proof when decoded, in bytes; absent without any.
+    /// Mean decoded length of the encoded bodies of the proof, in bytes. Absent if no body was encoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decoded_bytes: Option<f64>,
-    /// Whether encoded bodies of the proof had the content that the baseline's had; absent where neither
-    /// was encoded.
+    /// True if the decoded bodies of the proof equal the baseline's. Absent if neither side was encoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_equal_decoded: Option<bool>,
-    /// How responses with a content coding were checked under load; absent without any.
+    /// Counts of the checks on encoded responses under load, by kind. Absent if no response was encoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked: Option<CodedAnswers>,
-    /// What a reader must know of them, in sentences.
+    /// Remarks that a reader must see, as sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -39,7 +38,7 @@ pub struct BodiesSummary {
 /// Latency of responses with one status.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StatusSummary {
-    /// How many there were, over all measurements.
+    /// Number of responses over all measurements.
     pub responses: u64,
     /// Mean latency in microseconds.
     pub latency_us_mean: f64,
@@ -109,7 +108,7 @@ fn by_frequency(counts: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
     sorted
 }
 
-/// Whether answers to requests of the same names have the same content, where one of the two is encoded.
+/// True if responses to requests of the same names have the same content. `None` if neither side was encoded.
 fn equal_decoded(own: &Proof, baseline: &Proof) -> Option<bool> {
     let pairs = own.answers.iter().filter_map(|answer| {
         let mut theirs = baseline.answers.iter();
@@ -147,7 +146,7 @@ pub fn notes(variant: &str, proof: &Proof) -> Vec<String> {
     notes
 }
 
-/// Latency by status, where several are right.
+/// Latency by status. Empty unless several statuses are right.
 pub(super) fn by_status(rounds: &[&RoundRecord]) -> BTreeMap<u16, StatusSummary> {
     let all = latency_by_status(rounds.iter().copied());
     let summary = |(status, latency): (u16, stats::Histogram)| {
@@ -186,7 +185,7 @@ impl BodiesSummary {
         }
     }
 
-    /// `1,234`, or a dash.
+    /// The mean length: `1,234`, or a dash.
     pub(crate) fn bytes(&self) -> String {
         whole(self.bytes_mean)
     }
@@ -195,7 +194,7 @@ impl BodiesSummary {
         whole(self.decoded_bytes)
     }
 
-    /// The ways in which encoded bodies were checked under load, in words.
+    /// The kinds of checks on encoded bodies under load, in words.
     pub(crate) fn checks(&self) -> String {
         let Some(seen) = &self.checked else {
             return String::new();
@@ -221,7 +220,7 @@ impl BodiesSummary {
     }
 }
 
-/// A mean number of bytes.
+/// A mean number of bytes, as text.
 fn whole(bytes: Option<f64>) -> String {
     #[expect(
         clippy::cast_possible_truncation,

@@ -1,11 +1,11 @@
-//! What was watched while a variant was measured, and whether that was in order.
+//! Checks on the measurements of a variant: everything that `weigh` watched, and its limits.
 //!
-//! A check is ok, weak (the figures stand, read them with care) or failed (the verdict is withheld).
-//! Figures are over all complete measurements of a variant.
+//! A check is ok, weak or failed. If it is weak, the figures stand but need care. If it failed, the verdict
+//! is withheld. Figures of checks are over all complete measurements of a variant.
 //!
-//! Each check looks at one cause, and leaves out what another one accounts for: sends that a pause of
-//! the generator held up are not late, windows in which it did not run are no stall of the target,
-//! and a stall is no drift. So a fault raises its own check and not the others.
+//! Each check covers one cause and leaves out the effects of other causes. A send that a pause of the
+//! generator delayed is not late. If the generator does not run during a window, the window is not a stall of
+//! the target. A stall is not drift. So a fault raises its own check and no other.
 
 mod arrival;
 mod beside;
@@ -36,30 +36,30 @@ use crate::recording::{LeftOut, Recording, RoundRecord, VariantRecord};
 pub(crate) use generator::STARVED_SHARE_MAX;
 pub use generator::{PAUSED_SHARE_MAX, is_disturbed};
 
-/// One thing that was watched.
+/// One check on the measurements of a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
-    /// What was watched.
+    /// Name of the check.
     pub name: CheckName,
-    /// Whether it was in order.
+    /// Result of the check.
     pub state: CheckState,
-    /// The figure behind it, in the unit that the check's name documents.
+    /// The figure of the check, in the unit that the check's name documents.
     pub figure: f64,
-    /// Beyond this it is weak.
+    /// Beyond this limit the check is weak.
     pub weak_beyond: f64,
-    /// Beyond this it is failed; absent when it can only be weak.
+    /// Beyond this limit the check fails. Absent if it can only be weak.
     pub failed_beyond: Option<f64>,
-    /// The figure in words, with what it means where it is not in order.
+    /// The figure in words. If the check is not in order, also its meaning.
     pub text: String,
 }
 
-/// Whether a check was in order.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckState {
-    /// In order.
+    /// The figure is within all limits.
     Ok,
-    /// The figures stand, read them with care.
+    /// The figures stand but need care.
     Weak,
     /// The verdict is withheld.
     Failed,
@@ -184,7 +184,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Beyond this it is weak, and nothing makes it failed.
+    /// Limits of a check that is weak beyond `weak_beyond` and never failed.
     pub(super) const fn only_weak(weak_beyond: f64) -> Self {
         Self {
             weak_beyond,
@@ -219,9 +219,9 @@ impl Limits {
 }
 
 impl Check {
-    /// At the highest rate, generator and systems use up the machine together. What keeps the
-    /// generator from its work is then part of what was found, and inside the latencies that decide,
-    /// so it asks for care and does not withhold the verdict.
+    /// At the highest rate, generator and systems use up the machine together. Delays of the generator are
+    /// then a part of the result, and they are inside the latencies that decide. So the check becomes weak
+    /// and does not withhold the verdict.
     fn shared_with_generator(&mut self) {
         let is_shared = matches!(
             self.name,
@@ -242,38 +242,38 @@ struct Totals {
     elapsed_us: f64,
 }
 
-/// What checks look at.
+/// Input of the checks.
 pub(crate) struct Watched<'a> {
     pub(crate) recording: &'a Recording,
     pub(crate) variant: &'a VariantRecord,
-    /// Its complete measurements.
+    /// Complete measurements of the variant.
     pub(crate) complete: &'a [&'a RoundRecord],
     pub(crate) figures: &'a Figures,
 }
 
-/// All checks that apply to this load.
+/// Results of all checks that apply to this load.
 pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
     let (load, complete) = (&watched.recording.load, watched.complete);
-    // Nothing to look at; the verdict says why.
+    // Without a measurement there are no checks. The verdict contains the reason.
     if complete.is_empty() {
         return Vec::new();
     }
     let totals = Totals::of(complete);
     let beside = Beside::of(watched);
     let mut checks = vec![failures(&totals)];
-    // The rounds of a search end at rates of their own.
+    // The rounds of a search end at different rates.
     if load.capacity.is_none() {
         checks.extend(stopped::stopped(&load.model, complete));
     }
-    // While an iteration rests, its connection is idle and no latency counts.
+    // While an iteration pauses, its connection is idle and no latency counts.
     let rests = load.requests.iter().any(|request| request.pause_us > 0);
     match &load.model {
         Load::Closed { .. } if rests => {}
         Load::Closed { connections, .. } => {
             let connections = load.shard.connections(*connections);
             let protocol = watched.variant.protocol.or(load.protocol);
-            // A server may allow fewer streams than were asked for, and the recording does not say how
-            // many.
+            // A server may allow fewer streams than requested, and the recording does not contain their
+            // number.
             if protocol.is_none_or(|protocol| protocol.streams <= 1) {
                 checks.extend(littles_law(connections, load.model.duration(), complete));
             }
@@ -285,11 +285,11 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
             checks.extend(lateness(complete, watched.figures));
             checks.extend(beside.as_ref().and_then(Beside::lateness));
             let is_side_by_side = watched.recording.order_measured() == Order::SideBySide;
-            // Side by side, a variant's place between two due times is drawn anew each time.
+            // Side by side, each cycle draws a variant's place between two due times again.
             if load.capacity.is_none() && !is_side_by_side {
                 checks.extend(arrival::law(load, complete));
             }
-            // A search sends at many rates; the plan names the first.
+            // A search sends at many rates. The plan contains only the first.
             if load.capacity.is_none() {
                 checks.extend(machine::starved(complete));
             }
@@ -304,7 +304,7 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
         checks.extend(steady::stalls(&load.model, complete));
     }
     checks.extend(steady::within_rounds(&load.model, complete));
-    // Each round of a search ends at a rate of its own, with the latency that goes with it.
+    // Each round of a search ends at a different rate, and the latency depends on the rate.
     if load.capacity.is_none() {
         checks.extend(steady::across_rounds(watched));
     }
@@ -322,8 +322,8 @@ pub(crate) fn all(watched: &Watched<'_>) -> Vec<Check> {
     checks
 }
 
-/// Other programs that keep the cores busy stop the generator too. What it then lost is no slow request of the
-/// variant.
+/// Excuses the generator if other programs kept the cores busy. They stop the generator too, but its lost
+/// time does not make the variant's requests slow.
 fn excuse_busy_machine(checks: &mut [Check]) {
     let is_busy = |it: &Check| it.name == CheckName::MachineLoad && it.state != CheckState::Ok;
     if !checks.iter().any(is_busy) {
@@ -382,7 +382,7 @@ fn failures(totals: &Totals) -> Check {
     Limits::new(0.0, 0.01).judge(CheckName::Failures, share, text)
 }
 
-/// Cycles of rounds side by side that are in no latency. They are the same for all variants.
+/// Cycles of side-by-side rounds that are in no latency. They are the same for all variants.
 fn left_out(complete: &[&RoundRecord]) -> Option<Check> {
     let rounds: Vec<LeftOut> = complete.iter().filter_map(|round| round.left_out).collect();
     let sum = |of: fn(&LeftOut) -> u64| -> u64 { rounds.iter().map(of).sum() };
@@ -414,12 +414,12 @@ fn left_out(complete: &[&RoundRecord]) -> Option<Check> {
             named(&kinds)
         )
     };
-    // In turn there are no cycles, and where times were not kept they were not counted.
+    // In turn there are no cycles. If times were not kept, cycles were not counted.
     (cycles > 0).then(|| Limits::new(0.1, 0.5).judge(CheckName::LeftOut, share, text))
 }
 
-/// Requests that were left out against those that count. A variant that takes the core of the generator for
-/// its slow requests would lose exactly these.
+/// Latency of the requests that were left out, compared with the requests that count. If a variant takes the
+/// generator's core for its slow requests, exactly these would be left out.
 fn left_out_slower(complete: &[&RoundRecord]) -> Option<Check> {
     let rise = left_out::rise(complete)?;
     let text = format!(
@@ -443,8 +443,8 @@ fn missed(totals: &Totals) -> Check {
     Limits::new(0.0, 0.001).judge(CheckName::Missed, share, text)
 }
 
-/// Requests sent per second against the plan. The last send left at the planned end plus its
-/// lateness; how long its answer took does not matter.
+/// Requests sent per second, compared with the plan. The last send left at the planned end plus its lateness.
+/// The latency of its response does not matter.
 fn rate(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     let planned_us = float(micros(load.duration()?));
     let (mut sent, mut planned, mut sending_us) = (0.0, 0.0, 0.0);
@@ -455,7 +455,7 @@ fn rate(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
             .max_ns()
             .map_or(0.0, float)
             / 1e3;
-        // A count can end the plan before its phases do.
+        // A count can end the plan before its phases end.
         let length_us = planned_us.min(float(round.elapsed_us));
         sending_us += float(round.elapsed_us)
             .min(length_us + late_us)
@@ -478,9 +478,9 @@ fn rate(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     Some(Limits::new(0.01, 0.1).judge(CheckName::Rate, figure, text))
 }
 
-/// Lateness against latency: it is inside every latency, so it must be small beside it. Sends that
-/// waited for a free connection are the target's doing, those held up by a pause have a check of
-/// their own, and both are the latest of all, so they are cut off.
+/// Lateness compared with latency. Every latency includes it, so it must be small. Sends that waited for a
+/// free connection are caused by the target. Sends that a pause held up have their own check. Both are the
+/// latest sends of all, so they are cut off.
 fn lateness(complete: &[&RoundRecord], figures: &Figures) -> Option<Check> {
     let waited: u64 = complete.iter().map(|round| round.waited).sum();
     let sent = float(figures.lateness.len());
@@ -498,7 +498,8 @@ fn lateness(complete: &[&RoundRecord], figures: &Figures) -> Option<Check> {
             digits::count(waited)
         );
     }
-    // Not below 100 us and 1 ms: a thread that only waits is late too, however fast the target.
+    // The limits are at least 100 us and 1 ms. Even a thread that only waits is late by some time, however
+    // fast the target is.
     let limits = Limits::new((0.1 * latency_us).max(100.0), latency_us.max(1000.0));
     let mut check = limits.judge(CheckName::Lateness, late_us, text);
     if check.state != CheckState::Ok {
@@ -525,7 +526,7 @@ fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// Outcomes in words, those that did not occur left out: `passed 990, failed 10 (timeout 10)`.
+/// The outcomes that occurred, in words: `passed 990, failed 10 (timeout 10)`.
 pub(crate) fn named_outcomes(outcomes: &Outcomes) -> String {
     let mut words = vec![format!("passed {}", digits::count(outcomes.passed))];
     let groups = [

@@ -1,4 +1,4 @@
-//! Latency over the requests of all rounds together.
+//! Distribution of latency over the requests of all rounds.
 
 use serde::Serialize;
 use stats::Histogram;
@@ -7,16 +7,16 @@ use super::tail;
 use crate::float::float;
 use crate::metric::Metric;
 
-/// Latency over the requests of all rounds together, from losslessly merged histograms.
+/// Latency over the requests of all rounds, from losslessly merged histograms.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Distribution {
-    /// Complete answers.
+    /// Number of complete responses.
     pub requests: u64,
-    /// Shortest.
+    /// Shortest latency.
     pub latency_us_min: f64,
-    /// Mean over requests.
+    /// Mean latency over requests.
     pub latency_us_mean: f64,
-    /// Standard deviation over requests.
+    /// Standard deviation of latency over requests.
     pub latency_us_stdev: f64,
     /// 50 % of the requests do not exceed it.
     pub latency_us_p50: f64,
@@ -32,12 +32,12 @@ pub struct Distribution {
     pub latency_us_p999: f64,
     /// 99.99 % of the requests do not exceed it.
     pub latency_us_p9999: f64,
-    /// Longest.
+    /// Longest latency.
     pub latency_us_max: f64,
 }
 
 impl Distribution {
-    /// None without an answer.
+    /// `None` without a response.
     pub(super) fn of(latency: &Histogram) -> Option<Self> {
         let us = |nanoseconds: f64| nanoseconds / 1e3;
         let quantile = |share: f64| latency.quantile_ns(share).map(float).map(us);
@@ -57,7 +57,7 @@ impl Distribution {
         })
     }
 
-    /// A percentile, as far as enough requests lie beyond it, in microseconds; none of what is no
+    /// A percentile in microseconds. `None` if too few requests lie beyond it, and for a metric that is not a
     /// percentile.
     pub(crate) fn percentile_us(&self, metric: Metric) -> Option<f64> {
         let us = match metric {

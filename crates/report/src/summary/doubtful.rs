@@ -1,4 +1,4 @@
-//! The estimate of a variant whose verdict is withheld.
+//! The estimate of a variant with a withheld verdict.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ impl Estimate {
         }
     }
 
-    /// What stands behind a verdict that is withheld: `~+90 us (60 to 110), not trusted`.
+    /// Remark after a withheld verdict: `~+90 us (60 to 110), not trusted`.
     pub(super) fn remark(&self) -> Option<String> {
         let words = self.words.as_ref()?;
         Some(format!("~{words}, not trusted"))

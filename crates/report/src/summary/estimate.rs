@@ -1,4 +1,4 @@
-//! What rounds come to: a value, and against the baseline a difference, each with its interval.
+//! Estimates from rounds: a value and its difference from the baseline, each with an interval.
 
 use std::collections::BTreeMap;
 
@@ -105,13 +105,13 @@ impl MetricSummary {
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         let ends = overhead.ratio_low.zip(overhead.ratio_high);
         let ends = ends.map(|(low, high)| (percent(low), percent(high)));
-        // A change in percent has the size of 100, whatever the values are.
+        // The scale is 100, because a change in percent is relative to 100.
         let change = digits::estimate(percent(overhead.ratio?), ends, 100.0);
         Some(format!("{change} %"))
     }
 
     pub(crate) fn of(rounds: Vec<f64>) -> Option<Self> {
-        // Not the corrected confidence of overheads: a value by itself is no comparison.
+        // This is not the corrected confidence of overheads, because a single value is not a comparison.
         let estimate = paired::location(&rounds, CONFIDENCE)?;
         Some(Self {
             value: estimate.value,
@@ -125,15 +125,15 @@ impl MetricSummary {
         })
     }
 
-    /// Half of the width of its interval.
+    /// Half of the width of the value's interval.
     pub fn half_width(&self) -> Option<f64> {
         Some((self.high? - self.low?) / 2.0)
     }
 }
 
 impl OverheadSummary {
-    /// From what statistics found; `rounds` are those of the shorter side, `rounds_needed` those
-    /// that an interval takes.
+    /// Converts the result of the statistics. `rounds` is the number of rounds of the shorter side.
+    /// `rounds_needed` is the number of rounds that an interval requires.
     pub(crate) fn of(overhead: &Overhead, rounds: usize, rounds_needed: usize) -> Self {
         let interval = overhead.difference.interval;
         let ratio_interval = overhead.ratio.and_then(|ratio| ratio.interval);
@@ -157,7 +157,7 @@ impl OverheadSummary {
         }
     }
 
-    /// Of rounds that were paired, with what rounds like these would show.
+    /// Converts the result of paired rounds, with the smallest difference that such rounds would show.
     pub(crate) fn of_paired(found: &Paired, rounds_needed: usize) -> Self {
         Self {
             adjusted_by: found.adjusted.map_or(0, |adjusted| adjusted.by),
@@ -171,12 +171,12 @@ impl OverheadSummary {
         .with_power(&found.overhead)
     }
 
-    /// With what rounds like these would show; of a paired difference only, since widths of unpaired
-    /// ones shrink otherwise.
+    /// Adds the smallest difference that such rounds would show. It applies only to a paired difference,
+    /// because unpaired intervals shrink in a different way.
     #[must_use]
     fn with_power(self, overhead: &Overhead) -> Self {
         let interval = overhead.difference.interval;
-        // The interval is one of the usual rounds, and more rounds have as large a share of them.
+        // The interval is from the usual rounds. More rounds would contain an equal share of them.
         let own = match self.usual_rounds {
             0 => self.rounds,
             usual => usual,
@@ -192,7 +192,7 @@ impl OverheadSummary {
         }
     }
 
-    /// True if the round in the middle lies more than two half widths from the estimate.
+    /// True if the median of the rounds is more than two half widths from the estimate.
     pub fn is_far_from_median(&self) -> bool {
         let far = self.median_of_rounds.zip(self.half_width());
         far.is_some_and(|(median, half)| (median - self.difference).abs() > 2.0 * half)
@@ -223,8 +223,8 @@ impl From<Claim> for ClaimName {
     }
 }
 
-/// One value for each round: the mean of what was measured in it. A baseline that was measured in
-/// several groups of a round has one value a round all the same, since the round is the unit.
+/// One value per round: the mean of its measurements. A baseline has several measurements in a round with
+/// several groups. It still has one value per round, because the round is the unit.
 pub(crate) fn mean_by_round(values: impl Iterator<Item = (u32, f64)>) -> Vec<f64> {
     let mut rounds: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for (round, value) in values {

@@ -1,8 +1,8 @@
 //! Costs that few requests pay.
 //!
 //! The typical latency is the mean of the fastest three quarters of the requests. It misses a cost that only
-//! the other quarter pays. The mean has it. If the two disagree, the report shows both, and the share of the
-//! requests that pay.
+//! the slowest quarter pays. The mean includes it. If the two disagree, the report shows both, and the share
+//! of the requests that pay.
 
 use std::collections::BTreeMap;
 
@@ -47,8 +47,9 @@ fn mean_in_words(latency_us: f64) -> String {
 
 /// Returns the overheads of the typical latency and of the mean if they disagree, else `None`.
 ///
-/// They disagree if the mean claims a difference and the typical latency shows no difference, a difference
-/// whose interval is apart from the mean's, or a difference less than half as large.
+/// They disagree if the mean claims a difference and one of three conditions is true. The typical latency
+/// shows no difference, its interval does not overlap the mean's interval, or its difference is less than
+/// half as large.
 pub(super) fn disagreeing(
     headline: Metric,
     metrics: &BTreeMap<Metric, MetricSummary>,
@@ -60,21 +61,22 @@ pub(super) fn disagreeing(
     }
     let (low, high) = typical.difference_low.zip(typical.difference_high)?;
     let is_apart = mean.difference_low? > high || mean.difference_high? < low;
-    // A mean that few requests make is uncertain, and its wide interval may reach down to the typical one.
+    // A mean that depends on few requests is uncertain. Its wide interval may reach down to the typical
+    // latency.
     let is_much_more = mean.difference.abs() > 2.0 * low.abs().max(high.abs());
     let is_other = !is_claimed(typical) || is_apart || is_much_more;
     is_other.then_some((typical, mean))
 }
 
-/// A disagreement beyond this share of the larger of both is worth a place in the verdict. Less is said in
-/// the words below it: slow requests cost a little more nearly everywhere.
+/// Smallest disagreement that the verdict mentions, as a share of the larger difference. Below it, only the
+/// sentence below the verdict mentions it, because slow requests cost a little more nearly everywhere.
 const WORTH_A_WORD: f64 = 0.15;
 
 fn is_claimed(overhead: &OverheadSummary) -> bool {
     matches!(overhead.claim, ClaimName::Higher | ClaimName::Lower)
 }
 
-/// What few requests pay, of the latencies of all rounds of a variant and of its baseline.
+/// The cost that few requests pay, from the latencies of all rounds of a variant and of its baseline.
 pub(super) fn pay(
     headline: Metric,
     metrics: &BTreeMap<Metric, MetricSummary>,
@@ -102,7 +104,7 @@ pub(super) fn pay(
     })
 }
 
-/// `about a fifth of the requests pay more`
+/// The share of the requests that pay, in words: `about a fifth of the requests pay more`
 fn payers(share: f64, typical: &OverheadSummary, mean: &OverheadSummary) -> String {
     let is_more = mean.difference > typical.difference;
     let does = match (typical.claim, mean.claim, is_more) {
@@ -116,13 +118,13 @@ fn payers(share: f64, typical: &OverheadSummary, mean: &OverheadSummary) -> Stri
     format!("{} {does}", of_requests(share))
 }
 
-/// The largest distance between the distributions of a variant and of its baseline, moved by the end of the
-/// typical difference's interval that explains most:
+/// The largest distance between the distributions of a variant and of its baseline. The baseline is moved by
+/// the typical difference, at the end of its interval that explains most:
 ///
-/// `share = max over x of P(variant > x) - P(baseline + typical > x)`,
+/// `share = max over x of P(variant > x) - P(baseline + typical > x)`.
 ///
-/// and with the sides exchanged where the mean is below the typical difference. None where the distance is
-/// less than three standard errors, which is luck.
+/// The sides are exchanged if the mean is below the typical difference. `None` if the distance is less than
+/// three standard errors, because it may then be chance.
 fn share(
     own: &Histogram,
     of_baseline: &Histogram,
@@ -149,13 +151,13 @@ fn share(
         let variance = own.variance(above) + of_baseline.variance(above_of_base);
         (distance > 3.0 * variance.sqrt()).then_some(distance)
     };
-    // Both step at these values only.
+    // Both distributions have steps only at these values.
     let of_own = own.steps.iter().map(|(at_ns, _)| *at_ns);
     let moved = of_baseline.steps.iter().map(|(at_ns, _)| at_ns + shift_ns);
     of_own.chain(moved).filter_map(distance).reduce(f64::max)
 }
 
-/// The distribution of latencies, for many questions.
+/// The distribution of latencies, prepared for many lookups.
 struct Distribution {
     /// A latency in nanoseconds, and the share of the requests that are not slower, in rising order.
     steps: Vec<(f64, f64)>,
@@ -184,13 +186,13 @@ impl Distribution {
         }
     }
 
-    /// That of a share of so many requests.
+    /// The variance of a share that was measured with `requests` requests.
     fn variance(&self, share: f64) -> f64 {
         share * (1.0 - share) / self.requests
     }
 }
 
-/// A share of the requests as exact as it is known: `about a fifth of the requests`.
+/// A share of the requests in words, with justified precision: `about a fifth of the requests`.
 pub(crate) fn of_requests(share: f64) -> String {
     const FRACTIONS: [(f64, &str); 9] = [
         (1.0, "nearly all"),
@@ -210,7 +212,7 @@ pub(crate) fn of_requests(share: f64) -> String {
     let nearest = FRACTIONS.iter().min_by(is_nearest);
     match nearest {
         Some((_, words)) if share >= 0.075 => format!("{words} requests"),
-        // One digit: a share of few requests is not known better.
+        // One digit is enough, because a small share is not known more precisely.
         _ => {
             let percent = share * 100.0;
             let place = 10f64.powf(percent.log10().floor());

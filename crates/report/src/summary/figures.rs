@@ -1,4 +1,4 @@
-//! The figures of a variant, round by round, and what they come to.
+//! Figures of a variant by round, and their summary.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +14,22 @@ use crate::recording::{RoundPart, RoundRecord, SystemUsage, VariantRecord};
 
 /// The figures of one variant, round by round.
 pub(crate) struct Figures {
-    /// The round, and the group in it, of each entry below.
+    /// The round and group of each entry below.
     parts: Vec<RoundPart>,
     by_metric: BTreeMap<Metric, Vec<Option<f64>>>,
     systems: Vec<SystemFigures>,
-    /// Latencies of the round that has the fewest.
+    /// Number of latencies in the round that has the fewest.
     requests_fewest: u64,
-    /// Latency of all rounds.
+    /// Latency over all rounds, in nanoseconds.
     pub(crate) latency: Histogram,
-    /// Lateness of all rounds.
+    /// Lateness over all rounds, in nanoseconds.
     pub(crate) lateness: Histogram,
 }
 
-/// What a variant is compared with.
+/// The baseline of a variant, with the other variants for the adjustment.
 pub(crate) struct Against<'f> {
     pub(crate) baseline: &'f Figures,
-    /// Those on neither side, where they were measured at the same time.
+    /// Variants on neither side of the difference. Empty unless they were measured at the same time.
     pub(crate) others: Vec<&'f Figures>,
 }
 
@@ -39,7 +39,7 @@ impl Figures {
             parts: complete.iter().map(|round| round.part()).collect(),
             by_metric: BTreeMap::new(),
             systems: Vec::new(),
-            // Neutral for the minimum below; without a round there are no figures to mark.
+            // This is neutral for the minimum below. Without a round there are no figures.
             requests_fewest: u64::MAX,
             latency: Histogram::new(),
             lateness: Histogram::new(),
@@ -60,7 +60,7 @@ impl Figures {
         figures
     }
 
-    /// The figures of the system that a reading is of.
+    /// The figures of the system that `usage` describes.
     fn system(&mut self, usage: &SystemUsage) -> &mut SystemFigures {
         let mut known = self.systems.iter();
         let index = known.position(|system| system.name == usage.name);
@@ -82,21 +82,21 @@ impl Figures {
             let mut summary = MetricSummary::of(mean_by_round(by_round))?;
             summary.is_sparse = tail::share_of(*metric)
                 .is_some_and(|share| !tail::has_enough(self.requests_fewest, share));
-            summary.overhead = against.and_then(|against| {
-                self.overhead(against, *metric, (1.0, 1.0), confidence(*metric))
-            });
+            summary.overhead = against
+                .and_then(|against| self.overhead(against, *metric, 1.0, 1.0, confidence(*metric)));
             Some((*metric, summary))
         };
         self.by_metric.iter().filter_map(summarize).collect()
     }
 
-    /// Pairs the rounds, or groups of rounds, in which both were measured: the baseline appears once in
-    /// each. Own figures are divided by the first of two numbers, the baseline's by the second.
+    /// Pairs the rounds, or groups of rounds, with measurements of both. The baseline appears once in each.
+    /// The variant's figures are divided by the first number, and the baseline's figures by the second.
     fn overhead(
         &self,
         against: &Against<'_>,
         metric: Metric,
-        (by, by_of_baseline): (f64, f64),
+        by: f64,
+        by_of_baseline: f64,
         confidence: f64,
     ) -> Option<OverheadSummary> {
         let divided = |figures: &Self, by: f64| -> BTreeMap<RoundPart, f64> {
@@ -115,7 +115,7 @@ impl Figures {
         Some(OverheadSummary::of_paired(&found, needed))
     }
 
-    /// The differences in a metric from the baseline, by round.
+    /// The differences from the baseline in a metric, by round.
     pub(super) fn differences(
         &self,
         against: &Against<'_>,
@@ -131,8 +131,8 @@ impl Figures {
         )
     }
 
-    /// A figure divided by what is the same in every round, such as operations a request; the baseline's by
-    /// its own.
+    /// A figure divided by a number that is constant over rounds, such as operations per request. The
+    /// baseline's figure is divided by its own number.
     pub(super) fn divided(
         &self,
         metric: Metric,
@@ -144,12 +144,12 @@ impl Figures {
         let by_round = own.map(|(part, value)| (part.round, value / by));
         let mut summary = MetricSummary::of(mean_by_round(by_round))?;
         summary.overhead = against.and_then(|(against, by_of_baseline)| {
-            self.overhead(against, metric, (by, by_of_baseline), confidence)
+            self.overhead(against, metric, by, by_of_baseline, confidence)
         });
         Some(summary)
     }
 
-    /// A figure of each round in which it was measured.
+    /// The figure of each round with a measurement of the metric.
     pub(super) fn values(&self, metric: Metric) -> Vec<f64> {
         self.by_part(metric).map(|(_, value)| value).collect()
     }

@@ -1,5 +1,5 @@
-//! What a verdict means, in words that a person would use: what a request pays, how much that is of
-//! what the baseline takes, or what the run would have shown.
+//! Meaning of a verdict in words. It states the cost of a request and its share of the baseline. Without a
+//! visible difference, it states the smallest difference that the run would have shown.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use crate::digits;
 use crate::float::float;
 use crate::metric::Metric;
 
-/// A variant beside its baseline.
+/// A variant and its baseline.
 pub(crate) struct Compared<'a> {
-    /// What is compared: `` `rhai` ``.
+    /// Name of the variant: `` `rhai` ``.
     pub(crate) subject: &'a str,
-    /// With whom: `the baseline's`.
+    /// Possessive of the baseline: `the baseline's`.
     pub(crate) whose: &'a str,
     /// The metric that decides the verdict.
     pub(crate) headline: Metric,
     pub(crate) metrics: &'a BTreeMap<Metric, MetricSummary>,
-    /// What the baseline has of it.
+    /// The baseline's value of the headline metric.
     pub(crate) of_baseline: f64,
-    /// What few requests pay.
+    /// Cost that only few requests pay.
     pub(crate) few: Option<&'a FewPay>,
-    /// How long a round took, in seconds, where it is known.
+    /// Length of a round in seconds. `None` if it is unknown.
     pub(crate) round_s: Option<f64>,
 }
 
-/// `` `rhai` costs a typical request 80 us (75 to 88), some 40 % of the baseline's typical 200 us ``. None
-/// where nothing can be said, with too few rounds.
+/// The sentence, such as `` `rhai` costs a typical request 80 us (75 to 88), some 40 % of the baseline's
+/// typical 200 us ``. `None` if there are too few rounds for an interval.
 pub(crate) fn sentence(compared: &Compared<'_>) -> Option<String> {
     let overhead = overhead_of(compared, compared.headline)?;
     let of_headline = match overhead.claim {
@@ -49,7 +49,7 @@ fn overhead_of<'a>(compared: &Compared<'a>, metric: Metric) -> Option<&'a Overhe
 }
 
 impl OverheadSummary {
-    /// How large it is, without its sign: `80 us (75 to 88)`. None with too few rounds.
+    /// The size of the overhead without its sign: `80 us (75 to 88)`. `None` with too few rounds.
     pub fn in_words(&self, metric: Metric) -> Option<String> {
         let ends = self.difference_low.zip(self.difference_high)?;
         Some(with_ends(metric.unit(), self.difference, ends))
@@ -61,7 +61,7 @@ impl OverheadSummary {
     }
 }
 
-/// ` costs a typical request 80 us (75 to 88), some 40 % of the baseline's typical 200 us`
+/// The size in words: ` costs a typical request 80 us (75 to 88), some 40 % of the baseline's typical 200 us`
 fn size(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
     let (metric, whose) = (compared.headline, compared.whose);
     let is_higher = overhead.claim == ClaimName::Higher;
@@ -72,7 +72,7 @@ fn size(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
         Metric::Requests => {
             let word = if is_higher { "more" } else { "fewer" };
             let size = size.replacen(" requests", &format!(" requests a second {word}"), 1);
-            // The word stands before it already, in the size.
+            // The size already contains this word.
             let baseline = baseline.trim_end_matches(" requests");
             format!(" answers {size}, {share} {whose} {baseline}")
         }
@@ -87,8 +87,9 @@ fn size(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
     })
 }
 
-/// `: no difference shown. Four of five runs like this one would show a difference of 7.0 us, some 3 % of
-/// the baseline's 200 us. Half of that takes 31 rounds, some 3 minutes`
+/// The smallest visible difference in words:
+/// `: no difference shown. Four of five runs like this one would show a difference of 7.0 us, some 3 % of the
+/// baseline's 200 us. Half of that takes 31 rounds, some 3 minutes`
 fn would_have_shown(compared: &Compared<'_>, overhead: &OverheadSummary) -> Option<String> {
     let shown = overhead.detectable?;
     let unit = compared.headline.unit();
@@ -148,7 +149,8 @@ fn processor_time_otherwise(compared: &Compared<'_>) -> Option<String> {
         overhead_of(compared, compared.headline)?,
         overhead_of(compared, Metric::Cpu)?,
     );
-    // A request may take less time than processors work for it. Only much more is told.
+    // A request may take less time than processors work for it. The sentence mentions only a much higher
+    // processor time.
     let is_more = processor.difference_low? > 1.5 * typical.difference_high?.max(0.0);
     let is_told = compared.headline == Metric::Typical
         && compared.few.is_none()
@@ -161,11 +163,11 @@ fn processor_time_otherwise(compared: &Compared<'_>) -> Option<String> {
     ))
 }
 
-/// `some 40 % of`, `some 3 times`
+/// The size relative to the baseline: `some 40 % of`, `some 3 times`
 fn share_of_baseline(value: f64, baseline: f64) -> String {
     let share = (value / baseline).abs();
     match share {
-        // A baseline of 0 has no shares.
+        // A share of a baseline of 0 does not exist.
         share if !share.is_finite() => "much more than".to_owned(),
         share if share >= 2.0 => format!("some {} times", digits::value(share, Some(share * 0.2))),
         share if share < 0.001 => "less than 0.1 % of".to_owned(),
@@ -182,12 +184,12 @@ mod tests {
     use crate::sample::Sample;
     use crate::summary::Summary;
 
-    /// A variant that differs from a baseline of 200 us by so much in the typical latency and the mean.
+    /// The words for a variant and a baseline of 200 us. `by_mean_us` is the difference of the mean.
     fn words(variant_us: f64, by_mean_us: f64) -> String {
         words_with(variant_us, by_mean_us, &[])
     }
 
-    /// The same with differences of other metrics, each with half of the width of its interval.
+    /// The words with differences of other metrics, each with half of the width of its interval.
     fn words_with(variant_us: f64, by_mean_us: f64, others: &[(Metric, f64, f64)]) -> String {
         let figure = |metric: Metric, difference: f64, half: f64| {
             let excludes = difference.abs() > half;

@@ -1,6 +1,6 @@
-//! Requests of side-by-side rounds that are in no latency, and how they change the mean.
+//! Requests of side-by-side rounds that are in no latency, and their effect on the mean.
 //!
-//! The machine, the generator or a neighbor disturbed them, so they say nothing about the variant. If they
+//! The machine, the generator or a neighbor disturbed them, so they do not represent the variant. If they
 //! were left out because they were slow, a reader must see it. The mean over all requests shows that.
 
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use crate::float::float;
 use crate::metric::Metric;
 use crate::recording::RoundRecord;
 
-/// A larger share of requests that were left out is worth a line in every report.
+/// If more than this share of the requests was left out, every report has a line about it.
 const WORTH_A_LINE: f64 = 0.01;
 
 /// The requests that are in no latency.
@@ -31,14 +31,14 @@ pub struct LeftOutSummary {
 impl LeftOutSummary {
     /// Summarizes all complete measurements of a variant. `None` if no request was left out.
     pub(super) fn of(complete: &[&RoundRecord]) -> Option<Self> {
-        // Slices are whole stretches of a load, and their requests are no cycles.
+        // Slices are whole periods of a load, and their requests do not form cycles.
         let mut rounds = complete.iter().filter(|round| round.slices.is_none());
         let is_left_out = |round: &&RoundRecord| round.left_out.is_some_and(|it| it.total() > 0);
         rounds.clone().find(|round| is_left_out(round))?;
         let (mut all, mut counted) = (Mean::default(), Mean::default());
         rounds.try_for_each(|round| {
             let windows = &round.windows;
-            // The windows hold all answers of the plan.
+            // The windows contain all responses of the plan.
             all.add(
                 windows.completed.iter().sum(),
                 float(windows.latency_sum_ns.iter().sum()),
@@ -60,8 +60,9 @@ impl LeftOutSummary {
         })
     }
 
-    /// `` `a`: 27 % of the requests are in no latency (mean 206 us). The mean of all requests is 107 us, and
-    /// the mean of the counted requests is 69.0 us ``. `None` if at most a hundredth was left out.
+    /// Sentence on the mean: `` `a`: 27 % of the requests are in no latency (mean 206 us). The mean of all
+    /// requests is 107 us, and the mean of the counted requests is 69.0 us ``. `None` if at most a hundredth
+    /// was left out.
     pub(crate) fn sentence(&self, variant: &str) -> Option<String> {
         let us = |value: f64| quantity::figure(Metric::Mean.unit(), value);
         (self.share > WORTH_A_LINE).then(|| {
@@ -77,10 +78,10 @@ impl LeftOutSummary {
     }
 }
 
-/// How much larger the mean latency would be with the requests that were left out because the generator did not
-/// run, as a share of it. The host and a neighbor that kept the cores busy are causes outside of the variant,
-/// which make a request slower. The generator may stand still because the variant itself has the cores. `None`
-/// where nothing is known about them.
+/// Relative rise of the mean latency if it included the requests that were left out because the generator did
+/// not run. The other causes are not included. The host and a busy neighbor make a request slower, but they
+/// are outside of the variant. The generator may stand still because the variant itself has the cores. `None`
+/// if the recording does not contain these requests.
 pub(super) fn rise(complete: &[&RoundRecord]) -> Option<f64> {
     complete.iter().find_map(|round| round.left_out_answers)?;
     let mut counted = Mean::default();
@@ -95,7 +96,7 @@ pub(super) fn rise(complete: &[&RoundRecord]) -> Option<f64> {
     Some(with.us()? / counted.us()? - 1.0)
 }
 
-/// A mean of latencies, as its parts.
+/// A mean of latencies, as its sum and count.
 #[derive(Clone, Copy, Default)]
 struct Mean {
     count: u64,
@@ -108,7 +109,7 @@ impl Mean {
         self.sum_ns += sum_ns;
     }
 
-    /// Adds the latencies of a round that count; `None` without an answer.
+    /// Adds the counted latencies of a round. `None` without a response.
     fn add_counted(&mut self, round: &RoundRecord) -> Option<()> {
         let latency = round.latency_ns_hdr.histogram();
         self.add(
@@ -118,7 +119,7 @@ impl Mean {
         Some(())
     }
 
-    /// In microseconds; `None` of nothing.
+    /// The mean in microseconds. `None` without a latency.
     fn us(self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns / float(self.count) / 1e3)
     }
@@ -133,7 +134,7 @@ mod tests {
     use crate::sample::Sample;
     use crate::summary::{CheckName, CheckState, Summary, Verdict};
 
-    /// A recording in which the variant `b` lost these answers in each round, each with this latency.
+    /// A recording with `lost` lost responses of the variant `b` in each round, each with this latency.
     fn recording(lost: u64, latency_us: u64, is_generator: bool) -> Recording {
         let sample = Sample::side_by_side().variant("a", 700.0);
         let mut recording = sample.variant("b", 720.0).build();
@@ -147,7 +148,7 @@ mod tests {
                 count: lost,
                 latency_sum_ns: lost * latency_us * 1_000,
             };
-            // One window, since only the sums count here.
+            // One window is enough, because the test uses only the sums.
             round.windows.completed = vec![latency.len() + lost];
             round.windows.errors = vec![0];
             #[expect(
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_mean_of_all_requests_is_in_every_report() {
-        // 30 % as many as count, each 2 ms: (720 + 0.3 * 2,000) / 1.3 = 1,015 us.
+        // 30 % of the counted number, 2 ms each: (720 + 0.3 * 2,000) / 1.3 = 1,015 us.
         let recording = recording(30_000, 2_000, false);
         let summary = Summary::of(&recording);
         let found = summary.variants[1].left_out.clone().unwrap();
@@ -224,9 +225,9 @@ mod tests {
                 .find(|it| it.name == CheckName::LeftOutSlower);
             (check.cloned().unwrap().state, row.verdict)
         };
-        // The same latency changes nothing, however many were left out.
+        // Requests with an equal latency do not change the mean, whatever their number.
         assert_eq!(check_of(&recording(30_000, 720, true)).0, CheckState::Ok);
-        // 4 % as many, 3 ms each: the mean would be 12 % higher.
+        // 4 % of the counted number, 3 ms each. The mean would be 12 % higher.
         assert_eq!(check_of(&recording(4_000, 3_000, true)).0, CheckState::Weak);
         let (state, verdict) = check_of(&recording(30_000, 3_000, true));
         assert_eq!(state, CheckState::Failed);
@@ -237,7 +238,7 @@ mod tests {
                 ..
             }
         ));
-        // A neighbor that kept the cores busy explains it.
+        // A neighbor that kept the cores busy explains the rise.
         assert_eq!(check_of(&recording(30_000, 3_000, false)).0, CheckState::Ok);
     }
 }

@@ -1,8 +1,8 @@
-//! An overhead against the noise floor that `weigh tare` found on the machine.
+//! Comparison of an overhead with the noise floor that `weigh tare` measured on the machine.
 //!
-//! The null server weighed against itself differs from itself by the floor at most. A difference
-//! that was found and is smaller may be sound arithmetic and is still no finding: the rounds of one
-//! lab do not know what the machine does to two equal things.
+//! If the null server is measured against itself, the difference is at most the floor. A smaller difference
+//! in a lab may be computed correctly and is still no finding. The rounds of one lab do not show how the
+//! machine affects two equal systems.
 
 use super::check::{Check, CheckName, CheckState, Limits};
 use super::estimate::{ClaimName, MetricSummary};
@@ -10,19 +10,19 @@ use crate::digits;
 use crate::metric::Metric;
 use crate::recording::NoiseFloor;
 
-/// Nothing without an overhead, or where none is claimed.
+/// Compares the mean overhead with the floor. `None` without an overhead, or if no difference is claimed.
 pub(super) fn check(floor: Option<&NoiseFloor>, mean: Option<&MetricSummary>) -> Option<Check> {
     let (floor, overhead) = (floor?, mean?.overhead.as_ref()?);
     if !matches!(overhead.claim, ClaimName::Higher | ClaimName::Lower) {
         return None;
     }
-    // The floor has no direction: two equal things differ either way.
+    // The floor has no direction, because two equal systems may differ either way.
     let overhead_us = overhead.difference.abs();
     let (found, limit) = (
         digits::duration_ns(overhead_us * 1e3),
         digits::duration_ns(floor.latency_us_mean * 1e3),
     );
-    // The date of an RFC 3339 time; anything else is shown as it is.
+    // The date of an RFC 3339 time. Another text is shown unchanged.
     let made_at = floor.made_at.get(..10).unwrap_or(&floor.made_at);
     let text = if overhead_us < floor.latency_us_mean {
         format!(
@@ -35,12 +35,12 @@ pub(super) fn check(floor: Option<&NoiseFloor>, mean: Option<&MetricSummary>) ->
              tare` of {made_at})"
         )
     };
-    // Weak and never failed: the figures stand, and only the finding does not.
+    // The check is weak and never failed. The figures stand, and only the finding does not.
     let figure = floor.latency_us_mean - overhead_us;
     Some(Limits::only_weak(0.0).judge(CheckName::NoiseFloor, figure, text))
 }
 
-/// Words behind the verdict of a variant whose overhead is below the floor.
+/// Remark on the verdict of a variant with an overhead below the floor.
 pub(super) fn remark(checks: &[Check], headline: Metric) -> Option<&'static str> {
     let is_below =
         |check: &&Check| check.name == CheckName::NoiseFloor && check.state != CheckState::Ok;
@@ -89,7 +89,7 @@ mod tests {
         let found = check("rhai").unwrap();
         assert_eq!(found.state, CheckState::Weak, "{found:#?}");
         assert!(found.text.contains("differ by up to 50"), "{}", found.text);
-        // Where no difference is claimed there is nothing to warn of.
+        // If no difference is claimed, there is no warning.
         assert_eq!(check("same"), None);
         assert_eq!(check("baseline"), None);
         for rendered in [

@@ -1,7 +1,7 @@
-//! Percentiles over the requests of all rounds, against the baseline's.
+//! Differences of percentiles over the requests of all rounds, for tails with too few requests in a single
+//! round.
 //!
-//! For tails for which a single round has too few requests; what a round can carry is compared
-//! round by round.
+//! Percentiles with enough requests per round are compared round by round.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,24 @@ use stats::bootstrap::{self, pooled_shift};
 
 use crate::recording::{RoundPart, RoundRecord};
 
-/// The percentiles compared.
+/// The compared percentiles, as shares.
 const QUANTILES: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
 
-/// A percentile of latency over the requests of all rounds: the variant's minus the baseline's, with
-/// an interval by bootstrap over rounds.
+/// Difference of a latency percentile over the requests of all rounds: the variant's minus the baseline's.
+/// The interval is from a bootstrap over rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PooledDifference {
     /// Share of the requests, 0 to 1.
     pub quantile: f64,
-    /// The difference.
+    /// The difference in microseconds.
     pub latency_us: f64,
-    /// Lower end of its interval; absent with too few requests beyond the percentile.
+    /// Lower end of the interval. Absent with too few requests beyond the percentile.
     pub latency_us_low: Option<f64>,
-    /// Upper end of its interval; absent with too few requests beyond the percentile.
+    /// Upper end of the interval. Absent with too few requests beyond the percentile.
     pub latency_us_high: Option<f64>,
 }
 
-/// The differences over the rounds in which both were measured; none with too few rounds for an
-/// interval.
+/// The differences over the rounds with measurements of both. Empty with too few rounds for an interval.
 pub(super) fn differences(
     baseline: &[&RoundRecord],
     variant: &[&RoundRecord],
@@ -39,7 +38,7 @@ pub(super) fn differences(
         .iter()
         .map(|round| (round.part(), *round))
         .collect();
-    // The rounds of the baseline that the variant has, so that both pools saw the same machine.
+    // Only the baseline's rounds that the variant has are used, so that both pools had the same conditions.
     let pairs = variant.iter().filter_map(|own| {
         let base = of_baseline.get(&own.part())?;
         Some((
@@ -48,11 +47,11 @@ pub(super) fn differences(
         ))
     });
     let (base, own): (Vec<Histogram>, Vec<Histogram>) = pairs.unzip();
-    // Fewer rounds have too few different draws for the bootstrap to promise anything.
+    // With fewer rounds, the bootstrap has too few distinct draws to guarantee its confidence.
     if base.len() < bootstrap::ROUNDS_MIN {
         return Vec::new();
     }
-    // A round without any request has no percentiles, and then there is nothing to compare.
+    // A round without any request has no percentiles, so there is no difference.
     let shifts = pooled_shift(&base, &own, &QUANTILES, confidence).unwrap_or_default();
     let us = |nanoseconds: f64| nanoseconds / 1e3;
     let differences = shifts.into_iter().map(|shift| PooledDifference {
@@ -87,7 +86,7 @@ mod tests {
         let differences = &summary.variants[1].pooled_differences;
         assert_eq!(differences.len(), 7);
         for difference in differences {
-            // Ten requests in a hundred thousand are beyond the last one: too few to be sure.
+            // Only ten of a hundred thousand requests are beyond the last percentile, which is too few.
             let low = difference.latency_us_low.unwrap();
             assert_eq!(low > 0.0, difference.quantile < 0.9999, "{difference:?}");
             assert!(low <= difference.latency_us, "{difference:?}");

@@ -3,7 +3,7 @@
 use crate::digits;
 use crate::metric::Unit;
 
-/// `80 us (75 to 88)`: a size without its sign, which the words around it say.
+/// A size without its sign, because the words around it contain the direction: `80 us (75 to 88)`.
 pub(super) fn with_ends(unit: Unit, value: f64, (low, high): (f64, f64)) -> String {
     let (low, high) = if value < 0.0 {
         (-high, -low)
@@ -11,7 +11,7 @@ pub(super) fn with_ends(unit: Unit, value: f64, (low, high): (f64, f64)) -> Stri
         (low, high)
     };
     let value = value.abs();
-    // By the larger end, so that one unit suits all three numbers.
+    // The larger end selects the unit, so that the same unit fits all three numbers.
     let (scale, sign) = scale(unit, value.max(high.abs()));
     let (from, to) = digits::interval_ends(low / scale, high / scale);
     let half = (high - low) / 2.0 / scale;
@@ -19,27 +19,28 @@ pub(super) fn with_ends(unit: Unit, value: f64, (low, high): (f64, f64)) -> Stri
     format!("{value}{sign} ({from} to {to})")
 }
 
-/// `+80 us (75 to 88)`, `-3 us (-8 to +2)`: a difference whose direction no word says.
+/// A difference with its sign, because no word contains the direction: `+80 us (75 to 88)`,
+/// `-3 us (-8 to +2)`.
 pub(crate) fn signed(unit: Unit, value: f64, (low, high): (f64, f64)) -> String {
     let (scale, sign) = scale(unit, low.abs().max(high.abs()));
     let (from, to) = digits::interval_ends(low / scale, high / scale);
     let half = (high - low) / 2.0 / scale;
     let size = digits::value(value.abs() / scale, Some(half));
     let direction = if value < 0.0 { '-' } else { '+' };
-    // Two signs tell an interval across zero from one beside it.
+    // If the interval crosses zero, both ends have a sign.
     let plus = if low < 0.0 && high > 0.0 { "+" } else { "" };
     format!("{direction}{size}{sign} ({from} to {plus}{to})")
 }
 
-/// `80 us`, `1.2 ms`, `8,180 requests`
+/// An amount with its unit: `80 us`, `1.2 ms`, `8,180 requests`
 pub(crate) fn amount(unit: Unit, value: f64) -> String {
     let (scale, sign) = scale(unit, value);
-    // Two digits are what a person says of a size without an interval.
+    // A size without an interval has two digits, as in speech.
     let shown = digits::value(value / scale, Some(value.abs() / scale * 0.2));
     format!("{shown}{sign}")
 }
 
-/// A figure of one row as the table has it, with its three digits: `105 us`.
+/// A figure of one row in the form of the table, with three digits: `105 us`.
 pub(crate) fn figure(unit: Unit, value: f64) -> String {
     let (scale, sign) = scale(unit, value);
     format!("{}{sign}", digits::value(value / scale, None))
@@ -56,7 +57,7 @@ fn scale(unit: Unit, value: f64) -> (f64, &'static str) {
     }
 }
 
-/// `45 s`, `3 minutes`, `2.5 hours`: as exact as a prediction is.
+/// A predicted duration with suitable precision: `45 s`, `3 minutes`, `2.5 hours`.
 pub(crate) fn minutes(seconds: f64) -> String {
     let about = |value: f64| digits::value(value, Some(value * 0.2));
     match seconds {

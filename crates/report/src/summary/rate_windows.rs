@@ -1,4 +1,4 @@
-//! How even the rate was within rounds.
+//! Variation of the rate within rounds.
 
 use serde::Serialize;
 use stats::sample;
@@ -6,23 +6,23 @@ use stats::sample;
 use crate::float::float;
 use crate::recording::RoundRecord;
 
-/// Requests per second in windows within rounds; windows that the end cut short are left out.
+/// Requests per second in windows within rounds, without windows that the end of a round cut short.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RateWindows {
-    /// Width of a window.
+    /// Width of a window in microseconds.
     pub width_us: u64,
-    /// Complete windows over all rounds.
+    /// Number of complete windows over all rounds.
     pub windows: usize,
-    /// Mean over windows.
+    /// Mean rate over all windows.
     pub requests_per_s_mean: f64,
-    /// Standard deviation over windows; absent with fewer than two.
+    /// Standard deviation over windows. Absent with fewer than two windows.
     pub requests_per_s_stdev: Option<f64>,
-    /// Highest window.
+    /// Rate of the highest window.
     pub requests_per_s_max: f64,
 }
 
 impl RateWindows {
-    /// Of the complete windows of these measurements; none without any.
+    /// Figures over the complete windows of these measurements. `None` without a window.
     pub(super) fn of(complete: &[&RoundRecord]) -> Option<Self> {
         let rates = rates(complete);
         Some(Self {
@@ -35,7 +35,7 @@ impl RateWindows {
     }
 }
 
-/// Answers per second in each window that the end of its round did not cut short.
+/// Responses per second in each window that the end of its round did not cut short.
 pub(crate) fn rates(complete: &[&RoundRecord]) -> Vec<f64> {
     let mut rates = Vec::new();
     for round in complete {
@@ -44,8 +44,8 @@ pub(crate) fn rates(complete: &[&RoundRecord]) -> Vec<f64> {
     rates
 }
 
-/// The same of answers that passed. An error takes an answer away, whether it was a wrong one or none at
-/// all, so where answers are missing the rate is a little too low.
+/// Passed responses per second in each complete window. Every error subtracts a response, even if there was
+/// no response. So with missing responses the rate is slightly too low.
 pub(super) fn passed(round: &RoundRecord) -> Vec<f64> {
     let windows = round.windows.completed.iter().zip(&round.windows.errors);
     of_whole(
@@ -54,7 +54,7 @@ pub(super) fn passed(round: &RoundRecord) -> Vec<f64> {
     )
 }
 
-/// Counts of windows as counts per second, without the window that the end has cut short.
+/// Counts of windows as counts per second, without a window that the end cut short.
 fn of_whole(round: &RoundRecord, counts: impl Iterator<Item = u64>) -> Vec<f64> {
     let width_us = round.windows.width_us;
     // A width of 0 has no windows.

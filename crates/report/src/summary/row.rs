@@ -1,4 +1,4 @@
-//! A variant on its way to a row of the summary: what was measured of it, judged, and compared.
+//! Conversion of one variant's measurements to a row of the summary, with its verdict and comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,20 +17,20 @@ use crate::confidence::{self, CONFIDENCE, Looks};
 use crate::metric::Metric;
 use crate::recording::{Kind, NoiseFloor, Recording, RoundPart, RoundRecord, VariantRecord};
 
-/// What all rows share.
+/// Properties that all rows share.
 pub(super) struct Frame<'a> {
     pub(super) kind: Kind,
     pub(super) headline: Metric,
-    /// The confidence of each interval in a metric, so that those of all comparisons hold together.
+    /// The confidence of each interval in a metric. The intervals of all comparisons hold together.
     pub(super) confidences: BTreeMap<Metric, f64>,
-    /// The same for estimates, of which there are more than comparisons.
+    /// The confidence of each interval of an estimate. There are more estimates than comparisons.
     pub(super) confidence_of_estimates: f64,
     pub(super) round_s: Option<f64>,
     pub(super) noise_floor: Option<&'a NoiseFloor>,
-    /// Every variant that is believed, where all were measured side by side: what they took tells how
-    /// slow the machine was in a round. Empty elsewhere.
+    /// All valid variants, if all were measured side by side. Their figures show the speed of the machine in
+    /// a round. Empty otherwise.
     pub(super) told_by: Vec<(&'a str, &'a Figures)>,
-    /// The recording, where variants are not all sent the same.
+    /// The recording, if variants received different requests.
     pub(super) sent_otherwise: Option<&'a Recording>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Frame<'a> {
         self.confidences.get(&metric).copied().unwrap_or(CONFIDENCE)
     }
 
-    /// The same frame with the confidences that these rows need, each against its baseline.
+    /// Returns the frame with the confidences for these rows, each compared with its baseline.
     pub(super) fn with_confidences(self, looks: Looks, compared: &[(&Row<'a>, &Row<'a>)]) -> Self {
         let against: Vec<(&Row<'_>, Against<'_>)> = compared
             .iter()
@@ -61,11 +61,11 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// A variant on its way to a summary.
+/// A variant with its figures and checks, before it becomes a summary.
 pub(super) struct Row<'a> {
     pub(super) variant: &'a VariantRecord,
     pub(super) baseline: &'a str,
-    /// Its complete measurements.
+    /// Complete measurements of the variant.
     pub(super) complete: Vec<&'a RoundRecord>,
     outcomes: Outcomes,
     statuses: BTreeMap<u16, u64>,
@@ -82,7 +82,8 @@ impl<'a> Row<'a> {
     ) -> Self {
         let all: Vec<&RoundRecord> = recording.rounds_of(&variant.name).collect();
         let complete = complete_rounds(recording, &variant.name);
-        // Of all measurements, also of those not compared: a wrong answer counts wherever it came.
+        // These sums include measurements that are not compared, because a wrong response counts in any
+        // measurement.
         let mut outcomes = Outcomes::default();
         let mut statuses = BTreeMap::new();
         for round in &all {
@@ -127,17 +128,17 @@ impl<'a> Row<'a> {
         self.variant.name == self.baseline
     }
 
-    /// Whether it did its work, so that there is at least an estimate.
+    /// True if the variant did its work, so that there is at least an estimate.
     pub(super) fn is_measured(&self) -> bool {
         !matches!(self.invalid, Some(Verdict::Invalid { .. }))
     }
 
-    /// Whether there is a verdict, and it is withheld.
+    /// True if the variant has a verdict that is withheld.
     fn is_withheld(&self) -> bool {
         matches!(self.invalid, Some(Verdict::Withheld { .. }))
     }
 
-    /// Returns its estimate if it or its baseline is not trusted.
+    /// Returns the variant's estimate if its figures or the baseline's figures are not trusted.
     fn estimate(&self, baseline: Option<&Self>, frame: &Frame<'_>) -> Option<Estimate> {
         let baseline = baseline.filter(|_| !self.is_baseline());
         let is_doubtful = self.is_withheld() || baseline.is_some_and(Self::is_withheld);
@@ -150,7 +151,7 @@ impl<'a> Row<'a> {
         Some(Estimate::of(frame.headline, metrics))
     }
 
-    /// The verdict in words; `baseline` is the row that it was compared with.
+    /// The meaning of the verdict in words. `baseline` is the row that the variant was compared with.
     fn in_words(
         &self,
         baseline: &Self,
@@ -170,7 +171,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// The baseline, and those that are on neither side.
+    /// The baseline, and the variants that are on neither side of the comparison.
     fn against<'r>(&self, baseline: &'r Self, frame: &'r Frame<'_>) -> Against<'r> {
         let pair = [&*self.variant.name, &*baseline.variant.name];
         let others = frame.told_by.iter();
@@ -190,7 +191,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// What it was sent, where that is not the same for all.
+    /// The requests that the variant received. `None` if all variants received equal requests.
     fn sent(
         &self,
         recording: &Recording,
@@ -206,7 +207,8 @@ impl<'a> Row<'a> {
         )
     }
 
-    /// Its rounds. Distinct ones, because a baseline has a measurement in each of its groups.
+    /// Number of the variant's rounds. They are counted once, because a baseline has a measurement in each of
+    /// its groups.
     fn rounds(&self) -> usize {
         let rounds = self.complete.iter().map(|round| round.round);
         rounds.collect::<BTreeSet<u32>>().len()
@@ -232,12 +234,12 @@ impl<'a> Row<'a> {
         bodies::of(self.variant, baseline, &self.complete)
     }
 
-    /// The row of the report; `measured` is its baseline, be it trusted or not.
+    /// The row of the report. `measured` is the row of the baseline, trusted or not.
     pub(super) fn summarize(&self, measured: Option<&Self>, frame: &Frame<'_>) -> VariantSummary {
-        // Not with a baseline that is not believed; its variants keep their own figures.
+        // An invalid baseline is not used. Its variants keep their own figures.
         let baseline = measured.filter(|row| row.invalid.is_none());
         let estimate = self.estimate(measured, frame);
-        // A single load shows its figures below the words NOT VALID; a row of a lab has none.
+        // A single load shows its figures below the words NOT VALID. An invalid row of a lab has no figures.
         let is_shown = self.invalid.is_none() || frame.kind == Kind::Load;
         let compared = baseline.filter(|_| is_shown && !self.is_baseline());
         let against = compared.map(|row| self.against(row, frame));
@@ -247,7 +249,7 @@ impl<'a> Row<'a> {
         };
         let verdict = match &self.invalid {
             Some(invalid) => invalid.clone(),
-            // Before the next arm, because the one variant of a single load is its own baseline.
+            // This arm is first, because the only variant of a single load is its own baseline.
             None if frame.kind == Kind::Load => Verdict::Measured,
             None if self.is_baseline() => Verdict::Baseline,
             None if baseline.is_none() => Verdict::NotCompared,
@@ -259,7 +261,8 @@ impl<'a> Row<'a> {
             let (own, of_baseline) = (&self.figures.latency, &row.figures.latency);
             few::pay(frame.headline, &metrics, own, of_baseline)
         });
-        // Never two: the floor is for rounds in turn, what few requests pay for those side by side.
+        // There is at most one remark. The noise floor is for rounds in turn, and the cost that few requests
+        // pay is for rounds side by side.
         let remark = noise::remark(&checks, frame.headline)
             .map(str::to_owned)
             .or_else(|| few_pay.as_ref().map(|few| few.words.clone()))
@@ -320,19 +323,19 @@ fn verdict_text(verdict: &Verdict, estimate: Option<&Estimate>, remark: Option<&
     }
 }
 
-/// The measurements of a variant that count, in the order made.
+/// The measurements of a variant that count, in the order of their start.
 pub(crate) fn complete_rounds<'a>(
     recording: &'a Recording,
     variant: &'a str,
 ) -> Vec<&'a RoundRecord> {
-    // A single load has nothing to pair, so what was measured until Ctrl-C is still an answer.
+    // A single load is not paired, so its measurements until Ctrl-C are still useful.
     let is_kept = |round: &&RoundRecord| {
         !(round.interrupted || round.disturbed) || recording.kind == Kind::Load
     };
     recording.rounds_of(variant).filter(is_kept).collect()
 }
 
-/// A verdict with what a reader of the table must not miss.
+/// A verdict with a remark that a reader of the table must see.
 pub(super) fn remarked(verdict: String, remark: Option<&str>) -> String {
     match remark {
         Some(remark) => format!("{verdict}; {remark}"),

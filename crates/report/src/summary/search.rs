@@ -1,4 +1,4 @@
-//! What the search for the highest rate came to, round by round.
+//! Results of the search for the highest rate, by round.
 
 use serde::Serialize;
 
@@ -7,17 +7,17 @@ use crate::recording::{RoundRecord, SearchStep};
 /// The search of one round.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SearchSummary {
-    /// The highest rate that was sustained.
+    /// The highest sustained rate.
     pub sustained_per_s: f64,
-    /// Latency that 99 % of the answers at that rate did not exceed.
+    /// Latency that 99 % of the responses at the sustained rate did not exceed.
     pub sustained_latency_us_p99: Option<f64>,
-    /// The lowest rate above it that was not sustained; absent where all were.
+    /// The lowest higher rate that was not sustained. Absent if all rates were sustained.
     pub refused_per_s: Option<f64>,
-    /// Latency that 99 % of the answers at that rate did not exceed.
+    /// Latency that 99 % of the responses at the refused rate did not exceed.
     pub refused_latency_us_p99: Option<f64>,
-    /// Requests at that rate that were not answered as expected.
+    /// Requests at the refused rate that did not pass.
     pub refused_not_passed: u64,
-    /// Rates tried, second tries included.
+    /// Number of tries, including repeated tries.
     pub steps: usize,
 }
 
@@ -25,12 +25,12 @@ pub struct SearchSummary {
 pub(super) fn of(complete: &[&RoundRecord]) -> Vec<SearchSummary> {
     let summary = |round: &&RoundRecord| {
         let steps = &round.search.as_ref()?.steps;
-        // Rates are finite, so the total order of floats is that of numbers.
+        // Rates are finite, so the total order of floats is their numeric order.
         let by_rate =
             |one: &&SearchStep, other: &&SearchStep| one.rate_per_s.total_cmp(&other.rate_per_s);
         let sustained = steps.iter().filter(|step| step.is_sustained);
         let sustained = sustained.max_by(by_rate)?;
-        // A rate that was sustained at the second try was not refused.
+        // A rate that was sustained in its second try was not refused.
         let refused = steps
             .iter()
             .filter(|step| step.rate_per_s > sustained.rate_per_s && !step.is_disturbed);

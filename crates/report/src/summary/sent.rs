@@ -1,4 +1,5 @@
-//! What variants were sent, where that is not the same: a difference then contains what differs.
+//! Requests that variants received, if they differ. A difference in latency then includes the difference in
+//! requests.
 
 use serde::Serialize;
 
@@ -8,34 +9,34 @@ use crate::float::float;
 use crate::metric::Metric;
 use crate::recording::{ProtocolText, Recording, RequestText, RoundRecord, VariantRecord};
 
-/// What one variant was sent.
+/// Requests to one variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SentSummary {
-    /// Whether its requests are others than those of its baseline.
+    /// True if the requests differ from the baseline's requests.
     pub has_other_requests: bool,
-    /// How its requests travel, where that is not how those of its baseline do.
+    /// Protocol of the requests. Absent if it is the baseline's protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<ProtocolText>,
-    /// Operations that a request carries, on average: more than 1 of batches.
+    /// Mean number of operations per request. More than 1 with batches.
     pub operations_per_request: f64,
-    /// Bytes of a request on the wire, TLS and handshakes included; absent where none was sent.
+    /// Bytes of a request on the wire, including TLS and handshakes. Absent if no request was sent.
     pub bytes_sent_per_request: Option<f64>,
-    /// Bytes received for each complete answer, TLS and handshakes included; absent without one.
+    /// Bytes received per complete response, including TLS and handshakes. Absent without a response.
     pub bytes_received_per_request: Option<f64>,
-    /// Processor time per operation; absent where it could not be read, and where every request of all
-    /// variants carries one.
+    /// Processor time per operation. Absent if it could not be read, and if every request of all variants
+    /// carries one operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_us_per_operation: Option<MetricSummary>,
 }
 
-/// One side of a comparison: who it is, and what was seen.
+/// One side of a comparison: the variant and its figures.
 #[derive(Clone, Copy)]
 pub(super) struct Side<'a> {
     pub(super) variant: &'a VariantRecord,
     pub(super) figures: &'a Figures,
 }
 
-/// Whether any variant is sent something else than its baseline.
+/// True if the requests or the protocol of any variant differ from its baseline's.
 pub(super) fn differs(recording: &Recording) -> bool {
     let mut variants = recording.variants.iter();
     variants.any(|variant| {
@@ -46,7 +47,7 @@ pub(super) fn differs(recording: &Recording) -> bool {
     })
 }
 
-/// What a variant was sent, for a recording in which that differs.
+/// The requests to a variant. The caller uses it only if requests differ between variants.
 pub(super) fn of(
     recording: &Recording,
     own: Side<'_>,
@@ -56,7 +57,7 @@ pub(super) fn of(
 ) -> SentSummary {
     let variant = own.variant;
     let operations = |variant: &VariantRecord| operations(requests(recording, variant));
-    // Also where its baseline has no number: what was sent is known all the same.
+    // The requests to the baseline are in the recording even if it has no number.
     let theirs = baseline(recording, variant);
     let has_batches = recording.variants.iter().any(|it| operations(it) != 1.0);
     let sum = |count: &dyn Fn(&RoundRecord) -> u64| -> u64 {
@@ -86,7 +87,7 @@ fn baseline<'a>(recording: &'a Recording, variant: &VariantRecord) -> Option<&'a
     recording.variants.iter().find(|other| other.name == name)
 }
 
-/// What a variant was sent: its own requests, or those of all.
+/// The requests of a variant: its own, or the common requests of the load.
 pub(crate) fn requests<'a>(
     recording: &'a Recording,
     variant: &'a VariantRecord,
@@ -111,11 +112,11 @@ fn has_other_requests(recording: &Recording, one: &VariantRecord, other: &Varian
     one.len() != other.len() || pairs.any(|(one, other)| !one.is_sent_as(other))
 }
 
-/// Operations that a request carries, on average over the rotation.
+/// Mean number of operations per request over the rotation.
 fn operations(requests: &[RequestText]) -> f64 {
     let turns: f64 = requests.iter().map(|it| f64::from(it.weight)).sum();
     let each = |it: &RequestText| f64::from(it.weight) * f64::from(it.operations);
     let all: f64 = requests.iter().map(each).sum();
-    // A recording by another hand may hold no request.
+    // A recording of another origin may contain no request.
     if turns > 0.0 { all / turns } else { 1.0 }
 }

@@ -1,4 +1,4 @@
-//! How long a round should have been: fewer long rounds, or more short ones in the same time.
+//! Advice on the round length: fewer long rounds, or more short rounds in the same time.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,19 @@ use crate::digits;
 use crate::float::float;
 use crate::recording::{Recording, RoundPart, RoundRecord};
 
-/// Blocks that the load of a round is cut into.
+/// Number of blocks into which the load of a round is divided.
 const BLOCKS: usize = 16;
 
-/// The fewest rounds of which components say something.
+/// Minimum number of rounds for meaningful variance components.
 const ROUNDS_MIN: usize = 6;
 
-/// The shortest load that is advised, in seconds.
+/// The shortest load that the advice may contain, in seconds.
 const SECONDS_MIN: f64 = 0.5;
 
-/// The longest load that is advised, as a multiple of the load that was.
+/// The longest load that the advice may contain, as a multiple of the actual load.
 const LONGER_MAX: f64 = 4.0;
 
-/// A split that makes intervals less narrow than this share is not worth a word.
+/// Largest relative width of intervals that is worth a sentence. Advice with a smaller gain is omitted.
 const WORTH_A_WORD: f64 = 0.9;
 
 /// Another length of rounds that would have given narrower intervals in the same time.
@@ -42,8 +42,8 @@ pub struct SplitSummary {
 }
 
 impl SplitSummary {
-    /// Finds the best length for the variants that are compared. `round_s` is the length of a whole round. None if
-    /// the recording does not tell it, and if no other length is much better.
+    /// Finds the best length for the compared variants. `round_s` is the length of a whole round. `None` if
+    /// the recording does not contain it, and if no other length is much better.
     pub(super) fn of(
         recording: &Recording,
         compared: &[(&Row<'_>, &Row<'_>)],
@@ -51,7 +51,7 @@ impl SplitSummary {
     ) -> Option<Self> {
         let load_s = load_seconds(recording)?;
         let loads = loads_of_round(recording);
-        // What a round costs besides its load, for each load.
+        // The time of a round without its load, divided by the number of loads.
         let start_s = (round_s? / loads - load_s).max(0.0);
         let pairs: Vec<Vec<Vec<f64>>> = compared
             .iter()
@@ -65,9 +65,9 @@ impl SplitSummary {
             .filter_map(|seconds| {
                 let widths: Vec<f64> = pairs
                     .iter()
-                    .filter_map(|rounds| width(rounds, (load_s, seconds), start_s))
+                    .filter_map(|rounds| width(rounds, load_s, seconds, start_s))
                     .collect();
-                // Of several variants the one in the middle: they share the rounds.
+                // The median of all variants counts, because they share the rounds.
                 (widths.len() == pairs.len()).then_some((seconds, sample::median(&widths)?))
             });
         let (load_s_best, width) = judged.min_by(|one, other| one.1.total_cmp(&other.1))?;
@@ -78,6 +78,7 @@ impl SplitSummary {
         })
     }
 
+    /// The advice in words:
     /// `By the mean latency of this run, rounds of 2 s instead of 10 s would give 0.6 times the width of the
     /// intervals in the same time.`
     pub(crate) fn sentence(&self) -> String {
@@ -92,8 +93,8 @@ impl SplitSummary {
     }
 }
 
-/// The length of the load of a round, in seconds; none of a search, of slices, and of a load that ends by
-/// number.
+/// The length of the load of a round, in seconds. `None` for a search, for slices, and for a load that ends
+/// after a number of requests.
 fn load_seconds(recording: &Recording) -> Option<f64> {
     let load = &recording.load;
     if load.capacity.is_some() || recording.rounds.iter().any(|round| round.slices.is_some()) {
@@ -102,7 +103,7 @@ fn load_seconds(recording: &Recording) -> Option<f64> {
     load.model.duration().map(|length| length.as_secs_f64())
 }
 
-/// The number of loads of a round, one after the other.
+/// The number of loads of a round that run one after the other.
 fn loads_of_round(recording: &Recording) -> f64 {
     match recording.order_measured() {
         Order::InTurn => float(recording.variants.len() as u64),
@@ -110,8 +111,8 @@ fn loads_of_round(recording: &Recording) -> f64 {
     }
 }
 
-/// The differences of the mean latency in each block of each round that both were measured in, in
-/// microseconds.
+/// The differences of the mean latency in each block, in microseconds, for each round with measurements of
+/// both variants.
 fn differences(own: &[&RoundRecord], of_baseline: &[&RoundRecord]) -> Vec<Vec<f64>> {
     let base: BTreeMap<RoundPart, Vec<f64>> = of_baseline
         .iter()
@@ -124,8 +125,8 @@ fn differences(own: &[&RoundRecord], of_baseline: &[&RoundRecord]) -> Vec<Vec<f6
     each.collect()
 }
 
-/// The mean latency of each block of a round, in microseconds; none with too few windows, or a block without
-/// an answer.
+/// The mean latency of each block of a round, in microseconds. `None` with too few windows, or if a block has
+/// no response.
 fn blocks(round: &RoundRecord) -> Option<Vec<f64>> {
     let windows = &round.windows;
     let each = windows.completed.len() / BLOCKS;
@@ -141,17 +142,17 @@ fn blocks(round: &RoundRecord) -> Option<Vec<f64>> {
     counts.zip(sums).map(mean).collect()
 }
 
-/// The width of an interval with rounds of another length, as a share of the width that it has, in the same
+/// The width of an interval with rounds of another length, relative to the current width, in the same total
 /// time.
 ///
-/// A shorter round is the beginning of the one that was: what a start leaves behind in its first seconds counts.
-/// Of a longer one, the components tell it.
-fn width(rounds: &[Vec<f64>], (load_s, seconds): (f64, f64), start_s: f64) -> Option<f64> {
+/// A shorter round uses the first blocks of each measured round, so it includes the aftereffects of a start.
+/// For a longer round, the width follows from the variance components.
+fn width(rounds: &[Vec<f64>], load_s: f64, seconds: f64, start_s: f64) -> Option<f64> {
     let blocks = float(BLOCKS as u64);
     let block_s = load_s / blocks;
     if seconds > load_s {
         let components = Components::of(rounds)?;
-        return Some(components.width(blocks, seconds / block_s, (start_s, block_s)));
+        return Some(components.width(blocks, seconds / block_s, start_s, block_s));
     }
     #[expect(
         clippy::cast_possible_truncation,
@@ -177,11 +178,12 @@ mod tests {
     use crate::sample::Sample;
     use crate::summary::Summary;
 
-    /// A recording whose windows have this mean latency in the whole round, and this one in windows.
+    /// A recording with latencies that vary by `between_us` between rounds and by `within_us` between
+    /// windows.
     fn recording(between_us: f64, within_us: f64) -> Recording {
         let sample = Sample::side_by_side().rounds(12);
         let mut recording = sample.variant("a", 700.0).variant("b", 720.0).build();
-        // A plain sequence that has every value once, so that both levels scatter evenly.
+        // A simple sequence that contains every value once, so that both levels vary evenly.
         let mut place = 0_u32;
         let mut scatter = move || {
             place = (place + 7_919) % 10_007;
@@ -210,7 +212,7 @@ mod tests {
 
     #[test]
     fn rounds_whose_starts_differ_should_have_been_shorter() {
-        // Rounds of 25 s, one of which takes as long as its load in this sample.
+        // Each round takes 25 s. In this sample, a round takes as long as its load.
         let recording = recording(100.0, 4.0);
         let summary = Summary::of(&recording);
         let split = summary.split.clone().unwrap();

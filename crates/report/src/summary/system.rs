@@ -1,4 +1,4 @@
-//! What the systems of a variant cost.
+//! Cost of the systems of a variant.
 
 use serde::Serialize;
 
@@ -7,53 +7,52 @@ use crate::describe;
 use crate::float::float;
 use crate::recording::{InstanceUsage, RoundRecord, SystemRecord, SystemUsage};
 
-/// What one system of a variant cost.
+/// Cost of one system of a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SystemSummary {
-    /// Its name.
+    /// Name of the system in the lab.
     pub name: String,
-    /// Its version, as it reports it.
+    /// Version that the system reports.
     pub version: Option<String>,
-    /// Processor time per complete answer; absent where it could not be read.
+    /// Processor time per complete response. Absent if it could not be read.
     pub cpu_us_per_request: Option<MetricSummary>,
-    /// Peak memory; absent where it could not be read.
+    /// Peak memory. Absent if it could not be read.
     pub memory_peak_bytes: Option<MetricSummary>,
-    /// Context switches per complete answer, voluntary and not; absent where they could not be read.
+    /// Context switches per complete response, voluntary and involuntary. Absent if they could not be read.
     pub context_switches_per_request: Option<MetricSummary>,
-    /// Context switches per complete answer in which others took the core although the thread could have
-    /// gone on; absent where they could not be read.
+    /// Involuntary context switches per complete response: another thread took the core although this thread
+    /// could have continued. Absent if they could not be read.
     pub context_switches_involuntary_per_request: Option<MetricSummary>,
-    /// How long its threads were ready to run while others had the cores, in microseconds per complete
-    /// answer, summed over threads; absent where it could not be read.
+    /// Time that the system's threads waited for a core while they were ready to run. In microseconds per
+    /// complete response, summed over threads. Absent if it could not be read.
     pub waited_for_cpu_us_per_request: Option<MetricSummary>,
-    /// Its limits in words: none, in force, or not in force and why.
+    /// Limits of the system in words: no limit, in force, or not in force with the reason.
     pub limits: String,
-    /// Whether it was asked to be limited and is not, or is limited otherwise.
+    /// True if the lab requests a limit that is not in force, or if another limit is in force.
     pub is_limit_unmet: bool,
-    /// Share of scheduler periods in which a limit stopped it; absent without a limit.
+    /// Share of scheduler periods with a stop by a limit, 0 to 1. Absent without a limit.
     pub throttled_periods_share: Option<f64>,
-    /// Where the numbers come from.
+    /// Source of the numbers.
     pub source: Option<String>,
-    /// What each of its instances did, over all rounds; empty for a system without a balancer.
+    /// Work of each instance over all rounds. Empty for a system without a balancer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<InstanceSummary>,
 }
 
-/// What one instance behind a balancer did, over all rounds.
+/// Work of one instance behind a balancer, over all rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InstanceSummary {
-    /// Its name.
+    /// Name of the instance.
     pub name: String,
-    /// Requests that it answered.
+    /// Responses of the instance.
     pub answers: u64,
-    /// Its share of the answers of all instances; 0 without any.
+    /// Share of the responses of all instances, 0 to 1. It is 0 if there are no responses.
     pub share: f64,
-    /// Processor time for each of its answers; absent where it could not be read, or without an
-    /// answer.
+    /// Processor time per response of the instance. Absent if it could not be read, or without a response.
     pub cpu_us_per_answer: Option<f64>,
 }
 
-/// Values with their rounds.
+/// Values with the index of their round.
 type ByRound = Vec<(u32, f64)>;
 
 /// The figures of one system, round by round.
@@ -71,7 +70,7 @@ pub(super) struct SystemFigures {
 }
 
 impl SystemFigures {
-    /// Those of the system that a reading is of; it holds none yet.
+    /// Empty figures of the system that `usage` describes.
     pub(super) fn new(usage: &SystemUsage) -> Self {
         Self {
             name: usage.name.clone(),
@@ -87,9 +86,9 @@ impl SystemFigures {
         }
     }
 
-    /// Adds what it used in a round.
+    /// Adds the usage of one round.
     pub(super) fn add(&mut self, usage: &SystemUsage, round: &RoundRecord) {
-        // As the variant's own figures: systems work for discarded requests, too.
+        // The variant's own figures do the same, because systems also work for discarded requests.
         let answered = round.answered();
         if answered > 0 {
             let per_request = |amount: u64| (round.round, float(amount) / float(answered));
@@ -101,7 +100,7 @@ impl SystemFigures {
             let waited = usage.waited_for_cpu_us.map(per_request);
             self.waited.extend(waited);
         }
-        // Outside of the condition above, because memory is not divided by answers.
+        // Memory is not divided by responses, so it does not depend on the condition above.
         let memory = usage.memory_peak_bytes.map(float);
         self.memory.extend(memory.map(|bytes| (round.round, bytes)));
         if let Some(throttled) = usage.throttled {
@@ -113,7 +112,7 @@ impl SystemFigures {
         }
     }
 
-    /// What it cost; `record` is what the recording says about it.
+    /// The cost of the system. `record` describes the system in the recording.
     pub(super) fn summary(&self, record: Option<&SystemRecord>) -> SystemSummary {
         let over_rounds =
             |values: &ByRound| MetricSummary::of(mean_by_round(values.iter().copied()));
@@ -139,7 +138,7 @@ impl SystemFigures {
         match known {
             Some(known) => {
                 known.answers += usage.answers;
-                // Unknown in one round is unknown in sum: a part of it would look like a low cost.
+                // If one round is unknown, the sum is unknown. The known part would look like a low cost.
                 let cpu = known.cpu_us.zip(usage.cpu_us);
                 known.cpu_us = cpu.map(|(known, more)| known + more);
             }
@@ -153,7 +152,7 @@ impl SystemFigures {
         let summary = |it: &InstanceUsage| InstanceSummary {
             name: it.name.clone(),
             answers: it.answers,
-            // Where no instance answered, each had nothing of it.
+            // Without any response, every instance has the share 0.
             share: ratio(it.answers, all).unwrap_or(0.0),
             cpu_us_per_answer: it.cpu_us.and_then(|cpu_us| ratio(cpu_us, it.answers)),
         };

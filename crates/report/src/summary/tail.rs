@@ -1,24 +1,24 @@
-//! From how many requests on a percentile is shown.
+//! Minimum number of requests of a percentile.
 //!
-//! A percentile of a round is the latency of one request, and which one depends on luck. With `k`
-//! requests expected beyond it, its 95 % interval by order statistics reaches from `k - 1.96 sqrt(k)`
-//! to `k + 1.96 sqrt(k)` of them: from 4 to 16 with `k` = 10. With fewer than four it would reach
-//! beyond the longest request, and the percentile is little else than the maximum. So ten are asked
-//! for, in each round; where a round has fewer, the requests of all rounds together are looked at.
+//! A percentile of a round is the latency of one request, and chance decides which request. Let `k` requests
+//! be expected beyond it. Its 95 % interval by order statistics then reaches from `k - 1.96 sqrt(k)` to
+//! `k + 1.96 sqrt(k)` of them, which is 4 to 16 for `k` = 10. With fewer than four requests, it would reach
+//! beyond the longest request, and the percentile is little more than the maximum. So ten are required in
+//! each round. If a round has fewer, the requests of all rounds together are used.
 
 use crate::float::float;
 use crate::metric::Metric;
 
-/// So many requests must lie beyond a percentile.
+/// Minimum number of requests beyond a percentile.
 pub(crate) const BEYOND: f64 = 10.0;
 
-/// Whether of so many requests enough lie beyond this share of them.
+/// True if enough of `requests` requests lie beyond the quantile `share`.
 pub(crate) fn has_enough(requests: u64, share: f64) -> bool {
-    // The nudge keeps the tenth of 1,000 requests beyond p99.
+    // The small tolerance keeps the tenth of 1,000 requests beyond p99.
     float(requests) * (1.0 - share) >= BEYOND - 1e-6
 }
 
-/// The fewest requests of which enough lie beyond this share of them.
+/// Minimum number of requests, so that enough lie beyond the quantile `share`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -28,8 +28,8 @@ pub(crate) fn needed(share: f64) -> u64 {
     ((BEYOND - 1e-6) / (1.0 - share)).ceil() as u64
 }
 
-/// The share of the requests that do not exceed it, for a metric that is a tail. A median or a quartile
-/// of few requests is uncertain, which its interval over rounds says, and no anecdote.
+/// The share of the requests that do not exceed a tail metric. `None` for other metrics. A median or a
+/// quartile of few requests is uncertain, but its interval over rounds includes this.
 pub(crate) fn share_of(metric: Metric) -> Option<f64> {
     match metric {
         Metric::P90 => Some(0.9),

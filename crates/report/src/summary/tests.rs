@@ -9,7 +9,7 @@ mod few;
 mod typical;
 mod withheld;
 
-/// Every format of a report, with its name.
+/// All formats of a report, with their names.
 fn renderings(recording: &Recording, summary: &Summary) -> [(&'static str, String); 8] {
     let terminal = crate::Terminal::plain(100);
     [
@@ -124,8 +124,8 @@ fn several_variants_need_more_confidence_for_each() {
         .build();
     let (one, two) = (Summary::of(&one), Summary::of(&two));
     assert_eq!((one.comparisons, one.confidence_each), (1, 0.95));
-    // Both differences have the same baseline, so Bonferroni's 0.975 is more than they need. The signed ranks
-    // of six rounds have no more than 0.969.
+    // Both differences have the same baseline, so they need less than Bonferroni's 0.975. The signed ranks of
+    // six rounds reach at most 0.969.
     assert_eq!(two.comparisons, 2);
     let each = two.confidence_each;
     assert!((0.95..=0.975).contains(&each), "{each}");
@@ -243,7 +243,8 @@ fn without_a_valid_baseline_nothing_is_compared() {
 
 #[test]
 fn latency_deviation_counts_every_request_and_not_every_value() {
-    // Log-normal with a deviation of 0.3 of its logarithm: stdev = mean * sqrt(exp(0.09) - 1).
+    // The distribution is log-normal with a deviation of 0.3 of its logarithm, so stdev = mean *
+    // sqrt(exp(0.09) - 1).
     let recording = Sample::closed().rounds(20).variant("a", 700.0).build();
     let summary = Summary::of(&recording);
     let distribution = summary.variants[0].distribution.as_ref().unwrap();

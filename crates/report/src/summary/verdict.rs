@@ -1,4 +1,4 @@
-//! The verdict: one sentence about a variant, and what it may say.
+//! The verdict, one sentence about a variant, and the rules for it.
 
 use std::fmt;
 
@@ -119,17 +119,17 @@ impl Verdict {
         }
     }
 
-    /// Whether the variant has no number that is trusted.
+    /// True if the variant has no trusted number.
     pub fn is_invalid(&self) -> bool {
         matches!(self, Self::Invalid { .. } | Self::Withheld { .. })
     }
 
-    /// Why a verdict is withheld from a variant that did its work; none where no check failed.
+    /// Cause of a withheld verdict on a variant that did its work. `None` if no check failed.
     pub(super) fn withheld(checks: &[Check], headline: Metric) -> Option<Self> {
         let root = root(checks)?;
         let failed = checks.iter().filter(|it| it.state == CheckState::Failed);
         let remedy = match headline {
-            // Nothing is typical of a closed loop, whose rate decides.
+            // The rate decides a closed loop, so the advice must not name the typical latency.
             Metric::Requests => root.name.remedy().replace("typical ±20us", "requests ±2%"),
             Metric::Mean => root.name.remedy().replace("typical ±", "mean ±"),
             _ => root.name.remedy().to_owned(),
@@ -142,8 +142,8 @@ impl Verdict {
         })
     }
 
-    /// The cause of a verdict that is withheld, with the checks that failed where another one explains
-    /// them: `other programs used 74 % of the cores (failed check: lateness)`.
+    /// The cause of a withheld verdict. It also names failed checks that another check explains:
+    /// `other programs used 74 % of the cores (failed check: lateness)`.
     pub(crate) fn cause(&self) -> Option<String> {
         let Self::Withheld {
             check,
@@ -180,7 +180,7 @@ impl fmt::Display for Verdict {
             Self::NotCompared => formatter.write_str("not compared: the baseline has no number"),
             Self::Withheld { cause, .. } => write!(formatter, "no verdict: {cause}"),
             Self::Invalid { kind, reason } => match kind {
-                // Nothing ran that could be invalid.
+                // The variant did not run, so there is no invalid work.
                 Invalidity::Recorded(InvalidKind::ProgramMissing | InvalidKind::BuildFailed) => {
                     write!(formatter, "NOT RUN: {reason}")
                 }
@@ -205,7 +205,7 @@ impl From<InvalidKind> for Invalidity {
     }
 }
 
-/// `12.1 % to 13.9 % fewer requests/s`, when requests per second decide.
+/// The change if requests per second decide: `12.1 % to 13.9 % fewer requests/s`.
 fn share_of_requests(headline: Metric, overhead: &OverheadSummary) -> Option<String> {
     let (low, high) = (overhead.ratio_low?, overhead.ratio_high?);
     let (from, to, word) = if overhead.claim == ClaimName::Lower {
@@ -213,7 +213,7 @@ fn share_of_requests(headline: Metric, overhead: &OverheadSummary) -> Option<Str
     } else {
         (low - 1.0, high - 1.0, "more")
     };
-    // The ratio has its own interval, which may just touch 1 where the difference does not touch 0.
+    // The ratio has its own interval, which may touch 1 although the difference does not touch 0.
     if headline != Metric::Requests || from <= 0.0 {
         return None;
     }
@@ -221,7 +221,7 @@ fn share_of_requests(headline: Metric, overhead: &OverheadSummary) -> Option<Str
     Some(format!("{from} % to {to} % {word} requests/s"))
 }
 
-/// `slower by 0.10 to 0.14 ms`.
+/// The size of the overhead: `slower by 0.10 to 0.14 ms`.
 fn amount(headline: Metric, overhead: &OverheadSummary, is_faster: bool) -> Option<String> {
     let (low, high) = (overhead.difference_low?, overhead.difference_high?);
     let (from, to) = if overhead.claim == ClaimName::Lower {
@@ -230,7 +230,7 @@ fn amount(headline: Metric, overhead: &OverheadSummary, is_faster: bool) -> Opti
         (low, high)
     };
     let unit = headline.unit();
-    // Milliseconds have too many zeros for what side by side can tell apart.
+    // Differences that are visible side by side would have too many zeros in milliseconds.
     let unit = match unit {
         Unit::Milliseconds if headline == Metric::Typical && to < 100.0 => Unit::Microseconds,
         other => other,
@@ -240,18 +240,18 @@ fn amount(headline: Metric, overhead: &OverheadSummary, is_faster: bool) -> Opti
     Some(format!("{word} by {from} to {to} {}", unit.sign()))
 }
 
-/// What decides whether a variant has a number that is trusted.
+/// Data that decide if a variant has a trusted number.
 pub(super) struct Judged<'a> {
     pub(super) kind: Kind,
     pub(super) headline: Metric,
     pub(super) variant: &'a VariantRecord,
     pub(super) outcomes: &'a Outcomes,
-    /// All of its measurements, also those that are not compared.
+    /// All measurements of the variant, including measurements that are not compared.
     pub(super) rounds: &'a [&'a RoundRecord],
     pub(super) checks: &'a [Check],
 }
 
-/// Why a variant has no number that is trusted, if it has none.
+/// Reason why a variant has no trusted number. `None` if it has one.
 pub(super) fn invalid(judged: &Judged<'_>) -> Option<Verdict> {
     let Judged {
         kind,
@@ -264,7 +264,7 @@ pub(super) fn invalid(judged: &Judged<'_>) -> Option<Verdict> {
     if let VariantStatus::Invalid { kind, reason } = &variant.status {
         return Some(Verdict::invalid(*kind, reason.clone()));
     }
-    // A single wrong answer is enough: a server that answers wrongly may be fast for that reason.
+    // A single wrong response is enough, because a server may be fast only because it responds wrongly.
     if outcomes.mismatched.total() > 0 {
         return Some(Verdict::invalid(
             InvalidKind::Mismatched,
@@ -284,7 +284,7 @@ pub(super) fn invalid(judged: &Judged<'_>) -> Option<Verdict> {
         return Verdict::withheld(checks, headline);
     }
     let is_failed = |check: &&Check| check.state == CheckState::Failed;
-    // First, because it is the cause of others.
+    // These checks come first, because they cause other failures.
     let (stopped, others): (Vec<&Check>, Vec<&Check>) = checks
         .iter()
         .filter(is_failed)
@@ -305,7 +305,7 @@ fn mismatched(outcomes: &Outcomes, rounds: &[&RoundRecord]) -> String {
         named(&outcomes.mismatched.by_name())
     );
     let mut samples = rounds.iter().flat_map(|round| &round.failures);
-    // Samples are of failed requests too, which explain no wrong answer.
+    // There are also samples of failed requests, which do not explain a wrong response.
     if let Some(first) = samples.find(|sample| sample.kind.is_mismatch()) {
         reason += &format!(", first: {}", first.reason);
     }

@@ -1,18 +1,18 @@
-//! Small pictures of characters: the overhead with its interval, and the course over rounds.
+//! Small pictures of characters: the overhead with its interval, and the figure of every round.
 
 use crate::digits;
 use crate::metric::Metric;
 use crate::summary::{MetricSummary, Summary, VariantSummary};
 
-/// Columns of the widest picture.
+/// Width of the widest picture, in columns.
 const WIDTH_MAX: usize = 60;
-/// A picture narrower than this shows nothing.
+/// Minimum width of a useful picture, in columns.
 const WIDTH_MIN: usize = 24;
-/// From little to all.
+/// Bars from the lowest to the highest.
 pub(crate) const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The overhead in the headline metric, a line a variant on one scale, with the axis below:
-/// `├──●──┤`. Nothing without intervals or room.
+/// The overhead in the headline metric, one line per variant on one scale, with the axis below: `├──●──┤`.
+/// Empty without intervals or if the terminal is too narrow.
 pub(super) fn intervals(summary: &Summary, width: usize) -> String {
     let lines: Vec<(&str, [f64; 3])> = summary
         .variants
@@ -20,7 +20,7 @@ pub(super) fn intervals(summary: &Summary, width: usize) -> String {
         .filter_map(|row| Some((row.name.as_str(), ends(row, summary.headline)?)))
         .collect();
     let name_width = lines.iter().map(|(name, _)| name.chars().count()).max();
-    // A third of the width at most, or long names would leave no room for the picture.
+    // Names take at most a third of the width, so that the picture has enough space.
     let name_width = name_width.unwrap_or(0).min(width / 3);
     let columns = width.saturating_sub(name_width + 2).min(WIDTH_MAX);
     // Both folds begin at 0, so that zero is always on the scale.
@@ -41,7 +41,8 @@ pub(super) fn intervals(summary: &Summary, width: usize) -> String {
     out + &format!("{:name_width$}  {}\n", "", scale.axis(summary.headline))
 }
 
-/// Low end, estimate, high end: a change in percent for requests, else a difference as shown.
+/// The low end, the estimate and the high end. For requests, it is a change in percent, otherwise a
+/// difference in the shown unit.
 fn ends(row: &VariantSummary, metric: Metric) -> Option<[f64; 3]> {
     let overhead = row.metric(metric)?.overhead.as_ref()?;
     if metric == Metric::Requests {
@@ -75,7 +76,8 @@ impl Scale {
             clippy::cast_precision_loss,
             reason = "a share of at most some hundred columns"
         )]
-        // The last column is one less than their number, or the high end would lie outside.
+        // The index of the last column is one less than their number. Otherwise the high end would lie
+        // outside.
         let column = (share.clamp(0.0, 1.0) * (self.columns - 1) as f64).round() as usize;
         column
     }
@@ -88,7 +90,7 @@ impl Scale {
             '┼'
         } else {
             '│'
-            // In this order: the estimate wins over an end, and an end over zero, where they share a
+            // In this order, the estimate overwrites an end, and an end overwrites zero, if they share a
             // column.
         };
         cells[from] = '├';
@@ -97,14 +99,14 @@ impl Scale {
         cells.into_iter().collect::<String>().trim_end().to_owned()
     }
 
-    /// The ends of the scale and zero, as far as there is room between them.
+    /// Labels for zero and the ends of the scale, if there is space between them.
     fn axis(&self, metric: Metric) -> String {
         let unit = if metric == Metric::Requests {
             " %".to_owned()
         } else {
             format!(" {}", metric.unit().sign())
         };
-        // A tenth of the scale decides the digits: columns are no finer than a sixtieth.
+        // A tenth of the scale defines the digits, because a column is never finer than a sixtieth.
         let step = (self.high - self.low) / 10.0;
         let label = |value: f64| {
             let sign = if value > 0.0 { "+" } else { "" };
@@ -116,7 +118,7 @@ impl Scale {
             let from = middle
                 .saturating_sub(length / 2)
                 .min(self.columns.saturating_sub(length));
-            // Two columns of space around a label, or two labels would read as one.
+            // Two columns of space surround a label. Otherwise two labels would look like one.
             let room = from.saturating_sub(2)..(from + length + 2).min(self.columns);
             if cells[room].iter().all(|cell| *cell == ' ') {
                 for (cell, character) in cells[from..].iter_mut().zip(text.chars()) {
@@ -124,7 +126,7 @@ impl Scale {
                 }
             }
         };
-        // Zero first: where there is no room for all, it is the one that must stay.
+        // Zero comes first, because it must stay if there is not enough space for all labels.
         put("0", self.column(0.0));
         if self.low < 0.0 {
             put(&label(self.low), 0);
@@ -146,13 +148,13 @@ fn cut(name: &str, width: usize) -> String {
         .collect()
 }
 
-/// The figure of every round, lowest to highest of its own row: `▃▅█▂`. Nothing for fewer than
-/// three rounds, which show no course.
+/// The figure of every round, between the lowest and the highest of its row: `▃▅█▂`. `None` for fewer than
+/// three rounds, which show no trend.
 pub(super) fn rounds(figure: &MetricSummary) -> Option<String> {
     course(&figure.rounds)
 }
 
-/// The same of any values in their order.
+/// The picture for any values in their order.
 pub(crate) fn course(values: &[f64]) -> Option<String> {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -160,7 +162,8 @@ pub(crate) fn course(values: &[f64]) -> Option<String> {
         return None;
     }
     let level = |value: &f64| {
-        // Between the row's own lowest and highest: the picture shows the course, not the size.
+        // The range is the row's own lowest to highest value, because the picture shows the trend and not the
+        // size.
         let share = (value - low) / (high - low);
         #[expect(
             clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! The report on one screen: the answer, one table, and what failed.
+//! The report on one screen: the result, one table, and the failed checks.
 
 use super::{heading_of, hottest, invalid, list, table, verdict_word, wrapped};
 use crate::answer;
@@ -13,10 +13,11 @@ use crate::sent;
 use crate::summary::{Summary, VariantSummary};
 use crate::terminal::{Terminal, Tone, finished, toned};
 
-/// Checks beyond this many are counted: the full report has them all.
+/// Maximum number of checks on the screen. Further checks are only counted, and the full report contains all.
 const TROUBLES_MAX: usize = 4;
 
-/// Renders a lab's recording for a terminal: what one needs to decide. [`super::full_text`] has the rest.
+/// Renders a lab's recording for a terminal, with the figures that a decision needs. [`super::full_text`] has
+/// the rest.
 pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
     let width = terminal.width;
     let title = match &summary.question {
@@ -32,9 +33,9 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     let mut lines = vec![toned(Tone::Heading, &title), answer];
     lines.extend(summary.revisions.clone());
     lines.push(explain::rounds_in_short(summary));
-    // Beside the overhead, what of the latencies is the network's.
+    // The network's share of the latencies follows the overhead.
     lines.extend(describe::network(recording).map(|way| format!("Network: {way}")));
-    // What the intervals do not hold must not be missed.
+    // Readers must see the variation that the intervals do not contain.
     lines.extend(summary.starts_omitted.clone());
     lines.extend(explain::left_out(summary));
     lines.extend(sent::sentences(summary));
@@ -54,7 +55,7 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     add("", &figures(summary, width));
     add("Gates", &list(&gate::shown::lines(&summary.gates), width));
     add("Invalid", &list(&invalid(summary), width));
-    // Only where they were asked for.
+    // This is shown only if the user requested it.
     add("Hottest functions", &hottest(recording, width));
     let mut troubles = explain::troubles(summary);
     let shown = TROUBLES_MAX.max(explain::troubles_unanswered(summary));
@@ -67,7 +68,7 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     finished(&out, terminal)
 }
 
-/// The figures that one decides by; those that a variant costs beside what they differ by from the baseline.
+/// The figures that a decision needs: each cost of a variant, next to its difference from the baseline.
 fn figures(summary: &Summary, width: usize) -> String {
     let is_estimated = |row: &VariantSummary| cell::difference(row, summary.headline).is_some();
     let is_compared = summary.comparisons > 0 || summary.variants.iter().any(is_estimated);
@@ -92,7 +93,7 @@ fn figures(summary: &Summary, width: usize) -> String {
                     Metric::Requests => cell::change(row, metric),
                     _ => cell::difference(row, metric),
                 };
-                // The baseline's own place stays empty: it is no missing figure.
+                // The baseline has no overhead, so its cell is empty and has no dash.
                 let nothing = if row.is_baseline { "" } else { cell::NOTHING };
                 cells.push(overhead.unwrap_or_else(|| nothing.to_owned()));
             }
@@ -144,7 +145,7 @@ mod tests {
         }
         let mut recording = sample.build();
         for round in &mut recording.rounds {
-            // Noise of all, and an unanswered request of each but the baseline.
+            // The noise affects all variants. Each variant except the baseline has an unanswered request.
             round.generator.waited_for_cpu =
                 Some(std::time::Duration::from_micros(round.elapsed_us / 5));
             if round.variant != "baseline" && round.round == 0 {

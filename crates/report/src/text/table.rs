@@ -1,4 +1,4 @@
-//! Tables without lines, as wide as the terminal.
+//! Text tables without lines, as wide as the terminal.
 
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
@@ -10,12 +10,12 @@ use crate::terminal::columns;
 const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// The fewest columns that words get beside figures, where they have as much to say.
+/// Minimum width of a column of words next to figures, if its text is long enough.
 const WORDS: usize = 14;
 
-/// A table without lines; columns that are not named left are aligned right.
+/// A table without lines. Columns that are not in `left` are aligned right.
 ///
-/// Where it is wider than the terminal, figures are given up from the right, and a line below names them.
+/// If the table is wider than the terminal, it drops figures from the right, and a line below names them.
 pub(crate) fn table(
     width: usize,
     mut header: Vec<String>,
@@ -32,7 +32,7 @@ pub(crate) fn table(
         let least = |words| least_width(width, words, &header, &rows, &is_left);
         let figures: Vec<usize> = (1..header.len()).filter(|it| !is_left[*it]).collect();
         match figures.as_slice() {
-            // A figure and what it differs by stay together.
+            // A figure and its difference stay together.
             [_, .., last]
                 if least(WORDS) > width && (figures.len() > 2 || header[*last] != "overhead") =>
             {
@@ -43,7 +43,7 @@ pub(crate) fn table(
                     row.remove(*last);
                 }
             }
-            // Lines of a narrower terminal are broken by the terminal: a broken word is none.
+            // On a narrower terminal, the terminal breaks the lines. That is better than a broken word.
             _ => {
                 let width_drawn = width.max(least(0));
                 let drawn = drawn(width_drawn, header, rows, &is_left);
@@ -53,7 +53,7 @@ pub(crate) fn table(
     }
 }
 
-/// What a reader must know of a table that was cut.
+/// The line that names the columns that were dropped.
 fn without(given_up: &[String], width: usize) -> String {
     if given_up.is_empty() {
         return String::new();
@@ -63,7 +63,7 @@ fn without(given_up: &[String], width: usize) -> String {
     wrapped("", &line, width)
 }
 
-/// A heading on one line; an overhead is named by the figure before it.
+/// A heading on one line. An overhead is named by the figure before it.
 fn name_of(header: &[String], index: usize) -> String {
     let first = |index: usize| header[index].lines().next().unwrap_or_default();
     match first(index) {
@@ -72,8 +72,8 @@ fn name_of(header: &[String], index: usize) -> String {
     }
 }
 
-/// The fewest columns of a terminal in which no word and no number is broken, and text has `words` columns
-/// where it has as much to say.
+/// The minimum width of a terminal that breaks no word and no number. A column of text then has `words`
+/// columns if its text is long enough.
 fn least_width(
     width: usize,
     words: usize,
@@ -93,7 +93,7 @@ fn least_width(
             (_, true) => longest.max(whole.min(words)),
             (_, false) => whole,
         };
-        // The columns of the table stand two apart.
+        // Two spaces separate the columns of the table.
         least + 2
     };
     let all: usize = (0..header.len()).map(of_column).sum();
@@ -111,8 +111,8 @@ fn drawn(width: usize, header: Vec<String>, rows: Vec<Vec<String>>, is_left: &[b
     table
         .load_style(STYLE)
         .set_content_arrangement(ContentArrangement::Dynamic)
-        // One column more, because the last column's padding is cut off at the end.
-        // A terminal that wide breaks no line, so the exact width no longer matters.
+        // The table is one column wider, because the last column's padding is cut off at the end. At the
+        // maximum width no line is broken, so the exact width no longer matters.
         .set_width(u16::try_from(width + 1).unwrap_or(u16::MAX))
         .set_header(header);
     for row in rows {
@@ -121,17 +121,17 @@ fn drawn(width: usize, header: Vec<String>, rows: Vec<Vec<String>>, is_left: &[b
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 1));
         if is_left[index] || index == 0 {
-            // Text is broken between its words, not within one.
+            // Text may break between words, but not within one.
             let least = Width::Fixed(u16::try_from(least[index] + 1).unwrap_or(u16::MAX));
             column.set_constraint(ColumnConstraint::LowerBoundary(least));
         }
         if !is_left[index] {
-            // A number broken over two lines is two numbers.
+            // A number that is broken over two lines looks like two numbers.
             column.set_constraint(ColumnConstraint::ContentWidth);
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    // The last column's padding is not wanted; the line under the header has it too.
+    // The padding of the last column is removed, also from the line under the header.
     let trimmed = |line: String| match line.trim_end() {
         rule if rule.starts_with('─') => rule.chars().skip(1).collect(),
         content => content.to_owned(),
@@ -168,7 +168,7 @@ mod tests {
         two              10        +5   20  slower by far
         (wider terminals also show: memory)
         ");
-        // What decides stays, however narrow it is.
+        // The column that decides stays at any width.
         insta::assert_snapshot!(drawn(20), @"
         variant        mean  overhead  verdict
         ──────────────────────────────────────

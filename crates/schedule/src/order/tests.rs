@@ -1,4 +1,4 @@
-//! Claims about the order of rounds.
+//! Tests of the order of rounds.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// How often each variant had each position.
+/// Number of times that each variant had each position.
 fn positions(order: &[Vec<usize>]) -> HashMap<(usize, usize), usize> {
     let mut counts = HashMap::new();
     for round in order {
@@ -17,7 +17,7 @@ fn positions(order: &[Vec<usize>]) -> HashMap<(usize, usize), usize> {
     counts
 }
 
-/// How often each variant directly followed each other one inside a round.
+/// Number of times that each variant directly followed each other variant inside a round.
 fn followers(order: &[Vec<usize>]) -> HashMap<(usize, usize), usize> {
     let mut counts = HashMap::new();
     for pair in order.iter().flat_map(|round| round.windows(2)) {
@@ -32,7 +32,7 @@ fn two_variants_change_places_at_random_but_evenly() {
     for block in order.chunks(2) {
         assert_ne!(block[0], block[1], "a block has both orders");
     }
-    // Not strictly alternating: which order comes first in a block is drawn.
+    // The order does not strictly alternate, because the first order of a block is random.
     let first = order.chunks(2).filter(|block| block[0] == [0, 1]).count();
     assert!((70..=130).contains(&first), "{first} of 200");
     let repeats = order.windows(2).filter(|pair| pair[0] == pair[1]).count();
@@ -82,7 +82,7 @@ fn every_order_of_three_variants_occurs() {
 fn the_seed_decides() {
     assert_eq!(round_order(5, 20, 7), round_order(5, 20, 7));
     assert_ne!(round_order(5, 20, 7), round_order(5, 20, 8));
-    // A longer run with the same seed begins like a shorter one: rounds can be added.
+    // A longer run with an equal seed begins like a shorter one, so that rounds can be added.
     assert_eq!(round_order(5, 20, 7)[..7], round_order(5, 7, 7));
 }
 
@@ -108,7 +108,7 @@ proptest! {
             prop_assert!(sorted.into_iter().eq(0..variants));
         }
         for block in order.chunks(variants) {
-            // In a whole block that is exactly once, since there are as many rounds as positions.
+            // In a whole block each count is exactly 1, because there are as many rounds as positions.
             prop_assert!(positions(block).values().all(|count| *count == 1));
         }
     }

@@ -1,4 +1,4 @@
-//! Claims about open plans.
+//! Tests of open plans.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn a_constant_rate_has_equal_gaps_from_the_start() {
 fn an_hour_at_20_000_per_second_is_exact_to_the_last_nanosecond() {
     let plan = uniform(&[constant(20_000.0, HOUR)]);
     assert_eq!(plan.len(), 72_000_000);
-    // Far into the plan without walking there: shard i of n starts at slot i.
+    // This reaches slots far into the plan quickly, because shard i of n starts at slot i.
     for index in [1, 35_999_999, 71_999_999] {
         let slot = plan.shard(index, 72_000_000).next().unwrap();
         assert_eq!(slot.index, index);
@@ -74,7 +74,7 @@ fn gaps_that_are_no_whole_nanoseconds_do_not_add_up_errors() {
 
 #[test]
 fn decimal_rates_count_as_people_do() {
-    // Each of these is a little off in binary; none may plan one request more or less.
+    // Each of these rates is slightly inexact in binary. The number of planned requests must still be exact.
     for (per_second, seconds, count) in [
         (0.1, 60, 6),
         (0.3, 60, 18),
@@ -147,7 +147,7 @@ fn phases_follow_each_other_without_a_jump() {
 
 #[test]
 fn a_request_may_be_planned_half_in_one_phase_and_half_in_the_next() {
-    // 1.5 requests in the first phase; the second slot is due half a gap into the second one.
+    // The first phase has 1.5 requests, so the second slot is due half a gap into the second phase.
     let plan = uniform(&[
         constant(1.0, Duration::from_millis(1_500)),
         constant(10.0, SECOND),
@@ -213,15 +213,15 @@ fn what_cannot_be_told_to_the_nanosecond_is_refused_by_phase() {
         refused(ramp(1.0, 2.0, Duration::from_secs(900_000))),
         "expected a ramp of at most 10 days, found 900000s in phase 1. Split it into several phases"
     );
-    // The fastest plan that is possible.
+    // The fastest possible plan.
     let plan = uniform(&[constant(1e9, Duration::from_micros(1))]);
     assert!(dues(&plan).into_iter().eq(0..1_000));
 }
 
 #[test]
 fn the_same_seed_gives_the_same_plan_on_every_machine() {
-    // Constants, so that a change of the generator or of its arithmetic cannot go unnoticed:
-    // recordings of old versions name only their seed.
+    // These constants reveal any change of the random generator or of its arithmetic. Recordings of old
+    // versions contain only their seed.
     let plan = poisson(&[constant(1_000.0, SECOND)], 7);
     assert_eq!(dues(&plan)[..4], FIRST_OF_SEED_7);
     assert_eq!(dues(&plan), dues(&poisson(&[constant(1_000.0, SECOND)], 7)));
@@ -230,9 +230,8 @@ fn the_same_seed_gives_the_same_plan_on_every_machine() {
 
 const FIRST_OF_SEED_7: [u64; 4] = [301_840, 5_491_638, 5_998_997, 6_345_854];
 
-/// Anderson-Darling's statistic for gaps against the exponential distribution with this mean
-/// (known, not estimated): Anderson and Darling, "A Test of Goodness of Fit", 1954. Its 1 % point
-/// is 3.857.
+/// Anderson-Darling's statistic for gaps against the exponential distribution with this mean (known, not
+/// estimated): Anderson and Darling, "A Test of Goodness of Fit", 1954. Its 1 % point is 3.857.
 fn anderson_darling(mut gaps: Vec<f64>, mean: f64) -> f64 {
     gaps.sort_unstable_by(f64::total_cmp);
     let count = gaps.len() as f64;
@@ -249,7 +248,7 @@ fn anderson_darling(mut gaps: Vec<f64>, mean: f64) -> f64 {
     -count - sum / count
 }
 
-/// Gaps of a plan after mapping each due through `planned`, which undoes the rate.
+/// Gaps of a plan after mapping each due time through `planned`, which removes the effect of the rate.
 fn gaps(plan: &OpenPlan, planned: impl Fn(f64) -> f64) -> Vec<f64> {
     let mut last = 0.0;
     plan.slots()
@@ -270,7 +269,7 @@ fn poisson_gaps_are_exponential() {
             anderson_darling(gaps(&plan, |time| time), 0.001)
         })
         .collect();
-    // At the 1 % point, 50 right plans fail 0.5 times on average; 4 or more have a chance of
+    // At the 1 % point, 50 correct plans fail 0.5 times on average. The probability of 4 or more failures is
     // 0.2 %. The mean of the statistic is 1, its standard deviation 0.76.
     let failed = statistics.iter().filter(|value| **value > 3.857).count();
     let mean = statistics.iter().sum::<f64>() / 50.0;
@@ -318,7 +317,7 @@ fn poisson_plans_send_the_planned_number_on_average() {
         .map(|count| (count - mean).powi(2))
         .sum::<f64>()
         / 199.0;
-    // Mean 1,000 with a standard error of 2.2; variance 1,000 with one of 100.
+    // The mean is 1,000 with a standard error of 2.2. The variance is 1,000 with a standard error of 100.
     assert!((mean - 1_000.0).abs() < 9.0, "{mean}");
     assert!((variance - 1_000.0).abs() < 400.0, "{variance}");
 }

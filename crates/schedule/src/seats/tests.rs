@@ -1,4 +1,4 @@
-//! Claims about plans that several variants share.
+//! Tests of plans that several variants share.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn dues(plan: &OpenPlan, variants: usize, seed: u64) -> Vec<Vec<Duration>> {
     (0..variants).map(of).collect()
 }
 
-/// How often each variant directly follows each other one within a cycle.
+/// Number of times that each variant directly follows each other variant within a cycle.
 fn followers(dues: &[Vec<Duration>]) -> BTreeMap<(usize, usize), usize> {
     let mut counts = BTreeMap::new();
     for cycle in 0..dues[0].len() {
@@ -73,7 +73,7 @@ fn the_requests_of_a_due_time_are_evenly_spread_to_the_next_one() {
 
 #[test]
 fn an_answer_after_a_multiple_of_the_time_between_seats_meets_no_request() {
-    // 100/s to two variants leave 5 ms between two seats. An answer after exactly 5 ms would meet the other
+    // 100/s to two variants leave 5 ms between two seats. A response after exactly 5 ms would meet the other
     // variant's request in half of the cycles.
     let dues = dues(&plan(100.0, 20, Arrival::Uniform), 2, 7);
     let sends: Vec<i128> = dues
@@ -86,7 +86,7 @@ fn an_answer_after_a_multiple_of_the_time_between_seats_meets_no_request() {
         .iter()
         .map(|due| i128::try_from(due.as_micros()).unwrap() + 5_000);
     let share = answers.filter(|answer| meets(*answer)).count() as f64 / dues[0].len() as f64;
-    // By chance it would be 4 %: 200 us of 5 ms.
+    // By chance it would be 4 %, which is 200 us of 5 ms.
     assert!(share < 0.12, "{share}");
 }
 
@@ -142,8 +142,8 @@ fn seats_are_drawn_anew_and_evenly_shared() {
 
 #[test]
 fn no_seat_follows_from_the_seat_before() {
-    // With two variants, strict alternation would let one of them always follow its own slot of
-    // the cycle before (the slot effect of BABA…).
+    // With strict alternation of two variants, one would always follow its own slot of the previous cycle
+    // (the slot effect of BABA…).
     let dues = dues(&plan(1_000.0, 4, Arrival::Uniform), 2, 11);
     let first: Vec<bool> = dues[0].iter().zip(&dues[1]).map(|(a, b)| a < b).collect();
     let repeats = first.windows(2).filter(|pair| pair[0] == pair[1]).count();

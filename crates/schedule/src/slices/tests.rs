@@ -1,4 +1,4 @@
-//! Claims about loads that move from variant to variant.
+//! Tests of loads that move from variant to variant.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn plan(variants: usize, total: Duration, slice: Duration, seed: u64) -> SlicePl
     SlicePlan::new(variants, lengths, seed)
 }
 
-/// A plan for answers that take so long.
+/// A plan for responses with this latency.
 fn for_answers(latency: Duration, total: Duration) -> SlicePlan {
     let lengths = SliceLengths {
         total,
@@ -41,7 +41,7 @@ fn a_slice_holds_twenty_latencies_of_slow_answers() {
         assert!(slice.to - slice.count_to >= 50 * MS);
         assert_eq!(slice.count_to - slice.count_from, 1_000 * MS);
     }
-    // Fast answers change nothing.
+    // A short latency does not change the plan.
     let fast = for_answers(MS / 2, 3_000 * MS);
     assert_eq!((fast.cycles(), fast.counted()), (12, 250 * MS));
 }
@@ -70,7 +70,7 @@ fn the_phases_of_slices_are_spread_over_a_latency() {
     }
 }
 
-/// Of each cycle, the variants in the order of their slices.
+/// For each cycle, the variants in the order of their slices.
 fn orders(plan: &SlicePlan, variants: usize) -> Vec<Vec<usize>> {
     let slices: Vec<_> = (0..variants).map(|variant| plan.slices(variant)).collect();
     let order = |cycle: usize| {
@@ -84,7 +84,7 @@ fn orders(plan: &SlicePlan, variants: usize) -> Vec<Vec<usize>> {
 #[test]
 fn a_round_of_three_seconds_in_slices_of_300_ms() {
     let plan = plan(2, 3_000 * MS, 300 * MS, 1);
-    // 270 ms of a slice count at the most, so it takes 12 cycles, of which each counts 250 ms.
+    // At most 270 ms of a slice count, so there are 12 cycles. Each of them counts 250 ms.
     assert_eq!(plan.cycles(), 12);
     assert_eq!(plan.counted(), 250 * MS);
     assert_eq!(plan.slice(), 280 * MS);
@@ -158,7 +158,7 @@ proptest! {
         for variant in 0..variants {
             let slices = plan.slices(variant);
             let counted: Duration = slices.iter().map(|one| one.count_to - one.count_from).sum();
-            // A nanosecond a cycle is lost by rounding.
+            // Rounding loses one nanosecond per cycle.
             let lost = total - counted;
             prop_assert!(lost.as_nanos() <= plan.cycles() as u128, "{:?} lost", lost);
             prop_assert!(slices.iter().all(|one| one.to - one.from == plan.slice()));
@@ -173,7 +173,7 @@ proptest! {
         }
         let last = all.last().expect("a slice");
         prop_assert_eq!(last.to + gap_ms * MS, plan.length());
-        // The slices of a cycle end before those of the next one begin.
+        // The slices of a cycle end before the slices of the next one begin.
         let cycles: Vec<Vec<PlannedSlice>> = (0..variants).map(|one| plan.slices(one)).collect();
         for cycle in 1..plan.cycles() {
             let ended = cycles.iter().map(|own| own[cycle - 1].to).max();

@@ -17,11 +17,7 @@ pub(crate) enum Ruling {
 
 /// Judges a gate after each round. The difference of a round has a standard deviation of 1 around `truth`,
 /// and one round in `spoiled` has six. Returns the ruling and the number of rounds.
-pub(crate) fn judged(
-    seed: u64,
-    (truth, limit): (f64, f64),
-    spoiled: Option<usize>,
-) -> (Ruling, usize) {
+pub(crate) fn judged(seed: u64, truth: f64, limit: f64, spoiled: Option<usize>) -> (Ruling, usize) {
     let mut random = Random(seed);
     let mut differences = Vec::new();
     for rounds in 1..=*LOOKS.end() {
@@ -55,7 +51,9 @@ pub(crate) struct Tally {
 }
 
 pub(crate) fn tally(runs: u64, gate: (f64, f64), spoiled: Option<usize>) -> Tally {
-    let found: Vec<(Ruling, usize)> = (0..runs).map(|seed| judged(seed, gate, spoiled)).collect();
+    let found: Vec<(Ruling, usize)> = (0..runs)
+        .map(|seed| judged(seed, gate.0, gate.1, spoiled))
+        .collect();
     let share = |wanted: Ruling| {
         let own = found.iter().filter(|(ruling, _)| *ruling == wanted);
         own.count() as f64 / runs as f64

@@ -192,7 +192,7 @@ fn gates_that_are_looked_at_after_every_round_are_decided_rightly() {
         let mut wrong = 0;
         let runs = 4_000;
         for seed in 0..runs {
-            let (ruling, _) = gates::judged(seed, (0.0, 0.0), spoiled);
+            let (ruling, _) = gates::judged(seed, 0.0, 0.0, spoiled);
             wrong += u64::from(ruling != gates::Ruling::Undecided);
         }
         let share = wrong as f64 / runs as f64;

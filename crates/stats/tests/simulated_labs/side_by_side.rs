@@ -226,7 +226,7 @@ impl World {
             Asked::TwoInTurn => 2,
             Asked::One | Asked::OneAmongOthers => 1,
         };
-        counted(&slots, &thefts, (end_ns, queries))
+        counted(&slots, &thefts, end_ns, queries)
     }
 
     /// When the host takes the core on which a server would run, for how long, and whether the kernel
@@ -262,7 +262,8 @@ fn stall(slots: &mut [(u64, f64)], thefts: &[(u64, u64, bool)]) {
 fn counted(
     slots: &[Vec<(u64, f64)>; 2],
     thefts: &[(u64, u64, bool)],
-    (end_ns, queries): (u64, usize),
+    end_ns: u64,
+    queries: usize,
 ) -> Round {
     let dues_ns: Vec<u64> = (0..=CYCLES as u64).map(|cycle| cycle * GAP_NS).collect();
     let medians_ns: Vec<u64> = slots

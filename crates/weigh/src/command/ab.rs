@@ -137,7 +137,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         return write(folder, &comparison, console);
     }
     let lab = lab::parse(Path::new(FILE), &comparison.files()).map_err(|found| {
-        // Values of flags stand in it, so its mistakes are theirs.
+        // The text contains values of flags, so its mistakes come from them.
         console.say(found.render(console.color));
         Failure::bad_input("the lab of these flags has mistakes. Nothing was started")
     })?;
@@ -214,7 +214,7 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
     })
 }
 
-/// The length of a load that is given, where only its length is not.
+/// Length of the load, if the load is given without a length.
 const DURATION: Duration = Duration::from_secs(10);
 
 fn write(folder: &Path, comparison: &Comparison, console: Console) -> Result<Exit, Failure> {

@@ -1,4 +1,4 @@
-//! `weigh bisect`: the first commit that breaks a gate, found by halving.
+//! `weigh bisect`: the first commit that breaks a gate, by binary search.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ Examples:
   weigh bisect api --good v1.4.0 --gate 'typical overhead < 20us' --gate 'mean overhead < 60us'
   weigh bisect api --good HEAD~30 --bad HEAD~2 --rounds 12";
 
-/// The most commits measured before the search is given up: of as many, halving leaves one of 2^64.
+/// Maximum number of measured commits. Binary search needs 64 steps for 2^64 commits.
 const STEPS_MAX: usize = 64;
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
@@ -88,17 +88,17 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     ended
 }
 
-/// What a commit was found to be.
+/// The judgement of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Good,
     Bad,
-    /// It cannot be judged.
+    /// The commit cannot be judged.
     Skipped,
 }
 
 impl Found {
-    /// The word that `git bisect` knows.
+    /// The argument for `git bisect`.
     fn word(self) -> &'static str {
         match self {
             Found::Good => "good",
@@ -107,7 +107,7 @@ impl Found {
         }
     }
 
-    /// By what became of the gates.
+    /// The judgement according to the gates.
     fn of(summary: &Summary) -> Found {
         let mut rulings = summary.gates.iter().map(|judgement| judgement.ruling);
         let has_number = summary.variants.iter().all(|row| row.has_number());
@@ -124,19 +124,20 @@ impl Found {
     }
 }
 
-/// The commits between a good and a bad one.
+/// A search between a good and a bad commit.
 struct Search<'a> {
     args: &'a Args,
     repository: &'a Repository,
     worktrees: &'a Worktrees,
     good: &'a State,
-    /// Where the lab lies in the repository.
+    /// Path of the lab within the repository.
     place: &'a Path,
 }
 
 impl Search<'_> {
     fn find(&self, bad: &State, console: Console, stop: &Stop) -> Result<Exit, Failure> {
-        // The first lab that is there; a later commit without the variant of a gate is skipped.
+        // Checks the gates with the lab of the bad commit. A later commit without the variant of a gate is
+        // skipped.
         let change = Change::new(self.repository, (self.good, bad), self.worktrees);
         if let Ok(lab) = change.both(self.place, &self.args.lab, false, console) {
             self.args.lab.gates.check(&lab.names())?;
@@ -170,7 +171,7 @@ impl Search<'_> {
             if stop.is_asked() {
                 return Ok(Exit::Interrupted);
             }
-            // git leaves with an error when only skipped commits are left, and lists them.
+            // If only skipped commits are left, git fails and lists them.
             said = git(&head, &["bisect", found.word()]).map_err(|failure| Failure {
                 exit: Exit::Withheld,
                 message: format!(
@@ -193,7 +194,7 @@ impl Search<'_> {
         Ok(Exit::Done)
     }
 
-    /// Compares a commit, which the worktree of the newer revision has, with the good one.
+    /// Compares the commit in the worktree of the newer revision with the good commit.
     fn judge(&self, state: &State, console: Console, stop: &Stop) -> Result<Found, Failure> {
         let change = Change::new(self.repository, (self.good, state), self.worktrees);
         let shown = format!("{} ({})", state.shown.in_short(), state.shown.subject);
@@ -211,7 +212,7 @@ impl Search<'_> {
             account: published.as_ref().map(Published::account),
             ..self.args.lab.running()
         };
-        // The folders get other files from commit to commit, so nothing stays built.
+        // The files in the folders change from commit to commit, so no build can be reused.
         let mut builds = BuildCache::default();
         let run = running.recorded(&lab, &mut builds, console, stop)?;
         let found = Found::of(&run.summary);
@@ -220,7 +221,7 @@ impl Search<'_> {
     }
 }
 
-/// What was found of a commit, in a sentence.
+/// The judgement of a commit as a sentence.
 fn told(summary: &Summary) -> String {
     let mut rows = summary.variants.iter();
     let row = rows.find(|row| row.verdict.is_invalid());
@@ -232,7 +233,7 @@ fn told(summary: &Summary) -> String {
     })
 }
 
-/// The commit that `git bisect` names as the first bad one.
+/// The commit that `git bisect` reports as the first bad one.
 fn first_bad(said: &str) -> Option<&str> {
     let line = said
         .lines()

@@ -1,4 +1,4 @@
-//! `weigh check`: lab files and proofs, without measuring.
+//! `weigh check`: checks lab files and proofs, without measuring.
 
 use crate::build_cache::BuildCache;
 use crate::console::Console;
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
                 None => console.answer(&format!("- {name}: proven")),
                 Some(invalid) => {
                     console.answer(&format!("- {name}: {}", invalid.reason));
-                    // Exit codes are ordered by how grave they are.
+                    // Exit codes are ordered by severity.
                     worst = worst.max(invalid.exit());
                 }
             }

@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(exit_of(&comparison))
 }
 
-/// The gravest thing that is known.
+/// The most serious result, as an exit code.
 fn exit_of(comparison: &Comparison) -> Exit {
     let of_row = |row: &Row| {
         row.no_number

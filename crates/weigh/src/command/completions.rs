@@ -1,4 +1,4 @@
-//! `weigh completions`: scripts with which a shell completes subcommands and flags.
+//! `weigh completions`: shell scripts that complete subcommands and flags.
 
 use clap_complete::Shell;
 

@@ -1,4 +1,4 @@
-//! `weigh demo`: a difference that is known to be there, found on this machine.
+//! `weigh demo`: the measurement of a planted difference on this machine.
 
 mod text;
 

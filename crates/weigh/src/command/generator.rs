@@ -1,5 +1,5 @@
-//! `weigh generator`: one of the generators of a round, in a pod. Not for people: `weigh lab --on
-//! kubernetes` starts it.
+//! `weigh generator`: one of the generators of a round, in a pod. Started by `weigh lab --on kubernetes`, not
+//! by users.
 
 use std::io;
 use std::net::SocketAddr;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let experiment = Experiment::new(&lab, addresses, Path::new("."), (console, stop))?;
     let recording = experiment.send_shard(told.round, peers)?;
     if stop.is_asked() {
-        // What it has seen is a part of its part.
+        // After a stop, its recording is incomplete.
         return Err(Failure::not_ready("it was stopped before it was done"));
     }
     let bytes = serde_json::to_vec(&recording)

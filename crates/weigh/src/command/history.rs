@@ -1,4 +1,4 @@
-//! `weigh history`: what variants cost over time.
+//! `weigh history`: the cost of variants over time.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -121,7 +121,7 @@ fn add(file: &Path, add: &Add, console: Console) -> Result<Exit, Failure> {
         .or_else(of_ci)
         .filter(|it| !it.is_empty());
     let mut lines = String::new();
-    // All are read before anything is written, so that a mistake leaves the history as it was.
+    // All recordings are read before the first write, so that a mistake leaves the history unchanged.
     for path in &add.recordings {
         let text = read_text(path)?;
         let recording = parse(path, &text)?;
@@ -149,7 +149,7 @@ fn add(file: &Path, add: &Add, console: Console) -> Result<Exit, Failure> {
     let refused =
         |error| Failure::not_ready(format!("`{}` cannot be written: {error}", file.display()));
     let opened = fs::File::options().create(true).append(true).open(file);
-    // At once: of two jobs that add at the same time, neither cuts a line of the other.
+    // Written at once, so that two jobs that add at the same time do not mix their lines.
     opened
         .and_then(|mut file| file.write_all(lines.as_bytes()))
         .map_err(refused)?;
@@ -162,7 +162,7 @@ fn add(file: &Path, add: &Add, console: Console) -> Result<Exit, Failure> {
 }
 
 fn linked(link: &str, path: &Path) -> String {
-    // `recording.json` itself is called alike everywhere; its folder is what tells it apart.
+    // Every recording has the file name `recording.json`, so the folder identifies it.
     let is_file = path.extension().is_some();
     let named = if is_file {
         path.parent().unwrap_or(path)
@@ -173,11 +173,11 @@ fn linked(link: &str, path: &Path) -> String {
     format!("{}/{name}", link.trim_end_matches('/'))
 }
 
-/// The entries of a history; none where the file is not there.
+/// The entries of a history. `None` if the file does not exist.
 ///
 /// # Errors
 ///
-/// When it cannot be read, or is no history.
+/// When it cannot be read, or is not a history.
 pub(super) fn entries(file: &Path) -> Result<Option<Vec<Entry>>, Failure> {
     let shown = file.display();
     if !file.exists() {

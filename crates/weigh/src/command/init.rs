@@ -1,4 +1,4 @@
-//! `weigh init`: a first lab that runs, for what its user has: a command, a proxy, two URLs.
+//! `weigh init`: a first lab that runs, for a command, a proxy, two URLs or a compose file.
 
 mod artillery;
 mod compose;
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     files.extend(requests.iter().flat_map(Requests::files));
     let files = Unwritten(files);
     lab::parse(&file, &files).map_err(|found| {
-        // Values of flags stand in it, so its mistakes are theirs.
+        // The text contains values of flags, so its mistakes come from them.
         console.say(found.render(console.color));
         Failure::bad_input("the lab of these flags has mistakes. Nothing was written")
     })?;
@@ -171,7 +171,7 @@ fn setup(args: &Args) -> Result<Setup, Failure> {
     }
 }
 
-/// The requests of the file that the flags name.
+/// The requests from the file that a flag names.
 fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> {
     let files = [&args.har, &args.openapi, &args.artillery, &args.k6];
     let Some(path) = files.into_iter().find_map(Option::as_ref) else {
@@ -204,14 +204,14 @@ fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> 
     Ok(Some(found))
 }
 
-/// The current folder as it is written in a file of this one: commands run where they were typed.
+/// The current folder relative to `folder`, because commands run in the folder of the user's call.
 fn way_back(folder: &Path) -> Result<String, Failure> {
     let mut way = PathBuf::new();
     for component in folder.components() {
         match component {
             Component::CurDir => {}
             Component::Normal(_) => way.push(".."),
-            // From elsewhere there is no way back that holds when something is moved.
+            // For an absolute path, a relative path back would break after a move.
             _ => {
                 let here = std::env::current_dir().map_err(|error| {
                     Failure::bad_input(format!(
@@ -228,7 +228,7 @@ fn way_back(folder: &Path) -> Result<String, Failure> {
     }
 }
 
-/// Writes the files into a folder, or none of them where one is there already.
+/// Writes the files into a folder. Writes no file if one of them exists.
 fn write(folder: &Path, files: &Unwritten) -> Result<(), Failure> {
     let paths = || files.0.iter().map(|(path, _)| folder.join(path));
     if let Some(taken) = paths().find(|path| path.exists()) {
@@ -256,7 +256,7 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)
 }
 
-/// The path of the lab, and the next commands.
+/// The printed text: the path of the lab, and the next commands.
 fn next(draft: &Draft<'_>) -> String {
     let (lab, consent) = (draft.lab, draft.consent());
     format!(

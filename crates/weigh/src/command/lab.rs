@@ -1,4 +1,4 @@
-//! `weigh lab`: the main job, from a lab's name to a table and a recording.
+//! `weigh lab`: the main command, from a lab's name to a table and a recording.
 
 use std::fs;
 use std::io::Write as _;
@@ -32,7 +32,7 @@ pub(super) use sweep::curve_in;
 
 /// Run labs: start, prove, measure in interleaved rounds, compare.
 #[derive(Debug, clap::Args)]
-// They are flags of `weigh pr` and `weigh bisect` as well, whose groups are called alike.
+// `weigh pr` and `weigh bisect` have these flags too, and their groups would have equal names.
 #[group(skip)]
 pub(crate) struct Args {
     /// Names of labs in `labs/`, lab files, or folders of them.
@@ -87,24 +87,24 @@ pub(crate) struct Args {
     pub(super) gates: GateArgs,
 }
 
-/// How long all measurements of a lab together may take when the answer should come soon, one after
-/// the other.
+/// Total time of all measurements of a quick lab in turn.
 const QUICK_TOTAL: Duration = Duration::from_secs(45);
-/// The same side by side, where each round starts systems too: nine variants are to be done in 40 s.
+/// Total time of all measurements of a quick lab side by side. It is shorter because each round also starts
+/// systems. Nine variants should take 40 s.
 const QUICK_TOGETHER: Duration = Duration::from_secs(14);
-/// Shortest measurement of one variant in one round, however many there are.
+/// Shortest measurement of one variant in one round, for any number of variants.
 const QUICK_LEAST: Duration = Duration::from_millis(500);
-/// Longest measurement of one variant in one round when the answer should come soon.
+/// Longest measurement of one variant in one round of a quick lab.
 const QUICK_CLOSED: Duration = Duration::from_secs(1);
-/// An open loop sends fewer requests in the same time, so it gets longer.
+/// The limit in an open loop. It is longer because an open loop sends fewer requests per time.
 const QUICK_OPEN: Duration = Duration::from_secs(3);
-/// Longest warm-up when the answer should come soon.
+/// Longest warm-up of a quick lab.
 const QUICK_WARMUP: Duration = Duration::from_millis(500);
-/// The same side by side, where a load after each start has settled the systems.
+/// The limit of the warm-up side by side, because a load after each start has settled the systems.
 const QUICK_WARMUP_TOGETHER: Duration = Duration::from_millis(200);
-/// Longest load after a start when the answer should come soon. It comes once: systems that compile as
-/// they run are kept from round to round. Cut short, they would compile through the whole run, and the
-/// trend of their rounds would withhold their verdicts. The other systems settle sooner and rest.
+/// Longest settling load of a quick lab. It is sent once, because systems with a just-in-time compiler are
+/// kept from round to round. If it were cut short, they would compile through the whole run, and the trend of
+/// their rounds would withhold their verdicts. Other systems settle sooner.
 const QUICK_SETTLE: Duration = Duration::from_secs(12);
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let names: Vec<&str> = labs.iter().flat_map(Lab::names).collect();
     args.gates.check(&names)?;
     let mut worst = Exit::Done;
-    // What one lab has built, the next one has as well.
+    // Later labs reuse the builds of earlier labs.
     let mut builds = BuildCache::default();
     let published = args.publish.start(console)?;
     let running = Run {
@@ -141,11 +141,11 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
 }
 
 impl Args {
-    /// A lab as these flags want it.
+    /// Applies these flags to a lab.
     ///
     /// # Errors
     ///
-    /// When they want what it cannot.
+    /// When a flag is impossible with this lab.
     pub(super) fn adjusted(&self, mut lab: Lab) -> Result<Lab, Failure> {
         lab.order_asked = self.order.or(lab.order_asked);
         if self.order == Some(Order::InTurn) && lab.groups.is_some() {
@@ -180,8 +180,8 @@ impl Args {
         Ok(lab)
     }
 
-    /// Takes out each variant with `quick: off`, unless `--variants` names it. The row of the variant
-    /// stays, and names the command that measures it.
+    /// Leaves out each variant with `quick: off`, unless `--variants` names it. The row of the variant stays,
+    /// and names the command that measures it.
     fn leave_out_slow(&self, lab: &mut Lab) {
         let path = lab.path.display().to_string();
         let is_asked = |variant: &Variant| self.variants.contains(&variant.name);
@@ -195,7 +195,7 @@ impl Args {
         }
     }
 
-    /// A lab whose gates decide how many rounds there are, if these flags and the lab leave that open.
+    /// Makes the gates of a lab its stopping rule, unless these flags or the lab set a number of rounds.
     pub(super) fn deciding(&self, mut lab: Lab) -> Lab {
         let is_open = self.rounds.is_none() && lab.until.is_none() && !self.quick;
         if is_open && self.gates.with_those_of(&lab).is_any() {
@@ -204,7 +204,7 @@ impl Args {
         lab
     }
 
-    /// How these flags want labs to be read.
+    /// The options for reading labs.
     pub(super) fn wishes(&self) -> Wishes<'_> {
         Wishes {
             settings: &self.settings.with,
@@ -212,7 +212,7 @@ impl Args {
         }
     }
 
-    /// How these flags want labs run and answered.
+    /// The options for running labs.
     pub(super) fn running(&self) -> Run<'_> {
         Run {
             out: &self.out,
@@ -228,24 +228,25 @@ impl Args {
     }
 }
 
-/// How labs are run and answered.
+/// The options for running labs and printing results.
 pub(super) struct Run<'a> {
     pub(super) out: &'a Path,
     pub(super) consent: &'a ConsentArgs,
-    /// Where, if not on this machine.
+    /// The cluster, if the lab does not run on this machine.
     pub(super) cluster: Option<&'a ClusterArgs>,
     pub(super) flamegraph: bool,
     pub(super) quick: bool,
     pub(super) format: Page,
     pub(super) gates: &'a GateArgs,
-    /// Two revisions that a lab compares. Asked when all is built; none where no revisions are compared.
+    /// Returns the two revisions that a lab compares. Called after all builds. `None` if no revisions are
+    /// compared.
     pub(super) revisions: Option<&'a dyn Fn(&Lab) -> Revisions>,
-    /// What is told to others while labs run.
+    /// The published account of the running labs.
     pub(super) account: Option<Account>,
 }
 
 impl Run<'_> {
-    /// Runs one lab, records it, and answers.
+    /// Runs one lab, records it, and prints the result.
     pub(super) fn of(
         &self,
         lab: &Lab,
@@ -278,19 +279,21 @@ impl Run<'_> {
         stop: &Stop,
     ) -> Result<Recorded, Failure> {
         let folder = || record::new_folder(self.out, &lab.name);
-        self.recorded_in(folder, lab, builds, (console, stop))
+        self.recorded_in(folder, lab, builds, console, stop)
     }
 
-    /// Runs one lab and records it in a folder, which is made when the addresses may be loaded.
+    /// Runs one lab and records it in a folder. The folder is created after the consent to load the
+    /// addresses.
     fn recorded_in(
         &self,
         folder: impl FnOnce() -> Result<PathBuf, Failure>,
         lab: &Lab,
         builds: &mut BuildCache,
-        (console, stop): (Console, &Stop),
+        console: Console,
+        stop: &Stop,
     ) -> Result<Recorded, Failure> {
         if let Some(args) = self.cluster {
-            return self.recorded_in_cluster(args, folder, lab, (console, stop));
+            return self.recorded_in_cluster(args, folder, lab, console, stop);
         }
         let addresses = Addresses::of(lab, self.consent)?;
         let folder = folder()?;
@@ -309,7 +312,7 @@ impl Run<'_> {
         self.saved(folder, lab, recording)
     }
 
-    /// Judges a recording and puts it into its folder.
+    /// Judges a recording and saves it in its folder.
     fn saved(
         &self,
         folder: PathBuf,
@@ -331,7 +334,7 @@ impl Run<'_> {
     }
 }
 
-/// A lab that was run, and the folder of its recording.
+/// A finished run of a lab, with the folder of its recording.
 pub(super) struct Recorded {
     pub(super) folder: PathBuf,
     pub(super) recording: Recording,
@@ -339,13 +342,13 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// How to leave after it.
+    /// The exit code for this run.
     pub(super) fn exit(&self) -> Exit {
         exit_of(&self.recording, &self.summary)
     }
 }
 
-/// Adds to the page that GitHub shows of a job, where there is one.
+/// Appends to the summary page of a GitHub job, if there is one.
 fn summarize(comment: &str) -> Result<(), Failure> {
     let Some(page) = environment::inherited("GITHUB_STEP_SUMMARY").filter(|it| !it.is_empty())
     else {
@@ -370,18 +373,18 @@ fn until_help() -> String {
     )
 }
 
-/// Few rounds that can carry an interval for every variant, each of them short.
+/// Reduces a lab to few short rounds. They still suffice for an interval for every variant.
 fn hurry(lab: &mut Lab) {
     let is_together = lab.is_loaded_at_once();
     let compared = lab.variants.iter().filter(|it| it.against.is_some());
     let fewest = stats::multiple::rounds_by_ranks(report::CONFIDENCE, compared.count());
-    // With the fewest rounds an interval ends at the extreme rounds themselves, so one odd round
-    // decides it. One more makes it a quarter narrower.
+    // With the fewest rounds, the ends of an interval are the extreme rounds, so one odd round decides. One
+    // more round makes the interval a quarter narrower.
     let rounds = fewest + usize::from(is_together);
     lab.rounds = u32::try_from(rounds).expect("the rounds grow with the logarithm of the variants");
     lab.until = None;
     if let Some(choice) = &mut lab.rate_choice {
-        // The length below is that of a quick round.
+        // The duration set below is the length of a quick round.
         choice.keeps_duration = true;
     }
     if let Some(settle) = &mut lab.settle {
@@ -420,7 +423,7 @@ fn order(text: &str) -> Result<Order, String> {
     named.ok_or_else(|| format!("expected `side-by-side` or `in-turn`, found `{text}`"))
 }
 
-/// The gravest thing that happened.
+/// The most serious event of a run, as its exit code.
 fn exit_of(recording: &Recording, summary: &Summary) -> Exit {
     let interrupted = recording.interrupted.then_some(Exit::Interrupted);
     let rows = summary.variants.iter().map(|row| match &row.verdict {

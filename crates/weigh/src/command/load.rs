@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         target: job.target.host.clone(),
         load: job.load.clone(),
     };
-    // Right before and after the load, so that the machine's use is that of the load.
+    // Right before and after the load, so that the machine's use contains little else.
     let moment = rig::moment();
     let measured = progress.measuring(&url, vec![receiver], |live| {
         load::run(&job, live, stop.flag())
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     drop(published);
     let measurement = measured.map_err(|error| match error {
         LoadError::Runtime(_) | LoadError::Poll(_) => Failure::not_ready(error.to_string()),
-        // The command line asks for what cannot be sent.
+        // The command line describes an impossible load.
         error => Failure::bad_input(error.to_string()),
     })?;
     let environment = Environment {
@@ -105,14 +105,14 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         false => Exit::Done,
     };
     let loaded = match exit_of(measurement.interrupted, outcomes).max(withheld) {
-        // The gate has judged what did not pass.
+        // A gate has already judged the failed requests.
         Exit::Mismatch | Exit::Withheld if summary.allows_failures() => Exit::Done,
         loaded => loaded,
     };
     Ok(loaded.max(gates::exit_of(&summary.gates)))
 }
 
-/// Wrong or missing answers come before a plan that was not kept.
+/// The exit code of a load. Wrong or missing responses come before missed slots.
 pub(super) fn exit_of(interrupted: bool, outcomes: &Outcomes) -> Exit {
     if interrupted {
         Exit::Interrupted
@@ -125,7 +125,7 @@ pub(super) fn exit_of(interrupted: bool, outcomes: &Outcomes) -> Exit {
     }
 }
 
-/// The job that the flags describe, and the URL that stands for it.
+/// The job that the flags describe, and its URL in reports.
 fn job(args: &Args) -> Result<(Uri, Job), Failure> {
     if let (Some(path), Some(url)) = (&args.scenario, &args.url) {
         return scenario::job(args, path, url);
@@ -155,7 +155,7 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
     Ok((url, job))
 }
 
-/// All that the flags say but what is sent.
+/// The job that the flags describe, without its requests.
 fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let connections = shard.connections(args.connections);
@@ -171,7 +171,7 @@ fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
         steps: Vec::new(),
         data: None,
         load: loop_of(args),
-        // A thread without a connection would send nothing.
+        // A thread without a connection would be idle.
         threads: args.threads.min(connections),
         timeout: args.timeout,
         keep_alive: !args.no_keep_alive,
@@ -215,7 +215,7 @@ fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
     })
 }
 
-/// What `{{…}}` in requests stand for.
+/// The values of the placeholders `{{…}}` in requests.
 fn data(args: &Args) -> Result<Data, Failure> {
     let table = match &args.data_set {
         Some(path) => {
@@ -236,9 +236,9 @@ fn data(args: &Args) -> Result<Data, Failure> {
     })
 }
 
-/// The one request that the flags describe.
+/// The single request that the flags describe.
 fn request(args: &Args, url: &Uri) -> Result<Request, Failure> {
-    // In wrk and bombardier `-d` is a length, and a user of theirs would wonder what was measured.
+    // In wrk and bombardier, `-d` is the duration. Their users would otherwise send it as a body.
     if let Some(text) = args.data.as_deref().filter(|it| lab::duration(it).is_ok()) {
         return Err(Failure::bad_input(format!(
             "expected a body after -d, found the length `{text}`. For a load of that length write \
@@ -267,14 +267,14 @@ fn request(args: &Args, url: &Uri) -> Result<Request, Failure> {
     })
 }
 
-/// The request with the name and password of the URL, which the flags must not give as well.
+/// Adds the credentials of the URL to the request. Fails if the flags also contain credentials.
 fn with_credentials(mut request: Request, args: &Args, url: &Uri) -> Result<Request, Failure> {
     address::with_authorization(url, &mut request.headers, &args.headers)
         .map_err(Failure::bad_input)?;
     Ok(request)
 }
 
-/// A request's own headers, and those for all that it does not have: `--header` before
+/// A request's own headers, then the headers of the flags that it lacks: first `--header`, then
 /// `--content-type`.
 fn with_headers(own: Vec<(String, String)>, args: &Args) -> Vec<(String, String)> {
     let is_of = |headers: &[(String, String)], name: &str| {
@@ -304,12 +304,12 @@ fn expectation(args: &Args) -> Result<Expectation, Failure> {
 }
 
 fn loop_of(args: &Args) -> model::Load {
-    // Ten seconds unless a number of requests ends the load: no load is endless by mistake.
+    // Ten seconds unless a number of requests ends the load, so that no load is endless by mistake.
     let unless_counted = args.requests.is_none().then_some(Duration::from_secs(10));
     let duration = args.duration.or(unless_counted);
     let phases = match (&args.phases, args.rate) {
         (Some(phases), _) => phases.0.clone(),
-        // A count alone goes on until it is reached.
+        // With only a count, the load continues until the count is reached.
         (None, Some(rate)) => vec![Phase::constant(duration.unwrap_or(Duration::MAX), rate)],
         (None, None) => {
             return model::Load::Closed {
@@ -351,7 +351,7 @@ mod tests {
         args: Args,
     }
 
-    /// The headers of a request that has `own`, with these flags.
+    /// The headers of a request with `own` headers, with these flags.
     fn headers(own: &[(&str, &str)], flags: &[&str]) -> Vec<String> {
         let line = ["load", "http://127.0.0.1:1/"].iter().chain(flags);
         let args = Line::try_parse_from(line).unwrap().args;

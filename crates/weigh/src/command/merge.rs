@@ -1,4 +1,4 @@
-//! `weigh merge`: the shards of one load, put together again.
+//! `weigh merge`: the shards of one load, merged into one recording.
 
 use std::fs;
 use std::path::PathBuf;
@@ -62,13 +62,13 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     Ok(exit_of(&whole, is_doubtful))
 }
 
-/// What a check said of one generator.
+/// A failed or weak check of one generator.
 struct Trouble {
     is_failed: bool,
     text: String,
 }
 
-/// What was not in order with one shard; its answers show in the whole.
+/// The problems of one shard. Its wrong responses appear in the whole load.
 fn troubles(recording: &Recording) -> Vec<Trouble> {
     let summary = Summary::of(recording);
     let checks = summary.variants.iter().flat_map(|row| &row.checks);
@@ -81,7 +81,7 @@ fn troubles(recording: &Recording) -> Vec<Trouble> {
         .collect()
 }
 
-/// As of a single load; then what the checks of the shards said.
+/// The exit code of a single load, or of the checks of the shards if it is higher.
 fn exit_of(whole: &Recording, is_doubtful: bool) -> Exit {
     let own = match is_doubtful {
         true => Exit::Withheld,

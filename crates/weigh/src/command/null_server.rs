@@ -1,4 +1,4 @@
-//! `weigh null-server`: the server that instruments are calibrated against.
+//! `weigh null-server`: a server for the calibration of instruments.
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         burn: args.burn.unwrap_or_default(),
         burn_every: args.burn_every,
         burn_in_kernel: args.burn_in_kernel,
-        // Cut to what can be addressed, which is more than there is.
+        // Limited to the address space, which is larger than the memory.
         thrash_bytes: usize::try_from(args.thrash.unwrap_or_default()).unwrap_or(usize::MAX),
         stall: args.stall,
         body_bytes: args.body,
@@ -133,12 +133,12 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
                 .to_owned(),
         ));
     }
-    // Before it serves: with port 0 the caller learns the port from this line.
+    // Printed before it serves, because with port 0 the caller needs the port from this line.
     console.answer(&format!("http://{address}/"));
     let seen = serve(listener, &behavior, stop.flag())
         .map_err(|error| Failure::bug(format!("the null server cannot serve: {error}")))?;
     console.answer(&seen.to_string());
-    // Being stopped is the only way to end, and no failure.
+    // A stop is the only way to end, so it is not a failure.
     Ok(Exit::Done)
 }
 
@@ -171,7 +171,7 @@ fn slow_share(text: &str) -> Result<f64, String> {
         .map_err(|error| format!("{error}, found `{text}`"))
 }
 
-/// `20%` as 0.2.
+/// Reads `20%` as 0.2.
 fn share(text: &str) -> Result<f64, String> {
     text.strip_suffix('%')
         .and_then(|number| number.trim_end().parse::<f64>().ok())

@@ -1,4 +1,4 @@
-//! `weigh pr`: what a change costs, by a lab of the repository in two of its revisions.
+//! `weigh pr`: the cost of a change, from a lab of the repository in two revisions.
 
 mod repository;
 mod worktrees;
@@ -61,7 +61,7 @@ Examples:
   weigh pr api --base HEAD~1 --all-variants";
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
-    // In the user's own tree first, so that mistakes are shown where they can be mended.
+    // First in the user's own tree, so that mistakes are reported in files that the user can fix.
     let own = labs::read(&args.lab.labs, args.lab.wishes(), console)?;
     let repository = Repository::here()?;
     let places: Vec<PathBuf> = own
@@ -82,7 +82,7 @@ pub(super) struct Change<'a> {
     base: &'a State,
     head: &'a State,
     worktrees: &'a Worktrees,
-    /// Whether both hold the same files.
+    /// True if both contain the same files.
     is_same: bool,
 }
 
@@ -140,12 +140,12 @@ impl<'a> Change<'a> {
         Ok(worst)
     }
 
-    /// The lab that compares the two revisions of the lab at this place: all variants, or those of the
-    /// flags, or without any its baseline.
+    /// The lab that compares the two revisions of the lab at this path. It contains all variants, or the
+    /// variants of the flags, or by default the baseline.
     ///
     /// # Errors
     ///
-    /// When the newer revision has no such lab that can be read, or no variant of a name.
+    /// When the newer revision has no readable lab there, or no variant with a given name.
     pub(super) fn both(
         &self,
         place: &Path,
@@ -172,7 +172,7 @@ impl<'a> Change<'a> {
         let base = self.of_base(place, flags.wishes());
         let base = base.as_ref().map_err(String::as_str);
         let lab = Lab::of_revisions(base, head, &names);
-        // Before the flags are looked at, which allow `--max-time` only where rounds go on for something.
+        // The stopping rule is set first, because the flags allow `--max-time` only with such a rule.
         flags.adjusted(flags.deciding(lab.seen_from(&self.worktrees.head())))
     }
 
@@ -194,7 +194,7 @@ impl<'a> Change<'a> {
         })
     }
 
-    /// The lab in the older revision, or why it cannot be measured there.
+    /// The lab in the older revision, or the reason why it cannot be measured there.
     fn of_base(&self, place: &Path, wishes: Wishes<'_>) -> Result<Lab, String> {
         let path = self.worktrees.base().join(place);
         let base = &self.base.shown;
@@ -213,7 +213,7 @@ impl<'a> Change<'a> {
         })
     }
 
-    /// What the recording keeps of the two, when all is built.
+    /// The revisions for the recording, after all builds.
     pub(super) fn revisions(&self, lab: &Lab) -> Revisions {
         Revisions {
             base: self.base.shown.clone(),
@@ -228,14 +228,14 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Says what earlier runs let expect of these labs.
+/// Prints the prediction from earlier runs of these labs.
 ///
 /// # Errors
 ///
-/// When a gate can never be decided by what the runs knew.
+/// When a gate can never be decided with the noise of those runs.
 fn foretell(file: &Path, labs: &[Lab], gates: &GateArgs, console: Console) -> Result<(), Failure> {
     let Some(entries) = history::entries(file)? else {
-        // The first run of a branch has none yet.
+        // The first run of a branch has no history yet.
         console.say(format_args!(
             "weigh: no prediction, because `{}` does not exist yet. `weigh history add` creates it",
             file.display()
@@ -283,7 +283,7 @@ fn foretell(file: &Path, labs: &[Lab], gates: &GateArgs, console: Console) -> Re
     Ok(())
 }
 
-/// Systems whose program came out the same, byte for byte, in both revisions of every variant.
+/// Systems with a program that is identical, byte for byte, in both revisions of every variant.
 fn unchanged(lab: &Lab) -> Vec<String> {
     let pairs = || {
         let newer = lab.all().filter(|variant| variant.against.is_some());
@@ -310,13 +310,13 @@ fn unchanged(lab: &Lab) -> Vec<String> {
     names
 }
 
-/// The program that a build has made for a system; none where nothing is built, or where the program
-/// is one of the machine.
+/// The program that a build has created for a system. `None` if no program is built, or if the system uses an
+/// installed program.
 fn built(variant: &Variant, system: &str) -> Option<PathBuf> {
     let is_built = |setup: &&Setup| setup.system == system && !setup.build.is_empty();
     let setup = variant.systems().iter().find(is_built)?;
     let program = setup.command().first()?.render(&|_| None).ok()?;
-    // A name without a folder is looked up on PATH: such a program is not built here.
+    // A name without a folder is found through PATH, so the program was not built here.
     if !program.contains('/') {
         return None;
     }

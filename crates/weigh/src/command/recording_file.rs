@@ -29,7 +29,7 @@ pub(super) fn read_text(given: &Path) -> Result<String, Failure> {
     })
 }
 
-/// The recording that a text of [`read_text`] is.
+/// Parses the text from [`read_text`].
 ///
 /// # Errors
 /// When it is not a recording.

@@ -1,4 +1,4 @@
-//! `weigh tare`: the noise floor of this machine, and what is wrong with it for measuring.
+//! `weigh tare`: the noise floor of this machine, and its problems for measuring.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -79,15 +79,15 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         connections: args.connections,
         seed: args.seed.unwrap_or_else(environment::fresh_seed),
     };
-    // As in the labs that are read beside it.
+    // As in the labs that are compared with the noise floor.
     let _awake = load::keep_cores_awake();
-    // Two measurements a round, and the warm-up.
+    // Two measurements per round, and the warm-up.
     let progress = Progress::new(console, u64::from(args.rounds) * 2 + 1);
     let began = environment::instant();
     let weighed = floor::weigh(weighing, &progress, stop);
     progress.finish();
     let weighed = weighed?;
-    // Not kept: a part of the rounds would pass for the floor of this machine.
+    // Not stored, because the floor of fewer rounds would be taken for the floor of this machine.
     if weighed.is_interrupted {
         return Ok(Exit::Interrupted);
     }
@@ -121,16 +121,16 @@ fn tare(made_at: String, weighing: Weighing, facts: &Facts, weighed: &Weighed) -
     }
 }
 
-/// What other guests of the host got of all cores' time since the first look.
+/// The share of all cores' time that other guests of the host received since the first reading.
 fn steal_share(facts: &Facts, elapsed: Duration) -> Option<f64> {
     let before_ms = facts.machine.steal_ms?;
     let after_ms = rig::machine::snapshot().steal_ms?;
-    // Of all online cores, because the kernel counts stolen time over the whole machine.
+    // All online cores, because the kernel counts stolen time over the whole machine.
     let all_ms = elapsed.as_secs_f64() * 1000.0 * facts.machine.cpus_online.max(1) as f64;
     Some(after_ms.saturating_sub(before_ms) as f64 / all_ms)
 }
 
-/// Wrong answers of the null server come before a machine that is not fit.
+/// The exit code. Wrong responses of the null server come before a failed check of the machine.
 fn exit_of(tare: &Tare, weighed: &Weighed) -> Exit {
     if weighed.not_passed > 0 {
         Exit::Mismatch

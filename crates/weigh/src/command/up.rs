@@ -1,4 +1,4 @@
-//! `weigh up`: a lab's systems, to be looked at.
+//! `weigh up`: starts a lab's systems for inspection.
 
 use std::thread;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     settings: SettingArgs,
 }
 
-/// How often systems that are up are looked at.
+/// Interval between two checks of running systems.
 const WATCH: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         )));
     };
     let variant = choose(lab, args.variant.as_deref())?;
-    // Nothing is sent but what `ready` asks for, so no consent is needed.
+    // No consent is needed, because only readiness probes are sent.
     let addresses = Addresses::unasked(lab)?;
     let logs = tempfile::tempdir().map_err(|error| {
         Failure::not_ready(format!("cannot create a temporary folder: {error}"))
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         let mut builds = BuildCache::default();
         for setup in setups {
             builds.build(&mut rig, setup, logs.path(), stop)?;
-            builds.images(&mut rig, setup, &projects, (logs.path(), stop))?;
+            builds.images(&mut rig, setup, &projects, logs.path(), stop)?;
         }
         let startup = Startup {
             lab,
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     ));
     let mut ended = None;
     while !stop.is_asked() && ended.is_none() {
-        // A signal handler only sets the flag, so it is looked at now and then.
+        // A signal handler only sets the flag, so the flag is polled.
         thread::park_timeout(WATCH);
         ended = systems.ended(&mut rig);
     }

@@ -1,14 +1,14 @@
-//! The compose file that is started: what compose made of the user's file, without what would make two
-//! of its projects collide, and with what a variant changes.
+//! The compose file that `weigh` starts. It is the user's file as resolved by compose, with the changes of a
+//! variant, and without keys that would make two projects collide.
 //!
-//! A file of its own and not one that is laid over the user's: compose adds lists of ports to each
-//! other, and only newer versions of it can be told to replace them. Anchors, `extends`, `${…}` and
-//! `env_file` are compose's business, whose `config` is what is read here.
+//! It is a complete file, not an override of the user's file. Compose appends lists of ports, and only newer
+//! versions can replace them. Compose itself resolves anchors, `extends`, `${…}` and `env_file`. This code
+//! reads the output of `config`.
 //!
-//! Whatever could reach from one project into another, or into what was there before, is refused: two
-//! variants that write to one volume, or answer to one name in one network, are no comparison. What a
-//! service may do to the machine (`privileged`, devices, folders of the host) is the user's decision
-//! and stays as it is, just as with `docker compose up`.
+//! `weigh` refuses every key that could affect another project or existing data. Two variants that write to
+//! one volume, or share one name in one network, are no comparison. The user decides about access to the
+//! machine (`privileged`, devices, folders of the host). These keys stay unchanged, as with
+//! `docker compose up`.
 
 mod ports;
 mod quantities;
@@ -23,56 +23,56 @@ use yaml_with_places::{Document, Findings, Node, Value as NodeValue, did_you_mea
 
 use service::Service;
 
-/// What is marked as belonging to a run: labels of containers, networks and volumes.
+/// Labels that assign containers, networks and volumes to a run.
 pub(crate) type Labels = BTreeMap<String, String>;
 
-/// What a file is to be made of.
+/// The inputs of a compose file.
 #[derive(Clone, Copy)]
 pub(super) struct Wish<'a> {
     pub(super) compose: &'a Compose,
     pub(super) labels: &'a Labels,
-    /// Whether a path of the host is a folder, or would become one when it is mounted.
+    /// True if a path of the host is a folder, or would become one when it is mounted.
     pub(super) is_folder: &'a dyn Fn(&str) -> bool,
-    /// The ports that an image says it listens on, as far as that is known.
+    /// The ports that an image exposes. Empty if they are unknown.
     pub(super) image_ports: &'a dyn Fn(&str) -> Vec<u16>,
 }
 
-/// Where the address of a project is.
+/// The service and port that receive a project's load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entrance {
-    /// The service whose containers have the address: the loaded one, or the one whose network it uses.
+    /// The service that owns the address: the loaded one, or the service with the network that it uses.
     pub(crate) service: String,
     /// The port within the container.
     pub(crate) port: u16,
 }
 
-/// What is known of a service before it is started.
+/// The facts about a service before it starts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Planned {
     pub(crate) name: String,
-    /// How many containers of it run; at least 1.
+    /// Number of containers, at least 1.
     pub(crate) replicas: u32,
-    /// Cores, as the file limits them.
+    /// The processor limit of the file, in cores.
     pub(crate) cpus: Option<f64>,
-    /// Bytes, as the file limits them.
+    /// The memory limit of the file, in bytes.
     pub(crate) memory: Option<u64>,
 }
 
-/// A file that can be started.
+/// A file that compose can start.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Written {
-    /// It, complete.
+    /// The complete compose file.
     pub(crate) file: Value,
-    /// A file to build images from; none where no service is built.
+    /// A file to build images from. `None` if no service is built.
     pub(crate) build: Option<Value>,
     pub(crate) entrance: Entrance,
-    /// Its services, by name.
+    /// The services in it, by name.
     pub(crate) services: Vec<Planned>,
-    /// What is different from the user's file, for people.
+    /// The differences from the user's file, as sentences.
     pub(crate) notes: Vec<String>,
 }
 
-/// What was found on the way through a file.
+/// Mistakes and notes about a file.
 #[derive(Debug, Default)]
 struct Remarks {
     refused: Vec<String>,
@@ -89,11 +89,11 @@ impl Remarks {
     }
 }
 
-/// Reads what compose's `config` prints.
+/// Reads the output of compose's `config`.
 ///
 /// # Errors
 ///
-/// A sentence, when it is no YAML.
+/// A sentence, if it is not YAML.
 pub(super) fn read(text: &str) -> Result<Value, String> {
     let mut findings = Findings::default();
     match yaml_with_places::read(0, text, "one document", &mut findings) {
@@ -102,8 +102,8 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
     }
 }
 
-/// A node as JSON. Text stays text where a number would not be written the same way again: YAML 1.1,
-/// which compose writes, has no quotes around `1e3`.
+/// A node as JSON. Text stays text if a number would be printed differently. YAML 1.1, as compose writes it,
+/// has no quotes around `1e3`.
 fn value(node: &Node) -> Value {
     match &node.value {
         NodeValue::Scalar { text, plain } => match yaml_with_places::scalar(text, *plain) {
@@ -123,7 +123,7 @@ fn value(node: &Node) -> Value {
 ///
 /// # Errors
 ///
-/// Every reason why it cannot be started so that variants are apart.
+/// Every reason why variants would not be separate.
 pub(super) fn written(resolved: &Value, wish: Wish<'_>) -> Result<Written, Vec<String>> {
     let Wish {
         compose, labels, ..
@@ -196,7 +196,7 @@ fn check_names(compose: &Compose, active: &BTreeMap<&str, &Value>, remarks: &mut
     }
 }
 
-/// The networks that services are in, each one of the project's own.
+/// The networks of the services. Each belongs to the project alone.
 fn networks(
     resolved: &Value,
     services: &[Service],
@@ -214,7 +214,7 @@ fn networks(
             continue;
         }
         let mut network = given.as_object().cloned().unwrap_or_default();
-        // A name of its own would be the same for all projects.
+        // A fixed name would be the same for all projects.
         network.remove("name");
         if network
             .remove("ipam")
@@ -253,7 +253,7 @@ fn build(resolved: &Value, services: &[Service]) -> Option<Value> {
     Some(Value::Object(file))
 }
 
-/// Whether a network or volume is not the project's own. Old files have a mapping there.
+/// True if a network or volume does not belong to the project. Old files have a mapping at this key.
 fn is_external(given: &Value) -> bool {
     match &given["external"] {
         Value::Bool(external) => *external,
@@ -262,7 +262,7 @@ fn is_external(given: &Value) -> bool {
     }
 }
 
-/// Adds labels to those that are there.
+/// Adds labels to the existing labels.
 fn label(marked: &mut Map<String, Value>, labels: &Labels) {
     let mut all = pairs(marked.get("labels").unwrap_or(&Value::Null));
     for (name, value) in labels {
@@ -271,7 +271,7 @@ fn label(marked: &mut Map<String, Value>, labels: &Labels) {
     marked.insert("labels".to_owned(), Value::Object(all));
 }
 
-/// `A: 1` and `- A=1` are two ways to write the same. A name without a value is null.
+/// Reads `A: 1` and `- A=1` as the same mapping. A name without a value is null.
 fn pairs(given: &Value) -> Map<String, Value> {
     match given {
         Value::Object(members) => members.clone(),
@@ -287,7 +287,7 @@ fn pairs(given: &Value) -> Map<String, Value> {
     }
 }
 
-/// A text, or those of a list; the keys of a mapping.
+/// A single text, the texts of a list, or the keys of a mapping.
 fn texts(given: &Value) -> Vec<String> {
     match given {
         Value::String(text) => vec![text.clone()],
@@ -297,7 +297,7 @@ fn texts(given: &Value) -> Vec<String> {
     }
 }
 
-/// A scalar as text.
+/// A scalar as text. `None` for a list or mapping.
 fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -306,7 +306,7 @@ fn as_text(value: &Value) -> Option<String> {
     }
 }
 
-/// What compose reads as this text: it fills in `$…` once more when the file is started.
+/// Escapes `$`, because compose interpolates `$…` once more at the start.
 fn escaped(text: &str) -> String {
     text.replace('$', "$$")
 }

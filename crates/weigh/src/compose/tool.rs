@@ -1,7 +1,7 @@
-//! The program that knows compose files: `docker compose`, or else `docker-compose`.
+//! The compose program: `docker compose`, otherwise `docker-compose`.
 //!
-//! It reads the user's file and brings a project up. Looking at containers and removing them is the
-//! engine's business (`engine`), which is there without this program too.
+//! It reads the user's file and starts a project. The engine (`engine`) inspects and removes containers. It
+//! works without this program too.
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,24 +14,24 @@ use crate::environment::search_path;
 use crate::invalid::Invalid;
 use crate::invalid::last_words;
 
-/// How compose is called on this machine.
+/// The command words of compose on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tool(Vec<&'static str>);
 
-/// In the order of preference: the plugin is the newer one.
+/// In order of preference. The plugin is newer.
 const TOOLS: [&[&str]; 2] = [&["docker", "compose"], &["docker-compose"]];
 
 impl Tool {
-    /// The first that is there.
+    /// The first program that works.
     ///
     /// # Errors
     ///
-    /// A row that says what to install.
+    /// A reason for a row, with the program to install.
     pub(crate) fn find() -> Result<Tool, Invalid> {
         let works = |words: &[&str]| {
             let mut command = Command::new(words[0]);
             command.args(&words[1..]).arg("version");
-            // `docker` may be there without the plugin.
+            // `docker` may be installed without the plugin.
             let output = command.stdin(Stdio::null()).output();
             output.is_ok_and(|output| output.status.success())
         };
@@ -48,7 +48,7 @@ impl Tool {
         })
     }
 
-    /// How it calls itself: `docker compose`.
+    /// The name of the program, such as `docker compose`.
     pub(crate) fn name(&self) -> String {
         self.0.join(" ")
     }
@@ -66,7 +66,7 @@ impl Tool {
     ///
     /// # Errors
     ///
-    /// Its own words.
+    /// The error message of the program.
     pub(super) fn config(
         &self,
         file: &Path,
@@ -76,9 +76,9 @@ impl Tool {
         let words = self.command("weighbridge", file, &["config"]);
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::null());
-        // `.env` is looked for in the folder that it is run in by one, beside the file by the other.
+        // One program reads `.env` from its working folder, the other from the folder of the file.
         command.current_dir(file.parent().unwrap_or(Path::new("/")));
-        // What a shell may have set for another project.
+        // The shell may have set these variables for another project.
         for name in OF_OTHERS {
             command.env_remove(name);
         }
@@ -101,7 +101,7 @@ impl Tool {
     }
 }
 
-/// Variables by which compose is told what this program tells it by flags.
+/// Variables of compose that this program sets by flags instead.
 pub(crate) const OF_OTHERS: [&str; 3] =
     ["COMPOSE_PROFILES", "COMPOSE_FILE", "COMPOSE_PROJECT_NAME"];
 

@@ -1,5 +1,5 @@
-//! A group of candidates that are up together: brought up beside what they share, measured and stopped,
-//! and in the first round looked at to find out who may be up together at all.
+//! A group of candidates that are up together. `weigh` starts it next to the shared systems, measures it and
+//! stops it. In the first round it also decides the groups.
 
 use std::path::Path;
 
@@ -17,25 +17,25 @@ use super::up::{Spoiled, Up};
 use crate::invalid::Invalid;
 use crate::systems::{RunningSystems, UsageReading};
 
-/// The folder of the logs of what candidates share. No variant's: those are named as variants, and
-/// one of this name would only write beside it.
+/// The log folder of shared systems. If a variant has this name, both write into one folder without a
+/// conflict.
 const SHARED: &str = "shared";
 
-/// Why the scheduler places systems that could have had a core each.
+/// The reason why the scheduler places systems that could have had one core each.
 const TOO_NARROW: &str = "one core for each system is too narrow, or not known to be enough";
 
-/// What candidates that are up have beside them.
+/// The context of a running group: its members, shared systems and cores.
 pub(super) struct Beside<'g> {
     pub(super) group: &'g Group,
-    /// The systems that they share; none where each has its own.
+    /// The shared systems. `None` if each candidate has its own systems.
     pub(super) shared: Option<RunningSystems>,
-    /// Where their systems run; none where the scheduler places all.
+    /// The cores of the systems. `None` if the scheduler places all systems.
     pub(super) cores: Option<Cores>,
 }
 
 impl Experiment<'_> {
-    /// Brings a group up, measures it and stops it. Where it is not known yet who may be up together,
-    /// finds out; and measures nothing where that is not all.
+    /// Starts a group, measures it and stops it. If the groups are still undecided, it decides them from the
+    /// warm-up. It then measures only if this group is final.
     pub(super) fn group(&mut self, round: &Round, group: &Group) {
         let shared = match self.bring_up_shared(round, group) {
             Ok(shared) => shared,
@@ -54,7 +54,7 @@ impl Experiment<'_> {
             if loads.is_ok() && !self.is_over() {
                 self.look_at(round, &beside, &up);
             }
-            // Measured only if this is a group as it will be in all rounds.
+            // Measured only if the group has its final members and cores.
             let is_placed = beside.cores.as_ref() == self.design.cores_of(group);
             let is_final = self.design.order == Order::SideBySide
                 && is_placed
@@ -77,7 +77,7 @@ impl Experiment<'_> {
                 match (together, ended) {
                     (Ok(together), None) => self.take_down(up, together),
                     (Err(spoiled), None) => self.give_up(up, &spoiled),
-                    // None of those that share it has done it, and it is the end of all.
+                    // A shared system ended. No single variant is at fault, so all are rejected.
                     (_, Some(ended)) => {
                         let invalid = Invalid::new(InvalidKind::Crashed, ended);
                         self.give_up(up, &Spoiled::from(invalid));
@@ -85,7 +85,7 @@ impl Experiment<'_> {
                 }
             }
         }
-        // Last: those that share it may need it until they have ended.
+        // Stopped last, because the candidates may need it until they have ended.
         if let Some(shared) = beside.shared {
             let is_well = shared.ended(&mut self.rig).is_none();
             self.reused
@@ -93,7 +93,7 @@ impl Experiment<'_> {
         }
     }
 
-    /// Starts the systems that all candidates of a group share; none where there are no such.
+    /// Starts the systems that all candidates of a group share. `None` if there are no shared systems.
     fn bring_up_shared(
         &mut self,
         round: &Round,
@@ -109,7 +109,7 @@ impl Experiment<'_> {
             }
             let own = self.candidates.get(id).variant.systems().iter();
             for setup in own.filter(|setup| setup.is_shared) {
-                // Equal in all variants; each stands after those that it needs.
+                // The shared setups are equal in all variants, and each follows its dependencies.
                 if setups.iter().all(|known| known.system != setup.system) {
                     setups.push(setup.clone());
                 }
@@ -125,18 +125,18 @@ impl Experiment<'_> {
             .map(Some)
     }
 
-    /// Takes all candidates of a group out that are still in.
+    /// Rejects all remaining candidates of a group.
     fn reject_all(&mut self, group: &Group, invalid: &Invalid) {
         for id in self.candidates.with_baselines(&group.variants) {
             let is_in = self.candidates.get(id).invalid().is_none();
-            // A user who stops the run says nothing against a candidate.
+            // If the user stops the run, no candidate is at fault.
             if is_in && invalid.kind != InvalidKind::Interrupted {
                 self.reject(id, invalid.clone());
             }
         }
     }
 
-    /// Looks at what the warm-up has shown, where it decides: in the first round.
+    /// Evaluates the warm-up of the first round, which decides groups and cores.
     fn look_at(&mut self, round: &Round, beside: &Beside<'_>, up: &[Up]) {
         let is_named = self.session.lab.groups.is_some();
         if self.design.groups.is_none() {
@@ -153,8 +153,8 @@ impl Experiment<'_> {
         }
     }
 
-    /// What those that are up use, in the order of the report and not of the round, which is another in
-    /// each run.
+    /// The processor use of running candidates, in the order of the report. The order of the round would
+    /// change from run to run.
     fn members(&self, up: &[Up]) -> Vec<Member> {
         let member = |one: &Up| self.candidates.member(one.seat.candidate, one.used.clone());
         let mut members: Vec<Member> = up.iter().map(member).collect();
@@ -166,7 +166,7 @@ impl Experiment<'_> {
         members
     }
 
-    /// Decides who is up together in all rounds, by what the warm-up of all has shown.
+    /// Decides the groups of all rounds, by the processor use during the warm-up of all candidates.
     fn decide_groups(&mut self, up: &[Up]) {
         let members = self.members(up);
         let cores = self.host.before.cpus_allowed as f64;
@@ -174,8 +174,8 @@ impl Experiment<'_> {
         let mut crowd = split(&members, cores);
         if let Some(placed_on) = self.design.cores() {
             let placed = placed(&members, placed_on).map(|members| split(&members, cores));
-            // The scheduler has all cores to choose from. A placement that needs more groups than that
-            // makes a run longer, or impossible.
+            // The scheduler can choose from all cores. A placement that needs more groups makes a run longer,
+            // or impossible.
             match placed {
                 Some(placed) if placed.has_room() && placed.groups() <= crowd.groups() => {
                     crowd = placed;
@@ -190,7 +190,7 @@ impl Experiment<'_> {
             Crowd::Fits(_) => self.design.groups = Some(Groups::whole(all)),
             Crowd::Splits(groups, because) => {
                 let variants = groups.into_iter().map(|(variants, _)| variants).collect();
-                // Not the seed itself, which orders the candidates already.
+                // A different seed, because the seed itself already orders the candidates.
                 let seed = self.session.seed.wrapping_add(1);
                 let groups = Groups::of(variants, Some(because.clone()), seed);
                 let count = groups.several().map_or(1, <[_]>::len);
@@ -208,7 +208,7 @@ impl Experiment<'_> {
 }
 
 impl Experiment<'_> {
-    /// Names the rate at which a crowd would fit side by side; empty for a load of several rates.
+    /// Suggests a rate that would fit side by side. Empty for a load with several rates.
     pub(super) fn lower_rate(&self, fits_at: f64) -> String {
         match &self.session.load {
             Load::Open { phases, .. } if phases.len() == 1 => {
@@ -222,7 +222,7 @@ impl Experiment<'_> {
 }
 
 impl Beside<'_> {
-    /// `round 2, group 1 of 2, warming up`
+    /// A label such as `round 2, group 1 of 2, warming up`.
     pub(super) fn label(&self, round: &Round, what: &str) -> String {
         let number = round.number + 1;
         match self.group.number {
@@ -233,7 +233,7 @@ impl Beside<'_> {
         }
     }
 
-    /// What the systems that all share have used so far.
+    /// The usage of the shared systems since their start.
     pub(super) fn usage(&self, rig: &Rig) -> Vec<UsageReading> {
         let shared = self.shared.as_ref();
         shared.map_or_else(Vec::new, |shared| shared.usage(rig))

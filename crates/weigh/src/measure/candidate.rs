@@ -1,4 +1,4 @@
-//! The variants of a lab on their way to a number.
+//! The variants of a lab, with their state from the build to the number.
 
 use std::collections::BTreeSet;
 
@@ -14,26 +14,26 @@ use crate::invalid::Invalid;
 use crate::prove::Proven;
 use crate::record;
 
-/// A variant on its way to a number.
+/// A variant, with its state from the build to the number.
 pub(super) struct Candidate<'a> {
     pub(super) variant: &'a Variant,
-    /// The candidate that it is compared with; none for a baseline.
+    /// The baseline that it is compared with. `None` for a baseline.
     against: Option<CandidateId>,
-    /// What the first start of its systems showed.
+    /// The resource needs seen at the first start of its systems.
     pub(super) footprint: Footprint,
-    /// Its systems as the recording has them, in the order in which they start.
+    /// The systems in the form of a recording, in start order.
     pub(super) systems: Vec<SystemRecord>,
-    /// What it was seen to answer; none before its proof.
+    /// The proven responses. `None` before its proof.
     proven: Option<Proven>,
-    /// What others have proven of it, where this process did not.
+    /// The proof by another generator, if this process did not prove the variant.
     proof_elsewhere: Option<Proof>,
-    /// How it behaved under two short loads after its proof, where it got them.
+    /// The results of two short loads after its proof, if they were sent.
     pub(super) trial: Option<Trial>,
-    /// Why it has no number; none while it may get one.
+    /// The reason why it has no number. `None` while it may get one.
     invalid: Option<Invalid>,
 }
 
-/// All candidates of a run, baseline first.
+/// All candidates of a run, the baseline first.
 pub(super) struct Candidates<'a>(Vec<Candidate<'a>>);
 
 impl<'a> Candidate<'a> {
@@ -53,7 +53,7 @@ impl<'a> Candidate<'a> {
             invalid: variant.absent.clone().map(|reason| {
                 let kind = match variant.is_quick {
                     true => InvalidKind::Absent,
-                    // It is there, and a quick run leaves it out.
+                    // The variant exists, but a quick run leaves it out.
                     false => InvalidKind::NotNeeded,
                 };
                 Invalid::new(kind, reason)
@@ -69,8 +69,7 @@ impl<'a> Candidate<'a> {
         self.invalid.as_ref()
     }
 
-    /// What it was seen to answer. A candidate that is still in has been proven before the first
-    /// round.
+    /// The proven responses. Every remaining candidate was proven before the first round.
     pub(super) fn proven(&self) -> &Proven {
         self.proven
             .as_ref()
@@ -86,12 +85,12 @@ impl<'a> Candidate<'a> {
         self.proven = Some(proven);
     }
 
-    /// Keeps what others have proven of it; the first that is told stays.
+    /// Stores the proof by another generator. The first stored proof stays.
     pub(super) fn set_proof_elsewhere(&mut self, proof: Option<Proof>) {
         self.proof_elsewhere = self.proof_elsewhere.take().or(proof);
     }
 
-    /// Takes it out. The first reason stays: later ones follow from it.
+    /// Rejects the candidate. The first reason stays, because later reasons follow from it.
     pub(super) fn reject(&mut self, invalid: Invalid) {
         assert!(
             self.invalid.is_none(),
@@ -155,22 +154,22 @@ impl<'a> Candidates<'a> {
         self.0.iter()
     }
 
-    /// Who it is compared with; none for a baseline.
+    /// The baseline that it is compared with. `None` for a baseline.
     pub(super) fn baseline_of(&self, id: CandidateId) -> Option<&Candidate<'a>> {
         self.get(id).against.map(|baseline| self.get(baseline))
     }
 
-    /// The candidate that it is compared with; none for a baseline.
+    /// The id of the baseline that it is compared with. `None` for a baseline.
     pub(super) fn against(&self, id: CandidateId) -> Option<CandidateId> {
         self.get(id).against
     }
 
-    /// Without its baseline, or without any variant, a lab cannot answer its question.
+    /// True if no comparison is possible: the baseline or all variants are rejected.
     pub(super) fn is_hopeless(&self) -> bool {
         self.ids().all(|id| self.is_needless(id))
     }
 
-    /// Whether it is out, or nothing is left to compare it with.
+    /// True if it is rejected or has no remaining comparison.
     pub(super) fn is_needless(&self, id: CandidateId) -> bool {
         let candidate = self.get(id);
         let is_compared = || {
@@ -182,7 +181,7 @@ impl<'a> Candidates<'a> {
             || (candidate.against.is_none() && !is_compared())
     }
 
-    /// As [`Candidates::is_needless`], in a group of these variants and their baselines.
+    /// Like [`Candidates::is_needless`], in a group of these variants and their baselines.
     pub(super) fn is_needless_in(&self, id: CandidateId, variants: &[CandidateId]) -> bool {
         let is_compared = || {
             variants.iter().any(|other| {
@@ -207,7 +206,7 @@ impl<'a> Candidates<'a> {
         ids.filter(|id| self.get(*id).against.is_some()).collect()
     }
 
-    /// The variants of these names, group by group; a name that was left out of the run has none.
+    /// The variants with these names, group by group. A name that the run leaves out is skipped.
     pub(super) fn grouped(&self, names: &[Vec<String>]) -> Vec<Vec<CandidateId>> {
         let id_of = |name: &String| {
             let mut compared = self.compared().into_iter();
@@ -219,7 +218,7 @@ impl<'a> Candidates<'a> {
         groups.filter(|group: &Vec<_>| !group.is_empty()).collect()
     }
 
-    /// A candidate as one that may be put into a group.
+    /// A candidate as a member of a group.
     pub(super) fn member(&self, id: CandidateId, used: Option<CoresUsed>) -> Member {
         let candidate = self.get(id);
         Member {
@@ -235,9 +234,9 @@ impl<'a> Candidates<'a> {
             .is_some_and(|baseline| baseline.invalid.is_some())
     }
 
-    /// Names of the variants that are still in, without the lab's baseline.
+    /// Names of the remaining variants, without the lab's baseline.
     pub(super) fn names_compared(&self) -> Vec<&'a str> {
-        // The first is the baseline of the lab; there is always one.
+        // The first candidate is the baseline of the lab. It always exists.
         let compared = self.0[1..].iter();
         compared
             .filter(|candidate| candidate.invalid.is_none())
@@ -245,26 +244,26 @@ impl<'a> Candidates<'a> {
             .collect()
     }
 
-    /// The cores that no system is pinned to, for the generator. None where a system is not pinned
-    /// or no core is left: then the generator may run anywhere.
+    /// The cores without a pinned system, for the generator. `None` if a system is not pinned or no core is
+    /// left. The generator may then run on every core.
     pub(super) fn free_cpus(&self, online: usize) -> Option<Vec<usize>> {
         let mut taken: BTreeSet<usize> = BTreeSet::new();
         let setups = self.iter().flat_map(|one| one.variant.systems());
         for setup in setups {
-            // A system that may run anywhere may run on every core, so no core is free.
+            // A system without a pin may run on every core, so no core is free.
             taken.extend(setup.pin.as_ref()?);
         }
         let free: Vec<usize> = (0..online).filter(|cpu| !taken.contains(cpu)).collect();
         (!free.is_empty()).then_some(free)
     }
 
-    /// Why a variant with which nothing is wrong was not measured.
+    /// The reason why a variant without a fault was not measured.
     pub(super) fn why_unmeasured(&self, id: CandidateId, is_interrupted: bool) -> Invalid {
         let lost = self
             .baseline_of(id)
             .filter(|baseline| baseline.invalid.is_some());
         match lost {
-            // The user's stop comes first: without it, the variant might have been measured.
+            // Checked first, because without the user's stop the variant might have been measured.
             _ if is_interrupted => Invalid::interrupted(),
             Some(baseline) => Invalid::new(
                 InvalidKind::NotNeeded,
@@ -277,7 +276,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// The rows of the recording. `measured` are the names of those that have a measurement.
+    /// The rows of the recording. `measured` contains the names of the measured variants.
     pub(super) fn records(
         &self,
         lab: &Lab,

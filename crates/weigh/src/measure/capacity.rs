@@ -1,5 +1,5 @@
-//! The highest rate is looked for that a candidate sustains: in a turn of its own, or rate by rate in
-//! turns with the others.
+//! The search for the highest rate that a candidate sustains. It runs in a turn of its own, or rate by rate
+//! in turns with other candidates.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,26 +18,26 @@ use super::up::Up;
 use crate::invalid::Invalid;
 use crate::record;
 
-/// How often a rate may fail while other guests of the host have the processors, before a failure
-/// counts all the same: else a search on a busy host would have no end.
+/// Limit of repeated failures of one rate that are excused because other guests of the host had the
+/// processors. Without it a search on a busy host would never end.
 const DISTURBED_MAX: usize = 3;
 
-/// Orders that are drawn for the passes of a round; a search that takes more passes has them again.
+/// Number of random orders for the passes of a round. A search with more passes repeats them.
 const ORDERS: usize = 64;
 
-/// The share of answers whose latency must stay below the limit.
+/// The share of responses with a latency below the limit.
 const SHARE: f64 = 0.99;
 
-/// A search on its way.
+/// A search in progress.
 struct Searching {
     capacity: Capacity,
     search: Search,
     /// The load of the first rate.
     first: Job,
     steps: Vec<SearchStep>,
-    /// What was measured at the highest rate that was sustained.
+    /// The measurement at the highest sustained rate.
     best: Option<Measured>,
-    /// Why answers at the lowest rate were wrong.
+    /// The reason for wrong responses at the lowest rate.
     wrong: Option<String>,
 }
 
@@ -53,18 +53,18 @@ impl Searching {
         }
     }
 
-    /// The next rate with its load; none when the search has ended.
+    /// The next rate with its load. `None` when the search has ended.
     fn next(&self) -> Option<(Rate, Job)> {
         let rate = self.search.rate()?;
         Some((rate, at_rate(&self.first, rate)))
     }
 
-    /// Tells what became of a rate. Gives the step for people.
+    /// Records the result of a rate. Returns the step as a line of text.
     fn tell(&mut self, rate: Rate, measured: Measured) -> String {
         let mut step = step(&measured.measurement, rate, self.capacity.p99_below());
         step.is_disturbed = !step.is_sustained && is_excused(&measured, &step, &self.steps);
         let shown = Shown(&step).to_string();
-        // A disturbed rate says nothing of the target, so the search tries it again.
+        // A disturbed rate gives no information about the target, so the search repeats it.
         if !step.is_disturbed {
             self.search.tell(step.is_sustained);
             if step.is_sustained {
@@ -77,12 +77,12 @@ impl Searching {
         shown
     }
 
-    /// What was measured at the rate that was found, and how it was found.
+    /// The measurement at the highest sustained rate, with the steps of the search.
     ///
     /// # Errors
     ///
-    /// When no rate was sustained. A wrong answer at a rate that is too high is overload, not a mistake
-    /// of the variant, so it is judged only here.
+    /// When no rate was sustained. A wrong response at a rate that is too high is overload, not a mistake of
+    /// the variant. It is therefore judged only here.
     fn end(self) -> Result<(Measured, SearchRecord), Invalid> {
         let Some(measured) = self.best else {
             return Err(not_sustained(&self.steps, self.capacity, self.wrong));
@@ -96,17 +96,17 @@ impl Searching {
 }
 
 impl Measuring<'_> {
-    /// Tries rates until the highest is found that is sustained; what was measured at it becomes the
-    /// record of the round.
+    /// Tries rates until the highest sustained rate is found. The measurement at that rate becomes the record
+    /// of the round.
     pub(super) fn search(&mut self, capacity: Capacity) -> Result<(), Invalid> {
         let mut searching = Searching::new(capacity, self.ready()?);
         while let Some((rate, job)) = searching.next() {
-            // Without another warm-up: the rate before has warmed the systems.
+            // Needs no warm-up, because the previous rate has warmed the systems.
             let measured = self.measure(&job)?;
             if measured.measurement.interrupted || self.turn.session.stop.is_asked() {
                 return Err(Invalid::interrupted());
             }
-            // A target that ended fails every further rate. That is a crash and no capacity.
+            // A target that ended fails every further rate. That is a crash and not a capacity.
             if let Some(ended) = self.running.ended(self.rig) {
                 return Err(Invalid::new(InvalidKind::Crashed, ended));
             }
@@ -124,16 +124,16 @@ impl Measuring<'_> {
     }
 }
 
-/// A candidate that is up, with its search.
+/// A running candidate with its search.
 struct Seeker {
     up: Up,
     searching: Searching,
 }
 
 impl Experiment<'_> {
-    /// Searches for the highest rates of all candidates side by side: one rate of one candidate at a
-    /// time, with the others idle, in an order drawn anew for each pass, so that the machine's moods
-    /// hit all searches alike.
+    /// Searches for the highest rates of all candidates side by side. One candidate at a time receives one
+    /// rate, with the other candidates idle. Each pass has a new random order, so that slow phases of the
+    /// machine affect all searches equally.
     pub(super) fn search_together(
         &mut self,
         round: &Round,
@@ -162,10 +162,10 @@ impl Experiment<'_> {
         }
     }
 
-    /// Tries the next rate of one search; gives it back unless it has ended.
+    /// Tries the next rate of one search. Returns the search unless it has ended.
     fn advance(&mut self, round: &Round, mut seeker: Seeker) -> Option<Seeker> {
         let id = seeker.up.seat.candidate;
-        // The user stopped the run, or nothing is left to compare it with.
+        // The user stopped the run, or the candidate has no remaining comparison.
         if self.is_over() || self.candidates.is_needless(id) {
             seeker.up.running.stop(&mut self.rig);
             return None;
@@ -180,7 +180,7 @@ impl Experiment<'_> {
         let ended = seeker.up.running.ended(&mut self.rig);
         let invalid = match (measured, ended) {
             (Ok(measured), None) => {
-                // What was cut short says nothing; the next pass ends the search.
+                // An interrupted measurement does not count. The next pass ends the search.
                 if !measured.measurement.interrupted {
                     let shown = seeker.searching.tell(rate, measured);
                     let number = round.number + 1;
@@ -199,7 +199,7 @@ impl Experiment<'_> {
         None
     }
 
-    /// Records what a search has found, and stops or keeps the systems.
+    /// Records the result of a search, and stops or keeps the systems.
     fn conclude(&mut self, round: &Round, seeker: Seeker) {
         let Seeker { up, searching } = seeker;
         let Up { seat, running, .. } = up;
@@ -225,23 +225,23 @@ impl Experiment<'_> {
     }
 }
 
-/// Whether a rate that was not sustained is tried again, because others had the processors: of the
-/// slowest hundredth, all may be theirs.
+/// True if a failed rate is repeated because other guests of the host had the processors. Their share must be
+/// large enough to explain the slowest hundredth of the responses.
 fn is_excused(measured: &Measured, step: &SearchStep, before: &[SearchStep]) -> bool {
     let machine = measured.machine;
     let is_stolen = machine.is_some_and(|machine| machine.stolen_share() > 1.0 - SHARE);
-    // Equal to the bit: a rate that is tried again is the same number.
+    // Compared for equality, because a repeated rate is exactly the same number.
     let excused = before
         .iter()
         .filter(|before| before.is_disturbed && before.rate_per_s == step.rate_per_s);
     is_stolen && excused.count() < DISTURBED_MAX
 }
 
-/// The same load at another rate.
+/// Returns the load with another rate.
 fn at_rate(first: &Job, rate: Rate) -> Job {
     let mut job = first.clone();
     if let Load::Open { phases, .. } = &mut job.load {
-        // A lab that searches has one phase, which is made for this.
+        // A lab with a search has one phase, created for the search.
         for phase in phases {
             *phase = Phase::constant(phase.duration, rate);
         }
@@ -249,7 +249,7 @@ fn at_rate(first: &Job, rate: Rate) -> Job {
     job
 }
 
-/// What became of one rate. All that was planned must be answered as expected, and in time.
+/// The result of one rate. It is sustained if all planned requests passed and the latency is below the limit.
 fn step(seen: &Measurement, rate: Rate, p99_below: Duration) -> SearchStep {
     let p99 = seen.latency.quantile_ns(SHARE).map(Duration::from_nanos);
     let not_passed = seen.outcomes.total() - seen.outcomes.passed;
@@ -262,7 +262,7 @@ fn step(seen: &Measurement, rate: Rate, p99_below: Duration) -> SearchStep {
     }
 }
 
-/// A rate and what became of it, for people.
+/// A rate and its result, as a line of text.
 struct Shown<'a>(&'a SearchStep);
 
 impl fmt::Display for Shown<'_> {
@@ -287,7 +287,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Why a variant has no capacity: wrong answers, where that is the reason.
+/// The reason why a variant has no capacity. Wrong responses come first.
 fn not_sustained(steps: &[SearchStep], capacity: Capacity, wrong: Option<String>) -> Invalid {
     if let Some(reason) = wrong {
         return Invalid::new(InvalidKind::Mismatched, reason);

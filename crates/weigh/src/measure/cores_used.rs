@@ -1,4 +1,4 @@
-//! How much of the cores a candidate uses at the rate at which it will be measured.
+//! The processor use of a candidate at the rate of its measurement.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use model::{Load, Phase, Rate};
 use super::groups::{CoresUsed, Part};
 use crate::systems::UsageReading;
 
-/// What a candidate's systems did while it was warmed up.
+/// The readings of a candidate's systems around its warm-up.
 pub(super) struct Used<'a> {
     pub(super) before: &'a [UsageReading],
     pub(super) after: &'a [UsageReading],
@@ -17,10 +17,10 @@ pub(super) struct Used<'a> {
 }
 
 impl Used<'_> {
-    /// Processor time per second, background threads included; none where it cannot be read.
+    /// Processor time per second, including background threads. `None` if it cannot be read.
     ///
-    /// Where others have the cores, answers come later than planned, and time per second says too
-    /// little: then it is the time per answer at the rate that was sent.
+    /// If other programs occupy the cores, responses come later than planned, and time per second is too low.
+    /// The result is then the time per response times the planned rate.
     pub(super) fn cores(&self, setups: &[Setup], sent_at: Rate) -> Option<CoresUsed> {
         let seconds = self.sent.elapsed.as_secs_f64();
         let answers = self.sent.outcomes.completed();
@@ -42,7 +42,7 @@ impl Used<'_> {
         }
         let by_time = CoresUsed::new(by_cores);
         let total = by_time.total();
-        // Without an answer there is no cost of one, and processor time per second decides.
+        // Without a response there is no cost per response, and processor time per second decides.
         let by_answer = match answers {
             0 => 0.0,
             answers => total * seconds / answers as f64 * sent_at.per_second(),
@@ -51,7 +51,7 @@ impl Used<'_> {
     }
 }
 
-/// The rate at which a load begins: its first phase at the higher end, as a warm-up sends it.
+/// The rate of a load's warm-up: the higher end of its first phase.
 pub(super) fn first_rate(load: &Load) -> Rate {
     match load {
         Load::Open { phases, .. } => phases.first().map_or(Rate::ZERO, top),
@@ -67,8 +67,8 @@ fn top(phase: &Phase) -> Rate {
     }
 }
 
-/// What it will use when it is measured: what the warm-up showed, at the highest rate of the load, or
-/// what an answer cost at the end of settling times that rate, whichever is more.
+/// The expected processor use in the measurement, at the highest rate of the load. It is the higher of two
+/// values: the use during warm-up, and the cost per response at the end of settling.
 pub(super) fn planned(
     warm: Option<CoresUsed>,
     cost: Option<Duration>,
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(total(planned(warm(0.02), cost(500), &steady)), Some(0.05));
         assert_eq!(total(planned(None, cost(500), &steady)), Some(0.05));
         assert_eq!(total(planned(None, None, &steady)), None);
-        // Warmed up at 100 a second, measured at up to 300.
+        // Warmed up at 100 per second, measured at up to 300.
         assert_eq!(
             total(planned(warm(0.1), None, &open(&[100.0, 300.0]))),
             Some(0.3)

@@ -1,4 +1,4 @@
-//! Decides which cycles of a round side by side count, and takes the others out of a measurement.
+//! Decides which cycles of a round side by side count, and removes the other cycles from a measurement.
 
 use std::collections::BTreeMap;
 
@@ -14,25 +14,26 @@ use super::neighbor_watch::NeighborWatch;
 use super::peers::PeerReports;
 use super::up::nanoseconds;
 
-/// Requests of a rotation that are recorded apart. Of more, each is sent a few times in a round.
+/// Maximum number of requests of a rotation with separate records. In a longer rotation, each is sent only a
+/// few times per round.
 const REQUESTS_MAX: usize = 64;
 
-/// Kernel counters of a load, read while it lasted.
+/// Kernel counters, read during a load.
 pub(super) struct WatchedLoad {
-    /// When the host gave cores to other guests.
+    /// The times at which the host gave cores to other guests.
     pub(super) host: HostWatch,
     neighbors: NeighborWatch,
 }
 
 impl WatchedLoad {
-    /// Reads them while `work` is done. `pids` holds the processes of each candidate.
+    /// Reads the counters during `work`. `pids` contains the processes of each candidate.
     pub(super) fn during<T>(pids: &[Vec<i32>], work: impl FnOnce() -> T) -> (T, WatchedLoad) {
         let ((result, host), neighbors) = NeighborWatch::during(pids, || HostWatch::during(work));
         (result, WatchedLoad { host, neighbors })
     }
 
-    /// Returns the cycles of the round that count, on this many cores. None if slots were not kept or the
-    /// load was cut short.
+    /// Returns the cycles of the round that count, on this number of cores. `None` if slots were not recorded
+    /// or the load was interrupted.
     pub(super) fn counted(
         &self,
         jobs: &[Job],
@@ -49,14 +50,14 @@ impl WatchedLoad {
         let mut disturbances = disturbances(measurements, &self.host)?;
         let began = measurements.first()?.began?;
         disturbances.extend(self.neighbors.disturbances_since(began, cores));
-        // A disturbance of any generator spoils the cycle of all.
+        // A disturbance of one generator invalidates the cycle for all.
         reports.add_disturbances(&mut disturbances)?;
         let medians_ns: Vec<u64> = measurements.iter().map(median_ns).collect();
         Some(Validity::of(&medians_ns, &dues_ns, &disturbances))
     }
 }
 
-/// The median latency of a measurement, 0 without an answer.
+/// The median latency of a measurement. 0 without a response.
 fn median_ns(measurement: &Measurement) -> u64 {
     measurement.latency.quantile_ns(0.5).unwrap_or(0)
 }
@@ -74,17 +75,17 @@ pub(super) fn plan_of(job: &Job) -> Option<OpenPlan> {
     }
 }
 
-/// When each cycle of the plan begins, those of other shards included, and when the last one ends.
+/// The start of each cycle of the plan, and the end of the last cycle. Includes cycles of other shards.
 pub(super) fn dues_of(jobs: &[Job]) -> Option<Vec<u64>> {
     let plan = plan_of(jobs.first()?)?;
     let mut dues_ns: Vec<u64> = plan.slots().map(|slot| nanoseconds(slot.due)).collect();
-    // The last cycle has no due time after it, so the plan's end is its end.
+    // The last cycle has no following due time, so it ends with the plan.
     dues_ns.push(nanoseconds(plan.duration()));
     Some(dues_ns)
 }
 
-/// True if the times of every slot that the shard sends were kept. With a slot missing, the positions of
-/// the others would not be their cycles.
+/// True if the times of every slot of the shard were recorded. If one were missing, the positions of the
+/// other slots would not match their cycles.
 pub(super) fn has_every_slot(measurement: &Measurement, dues_ns: &[u64], shard: Shard) -> bool {
     let cycles = dues_ns.len() - 1;
     let own = (0..cycles)
@@ -93,7 +94,7 @@ pub(super) fn has_every_slot(measurement: &Measurement, dues_ns: &[u64], shard: 
     measurement.slots.len() == own.len()
 }
 
-/// When the host or the generator was in the way.
+/// The times of disturbances by the host or the generator.
 pub(super) fn disturbances(
     measurements: &[Measurement],
     host: &HostWatch,
@@ -111,20 +112,20 @@ pub(super) fn disturbances(
     Some(disturbances)
 }
 
-/// What [`leave_out`] adds to the record of a measurement.
+/// The additions of [`leave_out`] to the record of a measurement.
 pub(super) struct Counted {
     pub(super) left_out: LeftOut,
     /// One record for each request of a rotation.
     pub(super) requests: Vec<RequestRecord>,
-    /// Means of the latencies that count. `None` without one.
+    /// Means of the counted latencies. `None` if there are no counted latencies.
     pub(super) latency_means: Option<LatencyMeans>,
-    /// Latency of all answers. `None` if no cycle was left out.
+    /// Latency of all responses. `None` if no cycle was left out.
     pub(super) all_latency: Option<Hdr>,
-    /// The answers that were left out. `None` if no cycle was.
+    /// The responses that do not count. `None` if no cycle was left out.
     pub(super) left_out_answers: Option<LeftOutAnswers>,
 }
 
-/// Counts again without the cycles that say nothing about the variants.
+/// Recalculates a measurement without its disturbed cycles.
 pub(super) fn leave_out(
     measurement: &mut Measurement,
     validity: &Validity,
@@ -134,12 +135,12 @@ pub(super) fn leave_out(
     let mut by_status = ByStatus::of(measurement);
     let mut service = stats::Histogram::new();
     let mut requests = requests_of(measurement);
-    // One list for all requests, where they are not recorded apart.
+    // One list per request, or a single list if the requests have no separate records.
     let mut exact = vec![Vec::new(); requests.len().max(1)];
     let cycles = (shard.index() as usize..).step_by(shard.of() as usize);
     let mut lost = LeftOutAnswers::default();
     let answered = cycles.clone().zip(&measurement.slots);
-    // A wrong answer has a latency too, and its variant has no number anyway.
+    // A wrong response also has a latency, but its variant has no number anyway.
     for (cycle, slot) in answered.filter(|(_, slot)| slot.passed()) {
         let latency_ns = slot.done_ns - slot.due_ns;
         if let Some(cause) = validity.cause(variant, cycle) {
@@ -189,12 +190,12 @@ pub(super) fn leave_out(
     }
 }
 
-/// Means of latencies in nanoseconds, of one request or of each of a rotation. `planned` says how often each
-/// of a rotation is sent; it is empty for one request. `None` without a latency.
+/// Mean latencies in nanoseconds, of one request or of each request of a rotation. `planned` contains the
+/// planned number of each request of a rotation. It is empty for one request. `None` without a latency.
 fn means_of(each: Vec<Vec<u64>>, planned: impl Iterator<Item = u64>) -> Option<LatencyMeans> {
     let count: usize = each.iter().map(Vec::len).sum();
     let sum: u128 = each.iter().flatten().map(|it| u128::from(*it)).sum();
-    // One request has any weight.
+    // With one request, its weight has no effect.
     let weights = planned.chain([1]).map(|planned| planned as f64);
     let typical_ns = stats::typical_of_mixture(weights.zip(each))?;
     Some(LatencyMeans {
@@ -203,17 +204,17 @@ fn means_of(each: Vec<Vec<u64>>, planned: impl Iterator<Item = u64>) -> Option<L
     })
 }
 
-/// Latency of the counted answers of each status, where several are right.
+/// Latency of the counted responses by status. `None` if only one status is right.
 pub(super) struct ByStatus(Option<BTreeMap<u16, stats::Histogram>>);
 
 impl ByStatus {
-    /// Without an answer yet, for the statuses of this measurement.
+    /// Without any response, for the statuses of this measurement.
     pub(super) fn of(measurement: &Measurement) -> ByStatus {
         let is_kept = !measurement.latency_by_status.is_empty();
         ByStatus(is_kept.then(BTreeMap::new))
     }
 
-    /// Counts a slot that passed.
+    /// Counts a passed slot.
     pub(super) fn record(&mut self, slot: &SlotTimes) {
         let Some((by_status, status)) = self.0.as_mut().zip(slot.status) else {
             return;
@@ -223,14 +224,14 @@ impl ByStatus {
         latency.record_ns(slot.done_ns - slot.due_ns);
     }
 
-    /// Empty where one status is right.
+    /// The latency by status. Empty if only one status is right.
     pub(super) fn into_latency(self) -> BTreeMap<u16, stats::Histogram> {
         self.0.unwrap_or_default()
     }
 }
 
-/// How often each request of a rotation is in the plan, and room for its latencies; nothing where
-/// there is one request, or more than [`REQUESTS_MAX`].
+/// The planned number of each request of a rotation, with an empty histogram. Empty if there is one request,
+/// or more than [`REQUESTS_MAX`].
 fn requests_of(measurement: &Measurement) -> Vec<(u64, stats::Histogram)> {
     let numbers = measurement.slots.iter().map(|slot| slot.request);
     let count = usize::from(numbers.clone().max().unwrap_or(0)) + 1;

@@ -1,8 +1,8 @@
-//! How the rounds of a run measure its candidates: side by side where they can be up together, else in
-//! turn, with the reason.
+//! The order of a run's rounds: side by side if the candidates can be up together, otherwise in turn, with
+//! the reason.
 //!
-//! The load is looked at first ([`lab::Lab::order`]), what the first start showed next, and in the
-//! first round how much processor time all use ([`super::groups`]).
+//! The load decides first ([`lab::Lab::order`]), then the results of the first start. In the first round, the
+//! processor time of all candidates decides ([`super::groups`]).
 
 use std::collections::BTreeSet;
 
@@ -17,21 +17,22 @@ use super::footprint::memory_of_all;
 use super::groups::{Group, Groups};
 use super::placement::Cores;
 
-/// How rounds measure the candidates.
+/// The order and placement of the candidates in all rounds.
 pub(super) struct Design {
     pub(super) order: Order,
-    /// Why in turn, where that was not asked for.
+    /// The reason for measuring in turn, if the lab did not require it.
     pub(super) because: Option<String>,
-    /// Side by side, who is up together; none until that is known.
+    /// The groups of a run side by side. `None` until they are decided.
     pub(super) groups: Option<Groups>,
-    /// The systems that run on one core each; none where the scheduler places all.
+    /// The core of each placed system. `None` if the scheduler places all systems.
     cores: Option<Cores>,
-    /// The numbers of the groups, of those that the lab names, for which one core a system is too narrow.
+    /// Numbers of the groups with systems that need more than one core each. Only for groups that the lab
+    /// sets.
     narrow: BTreeSet<Option<u32>>,
 }
 
 impl Design {
-    /// What the lab says.
+    /// The design that the lab requires.
     pub(super) fn of(lab: &lab::Lab, cores: &[usize]) -> Design {
         let (order, because) = lab.order();
         Design {
@@ -43,7 +44,7 @@ impl Design {
         }
     }
 
-    /// All of these together, side by side, on machines that are not this one.
+    /// All variants side by side in one group, on other machines.
     pub(super) fn elsewhere(variants: Vec<CandidateId>) -> Design {
         Design {
             order: Order::SideBySide,
@@ -54,29 +55,29 @@ impl Design {
         }
     }
 
-    /// Where systems run that are started before any group; none where the scheduler places all.
+    /// The cores of systems that start before any group. `None` if the scheduler places all systems.
     pub(super) fn cores(&self) -> Option<&Cores> {
         self.cores.as_ref()
     }
 
-    /// Where the systems of a group run; none where the scheduler places them.
+    /// The cores of a group's systems. `None` if the scheduler places them.
     pub(super) fn cores_of(&self, group: &Group) -> Option<&Cores> {
         let is_narrow = self.narrow.contains(&group.index());
         self.cores.as_ref().filter(|_| !is_narrow)
     }
 
-    /// Leaves the systems of this group to the scheduler from now on.
+    /// Leaves the placement of this group to the scheduler from now on.
     pub(super) fn place_none_of(&mut self, group: &Group) {
         self.narrow.insert(group.index());
     }
 
-    /// Whether it is known that all candidates are up together.
+    /// True if the decision was made that all candidates are up together.
     pub(super) fn is_one_group(&self) -> bool {
         let groups = self.groups.as_ref();
         groups.is_some_and(|groups| groups.several().is_none())
     }
 
-    /// For the recording.
+    /// The design in the form of a recording.
     pub(super) fn record(&self, candidates: &Candidates<'_>) -> Measured {
         let groups = self.groups.as_ref();
         let names = |variants: &Vec<CandidateId>| {
@@ -101,7 +102,7 @@ impl Experiment<'_> {
             if let Some(names) = &self.session.lab.groups {
                 let groups = self.candidates.grouped(names);
                 if !groups.is_empty() {
-                    // Its own numbers: those of the seed order the candidates.
+                    // A different seed, because the seed itself already orders the candidates.
                     let seed = self.session.seed.wrapping_add(1);
                     self.design.groups = Some(Groups::of(groups, None, seed));
                 }
@@ -121,7 +122,7 @@ impl Experiment<'_> {
         }
         let has_fixed = |candidate: &Candidate<'_>| candidate.footprint.has_fixed_address();
         if self.design.order == Order::InTurn && self.candidates.iter().any(has_fixed) {
-            // What runs on from turn to turn would be in the way of what starts.
+            // Kept systems would occupy the fixed address of a starting system.
             self.reused.turn_off(&mut self.rig);
         }
     }
@@ -130,9 +131,9 @@ impl Experiment<'_> {
     pub(super) fn measure_in_turn(&mut self, because: String) {
         let line = format!("measured in turn, not side by side: {because}");
         self.session.progress.note(&line);
-        // In turn each variant has the machine for itself.
+        // In turn, each variant has the whole machine.
         self.place_none();
-        // In turn nothing is started anew, so nothing else may be recorded.
+        // In turn, no system is restarted, and the recording must show that.
         self.reused.keep_all();
         self.design = Design {
             order: Order::InTurn,
@@ -143,15 +144,15 @@ impl Experiment<'_> {
         };
     }
 
-    /// Leaves all to the scheduler from now on.
+    /// Leaves all placement to the scheduler from now on.
     pub(super) fn place_none(&mut self) {
         if self.design.cores.take().is_some() {
-            // What runs on would stay where it is.
+            // Kept systems would stay on their cores.
             self.reused.stop_all(&mut self.rig);
         }
     }
 
-    /// Why candidates cannot be up together, as far as their first start has shown.
+    /// The reason why candidates cannot be up together, according to their first start.
     fn obstacle(&self) -> Option<String> {
         let groups = self.design.groups.as_ref().and_then(Groups::several);
         let together: Vec<Vec<&Candidate<'_>>> = match groups {
@@ -166,7 +167,7 @@ impl Experiment<'_> {
             too_many_instances(candidates, cores)
                 .or_else(|| same_address(candidates))
                 .or_else(|| {
-                    // Systems that are kept from round to round are up already.
+                    // Systems that are kept from round to round already use their memory.
                     let available = (!self.reused.is_on()).then(rig::machine::memory_available);
                     too_much_memory(candidates, available.flatten()?)
                 })
@@ -179,10 +180,11 @@ impl Experiment<'_> {
     }
 }
 
-/// More instances than cores: they would compete although each variant alone has room.
+/// Returns a reason if there are more instances than cores. They would compete, although each variant alone
+/// has room.
 fn too_many_instances(candidates: &[&Candidate<'_>], cores: usize) -> Option<String> {
     let of_setup = |setup: &Setup| match setup.replicas {
-        // A single one behind a balancer is a system like any other.
+        // A single instance behind a balancer is an ordinary system.
         None | Some(1) => 0.0,
         Some(count) => f64::from(count) * setup.limits.cpus.unwrap_or(1.0),
     };
@@ -193,7 +195,7 @@ fn too_many_instances(candidates: &[&Candidate<'_>], cores: usize) -> Option<Str
     })
 }
 
-/// Two candidates with a system on the same fixed address.
+/// Returns a reason if two candidates have a system at the same fixed address.
 fn same_address(candidates: &[&Candidate<'_>]) -> Option<String> {
     candidates.iter().enumerate().find_map(|(index, one)| {
         let mut others = candidates[index + 1..].iter();
@@ -208,10 +210,10 @@ fn same_address(candidates: &[&Candidate<'_>]) -> Option<String> {
     })
 }
 
-/// Memory that does not suffice for all.
+/// Returns a reason if the memory does not suffice for all.
 fn too_much_memory(candidates: &[&Candidate<'_>], available: u64) -> Option<String> {
     let needed = memory_of_all(candidates.iter().map(|one| &one.footprint));
-    // Alone, a candidate has no choice.
+    // A single candidate has no alternative.
     (candidates.len() > 1 && needed > available).then(|| {
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
         format!(

@@ -1,4 +1,4 @@
-//! Durations in messages.
+//! Durations as text in messages.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What the systems of candidates take while they only stand there, memory and fixed addresses, and
-//! whether a machine has enough of it for several candidates at once.
+//! The memory and fixed addresses of idle systems. They show if a machine has enough for several candidates
+//! at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -9,26 +9,26 @@ use rig::Rig;
 
 use crate::systems::{RunningSystems, UsageReading};
 
-/// What the first start of a candidate's systems showed.
+/// The needs of a candidate's systems, read after their first start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Footprint {
-    /// Of the systems that it has for itself.
+    /// Needs of its own systems.
     own: Taken,
-    /// Of each system that is up once for all candidates that are up together.
+    /// Needs of each shared system. It runs once for all candidates that are up together.
     shared: BTreeMap<String, Taken>,
 }
 
-/// What systems take.
+/// The needs of systems.
 #[derive(Clone, Debug, Default)]
 struct Taken {
-    /// Most memory in bytes, where a limit counts as used; none where it cannot be read.
+    /// Peak memory in bytes. A memory limit counts as used. `None` if it cannot be read.
     memory: Option<u64>,
-    /// Where they listen besides the addresses that they were given.
+    /// Listen addresses that `weigh` did not assign.
     fixed: BTreeSet<SocketAddr>,
 }
 
 impl Footprint {
-    /// That of systems that are up, all of a candidate's.
+    /// Reads the needs of all running systems of a candidate.
     pub(super) fn of(rig: &Rig, setups: &[Setup], systems: &RunningSystems) -> Footprint {
         let mut own = Taken {
             memory: Some(0),
@@ -40,7 +40,7 @@ impl Footprint {
             let mut setups = setups.iter();
             let setup = setups.find(|setup| setup.system == usage.setup);
             let setup = setup.expect("what runs was started for a setup");
-            // Services of a compose file listen in networks of their own, too.
+            // Services of a compose file also have their own networks.
             let mut fixed = match processes.has_own_network || setup.compose().is_some() {
                 true => BTreeSet::new(),
                 false => rig::listening(&processes.pids),
@@ -57,14 +57,14 @@ impl Footprint {
         Footprint { own, shared }
     }
 
-    /// Whether any of its systems listens where another start of it would listen too.
+    /// True if any of its systems listens at an address that a second start would also use.
     pub(super) fn has_fixed_address(&self) -> bool {
         let mut all = self.shared.values().chain([&self.own]);
         all.any(|taken| !taken.fixed.is_empty())
     }
 
-    /// An address that both need for themselves. What they share is up once, so it is in the way only
-    /// of what one of them has for itself.
+    /// An address that both candidates need. A shared system runs once, so it can only conflict with a
+    /// candidate's own systems.
     pub(super) fn address_of_both(&self, other: &Footprint) -> Option<SocketAddr> {
         let of_shared = |one: &Footprint, other: &Footprint| {
             let mut shared = other.shared.values();
@@ -91,7 +91,7 @@ impl Taken {
     }
 }
 
-/// Bytes that these together may take. What is not known counts for nothing.
+/// Total memory that these may use, in bytes. Unknown needs count as zero.
 pub(super) fn memory_of_all<'f>(footprints: impl IntoIterator<Item = &'f Footprint>) -> u64 {
     let mut needed = 0_u64;
     let mut shared: BTreeMap<&str, u64> = BTreeMap::new();
@@ -105,7 +105,7 @@ pub(super) fn memory_of_all<'f>(footprints: impl IntoIterator<Item = &'f Footpri
     shared.into_values().fold(needed, u64::saturating_add)
 }
 
-/// What a system may take: its limit, else what it has taken at most.
+/// The memory that a system may use: its limit, otherwise its peak.
 fn memory(setup: &Setup, seen: &UsageReading) -> Option<u64> {
     // Each instance has the limit, and may use all of it.
     let instances = u64::from(setup.replicas.unwrap_or(1));
@@ -114,7 +114,7 @@ fn memory(setup: &Setup, seen: &UsageReading) -> Option<u64> {
     limit.or_else(|| seen.usage.as_ref()?.memory_peak)
 }
 
-/// The same port, at the same address or at all addresses of the machine.
+/// True for the same port at the same address, or if one of them listens at all addresses.
 fn collide(one: SocketAddr, other: SocketAddr) -> bool {
     let is_everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
     one.port() == other.port() && (one.ip() == other.ip() || is_everywhere)
@@ -144,10 +144,10 @@ mod tests {
         let with = |own, shared| sharing(taken(own, &[]), taken(shared, &[]));
         let two = [with(Some(10), Some(100)), with(Some(20), Some(130))];
         assert_eq!(memory_of_all(&two), 160);
-        // Unknown in one start and seen in another.
+        // Unknown in one start and known in another.
         let two = [with(None, Some(100)), with(Some(20), None)];
         assert_eq!(memory_of_all(&two), 120);
-        // Limits that mean "all there is" do not start again from zero.
+        // Limits near the maximum of a `u64` must not overflow.
         let two = [with(Some(u64::MAX), None), with(Some(u64::MAX), Some(1))];
         assert_eq!(memory_of_all(&two), u64::MAX);
     }

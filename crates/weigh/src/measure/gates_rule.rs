@@ -1,7 +1,7 @@
-//! Rounds that go on until the gates are decided.
+//! A stopping rule that adds rounds until the gates are decided.
 //!
-//! Every gate holds, or one of them is broken: then no more rounds are needed. Each look costs confidence,
-//! which intervals pay with their width (`stats::sequential`).
+//! No more rounds are needed if every gate holds, or if one of them is broken. Each check of the gates costs
+//! confidence, which makes the intervals wider (`stats::sequential`).
 
 use std::time::Duration;
 
@@ -23,21 +23,21 @@ pub(super) struct GatesRule {
 }
 
 impl GatesRule {
-    /// Returns the rule if the lab goes on for its gates.
+    /// Returns the rule if the lab uses its gates as a stopping rule.
     pub(super) fn of(lab: &Lab) -> Option<GatesRule> {
         (lab.until == Some(Goal::Gates)).then(|| GatesRule {
             text: DecidedText {
                 gates: Vec::new(),
                 rounds_max: u32::try_from(*LOOKS.end()).expect("24"),
                 max_time_us: micros(lab.max_time),
-                // Until there is another reason.
+                // The reason until the rule finds another.
                 ended: UntilEnd::Stopped,
             },
             max_time: lab.max_time,
         })
     }
 
-    /// Names the gates, for the recording.
+    /// Sets the names of the gates, for the recording.
     pub(super) fn name(&mut self, gates: &GateArgs) {
         self.text.gates = gates.all().iter().map(|gate| gate.text.clone()).collect();
     }
@@ -47,19 +47,19 @@ impl GatesRule {
         self.text.clone()
     }
 
-    /// True if gates are looked at after this number of rounds.
+    /// True if the gates are checked after this number of rounds.
     pub(super) fn looks_after(rounds: usize) -> bool {
         LOOKS.contains(&rounds)
     }
 
-    /// Decides after this number of rounds and this time if another round is measured.
+    /// Decides after `rounds` rounds, which lasted `took`, if another round is measured.
     pub(super) fn next(&mut self, rounds: usize, took: Duration, is_decided: bool) -> Next {
         let each = took.div_f64(rounds.max(1) as f64);
         self.text.ended = if is_decided {
             UntilEnd::Reached
         } else if rounds >= *LOOKS.end() {
             UntilEnd::MaxRounds
-        // Another round must fit as a whole.
+        // Another round must fit completely.
         } else if took + each > self.max_time {
             UntilEnd::MaxTime
         } else {
@@ -69,7 +69,7 @@ impl GatesRule {
     }
 }
 
-/// True if no further round can change how the run ends.
+/// True if another round cannot change the result of the run.
 pub(super) fn is_decided(summary: &Summary) -> bool {
     let rulings = || summary.gates.iter().map(|judgement| judgement.ruling);
     rulings().all(|it| it == Ruling::Holds) || rulings().any(|it| it == Ruling::Broken)

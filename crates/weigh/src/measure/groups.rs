@@ -1,93 +1,93 @@
-//! Which candidates are up together in a round side by side.
+//! Groups of candidates that are up together in a round side by side.
 //!
-//! Candidates that use much of the machine change what it does to those beside them, so they are
-//! split into groups, each with the baselines of its members. What decides is processor time, read
-//! while all were up and loaded as planned; a latency never does.
+//! Candidates that use much of the machine disturb the other candidates, so `weigh` splits them into groups.
+//! Each group contains the baselines of its members. Processor time decides, read while all candidates were
+//! up and loaded as planned. Latency never decides.
 
 use super::candidate_id::CandidateId;
 use super::placement::Cores;
 use super::stopping_rule::ROUNDS_MAX;
 
-/// Beyond this share of a core the systems that are placed on it would wait for one another. A variant
-/// that is alone with its baseline may use more than [`GROUP_SHARE`].
+/// Limit of the use of one core by the systems placed on it. Above it they would wait for one another. A
+/// variant that is alone with its baseline may use more than [`GROUP_SHARE`].
 const PLACED_SHARE: f64 = 0.65;
-/// The share of the cores that the candidates of one group may use together. The rest is for the
-/// generator, for the peaks of one while another works, and for the kernel.
+/// The share of the cores that the candidates of one group may use together. The rest is for the generator,
+/// for simultaneous peaks, and for the kernel.
 const GROUP_SHARE: f64 = 0.5;
-/// Beyond this share a variant and its baseline would crowd each other already.
+/// Above this share a variant and its baseline alone would already disturb each other.
 const PAIR_SHARE: f64 = 0.8;
-/// A candidate that uses more than this share of the cores is heavy, if the others are not.
+/// A heavy candidate uses more than this share of the cores, and [`HEAVY_TIMES`] the median.
 const HEAVY_SHARE: f64 = 0.15;
-/// How many times as much as the median of all candidates a heavy one uses, at least.
+/// A heavy candidate uses more than this multiple of the median of all candidates.
 const HEAVY_TIMES: f64 = 4.0;
 
-/// Processor time per second that a candidate's systems use.
+/// Processor time per second of a candidate's systems.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct CoresUsed(Vec<Part>);
 
-/// What one system uses.
+/// The processor use of one system.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Part {
     pub(super) system: String,
-    /// The cores that it may run on; none for all of them.
+    /// The cores that it may run on. `None` for all cores.
     pub(super) on: Option<Vec<usize>>,
-    /// In cores.
+    /// Processor time per second, in cores.
     pub(super) used: f64,
 }
 
-/// A candidate that is compared, or a baseline.
+/// A variant or a baseline, as a member of a group.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     pub(super) id: CandidateId,
     pub(super) name: String,
-    /// None for a baseline.
+    /// `None` for a baseline.
     pub(super) baseline: Option<CandidateId>,
-    /// None where it was not seen.
+    /// `None` if its use was not measured.
     pub(super) used: Option<CoresUsed>,
 }
 
 /// The groups of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
-    /// The variants of each, without the baselines. At least one.
+    /// The variants of each group, without the baselines. At least one group.
     variants: Vec<Vec<CandidateId>>,
-    /// In which order a round measures them.
+    /// Orders of the groups, one for each round.
     orders: Vec<Vec<usize>>,
-    /// Why there are several; none for one, and where the lab names them.
+    /// The reason for several groups. `None` for a single group, and if the lab sets the groups.
     pub(super) because: Option<String>,
 }
 
 /// The candidates that are up together.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// Its number from 0, and how many there are; none for the only one.
+    /// The group's number from 0 and the number of groups. `None` for a single group.
     pub(super) number: Option<(u32, u32)>,
     /// The variants, without the baselines.
     pub(super) variants: Vec<CandidateId>,
 }
 
-/// What the first round came to.
+/// The result of the first round: one group or several.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Crowd {
-    /// All fit together.
+    /// All candidates fit into one group.
     Fits(Fill),
-    /// The groups, and why there are several.
+    /// The groups and the reason for them.
     Splits(Vec<(Vec<CandidateId>, Fill)>, String),
     /// Not even a variant and its baseline fit together.
     PairDoesNotFit {
-        /// Why.
+        /// The reason, with the variant and its use.
         because: String,
-        /// The part of the planned rate at which all pairs would fit.
+        /// The part of the planned rate that would let all pairs fit.
         fits_at: f64,
     },
 }
 
-/// How full those that are up together make the fullest of all sets of cores, as a share of it.
+/// The use of the fullest set of cores by running candidates, as a share of that set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fill(f64);
 
 impl Group {
-    /// Its number from 0; none for the only one.
+    /// The group's number from 0. `None` for a single group.
     pub(super) fn index(&self) -> Option<u32> {
         self.number.map(|(index, _)| index)
     }
@@ -98,12 +98,12 @@ impl CoresUsed {
         CoresUsed(parts)
     }
 
-    /// In cores.
+    /// The sum over all systems, in cores.
     pub(super) fn total(&self) -> f64 {
         self.0.iter().map(|part| part.used).sum()
     }
 
-    /// The same, with systems placed on these cores.
+    /// Returns this use with the systems placed on these cores.
     pub(super) fn on(&self, cores: &Cores) -> CoresUsed {
         let placed = self.0.iter().cloned().map(|part| Part {
             on: part
@@ -114,10 +114,10 @@ impl CoresUsed {
         CoresUsed(placed.collect())
     }
 
-    /// The same proportions, with another total.
+    /// Returns the same proportions with another total.
     pub(super) fn scaled_to(self, total: f64) -> CoresUsed {
         let own = self.total();
-        // There are no proportions to keep, so no cores are named.
+        // Without proportions to keep, no cores are named.
         if own <= 0.0 {
             let part = Part {
                 system: String::new(),
@@ -133,7 +133,7 @@ impl CoresUsed {
         CoresUsed(scaled.collect())
     }
 
-    /// Of all together, on so many cores: pins make a few cores narrow while others are idle.
+    /// Fill of all together on `cores` cores. Pins can fill a few cores while other cores are idle.
     fn fill(all: &[&CoresUsed], cores: f64) -> Fill {
         let parts = || all.iter().flat_map(|one| &one.0);
         let total: f64 = parts().map(|part| part.used).sum();
@@ -149,14 +149,14 @@ impl CoresUsed {
 }
 
 impl Fill {
-    /// Whether systems that are placed on a core each have room on it.
+    /// True if systems that are each placed on one core have room on it.
     fn is_room(self) -> bool {
         self.0 <= PLACED_SHARE
     }
 }
 
 impl Crowd {
-    /// How many groups it takes; none where no number of groups is enough.
+    /// The number of groups that are needed. `usize::MAX` if no number is enough.
     pub(super) fn groups(&self) -> usize {
         match self {
             Crowd::Fits(_) => 1,
@@ -165,7 +165,7 @@ impl Crowd {
         }
     }
 
-    /// Whether each system has room on the one core that it is placed on.
+    /// True if each system has room on its single core.
     pub(super) fn has_room(&self) -> bool {
         match self {
             Crowd::Fits(fill) => fill.is_room(),
@@ -176,13 +176,13 @@ impl Crowd {
 }
 
 impl Groups {
-    /// All candidates in one.
+    /// A single group with all candidates.
     pub(super) fn whole(variants: Vec<CandidateId>) -> Groups {
         // One group has one order, whatever the seed.
         Groups::of(vec![variants], None, 0)
     }
 
-    /// These variants, in an order that the seed shuffles from round to round.
+    /// These groups, in an order that the seed shuffles from round to round.
     pub(super) fn of(
         variants: Vec<Vec<CandidateId>>,
         because: Option<String>,
@@ -196,7 +196,7 @@ impl Groups {
         }
     }
 
-    /// The variants of each group, where there are several.
+    /// The variants of each group, if there are several groups.
     pub(super) fn several(&self) -> Option<&[Vec<CandidateId>]> {
         (self.variants.len() > 1).then_some(&*self.variants)
     }
@@ -216,8 +216,7 @@ impl Groups {
     }
 }
 
-/// Whether all of these together have room on the cores that their systems are placed on; not where one
-/// was not seen.
+/// True if all these members together have room on the cores of their systems. False if one was not measured.
 pub(super) fn has_room(members: &[Member], placed_on: &Cores, cores: usize) -> bool {
     placed(members, placed_on).is_some_and(|members| {
         let used: Vec<&CoresUsed> = members.iter().filter_map(|it| it.used.as_ref()).collect();
@@ -225,7 +224,7 @@ pub(super) fn has_room(members: &[Member], placed_on: &Cores, cores: usize) -> b
     })
 }
 
-/// The same candidates with their systems placed on these cores; none where one was not seen.
+/// Returns the members with their systems placed on these cores. `None` if one was not measured.
 pub(super) fn placed(members: &[Member], on: &Cores) -> Option<Vec<Member>> {
     let placed = members.iter().map(|member| {
         Some(Member {
@@ -236,8 +235,8 @@ pub(super) fn placed(members: &[Member], on: &Cores) -> Option<Vec<Member>> {
     placed.collect()
 }
 
-/// Splits candidates into the fewest groups that do not crowd the machine of so many cores, by first
-/// fit: the heaviest first, heavy ones apart from light ones.
+/// Splits candidates into the fewest groups that do not crowd `cores` cores. First fit, the heaviest first,
+/// with heavy and light candidates in different groups.
 pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
     let total = |member: &Member| member.used.as_ref().map_or(0.0, CoresUsed::total);
     let fill = |variants: &[&Member]| fill(variants, members, cores);
@@ -270,14 +269,14 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
         .filter(|variant| is_heavy(variant))
         .map(|variant| format!("`{}` uses {:.2}", variant.name, total(variant)))
         .collect();
-    // Stable, so that equals stay in the order of the report.
+    // The sort is stable, so equal candidates keep the order of the report.
     variants.sort_by(|one, other| total(other).total_cmp(&total(one)));
     let mut groups: Vec<(Vec<&Member>, Fill)> = Vec::new();
     for variant in variants {
         let place = groups.iter_mut().find_map(|(group, own)| {
             let with: Vec<&Member> = group.iter().copied().chain([variant]).collect();
             let filled = fill(&with);
-            // A group is all heavy or all light, so its first member speaks for it.
+            // A group is all heavy or all light, so its first member represents it.
             let is_alike = is_heavy(group[0]) == is_heavy(variant);
             (is_alike && filled.0 <= GROUP_SHARE).then_some((group, own, filled))
         });
@@ -305,18 +304,18 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
     Crowd::Splits(named(&groups, members), because)
 }
 
-/// How full the machine is with these variants and their baselines.
+/// The fill of the machine with these variants and their baselines.
 fn fill(variants: &[&Member], members: &[Member], cores: f64) -> Fill {
     let mut ids: Vec<CandidateId> = variants.iter().map(|member| member.id).collect();
     ids.extend(variants.iter().filter_map(|member| member.baseline));
     let is_up = |member: &&Member| ids.contains(&member.id);
-    // Each member once: variants may have the same baseline.
+    // Each member counts once, because variants may share a baseline.
     let up = members.iter().filter(is_up);
     let used: Vec<&CoresUsed> = up.filter_map(|member| member.used.as_ref()).collect();
     CoresUsed::fill(&used, cores)
 }
 
-/// The groups by what names their members, in the order of the members.
+/// The groups as member ids, in the order of the members.
 fn named(groups: &[(Vec<&Member>, Fill)], members: &[Member]) -> Vec<(Vec<CandidateId>, Fill)> {
     let order = |id: &CandidateId| members.iter().position(|member| member.id == *id);
     let named = groups.iter().map(|(group, fill)| {
@@ -329,7 +328,7 @@ fn named(groups: &[(Vec<&Member>, Fill)], members: &[Member]) -> Vec<(Vec<Candid
     named
 }
 
-/// The lower of the two in the middle where there are two.
+/// The median. Of two middle values, the lower one.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len().saturating_sub(1) / 2;

@@ -1,7 +1,8 @@
-//! When the host gave cores to other guests: the kernel's count of stolen time, read often.
+//! The times at which the host gave cores to other guests, from frequent readings of the kernel's stolen
+//! time.
 //!
-//! The count has a resolution of a hundredth of a second, so it says in which stretch something was
-//! taken and hardly how much. That is enough to leave the stretch out for all candidates alike.
+//! The counter has a resolution of a hundredth of a second. It shows the period of a disturbance, but hardly
+//! its amount. That suffices to leave out the period for all candidates equally.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use stats::cycles::{Cause, Disturbance};
 use super::watching::watching;
 use crate::environment::instant;
 
-/// Between two readings. A reading takes some 20 microseconds of a core.
+/// Interval between two readings. A reading takes some 20 microseconds of a core.
 const EVERY: Duration = Duration::from_millis(20);
 
 /// The readings of one load.
@@ -19,17 +20,17 @@ pub(super) struct HostWatch {
 }
 
 impl HostWatch {
-    /// Reads the count while `work` is done.
+    /// Reads the counter during `work`.
     pub(super) fn during<T>(work: impl FnOnce() -> T) -> (T, HostWatch) {
         let mut readings = Vec::new();
         let mut read = || readings.extend(rig::stolen().map(|stolen| (instant(), stolen)));
         let result = watching(EVERY, &mut read, work);
-        // Once more after the work, so that its last stretch has an end.
+        // Read once more after the work, so that the last period has an end.
         read();
         (result, HostWatch { readings })
     }
 
-    /// The stretches in which something was taken, from this moment on.
+    /// The periods with stolen time, from this moment on.
     pub(super) fn stolen_since(&self, began: Instant) -> impl Iterator<Item = Disturbance> {
         let since = move |at: Instant| {
             let passed = at.saturating_duration_since(began).as_nanos();
@@ -39,7 +40,7 @@ impl HostWatch {
             let [(from, before), (to, after)] = pair else {
                 unreachable!("windows of two")
             };
-            // Readings begin before the load does, whose threads connect first.
+            // Readings begin before the load, because its threads connect first.
             (after > before && *to > began).then(|| Disturbance {
                 from_ns: since(*from),
                 to_ns: since(*to),
@@ -49,8 +50,7 @@ impl HostWatch {
         })
     }
 
-    /// How much was taken of this stretch of time, summed over cores. A reading that the stretch cuts
-    /// counts for the part that is inside.
+    /// Time stolen in this period, summed over cores. A reading that is partly inside counts with that part.
     pub(super) fn stolen_in(&self, from: Instant, to: Instant) -> Duration {
         let inside = |pair: &[(Instant, Duration)]| {
             let [(began, before), (ended, after)] = pair else {
@@ -60,7 +60,7 @@ impl HostWatch {
             let common = (*ended)
                 .min(to)
                 .saturating_duration_since((*began).max(from));
-            // Two readings may be of the same moment, and nothing may be divided by 0.
+            // Two readings may have the same time, so the minimum avoids a division by 0.
             let share = common.as_secs_f64() / length.as_secs_f64().max(1e-9);
             after.saturating_sub(*before).mul_f64(share)
         };
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn what_was_taken_is_counted_for_the_stretch_it_was_taken_in() {
         let (ms, began) = (Duration::from_millis(1), instant());
-        // 20 ms between readings; 10 ms are taken in the second and in the fourth of them.
+        // 20 ms between readings. The host takes 10 ms in the second and in the fourth period.
         let readings = (0..).zip([0, 0, 10, 10, 20]);
         let host = HostWatch {
             readings: readings

@@ -1,5 +1,5 @@
-//! A lab in a cluster: systems and generators are pods, and what is left to do here is to bring them up
-//! round by round and to put together what generators have seen.
+//! A lab in a cluster: systems and generators are pods. This process starts them round by round and merges
+//! the recordings of the generators.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ use crate::pods::told::{Place, ThisRound, Told};
 use crate::pods::wanted::Wanted;
 use crate::record;
 
-/// What was read to make the lab, which generators read again.
+/// The inputs of the lab. The generators read them again.
 pub(crate) struct Source {
     pub(crate) files: Vec<(PathBuf, Vec<u8>)>,
     pub(crate) settings: Vec<(String, String)>,
@@ -39,23 +39,34 @@ pub(crate) struct Source {
     pub(crate) namespace: String,
 }
 
-/// The parts of each variant in a round: for each attempt at it one of each generator.
+/// The parts of each variant in a round. Each attempt has one part per generator.
 type Parts = BTreeMap<String, Vec<Vec<RoundRecord>>>;
 
+/// The result of the generators of one round.
+struct Generated {
+    parts: Parts,
+    /// One recording of each generator.
+    recordings: Vec<Recording>,
+    generators: Vec<PodState>,
+    /// Counters of the nodes during the load.
+    readings: Readings,
+}
+
 impl Experiment<'_> {
-    /// Has the keeper remove what a run makes in a cluster, should this process be killed.
+    /// Registers a cleanup task with the keeper. It deletes the run's objects in the cluster if this process
+    /// is killed.
     ///
     /// # Errors
-    /// When the keeper does not take it.
+    /// When the keeper refuses it.
     pub(crate) fn keep(&mut self, errand: &str) -> Result<(), Failure> {
         let kept = self.rig.run_at_end(errand);
         kept.map_err(|error| Failure::bug(error.to_string()))
     }
 
-    /// Carries the lab out in a cluster. What goes wrong with a variant is part of the recording.
+    /// Runs the lab in a cluster. The recording contains the failures of variants.
     ///
     /// # Errors
-    /// When the cluster does not do what is asked of it, or something stays there.
+    /// When a request to the cluster fails, or an object remains there.
     pub(crate) fn run_in_pods(
         mut self,
         mut stage: Stage<'_>,
@@ -73,7 +84,7 @@ impl Experiment<'_> {
         }
         let shut_down = self.rig.shut_down();
         match measured {
-            // The user's stop is no failure: what was measured until then stays.
+            // A stop by the user is not a failure. The earlier measurements remain.
             Err(ClusterError::Stopped { .. }) | Ok(()) => {}
             Err(error) => return Err(Failure::not_ready(error.to_string())),
         }
@@ -118,7 +129,7 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// One round: all systems come up, the generators send, all go.
+    /// One round: all systems start, the generators send the load, and all pods are deleted.
     fn round_in_pods(
         &mut self,
         round: &Round,
@@ -156,24 +167,20 @@ impl Experiment<'_> {
         let result = match in_round_ids.is_empty() {
             true => Ok(None),
             false => self
-                .generated(round, stage, source, (&up, &in_round_ids))
+                .generated(round, stage, source, &up, &in_round_ids)
                 .map(Some),
         };
-        // Asked before all is removed.
+        // Copied before the pods are deleted.
         let pods = up.pods.clone();
         let result = match result {
             Ok(None) => Ok(()),
-            Ok(Some((parts, recordings, generators, readings))) => {
-                *environment = recordings.first().map(|it| it.environment.clone());
-                self.put_together(
-                    (round, &in_round_ids),
-                    (&parts, &recordings),
-                    stage,
-                    (&pods, &readings),
-                );
-                self.look_after(stage, &up, (&wanted, &in_round_ids), round)?;
+            Ok(Some(generated)) => {
+                let first = generated.recordings.first();
+                *environment = first.map(|it| it.environment.clone());
+                self.merge(round, &in_round_ids, &generated, stage, &pods);
+                self.look_after(stage, &up, &wanted, &in_round_ids, round)?;
                 Stage::end_round(up)?;
-                self.describe(stage, &wanted, (&pods, &generators), number);
+                self.describe(stage, &wanted, &pods, &generated.generators, number);
                 return Ok(());
             }
             Err(Lost::Cluster(error)) => Err(error),
@@ -186,7 +193,7 @@ impl Experiment<'_> {
             }
         };
         Stage::end_round(up)?;
-        self.describe(stage, &wanted, (&pods, &[]), number);
+        self.describe(stage, &wanted, &pods, &[], number);
         result
     }
 
@@ -196,7 +203,7 @@ impl Experiment<'_> {
             .expect("a candidate of this lab")
     }
 
-    /// Takes those out whose pods did not come up.
+    /// Rejects candidates with pods that did not start.
     fn reject_pods_of(
         &mut self,
         variant: Option<usize>,
@@ -212,14 +219,15 @@ impl Experiment<'_> {
         }
     }
 
-    /// Has the generators send the load.
+    /// Starts the generators, and returns their recordings.
     fn generated(
         &self,
         round: &Round,
         stage: &Stage<'_>,
         source: &Source,
-        (up, ids): (&Up<'_, '_>, &[(usize, CandidateId)]),
-    ) -> Result<(Parts, Vec<Recording>, Vec<PodState>, Readings), Lost> {
+        up: &Up<'_, '_>,
+        ids: &[(usize, CandidateId)],
+    ) -> Result<Generated, Lost> {
         let lab = self.session.lab;
         let names: Vec<String> = ids
             .iter()
@@ -253,17 +261,29 @@ impl Experiment<'_> {
         ));
         let (recordings, generators) = stage.generate(up, &told, &mut readings)?;
         let parts = parts_of(&recordings);
-        Ok((parts, recordings, generators, readings))
+        Ok(Generated {
+            parts,
+            recordings,
+            generators,
+            readings,
+        })
     }
 
-    /// Makes one measurement of the parts of each variant.
-    fn put_together(
+    /// Merges the parts of each variant into one measurement.
+    fn merge(
         &mut self,
-        (round, ids): (&Round, &[(usize, CandidateId)]),
-        (parts, recordings): (&Parts, &[Recording]),
+        round: &Round,
+        ids: &[(usize, CandidateId)],
+        generated: &Generated,
         stage: &Stage<'_>,
-        (pods, readings): (&[PodState], &Readings),
+        pods: &[PodState],
     ) {
+        let Generated {
+            parts,
+            recordings,
+            readings,
+            ..
+        } = generated;
         let Some(first) = recordings.first() else {
             return;
         };
@@ -283,7 +303,7 @@ impl Experiment<'_> {
             for attempt in own.into_iter().flatten() {
                 let mut whole = report::merge_parts(attempt.clone());
                 let moments = moments(first, &attempt[0]);
-                // As of the end: the pods count from their own begin.
+                // Calculated from the end, because the offsets of pods count from their own start.
                 let before_end_us = ended_us.saturating_sub(attempt[0].started_offset_us);
                 let before_end = Duration::from_micros(before_end_us);
                 whole.started_offset_us = model::micros(offset.saturating_sub(before_end));
@@ -294,8 +314,11 @@ impl Experiment<'_> {
                         used(
                             stage,
                             one,
-                            (pods, readings),
-                            (moments, &whole, &self.session.load),
+                            pods,
+                            readings,
+                            moments,
+                            &whole,
+                            &self.session.load,
                         )
                     })
                     .collect()
@@ -303,7 +326,7 @@ impl Experiment<'_> {
                 (whole.systems, whole.shared) = (usage(false), usage(true));
                 self.records.push(whole);
             }
-            // Of the first that has a reason: the others follow from it.
+            // The first generator with a reason decides, because the other reasons follow from it.
             let mut told = recordings.iter().filter_map(|it| it.variant(name));
             let reason = told.find_map(|told| match &told.status {
                 VariantStatus::Invalid { kind, reason } if *kind != InvalidKind::NotNeeded => {
@@ -321,12 +344,13 @@ impl Experiment<'_> {
         }
     }
 
-    /// Looks whether a system ended while it was measured.
+    /// Checks if a system ended during the measurement.
     fn look_after(
         &mut self,
         stage: &Stage<'_>,
         up: &Up<'_, '_>,
-        (wanted, ids): (&[Wanted<'_>], &[(usize, CandidateId)]),
+        wanted: &[Wanted<'_>],
+        ids: &[(usize, CandidateId)],
         round: &Round,
     ) -> Result<(), ClusterError> {
         let now = stage.pods_now(up)?;
@@ -357,12 +381,13 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// Writes down where pods were, and what their images are.
+    /// Records the nodes and images of pods.
     fn describe(
         &mut self,
         stage: &mut Stage<'_>,
         wanted: &[Wanted<'_>],
-        (pods, generators): (&[PodState], &[PodState]),
+        pods: &[PodState],
+        generators: &[PodState],
         round: u32,
     ) {
         stage.know_nodes(pods);
@@ -425,7 +450,7 @@ impl Experiment<'_> {
     }
 }
 
-/// What generators have measured, by variants and attempts.
+/// The measurements of the generators, by variants and attempts.
 fn parts_of(recordings: &[Recording]) -> Parts {
     let mut parts = Parts::new();
     for recording in recordings {
@@ -443,7 +468,7 @@ fn parts_of(recordings: &[Recording]) -> Parts {
     parts
 }
 
-/// The systems of these variants: what they share once, before the others.
+/// The systems of these variants. Shared systems appear once, at the beginning.
 pub(crate) fn wanted<'a>(lab: &'a lab::Lab, variants: &[usize]) -> Vec<Wanted<'a>> {
     let mut all: Vec<Wanted<'a>> = Vec::new();
     for one in wanted_each(lab, variants) {
@@ -454,7 +479,7 @@ pub(crate) fn wanted<'a>(lab: &'a lab::Lab, variants: &[usize]) -> Vec<Wanted<'a
             all.push(one);
         }
     }
-    // Stable: each stays behind those that it needs.
+    // The sort is stable, so that each system stays behind its dependencies.
     all.sort_by_key(|one| one.variant.is_some());
     all
 }
@@ -478,7 +503,7 @@ fn wanted_each<'a>(lab: &'a lab::Lab, variants: &[usize]) -> Vec<Wanted<'a>> {
     all
 }
 
-/// Where generators find the systems of each variant.
+/// The addresses of each variant's systems for the generators.
 fn places(
     stage: &Stage<'_>,
     wanted: &[Wanted<'_>],
@@ -489,7 +514,7 @@ fn places(
     for one in wanted {
         let port = stage.port_of(one);
         let loaded = stage.loaded_of(one, pods);
-        // Any of several answers behind a Service.
+        // Behind a Service, any of several instances may respond.
         let are_several = match one.setup.manifests() {
             Some(_) => loaded.len() > 1,
             None => one.setup.replicas.is_some(),

@@ -1,14 +1,14 @@
-//! A round of a closed loop side by side: all systems are up, and the load moves from candidate to
-//! candidate in slices of time.
+//! A round of a closed loop side by side: all systems are up, and the load moves from candidate to candidate
+//! in slices of time.
 //!
-//! What counts of a candidate's slices is put end to end, as if it had had the load without a break,
-//! and one window of it is one slice. So whatever is said of a closed loop holds for it too, and the
-//! idle gaps are in no figure. The usage of systems is read around the whole load and divided by *all*
-//! requests, also those that do not count.
+//! The counted parts of a candidate's slices are joined, as if its load had run without a break. One window
+//! is one slice. All statements about a closed loop therefore apply here too, and no figure contains the idle
+//! gaps. The usage of systems is read around the whole load and divided by *all* requests, including requests
+//! that do not count.
 //!
-//! The rate comes from the times of requests and not from a count of them. A request that lies in a
-//! counted part by a third counts as a third ([`stats::slices::completed`]). A count would move in steps
-//! of a whole wave of answers, as slow servers answer all connections together.
+//! The rate is calculated from the times of requests instead of their number. A request with one third of its
+//! time in a counted part counts as one third ([`stats::slices::completed`]). A count would move in steps of
+//! a whole wave of responses, because slow servers respond on all connections together.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -29,16 +29,16 @@ use super::up::{Up, nanoseconds};
 use crate::invalid::Invalid;
 use model::micros;
 
-/// Requests of a candidate whose times are kept for a round, 32 bytes each. A round with more is
-/// recorded without leaving any slice out.
+/// Maximum number of requests with recorded times per candidate and round, 32 bytes each. In a round with
+/// more requests all slices count.
 const SLOTS_MAX: usize = 1 << 21;
 
 /// The shortest time without load after a slice.
 const GAP_MIN: Duration = Duration::from_millis(10);
 
 impl Experiment<'_> {
-    /// Warms the candidates up, each as it will be measured: alone under load. Gives the loads, and who
-    /// has it when.
+    /// Warms the candidates up, each alone under load, as in the measurement. Returns the loads and their
+    /// plan of slices.
     pub(super) fn ready_in_slices(
         &self,
         round: &Round,
@@ -64,13 +64,13 @@ impl Experiment<'_> {
         if !lab.warmup.is_zero() {
             let warmup = SliceLengths {
                 total: lab.warmup,
-                // One slice for each.
+                // One slice for each candidate.
                 slice: lab.warmup * 2,
                 ..lengths
             };
             let plan = SlicePlan::new(up.len(), warmup, round.arrival_seed);
             let mut warmups = in_slices(&jobs, &plan);
-            // All of it counts: a slow server may answer only the first requests within it.
+            // The whole slice counts, because a slow server may respond only to the first requests within it.
             let slices = warmups.iter_mut().flat_map(|job| &mut job.slices);
             slices.for_each(|slice| slice.count_from = slice.from);
             let label = format!("round {}, warming up", round.number + 1);
@@ -92,7 +92,7 @@ impl Experiment<'_> {
         Ok((jobs, plan))
     }
 
-    /// The lengths of all generators, so that all have one plan: the longest that one of them needs.
+    /// The longest lengths that any generator needs, so that all generators have one plan.
     fn longest(&self, own: SliceLengths) -> Result<SliceLengths, Invalid> {
         let Some(peers) = &self.session.peers else {
             return Ok(own);
@@ -106,11 +106,11 @@ impl Experiment<'_> {
         })
     }
 
-    /// Tells that rounds take longer than asked for, because the answers need it.
+    /// Prints a note if slow responses make rounds longer than the lab requires.
     fn tell_longer_slices(&self, plan: &SlicePlan, lengths: SliceLengths) {
         let counted = plan.counted() * count(plan.cycles());
         let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
-        // Rounding loses a nanosecond a cycle.
+        // Rounding loses one nanosecond per cycle.
         if counted > lengths.total + Duration::from_micros(1) {
             let line = format!(
                 "each variant receives load for {:.0} ms of a round instead of {:.0} ms, because a \
@@ -123,7 +123,7 @@ impl Experiment<'_> {
         }
     }
 
-    /// Which slices count: those that no generator leaves out.
+    /// The counted slices: all slices that no generator leaves out.
     pub(super) fn counted_slices<'a>(
         &self,
         plan: Option<&'a SlicePlan>,
@@ -142,11 +142,11 @@ impl Experiment<'_> {
     }
 }
 
-/// What a generator tells of the cycles of its slices: for each that it leaves out whether the host was
-/// the reason, or else the generator itself. None where it has not kept the times of its requests.
+/// One generator's report of the cycles of its slices. A cycle that it leaves out has `true` if the host was
+/// the reason, and `false` if the generator was. `None` if it has not recorded the times of its requests.
 type ToldOfSlices = Option<Vec<Option<bool>>>;
 
-/// A cycle that one generator leaves out counts for none.
+/// Merges the reports of all generators. If any generator leaves a cycle out, no generator counts it.
 fn united(all: Vec<ToldOfSlices>) -> Option<Vec<Option<Cause>>> {
     let all: Vec<Vec<Option<bool>>> = all.into_iter().collect::<Option<_>>()?;
     let cause = |is_host: bool| match is_host {
@@ -157,16 +157,16 @@ fn united(all: Vec<ToldOfSlices>) -> Option<Vec<Option<Cause>>> {
         let mut told = all.iter().filter_map(|one| one.get(cycle).copied()?);
         told.next().map(cause)
     };
-    // All have the same plan.
+    // All generators have the same plan.
     Some((0..all.first()?.len()).map(of_cycle).collect())
 }
 
-/// The loads with their slices.
+/// Adds the slices to the loads.
 fn in_slices(jobs: &[Job], plan: &SlicePlan) -> Vec<Job> {
     let sliced = |(variant, job): (usize, &Job)| {
         let mut job = job.clone();
         if let Load::Closed { stop, .. } = &mut job.load {
-            // The last slice ends it.
+            // The last slice ends the load.
             *stop = Stop {
                 requests: None,
                 duration: Some(plan.length()),
@@ -185,32 +185,32 @@ fn in_slices(jobs: &[Job], plan: &SlicePlan) -> Vec<Job> {
     jobs.iter().enumerate().map(sliced).collect()
 }
 
-/// How long nothing is sent after a slice: as long as nearly all answers took in the warm-up of the
-/// slowest candidate, so that few requests reach into the slice of the next one; but not longer than a
-/// slice.
+/// The pause after a slice: the p99 latency of the slowest candidate during warm-up. Few requests then reach
+/// into the next slice. It is never longer than a slice.
 fn gap_after(warmups: &[Measurement], slice: Duration) -> Duration {
     let latencies = warmups.iter().map(|seen| seen.latency.quantile_ns(0.99));
-    // Without any answer, 0 becomes the least gap below.
+    // Without a response, 0 becomes the least gap below.
     let slowest = latencies.flatten().max().unwrap_or(0);
     Duration::from_nanos(slowest).clamp(GAP_MIN, slice.max(GAP_MIN))
 }
 
-/// The mean latency of the slowest candidate; 0 without any answer.
+/// The mean latency of the slowest candidate. 0 without a response.
 fn longest_latency(warmups: &[Measurement]) -> Duration {
     let means = warmups.iter().filter_map(|seen| seen.latency.mean_ns());
     Duration::from_secs_f64(means.fold(0.0, f64::max) / 1e9)
 }
 
-/// Which slices of a round count, and what becomes of a measurement.
+/// The counted slices of a round, and their effect on a measurement.
 pub(super) struct InSlices<'a> {
     plan: &'a SlicePlan,
-    /// For each cycle why it is left out, if it is; none where the times of requests were not kept.
+    /// For each cycle, the cause for leaving it out, if any. `None` if the times of requests were not
+    /// recorded.
     causes: Option<Vec<Option<Cause>>>,
     took: Duration,
 }
 
 impl InSlices<'_> {
-    /// Decides by what the host and the generator have lost in each slice.
+    /// Decides by the time that the host and the generator lost in each slice.
     fn of<'a>(plan: &'a SlicePlan, measurements: &[Measurement], host: &HostWatch) -> InSlices<'a> {
         let is_kept = |seen: &Measurement| {
             seen.slots.len() as u64 == seen.outcomes.total() + seen.discarded.total()
@@ -249,7 +249,7 @@ impl InSlices<'_> {
         )
     }
 
-    /// How many cycles were left out, and why.
+    /// The number of cycles that do not count, by cause.
     pub(super) fn left_out(&self) -> Option<LeftOut> {
         let causes = self.causes.as_ref()?;
         let count = |cause: Cause| causes.iter().filter(|one| **one == Some(cause)).count() as u64;
@@ -261,7 +261,7 @@ impl InSlices<'_> {
         })
     }
 
-    /// What the recording says of the slices, with a measurement that has been folded.
+    /// The slices as the recording contains them, from a folded measurement.
     pub(super) fn record(&self, folded: &Measurement) -> SlicesRecord {
         SlicesRecord {
             length_us: micros(self.plan.slice()),
@@ -272,17 +272,17 @@ impl InSlices<'_> {
         }
     }
 
-    /// Puts what counts of a variant's slices end to end. An interrupted load stays as it is: it is
+    /// Joins the counted parts of a variant's slices. An interrupted load stays unchanged, because it is
     /// never compared.
     pub(super) fn fold(&self, measurement: &mut Measurement, variant: usize) {
         if measurement.interrupted {
             return;
         }
         let slices = self.plan.slices(variant);
-        // A variant with one wrong answer has no number; what it has is kept whole, as evidence.
+        // A variant with one wrong response has no number. Its measurement stays whole, as evidence.
         let is_right = measurement.outcomes.passed == measurement.outcomes.completed();
         let Some(causes) = self.causes.as_ref().filter(|_| is_right) else {
-            // Without the times of requests all that was sent after the beginnings counts.
+            // Without the times of requests, all requests after the uncounted beginnings count.
             let lengths = slices.iter().map(|slice| slice.to - slice.count_from);
             measurement.elapsed = lengths.sum();
             measurement.windows = Vec::new();
@@ -298,8 +298,8 @@ impl InSlices<'_> {
     }
 }
 
-/// How many requests were sent in each 10 ms of a slice, over all slices of all variants: what shows
-/// how long a slice takes to come up to speed.
+/// The number of requests sent in each 10 ms of a slice, over all slices of all variants. It shows how fast a
+/// slice reaches full speed.
 fn sent_by_age(plan: &SlicePlan, measurements: &[Measurement]) -> Vec<u64> {
     let age_ns = nanoseconds(AGE);
     let ages = nanoseconds(plan.slice()) / age_ns;
@@ -324,7 +324,7 @@ fn sent_by_age(plan: &SlicePlan, measurements: &[Measurement]) -> Vec<u64> {
 /// The resolution of the ages of a slice.
 const AGE: Duration = Duration::from_millis(10);
 
-/// What each slice of a variant has lost to the host and to pauses of the generator.
+/// The share of each slice of a variant lost to the host and to pauses of the generator.
 fn lost(
     slices: &[PlannedSlice],
     seen: &Measurement,
@@ -346,26 +346,26 @@ fn lost(
     slices.iter().map(of).collect()
 }
 
-/// How much of a pause lies between two times.
+/// The part of a pause between two times.
 fn common(from: Duration, to: Duration, pause: &Pause) -> Duration {
     let (begin, end) = (pause.at.max(from), (pause.at + pause.length).min(to));
     end.saturating_sub(begin)
 }
 
-/// A count of slices, as durations are multiplied.
+/// A number of slices, in the type that multiplies a duration.
 fn count(slices: usize) -> u32 {
     u32::try_from(slices).expect("fewer slices than 32 bits count")
 }
 
-/// The requests that count, each as part of the slice in which it was sent.
+/// The counted requests, each assigned to the slice of its send time.
 struct Folded {
     latency: Histogram,
     by_status: ByStatus,
-    /// Counted answers of each status.
+    /// Counted responses by status.
     statuses: BTreeMap<u16, u64>,
     service: Histogram,
     windows: Vec<Window>,
-    /// Completed requests, with the parts of those that the counted time cuts.
+    /// Completed requests. A request partly within counted time counts with that part.
     completed: f64,
 }
 
@@ -415,24 +415,24 @@ impl Folded {
         let length: Duration = counted.iter().map(|it| it.count_to - it.count_from).sum();
         let passed: u64 = self.windows.iter().map(|window| window.completed).sum();
         let discarded_before = measurement.discarded.passed;
-        // A request that failed stays where it is: no machine excuses it.
+        // A failed request always counts. No disturbance of the machine excuses it.
         let all = measurement.outcomes.passed + discarded_before;
         measurement.outcomes.passed = passed;
         measurement.discarded.passed = all - passed;
         measurement.sent = measurement.sent + discarded_before - measurement.discarded.passed;
         measurement.planned = measurement.outcomes.total();
         let counted_answers = measurement.outcomes.completed();
-        // Bodies were counted with all answers; what they have on average stays.
+        // The bytes are only known for all responses together. The mean body size stays unchanged.
         let before = counted_answers - passed + all - discarded_before;
         let bodies = u128::from(measurement.bytes_in_bodies) * u128::from(counted_answers)
             / u128::from(before.max(1));
         measurement.bytes_in_bodies = u64::try_from(bodies).unwrap_or(u64::MAX);
-        // All answers are right: a measurement with a wrong one is not folded.
+        // All responses are right, because a measurement with a wrong response is not folded.
         measurement.statuses.by_code = self.statuses;
         measurement.latency_by_status = self.by_status.into_latency();
         measurement.latency = self.latency;
         measurement.service = self.service;
-        // The time that these requests take at the rate that was found.
+        // The time that these requests take at the measured rate.
         let elapsed = match self.completed {
             completed if completed > 0.0 && passed > 0 => length.mul_f64(passed as f64 / completed),
             _ => length,

@@ -1,5 +1,5 @@
-//! A round in turn: each candidate starts, proves, warms up, is measured and stops before the next
-//! one starts, so that none has another beside it.
+//! A round in turn: each candidate starts, proves, warms up, is measured and stops before the next one
+//! starts. No other candidate disturbs it.
 
 use load::Job;
 use model::InvalidKind;
@@ -14,14 +14,15 @@ use super::turn::Turn;
 use crate::invalid::Invalid;
 use crate::record;
 
-/// How often a measurement is made before a disturbed one is taken as it is.
+/// Maximum number of attempts at a measurement. The last attempt counts even if it was disturbed.
 pub(crate) const ATTEMPTS: u32 = 3;
 
-/// What a turn came to.
+/// The result of a turn.
 pub(super) struct TurnOutcome {
-    /// The measurements, also disturbed ones and those with wrong answers: they are the evidence.
+    /// The measurements. Disturbed measurements and measurements with wrong responses are included as
+    /// evidence.
     pub(super) records: Vec<RoundRecord>,
-    /// Whether the candidate stays in.
+    /// The reason if the candidate is rejected.
     pub(super) end: Result<(), Invalid>,
 }
 
@@ -29,7 +30,7 @@ pub(super) struct TurnOutcome {
 pub(super) struct Measuring<'t> {
     pub(super) turn: Turn<'t>,
     pub(super) seat: Seat,
-    /// Rounds in all, as far as is known; for the lines that tell what was measured.
+    /// Total number of rounds as currently expected, for the progress lines.
     rounds_planned: usize,
     pub(super) rig: &'t mut Rig,
     pub(super) running: &'t Running,
@@ -37,10 +38,10 @@ pub(super) struct Measuring<'t> {
 }
 
 impl Experiment<'_> {
-    /// Measures every candidate that is still in, in this round's order.
+    /// Measures every remaining candidate, in this round's order.
     pub(super) fn in_turn(&mut self, round: &Round) {
         for seat in round.seats() {
-            // Asked anew for each: a turn that fails may take the last hope with it.
+            // Checked for each candidate, because a failed turn may leave no comparison.
             if self.is_over() {
                 return;
             }
@@ -54,7 +55,7 @@ impl Experiment<'_> {
                     self.reject(seat.candidate, invalid);
                 }
             }
-            // Also for a candidate that is out, as the bar counts planned turns.
+            // Rejected candidates count too, because the bar counts planned turns.
             self.session.progress.step();
         }
     }
@@ -81,8 +82,8 @@ impl Experiment<'_> {
                 };
             }
         };
-        // A proof holds for one start, so it comes after each. It comes before the load, because what the
-        // load leaves behind (rows, limits that are used up) would change the answers.
+        // A proof holds for one start, so each start needs one. It precedes the load, because the load leaves
+        // data behind that would change the responses (rows, used up limits).
         let ready = turn
             .prove_once(&mut running)
             .and_then(|()| turn.settle_once(&mut running));
@@ -99,7 +100,7 @@ impl Experiment<'_> {
             None => measuring.attempts(),
         });
         let records = measuring.records;
-        // Asked before they are stopped, which ends all of them.
+        // Read before the stop, which ends all systems.
         let ended = running.ended(&mut self.rig);
         let is_well = measured.is_ok() && ended.is_none();
         self.reused
@@ -110,22 +111,22 @@ impl Experiment<'_> {
 }
 
 impl Measuring<'_> {
-    /// Measures until the generator was left to run, a few times at the most: what keeps it from
-    /// running is the machine's doing and says nothing about the variant. That is decided by the
-    /// machine's and the generator's clocks and never by a latency, and a disturbed measurement is
-    /// recorded as such, so that no choice among results is hidden.
+    /// Repeats the measurement until the generator was not disturbed, at most [`ATTEMPTS`] times. A
+    /// disturbance comes from the machine and does not depend on the variant. Only the clocks of the machine
+    /// and the generator decide, never a latency. The recording marks disturbed measurements, so that no
+    /// choice among results is hidden.
     fn attempts(&mut self) -> Result<(), Invalid> {
         for attempt in 1..=ATTEMPTS {
             let job = self.ready()?;
             let measured = self.measure(&job)?;
             let mut record = self.record(&measured);
-            // The last attempt is kept as it is: a machine that is always disturbed must show as such.
+            // The last attempt is never marked, because a machine that is always disturbed must show as such.
             record.disturbed =
                 attempt < ATTEMPTS && !record.interrupted && report::summary::is_disturbed(&record);
             let is_disturbed = record.disturbed;
             let wrong = record::wrong_answers(&record)
                 .map(|reason| Invalid::new(InvalidKind::Mismatched, reason));
-            // Kept before its answers are judged: what was wrong is the evidence.
+            // Stored before the responses are judged, because wrong responses are evidence.
             self.keep(record);
             let unproven = measured.unproven;
             if let Some(invalid) =
@@ -141,7 +142,7 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Warms up; gives the load of this round.
+    /// Warms up. Returns the load of this round.
     pub(super) fn ready(&self) -> Result<Job, Invalid> {
         let job = self.turn.job(self.running);
         self.turn.warm_up(&job)?;
@@ -159,7 +160,7 @@ impl Measuring<'_> {
         measured.record(session, candidate.name(), self.seat)
     }
 
-    /// Keeps a record, and tells of it.
+    /// Stores a record, and prints its line.
     pub(super) fn keep(&mut self, record: RoundRecord) {
         let line = record::line(&record, self.rounds_planned);
         self.turn.session.progress.note(&line);
@@ -167,14 +168,14 @@ impl Measuring<'_> {
     }
 }
 
-/// The same reason, with the round in which it was found.
+/// Adds the round to a reason.
 pub(super) fn in_round(invalid: Invalid, round: usize) -> Invalid {
     let reason = format!("{} (round {})", invalid.reason, round + 1);
     Invalid::new(invalid.kind, reason)
 }
 
-/// Why a measurement of that round has no number, if it has none: the process that ended, or what was
-/// wrong.
+/// The reason why a measurement of that round has no number: the process that ended, or the mistake. `None`
+/// if it has a number.
 pub(super) fn end_of(
     symptom: Option<Invalid>,
     ended: Option<String>,

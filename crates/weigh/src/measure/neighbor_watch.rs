@@ -1,5 +1,5 @@
-//! Reads the processor time of each candidate's systems while the load lasts. It shows when the systems of
-//! one candidate kept the cores from another candidate ([`stats::occupied`]).
+//! Reads the processor time of each candidate's systems during the load. It shows when the systems of one
+//! candidate kept the cores from another candidate ([`stats::occupied`]).
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use super::up::nanoseconds;
 use super::watching::watching;
 use crate::environment::instant;
 
-/// Between two readings. One reading of a process takes about a microsecond.
+/// Interval between two readings. One reading of a process takes about a microsecond.
 const EVERY: Duration = Duration::from_millis(10);
 
 /// The readings of one load.
@@ -21,8 +21,8 @@ pub(super) struct NeighborWatch {
 }
 
 impl NeighborWatch {
-    /// Reads the processor time of each candidate's processes while `work` is done. Processes that start
-    /// later are not seen. Nothing is read of a single candidate.
+    /// Reads the processor time of each candidate's processes during `work`. Processes that start later are
+    /// not included. With a single candidate there are no readings.
     pub(super) fn during<T>(candidates: &[Vec<i32>], work: impl FnOnce() -> T) -> (T, Self) {
         if candidates.len() < 2 {
             let readings = Vec::new();
@@ -35,14 +35,14 @@ impl NeighborWatch {
             readings.push(reading);
         };
         let result = watching(EVERY, &mut read, work);
-        // Once more after the work, so that its last stretch has an end.
+        // Read once more after the work, so that the last period has an end.
         read();
         (result, NeighborWatch { readings })
     }
 
-    /// Returns the stretches in which a candidate was disturbed by others, from the begin of the load on.
+    /// Returns the periods when other candidates disturbed a candidate, from the start of the load.
     pub(super) fn disturbances_since(&self, began: Instant, cores: usize) -> Vec<Disturbance> {
-        // The reading before the begin as well: its stretch reaches into the load.
+        // Includes the last reading before the start, because its period extends into the load.
         let first = self.readings.partition_point(|(at, _)| *at <= began);
         let since = self.readings[first.saturating_sub(1)..].iter();
         let readings: Vec<Reading> = since
@@ -55,8 +55,8 @@ impl NeighborWatch {
     }
 }
 
-/// The total of each candidate. A process that has ended takes its time with it, so a total never falls
-/// below that of the reading before.
+/// The total of each candidate. The time of an ended process is lost, so a total is at least the total of the
+/// previous reading.
 fn used(candidates: &[Vec<i32>], before: Option<&[Duration]>) -> Vec<Duration> {
     let total = |(index, pids): (usize, &Vec<i32>)| {
         let known = pids.iter().filter_map(|pid| processor_time(*pid));
@@ -75,7 +75,7 @@ mod tests {
         let own = i32::try_from(std::process::id()).expect("the kernel's numbers fit");
         let began = instant();
         let spin = || {
-            // Processor time and not time, so that a busy machine changes nothing.
+            // Measured in processor time instead of wall time, so that a busy machine does not matter.
             let begin = processor_time(own).expect("its clock");
             while processor_time(own).expect("its clock") < begin + Duration::from_millis(100) {}
         };

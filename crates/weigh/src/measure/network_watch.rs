@@ -1,12 +1,12 @@
-//! The network between this machine and the targets of a load, while the load runs.
+//! Measures the network between this machine and the targets of a load, while the load runs.
 //!
-//! A latency over a network is the system's time and the way there and back. The way is measured beside
-//! the load: a TCP handshake a few times a second, which the kernel of the other side answers whatever
-//! its program does. Segments that were sent again say what was lost.
+//! A latency over a network is the system's time plus the round trip. The round trip is measured in parallel
+//! to the load: a TCP handshake several times per second. The kernel of the other side responds to it,
+//! independent of its program. Retransmitted segments show losses.
 //!
-//! A handshake, and not a byte on an idle connection: that byte would be the beginning of a request,
-//! which the program reads, logs and waits for. And at moments of its own: at a due time it would be in
-//! the way of that slot.
+//! A handshake is used instead of a byte on an idle connection. The program would read and log that byte as
+//! the beginning of a request. Handshakes have their own times, because at a due time they would delay that
+//! slot.
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -20,22 +20,22 @@ use stats::Histogram;
 use super::watching::watching;
 use crate::environment::instant;
 
-/// Between two handshakes with a target.
+/// Interval between two handshakes with a target.
 const EVERY: Duration = Duration::from_millis(200);
-/// How long one may take.
+/// Time limit of one handshake.
 const WITHIN: Duration = Duration::from_secs(1);
 
-/// What was seen of the network.
+/// The measurements of the network.
 pub(super) struct NetworkWatch {
-    /// One for each target; none for one on this machine.
+    /// One entry for each target. `None` for a target on this machine.
     ways: Vec<Option<Way>>,
-    /// Those of the load's own connections, where the kernel tells; by target.
+    /// Segments of the load's own connections by target, if the kernel reports them.
     own_segments: Vec<Option<Segments>>,
-    /// Those of the whole network namespace.
+    /// Segments of the whole network namespace.
     segments: Option<Segments>,
 }
 
-/// The way to one target.
+/// The round trips to one target.
 struct Way {
     target: SocketAddr,
     round_trip: Histogram,
@@ -43,7 +43,7 @@ struct Way {
 }
 
 impl NetworkWatch {
-    /// Watches while `work` is done. Nothing is sent to targets on this machine.
+    /// Measures during `work`. Sends no handshakes to targets on this machine.
     pub(super) fn during<T>(targets: &[Address], work: impl FnOnce() -> T) -> (T, NetworkWatch) {
         let mut ways: Vec<Option<Way>> = targets.iter().map(Way::to).collect();
         if ways.iter().all(Option::is_none) {
@@ -65,12 +65,13 @@ impl NetworkWatch {
         }
     }
 
-    /// Takes what the load's connections have sent to each target, for what all of the namespace has.
+    /// Sets the segments of the load's connections for each target. They replace the counts of the whole
+    /// namespace.
     pub(super) fn count(&mut self, own_segments: Vec<Option<Segments>>) {
         self.own_segments = own_segments;
     }
 
-    /// What was seen of the way to a target, by its position; none for one on this machine.
+    /// The network record of a target, by its position. `None` for a target on this machine.
     pub(super) fn record(&self, index: usize) -> Option<NetworkRecord> {
         let way = self.ways.get(index)?.as_ref()?;
         let own = self.own_segments.get(index).copied().flatten();
@@ -84,7 +85,7 @@ impl NetworkWatch {
     }
 }
 
-/// What the connections that are open now have sent to each target on another machine.
+/// The segments that open connections have sent to each target on another machine.
 pub(super) fn segments_to_each(targets: &[Address]) -> Vec<Option<Segments>> {
     let each = targets.iter().map(Way::to);
     each.map(|way| rig::segments_to(way?.target)).collect()
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_target_that_does_not_answer_is_counted() {
-        // Nothing listens at the first port.
+        // The first port has no listener.
         let mut way = Way {
             target: SocketAddr::from(([127, 0, 0, 1], 1)),
             round_trip: Histogram::new(),

@@ -1,4 +1,4 @@
-//! The generators of a load that has several shards, as one of them sees them.
+//! The generators of a load with several shards, as seen by one of them.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -26,7 +26,7 @@ pub(crate) struct Peers {
 pub(super) struct ShardReport {
     /// Requests to each variant.
     pub(super) counts: Vec<RequestCounts>,
-    /// True if the times of all its slots were kept.
+    /// True if the times of all its slots were recorded.
     pub(super) is_whole: bool,
     /// Times when its host or the generator was disturbed: from, to, and true if it was the host.
     pub(super) disturbances: Vec<(u64, u64, bool)>,
@@ -35,12 +35,12 @@ pub(super) struct ShardReport {
 /// The reports of all generators about a load. Empty for a load with one generator.
 pub(super) struct PeerReports {
     all: Vec<ShardReport>,
-    /// The place of this generator's report.
+    /// Index of this generator's report.
     own: usize,
 }
 
 impl Peers {
-    /// Returns the generators of a meeting. This one is `pod` on `node`.
+    /// Returns the generators that have joined a barrier. This one is `pod` on `node`.
     pub(crate) fn of(meeting: Meeting, pod: String, node: String) -> Peers {
         Peers {
             meeting: RefCell::new(meeting),
@@ -68,7 +68,7 @@ impl Peers {
         self.meeting.borrow_mut().exchange(own).map_err(alone)
     }
 
-    /// Returns the moment at which all generators begin.
+    /// Returns the common start time of all generators.
     ///
     /// # Errors
     /// Fails if a generator is gone.
@@ -85,7 +85,7 @@ fn alone(reason: String) -> Invalid {
 }
 
 impl PeerReports {
-    /// Returns the reports of a load with one generator: none.
+    /// Returns the empty list of reports, for a load with one generator.
     pub(super) fn none() -> PeerReports {
         PeerReports {
             all: Vec::new(),
@@ -117,8 +117,8 @@ impl PeerReports {
             .fold(RequestCounts::default(), RequestCounts::plus)
     }
 
-    /// Adds the disturbances of the other generators. Returns `None` if a generator has not kept the times of
-    /// its slots.
+    /// Adds the disturbances of the other generators. Returns `None` if a generator has not recorded the
+    /// times of its slots.
     pub(super) fn add_disturbances(&self, disturbances: &mut Vec<Disturbance>) -> Option<()> {
         if !self.all.iter().all(|report| report.is_whole) {
             return None;

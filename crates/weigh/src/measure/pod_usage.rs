@@ -1,4 +1,4 @@
-//! What pods used while they were measured, as far as kubelets have told.
+//! The usage of pods during a measurement, according to the kubelets.
 
 use std::time::Duration;
 
@@ -12,25 +12,28 @@ use report::recording::{RoundRecord, SystemUsage};
 use crate::pods::stage::Stage;
 use crate::pods::wanted::Wanted;
 
-/// When a measurement began and ended, by the clock of the first generator, of which this is a part.
+/// Start and end of a measurement, by the clock of the first generator. `part` belongs to that generator.
 pub(super) fn moments(first: &Recording, part: &RoundRecord) -> Option<(Timestamp, Timestamp)> {
     let started: Timestamp = first.started_at.parse().ok()?;
     let from = started + Duration::from_micros(part.started_offset_us);
     Some((from, from + took(part)))
 }
 
-/// How long the load was. That of a closed loop moves on to other variants meanwhile.
+/// Duration of the load. In a closed loop it includes the slices of other variants.
 fn took(part: &RoundRecord) -> Duration {
     let slices = part.slices.as_ref().map(|slices| slices.took_us);
     Duration::from_micros(slices.unwrap_or(part.elapsed_us))
 }
 
-/// The resources that the pods of a system used, by the kubelets.
+/// The resources that the pods of a system used, according to the kubelets.
 pub(super) fn used(
     stage: &Stage<'_>,
     wanted: &Wanted<'_>,
-    (pods, readings): (&[PodState], &Readings),
-    (moments, whole, load): (Option<(Timestamp, Timestamp)>, &RoundRecord, &Load),
+    pods: &[PodState],
+    readings: &Readings,
+    moments: Option<(Timestamp, Timestamp)>,
+    whole: &RoundRecord,
+    load: &Load,
 ) -> SystemUsage {
     let own = stage.counted_of(wanted, pods);
     let read = |pod: &&PodState| {
@@ -38,7 +41,7 @@ pub(super) fn used(
         readings.used(&pod.name, from, to)
     };
     let all: Option<Vec<Used>> = own.iter().map(read).collect();
-    // A load that changes is not known by a part of it.
+    // A part of a changing load does not represent the whole.
     let is_steady = match load {
         Load::Closed { .. } => true,
         Load::Open { phases, .. } => phases.len() == 1 && phases[0].from == phases[0].to,

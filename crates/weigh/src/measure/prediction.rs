@@ -1,4 +1,4 @@
-//! A prediction of a run by the trials of its variants: requests in flight, its length, and the smallest
+//! A prediction of a run from the trials of its variants: requests in flight, its length, and the smallest
 //! difference that it would probably show.
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::duration_text::duration_text;
 use super::groups::{CoresUsed, Crowd, Member, Part, split};
 use super::trial::Trial;
 
-/// The time that a round takes besides starts and loads: reading counters and stopping systems.
+/// The time of a round besides starts and loads: reading counters and stopping systems.
 const AROUND_ROUND: Duration = Duration::from_millis(150);
 
 /// The variants with a trial, under the load of the run.
@@ -29,8 +29,8 @@ impl Experiment<'_> {
         lab.capacity.is_none() && lab.sweep.is_empty() && lab.steps.is_empty()
     }
 
-    /// Returns the lines of the prediction. There are none if fewer than two variants answered. To be
-    /// called after [`Experiment::choose_load`].
+    /// Returns the lines of the prediction. Empty if fewer than two variants responded. Must be called after
+    /// [`Experiment::choose_load`].
     pub(super) fn prediction(&self) -> Vec<String> {
         let tried = self.trials();
         if !self.is_predictable() {
@@ -69,7 +69,7 @@ impl Experiment<'_> {
         lines
     }
 
-    /// The variants by the processor time that they will use.
+    /// The variants with their expected processor time.
     fn members_of(&self, predicted: &Predicted<'_>) -> Vec<Member> {
         let member = |(id, trial): &(CandidateId, Trial)| {
             let target = self.candidates.get(*id).variant.systems().last();
@@ -87,7 +87,7 @@ impl Experiment<'_> {
         predicted.tried.iter().map(member).collect()
     }
 
-    /// `in flight: 1.2 requests of \`a\`, 4.8 of \`b\``.
+    /// A line such as ``in flight: 1.2 requests of `a`, 4.8 of `b` ``.
     fn in_flight(&self, predicted: &Predicted<'_>) -> String {
         let each = predicted.tried.iter().map(|(id, trial)| {
             let number = match predicted.load {
@@ -153,7 +153,7 @@ impl Experiment<'_> {
         )
     }
 
-    /// The smallest difference that the run would probably show, of each variant that is compared.
+    /// The smallest difference that the run would probably show, of each compared variant.
     fn precision(&self, predicted: &Predicted<'_>) -> String {
         let rounds = self.rounds.planned();
         let compared = self.candidates.names_compared().len();
@@ -247,7 +247,7 @@ fn mean_rate(phases: &[Phase]) -> f64 {
     requests / phases.iter().map(seconds).sum::<f64>()
 }
 
-/// Two significant digits.
+/// Formats a number with two significant digits.
 fn short(number: f64) -> String {
     match number {
         large if large >= 10.0 => format!("{large:.0}"),
@@ -256,7 +256,7 @@ fn short(number: f64) -> String {
     }
 }
 
-/// A length of microseconds, with two significant digits and its unit.
+/// Formats a duration with two significant digits and its unit.
 fn micros(seconds: f64) -> String {
     match seconds * 1e6 {
         long if long >= 1e6 => format!("{} s", short(long / 1e6)),

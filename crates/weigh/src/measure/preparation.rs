@@ -1,4 +1,4 @@
-//! What comes before the first round: builds and first proofs.
+//! Steps before the first round: builds and first proofs.
 
 use std::time::Duration;
 
@@ -14,17 +14,18 @@ use crate::environment::instant;
 use crate::invalid::Invalid;
 use crate::prove::Proven;
 
-/// A build that took longer is told of.
+/// A longer build prints a note.
 const BUILD_WORTH_TELLING: Duration = Duration::from_secs(1);
 
 impl Experiment<'_> {
-    /// Whether candidates that are up together share systems.
+    /// True if candidates that are up together share systems.
     pub(super) fn shares(&self) -> bool {
         let mut setups = self.session.lab.all().flat_map(|one| one.systems());
         self.design.order == Order::SideBySide && setups.any(|setup| setup.is_shared)
     }
 
-    /// Builds and proves every candidate, each after its baseline, with which it is compared.
+    /// Builds and proves every candidate. Each follows its baseline, because its responses are compared with
+    /// it.
     pub(super) fn prepare(&mut self, builds: &mut BuildCache) {
         for id in self.candidates.ids() {
             if self.candidates.get(id).invalid().is_some() {
@@ -42,7 +43,7 @@ impl Experiment<'_> {
         let candidate = self.candidates.get_mut(id);
         let (name, setups) = (candidate.name(), candidate.variant.systems());
         let (progress, logs) = (&self.session.progress, &self.session.logs);
-        // Before building, which may take minutes.
+        // Checked before the build, which may take minutes.
         if let Some(missing) = missing_program(setups) {
             return Err(missing);
         }
@@ -57,8 +58,13 @@ impl Experiment<'_> {
                 progress.note(&line);
             }
             let took = builds.build(&mut self.rig, setup, logs, self.session.stop)?;
-            let watching = (logs.as_path(), self.session.stop);
-            let images = builds.images(&mut self.rig, setup, &self.session.projects, watching)?;
+            let images = builds.images(
+                &mut self.rig,
+                setup,
+                &self.session.projects,
+                logs,
+                self.session.stop,
+            )?;
             let took = took.or(images);
             if let Some(took) = took.filter(|took| *took > BUILD_WORTH_TELLING) {
                 progress.note(&format!(
@@ -76,12 +82,12 @@ impl Experiment<'_> {
     }
 
     fn prove(&mut self, id: CandidateId) -> Result<(), Invalid> {
-        // What is started here and runs on stays where it is.
+        // A system that is started here and kept stays on its cores.
         let cores = self.design.cores().filter(|_| self.reused.is_on());
         let turn = Turn::of_proof(&self.session, self.candidates.get(id)).on(cores);
         tracing::debug!(variant = turn.candidate.name(), "proving");
         self.session.progress.show(&turn.label());
-        // Without a proven baseline there is nothing that others could be compared with.
+        // Without a proven baseline there is no comparison.
         if self.candidates.has_lost_baseline(id) {
             return Err(self.candidates.why_unmeasured(id, false));
         }
@@ -93,14 +99,14 @@ impl Experiment<'_> {
         let start = instant().duration_since(began);
         let ended = running.ended(&mut self.rig);
         let footprint = Footprint::of(&self.rig, candidate.variant.systems(), &running.systems);
-        // One that would be in the way of others, or has systems that others are to share, is not kept.
+        // A candidate is not kept if it has a fixed address, or systems that all candidates share.
         let may_stay = !footprint.has_fixed_address() && !self.shares();
         let candidate = self.candidates.get_mut(id);
         candidate.footprint = footprint;
-        // Also when the proof fails: the row then says what was started.
+        // Filled in even if the proof fails, so that the row shows the started systems.
         running.systems.describe(&mut candidate.systems);
-        // A proof that was given stays given when a process ends right after it. The systems are then
-        // started anew in the first round, which tells whether that was more than once.
+        // A proof stays valid if a process ends right after it. The first round then restarts the systems,
+        // which shows if they end again.
         let is_well = proven.is_ok() && ended.is_none() && may_stay;
         let proven = match proven {
             Ok(proven) => {
@@ -116,7 +122,7 @@ impl Experiment<'_> {
         tried
     }
 
-    /// Notes what a reader should know of the bodies of a variant.
+    /// Prints notes about the bodies of a variant.
     fn tell_of_bodies(&self, id: CandidateId, proven: &Proven) {
         let candidate = self.candidates.get(id);
         for request in proven.varying(candidate.variant) {
@@ -125,7 +131,7 @@ impl Experiment<'_> {
                 candidate.name()
             ));
         }
-        // A finding about several variants is told of the first. The report names all.
+        // A finding about several variants is printed for the first. The report names all.
         let others = self.candidates.iter().filter(|other| other.is_proven());
         let told: Vec<String> = others
             .flat_map(|other| report::body_notes(candidate.name(), &other.proven().proof))
@@ -137,7 +143,7 @@ impl Experiment<'_> {
         }
     }
 
-    /// Sends the short loads of a trial, where the run needs them.
+    /// Sends the short loads of a trial, if the run needs them.
     fn try_out(
         &mut self,
         id: CandidateId,
@@ -150,14 +156,14 @@ impl Experiment<'_> {
         let turn = Turn::of_proof(&self.session, self.candidates.get(id));
         let tried = turn.try_out(&self.rig, running, start);
         let ended = running.ended(&mut self.rig);
-        // A rate is needed of every variant. A prediction is not, and says nothing against a proof.
+        // A rate choice needs the trial of every variant. For a prediction, a failed trial does not matter.
         if self.session.lab.rate_choice.is_none() {
             self.candidates.get_mut(id).trial = tried.ok().flatten();
             return Ok(());
         }
         let trial = match tried {
             Ok(trial) if ended.is_none() => trial,
-            // A system that ends under a few requests has no number; its end is the reason.
+            // A system that ends under a few requests has no number. The reason is its end.
             Ok(_) => {
                 return Err(Invalid::new(
                     InvalidKind::Crashed,

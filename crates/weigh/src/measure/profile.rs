@@ -1,5 +1,5 @@
-//! Rounds of their own in which systems are sampled: after all others, so that nothing that is
-//! measured has a sampler beside it, and counted nowhere.
+//! Sampled rounds for flamegraphs. They follow all other rounds, so that the sampler disturbs no measurement.
+//! They do not count.
 
 mod draw;
 
@@ -27,22 +27,22 @@ use crate::record;
 use crate::systems::{SystemProcesses, UsageReading};
 use draw::draw;
 
-/// The folder of drawings, in the recording's.
+/// The folder of the flamegraphs, inside the recording's folder.
 const FOLDER: &str = "flamegraphs";
 
-/// Functions kept in the recording.
+/// Maximum number of functions in the recording.
 const HOTTEST: usize = 50;
 
-/// A sampled round lasts at least so long: enough samples.
+/// Minimum length of a sampled round, for enough samples.
 const SHORTEST: Duration = Duration::from_secs(3);
-/// And at most so long: more samples show nothing more.
+/// Maximum length of a sampled round. More samples add no information.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Beyond this share of samples without a name, the profile says how to get names.
+/// Above this share of samples without a name, the profile explains how to get names.
 const NAMELESS_MAX: f64 = 0.3;
 
-/// What makes programs that compile as they run tell the names of their functions. It slows them a
-/// little, which is one more reason why these rounds do not count.
+/// Variables that make just-in-time compilers export function names. They slow programs down a little, which
+/// is one more reason why these rounds do not count.
 const NAMING: [(&str, &str); 2] = [
     (
         "NODE_OPTIONS",
@@ -54,13 +54,13 @@ const NAMING: [(&str, &str); 2] = [
     ),
 ];
 
-/// One system that was sampled.
+/// The samples of one system.
 struct Sampled {
     profile: Profile,
     stacks: Stacks,
 }
 
-/// One system while it is sampled.
+/// One system during sampling.
 struct Attached {
     system: String,
     sampling: Result<Sampling, String>,
@@ -70,7 +70,7 @@ struct Attached {
 struct Seen {
     system: String,
     cpu_us_per_request: Option<f64>,
-    /// The file with the samples, or why there is none.
+    /// The file with the samples, or the reason why it is missing.
     data: Result<PathBuf, String>,
 }
 
@@ -79,13 +79,13 @@ struct SampledRound<'t> {
     perf: &'t Perf,
     turn: Turn<'t>,
     rig: &'t mut Rig,
-    /// Tells its files from those of other candidates.
+    /// Distinguishes its files from the files of other candidates.
     number: usize,
 }
 
 impl Experiment<'_> {
-    /// Samples every system of every variant that has a number so far, and draws where their time
-    /// goes into `folder`.
+    /// Samples every system of every variant that still has a number, and draws their flamegraphs into
+    /// `folder`.
     pub(super) fn profile(&mut self, folder: &Path) -> Vec<Profile> {
         let scratch = folder.join(FOLDER);
         let perf = Perf::find(&scratch);
@@ -99,7 +99,7 @@ impl Experiment<'_> {
                 break;
             }
             let candidate = self.candidates.get(id);
-            // A candidate without a number has nothing to explain.
+            // A candidate without a number has no result to explain.
             if candidate.invalid().is_some() || !candidate.is_proven() {
                 continue;
             }
@@ -130,11 +130,11 @@ impl SampledRound<'_> {
         let candidate = self.turn.candidate;
         let setups: Vec<Setup> = candidate.variant.systems().iter().map(named).collect();
         let mut running = self.turn.start_as(self.rig, &setups)?;
-        // Before they are stopped: the maps of names are found by these.
+        // Read before the stop. The process ids locate the files with function names.
         let processes = running.systems.processes(self.rig);
         let seen = self.load(&mut running);
         let ended = running.ended(self.rig);
-        // Stopped before the samples are read: some programs write their names only as they end.
+        // Stopped before the samples are read, because some programs write their names only at exit.
         running.stop(self.rig);
         let seen = seen.map_err(|symptom| root_cause(ended, symptom))?;
         let found = seen
@@ -156,14 +156,14 @@ impl SampledRound<'_> {
         };
         turn.warm_up(&job)?;
         let attached = self.attach(running);
-        // After the samplers have begun: their start is not part of what the systems use.
+        // Read after the samplers have started, so that their start is excluded.
         let before = running.systems.usage(self.rig);
         let session = turn.session;
         let loaded = session.progress.during(&turn.label(), |live| {
             load::run(&job, live, session.stop.flag())
         });
         let after = running.systems.usage(self.rig);
-        // Whatever became of the load: no sampler is left running.
+        // Finishes every sampler, even if the load failed.
         let finished: Vec<(String, Result<PathBuf, String>)> = attached
             .into_iter()
             .map(|one| (one.system, one.sampling.and_then(Sampling::finish)))
@@ -176,7 +176,7 @@ impl SampledRound<'_> {
         let used = cpu_between(&before, &after);
         let seen = finished.into_iter().map(|(system, data)| Seen {
             cpu_us_per_request: used
-                // Figures are per request, so a load without a complete answer has none.
+                // Figures are per request, so a load without a complete response has no figures.
                 .get(&system)
                 .filter(|_| completed > 0)
                 .map(|used| used.as_secs_f64() * 1e6 / completed as f64),
@@ -186,9 +186,9 @@ impl SampledRound<'_> {
         Ok(seen.collect())
     }
 
-    /// Samples every system; returns when all samplers have begun.
+    /// Samples every system. Returns after all samplers have started.
     fn attach(&self, running: &Running) -> Vec<Attached> {
-        // Read after the warm-up, by which servers have started their workers.
+        // Read after the warm-up, because servers have started their workers then.
         let processes = running.systems.processes(self.rig);
         let attach = |one: &SystemProcesses| {
             let file = record::file_name(&format!("{}-{}", self.number, one.system));
@@ -197,7 +197,7 @@ impl SampledRound<'_> {
                 sampling: self.perf.attach(&one.pids, &file),
             }
         };
-        // All are started before any is waited for, because each takes a while to begin.
+        // All samplers are started before `weigh` waits for the first, because each takes a while to start.
         let mut attached: Vec<Attached> = processes.iter().map(attach).collect();
         for one in &mut attached {
             if let Ok(sampling) = &mut one.sampling {
@@ -212,7 +212,7 @@ impl Seen {
     fn folded(self, variant: &str, perf: &Perf) -> Sampled {
         let script = self.data.and_then(|data| {
             let script = Perf::script(&data);
-            // Large, and of no use without the programs' maps, which are gone.
+            // The file is large, and useless without the programs' maps, which are gone.
             let _ = fs::remove_file(data);
             script
         });
@@ -227,7 +227,7 @@ impl Seen {
         };
         let mut missing: Vec<String> = perf.blind_spot().map(str::to_owned).into_iter().collect();
         if stacks.samples() == 0 {
-            // A system that is idle is no mistake, and an empty drawing would look like one.
+            // An idle system is not a mistake, but an empty flamegraph would look like a mistake.
             missing.push("no sample found the system at work".to_owned());
         } else if stacks.nameless_share() > NAMELESS_MAX {
             missing.push(format!(
@@ -251,7 +251,7 @@ impl Seen {
     }
 }
 
-/// Every system of a candidate, with why it was not sampled.
+/// Every system of a candidate, with the reason why it was not sampled.
 fn unsampled(candidate: &Candidate<'_>, reason: &str) -> Vec<Sampled> {
     let setups = candidate.variant.systems().iter();
     setups
@@ -275,15 +275,14 @@ fn empty(variant: &str, system: &str, missing: &str) -> Profile {
     }
 }
 
-/// A setup whose program tells the names of what it compiles as it runs.
+/// A setup with variables that make its program export the names of functions compiled at run time.
 fn named(setup: &Setup) -> Setup {
     let mut setup = setup.clone();
     for (variable, flags) in NAMING {
         match setup.env.iter_mut().find(|(name, _)| name == variable) {
             Some((_, value)) => *value = value.followed_by(&format!(" {flags}")),
             None => {
-                // The system would inherit this variable; setting it must not take away what it
-                // says.
+                // The system would inherit this variable. The new value keeps the inherited text.
                 let inherited = environment::inherited(variable).unwrap_or_default();
                 let text = format!("{inherited} {flags}");
                 let value = Text::default().followed_by(text.trim_start());
@@ -294,7 +293,7 @@ fn named(setup: &Setup) -> Setup {
     setup
 }
 
-/// The same load for as long as sampling takes.
+/// Returns the load with the length of a sampled round.
 fn of_length(load: &model::Load) -> model::Load {
     match load {
         model::Load::Closed { connections, stop } => model::Load::Closed {
@@ -304,7 +303,7 @@ fn of_length(load: &model::Load) -> model::Load {
                 duration: Some(stop.duration.unwrap_or(SHORTEST).clamp(SHORTEST, LONGEST)),
             },
         },
-        // The rate decides what the systems do, so an open loop stays as it is.
+        // The rate determines the work of the systems, so an open loop stays unchanged.
         open @ model::Load::Open { .. } => open.clone(),
     }
 }
@@ -315,21 +314,21 @@ fn cpu_between(before: &[UsageReading], after: &[UsageReading]) -> BTreeMap<Stri
     pairs
         .filter_map(|(before, after)| {
             let (before_cpu, after_cpu) = (before.usage.as_ref()?.cpu, after.usage.as_ref()?.cpu);
-            // Less than before means that a process has ended and its time is gone.
+            // A lower value means that a process has ended and its time is lost.
             Some((after.system.clone(), after_cpu.checked_sub(before_cpu)?))
         })
         .collect()
 }
 
-/// The maps of names that our systems have left in `/tmp`.
+/// Deletes the files with function names that our systems left in `/tmp`.
 fn forget_names(systems: &[SystemProcesses]) {
     for pid in systems.iter().flat_map(|system| &system.pids) {
-        // Most programs have left none.
+        // Most programs have no such file.
         let _ = fs::remove_file(format!("/tmp/perf-{pid}.map"));
     }
 }
 
-/// What `perf` said is of interest only where nothing came of it.
+/// Deletes the output of `perf`. It is only useful if sampling failed.
 fn tidy(scratch: &Path) {
     for entry in fs::read_dir(scratch).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -342,6 +341,6 @@ fn tidy(scratch: &Path) {
             let _ = fs::remove_file(path);
         }
     }
-    // Only when it is empty.
+    // Succeeds only if the folder is empty.
     let _ = fs::remove_dir(scratch);
 }

@@ -1,7 +1,7 @@
-//! What a measurement is held against: the same counters read before and after the load.
+//! Readings of counters before and after a load, for one measurement.
 //!
-//! [`Reading::begin`] before the load, [`Reading::look`] as its last request is answered,
-//! [`Reading::end`] after it. Several readings may be open at once, each of another candidate.
+//! [`Reading::begin`] runs before the load, [`Reading::look`] with its last response, and [`Reading::end`]
+//! after it. Several readings may be open at once, each for another candidate.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ use crate::prove::{Observed, Observer, RequestCounts, by_instance};
 use crate::record;
 use crate::systems::{self, RunningSystems, Shares, Tally, UsageReading};
 
-/// What was read before a load.
+/// The counters before a load.
 pub(super) struct Reading<'r> {
     variant: &'r Variant,
     systems: &'r RunningSystems,
@@ -29,7 +29,7 @@ pub(super) struct Reading<'r> {
     moment: Option<Moment>,
 }
 
-/// What was read at the end of a load, while its connections were open.
+/// The counters at the end of a load, while its connections are open.
 pub(super) struct Look {
     moment: Option<Moment>,
     usage: Vec<UsageReading>,
@@ -39,29 +39,29 @@ pub(super) struct Look {
 pub(super) struct Measured {
     began: Instant,
     pub(super) measurement: Measurement,
-    /// What the whole machine did meanwhile.
+    /// The activity of the whole machine meanwhile.
     pub(super) machine: Option<MachineUse>,
-    /// What the systems used. A system that ended meanwhile is left out.
+    /// The usage of the systems. A system that ended meanwhile is left out.
     systems: Vec<SystemUsage>,
-    /// What other systems saw of it.
+    /// The results of proofs by counters.
     proofs: Vec<ProofSeen>,
-    /// The first proof that was not given.
+    /// The first failed proof.
     pub(super) unproven: Option<Invalid>,
 }
 
 impl<'r> Reading<'r> {
-    /// Reads everything before the load.
+    /// Reads all counters before the load.
     ///
     /// # Errors
     ///
-    /// When a system or a balancer does not say what it has counted.
+    /// When a system or a balancer does not return its counters.
     pub(super) fn begin(
         variant: &'r Variant,
         systems: &'r RunningSystems,
         rig: &Rig,
     ) -> Result<Reading<'r>, Invalid> {
-        // Observers and balancers are asked over sockets, which costs the systems processor time, so
-        // their usage is read after that. At the end it is read before they are asked again.
+        // Requests to observers and balancers cost the systems processor time. The usage is therefore read
+        // after them here, and before them at the end.
         let observer = Observer::begin(variant, systems)?;
         let tallies = systems.tallies(rig)?;
         Ok(Reading {
@@ -75,9 +75,8 @@ impl<'r> Reading<'r> {
         })
     }
 
-    /// Reads what the load has cost. To be called as the load's last look, before its connections
-    /// close: a server that ends a thread with its connection would take with it what the kernel
-    /// counted of the thread.
+    /// Reads the cost of the load. Must be called before the load's connections close. A server may end a
+    /// thread together with its connection, and the kernel's counters of that thread would be lost.
     pub(super) fn look(&self, rig: &Rig) -> Look {
         Look {
             moment: rig::moment(),
@@ -85,12 +84,12 @@ impl<'r> Reading<'r> {
         }
     }
 
-    /// Reads everything after the load, to which others have sent `beside`.
+    /// Reads all counters after the load. `beside` counts the requests of the other generators.
     ///
     /// # Errors
     ///
-    /// When a balancer does not say what it has counted. A proof that was not given is no error here:
-    /// what was measured is kept as evidence.
+    /// When a balancer does not return its counters. A failed proof is not an error here, because the
+    /// measurement is kept as evidence.
     pub(super) fn end(
         self,
         rig: &Rig,
@@ -98,8 +97,8 @@ impl<'r> Reading<'r> {
         measurement: Measurement,
         beside: RequestCounts,
     ) -> Result<Measured, Invalid> {
-        // An interrupted load leaves requests under way that were seen and not counted, so nothing
-        // can be held against its counts.
+        // An interrupted load leaves requests in flight that the systems counted and the generator did not.
+        // Its counts can therefore not be compared.
         let counts =
             (!measurement.interrupted).then(|| RequestCounts::of(&measurement).plus(beside));
         let observed = counts.map(|counts| self.observer.end(counts));
@@ -126,9 +125,9 @@ impl<'r> Reading<'r> {
 }
 
 impl Measured {
-    /// Its record, without what only the caller knows: attempts and searches.
+    /// The record of the measurement. The caller adds attempts and searches.
     pub(super) fn record(&self, session: &Session<'_>, variant: &str, seat: Seat) -> RoundRecord {
-        // Recordings count in 32 bits, and rounds have a limit far below.
+        // Recordings use 32 bits, and the limit of rounds is far lower.
         let number = |index: usize| u32::try_from(index).expect("no lab has so many rounds");
         RoundRecord {
             round: number(seat.round),
@@ -144,7 +143,7 @@ impl Measured {
     }
 }
 
-/// What each system used between two readings, with the shares of its instances.
+/// The usage of each system between two readings, with the shares of its instances.
 pub(super) fn systems_used(
     before: &[UsageReading],
     after: &[UsageReading],

@@ -1,8 +1,8 @@
-//! Systems that are not started anew in every round, when an answer should come soon.
+//! Systems of a quick run that are not restarted in every round.
 //!
-//! In turn, all of them run on. Side by side, those that start fast are started anew in every round
-//! all the same, so that what differs from start to start is in the intervals. Those that start slowly
-//! run on: a program that compiles as it runs would be measured while it gets faster.
+//! In turn, all systems keep running. Side by side, systems with a fast start are still restarted in every
+//! round, so that the intervals contain the variation between starts. Systems with a slow start keep running.
+//! A program with a just-in-time compiler would otherwise be measured while it gets faster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,11 @@ use super::running::Running;
 use crate::record::Reuse;
 use crate::systems::{self, RunningSystems};
 
-/// The systems that are up between two turns of their candidates; none unless the run reuses any.
+/// The systems that are up between two turns of their candidates. Empty unless the run reuses systems.
 pub(super) struct ReusedSystems {
     reuse: Reuse,
     up: BTreeMap<CandidateId, Running>,
-    /// Those that all candidates share.
+    /// The systems that all candidates share.
     shared: Option<RunningSystems>,
 }
 
@@ -38,7 +38,7 @@ impl ReusedSystems {
         }
     }
 
-    /// Whether any system runs on from round to round.
+    /// True if any system keeps running from round to round.
     pub(super) fn is_on(&self) -> bool {
         !matches!(self.reuse, Reuse::Nothing)
     }
@@ -47,9 +47,9 @@ impl ReusedSystems {
         &self.reuse
     }
 
-    /// From now on keeps only systems that were slow to start in any candidate, and what has to be
-    /// kept with them; by name, so that all candidates are treated alike. Nothing of a run that
-    /// reuses nothing.
+    /// From now on keeps only systems that were slow to start in any candidate, and systems that must be kept
+    /// with them. Selected by name, so that all candidates are treated equally. No effect in a run without
+    /// reuse.
     pub(super) fn keep_slow_only(&mut self, setups: &[&Setup]) {
         if !self.is_on() {
             return;
@@ -58,7 +58,7 @@ impl ReusedSystems {
         let slow = running.flat_map(|running| running.systems.slow_to_start());
         let slow = slow.map(str::to_owned).collect();
         let kept = systems::closed(slow, setups);
-        // Nothing would be started anew, so all stay as they are.
+        // No system would be restarted, so all are kept.
         if setups.iter().all(|setup| kept.contains(&setup.system)) {
             return;
         }
@@ -66,20 +66,20 @@ impl ReusedSystems {
         self.reuse = Reuse::Only(kept);
     }
 
-    /// From now on keeps all systems, of a run that reuses any.
+    /// From now on keeps all systems, if the run reuses any.
     pub(super) fn keep_all(&mut self) {
         if self.is_on() {
             self.reuse = Reuse::All;
         }
     }
 
-    /// The systems of a candidate, if they are still up from an earlier turn.
+    /// Takes the systems of a candidate, if they are still up from an earlier turn.
     pub(super) fn take(&mut self, candidate: CandidateId) -> Option<Running> {
         self.up.remove(&candidate)
     }
 
-    /// Keeps the systems for the next turn of their candidate, if they are well and the run reuses
-    /// any; else stops them.
+    /// Keeps the systems for the candidate's next turn, if they are well and the run reuses systems.
+    /// Otherwise stops them.
     pub(super) fn keep_or_stop(
         &mut self,
         rig: &mut Rig,
@@ -95,12 +95,12 @@ impl ReusedSystems {
         }
     }
 
-    /// The systems that all candidates share, if they are still up from an earlier round.
+    /// Takes the systems that all candidates share, if they are still up from an earlier round.
     pub(super) fn take_shared(&mut self) -> Option<RunningSystems> {
         self.shared.take()
     }
 
-    /// As [`ReusedSystems::keep_or_stop`], for the systems that all candidates share.
+    /// Like [`ReusedSystems::keep_or_stop`], for the systems that all candidates share.
     pub(super) fn keep_or_stop_shared(
         &mut self,
         rig: &mut Rig,
@@ -114,19 +114,19 @@ impl ReusedSystems {
         }
     }
 
-    /// Keeps none from here on.
+    /// Stops all systems, and ends the reuse.
     pub(super) fn turn_off(&mut self, rig: &mut Rig) {
         self.stop_all(rig);
         self.reuse = Reuse::Nothing;
     }
 
-    /// Stops all of them.
+    /// Stops all kept systems, the shared systems last.
     pub(super) fn stop_all(&mut self, rig: &mut Rig) {
-        // Taken out one by one, because stopping consumes them.
+        // Removed one by one, because stopping consumes them.
         while let Some((_, running)) = self.up.pop_first() {
             running.stop(rig);
         }
-        // Last, since the others depend on them.
+        // Stopped last, because the other systems depend on them.
         if let Some(shared) = self.shared.take() {
             shared.stop(rig);
         }
@@ -134,7 +134,7 @@ impl ReusedSystems {
 }
 
 impl Reuse {
-    /// The systems that run on, if some of these setups are to be started anew.
+    /// The kept systems, if some of these setups must be restarted.
     pub(super) fn partly(&self, setups: &[Setup]) -> Option<&BTreeSet<String>> {
         match self {
             Reuse::Only(kept) => {

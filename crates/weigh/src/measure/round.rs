@@ -1,4 +1,4 @@
-//! Rounds: the unit of statistics. Each is one start of every candidate and its measurement.
+//! Rounds are the unit of statistics. Each round is one start of every candidate and its measurement.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use super::gates_rule::GatesRule;
 use super::stopping_rule::{Next, ROUNDS_MAX, StoppingRule};
 use crate::gates::GateArgs;
 
-/// One round, before it is carried out.
+/// One planned round.
 pub(super) struct Round {
-    /// From 0.
+    /// The round's number, from 0.
     pub(super) number: usize,
-    /// Rounds in all, as far as is known when this one begins.
+    /// Total number of rounds, as expected when this round begins.
     pub(super) planned: usize,
-    /// The seed of random arrivals. It differs from round to round and is one for all candidates of a
-    /// round: what a plan does to one of them, it does to all.
+    /// The seed of random arrivals. It differs from round to round and is equal for all candidates of a
+    /// round. The plan therefore affects all candidates equally.
     pub(super) arrival_seed: u64,
     /// The candidates in the order of this round.
     order: Vec<CandidateId>,
@@ -33,7 +33,7 @@ pub(super) struct Seat {
     /// The place in the round's order, from 0.
     pub(super) position: usize,
     pub(super) candidate: CandidateId,
-    /// The group in which it is measured, from 0, where a round has several.
+    /// The group of the candidate, from 0. `None` if the round has a single group.
     pub(super) group: Option<u32>,
 }
 
@@ -49,19 +49,19 @@ impl Round {
     }
 }
 
-/// The rounds so far, for what decides about their number.
+/// The measured rounds, as input of the stopping rule.
 pub(super) struct Seen<'a> {
-    /// From the first round on.
+    /// Time since the start of the first round.
     pub(super) took: Duration,
     pub(super) records: &'a [RoundRecord],
-    /// The variants whose intervals decide.
+    /// The variants with the deciding intervals.
     pub(super) compared: &'a [&'a str],
     pub(super) is_side_by_side: bool,
-    /// True if the gates are decided, where they were looked at.
+    /// True if the gates are decided. False if they were not checked.
     pub(super) is_decided: bool,
 }
 
-/// What decides about the number of rounds.
+/// The rule for the number of rounds.
 enum Rule {
     Fixed,
     Width(Box<StoppingRule>),
@@ -77,9 +77,9 @@ impl Rule {
     }
 }
 
-/// All rounds of a run: their orders, and how many there are to be.
+/// All rounds of a run: their orders and their number.
 pub(super) struct Rounds {
-    /// One for each round that there may be.
+    /// One order for each possible round.
     orders: Vec<Vec<CandidateId>>,
     rule: Rule,
     seed: u64,
@@ -90,8 +90,8 @@ impl Rounds {
     pub(super) fn of(lab: &Lab, candidates: &Candidates<'_>, seed: u64) -> Rounds {
         let rule = Rule::of(lab);
         let rounds = match rule {
-            // Orders are drawn for all rounds that there may be: a rule that ends early leaves the
-            // seed's order of the first rounds as it is.
+            // Orders are drawn for all possible rounds. A rule that ends early therefore does not change the
+            // seed's order of the first rounds.
             Rule::Width(_) => ROUNDS_MAX,
             Rule::Gates(_) => *LOOKS.end(),
             Rule::Fixed => usize::try_from(lab.rounds)
@@ -110,17 +110,17 @@ impl Rounds {
         }
     }
 
-    /// Rounds in all, as far as is known.
+    /// Total number of rounds, as currently expected.
     pub(super) fn planned(&self) -> usize {
         let expected = match &self.rule {
             Rule::Width(rule) => rule.rounds(),
             Rule::Fixed | Rule::Gates(_) => self.orders.len(),
         };
-        // A prediction may be overtaken by the rounds.
+        // The rounds may have exceeded the prediction.
         expected.max(self.begun)
     }
 
-    /// The next round; none when there are no more.
+    /// The next round. `None` after the last.
     pub(super) fn begin(&mut self) -> Option<Round> {
         let number = self.begun;
         let order = self.orders.get(number)?.clone();
@@ -133,29 +133,29 @@ impl Rounds {
         })
     }
 
-    /// The seed of random arrivals in a round that is not counted: one that no round has had.
+    /// The seed of random arrivals in an uncounted round. No counted round has used it.
     pub(super) fn arrival_seed_after(&self) -> u64 {
         self.arrival_seed(self.begun)
     }
 
     fn arrival_seed(&self, number: usize) -> u64 {
-        // It may wrap: any number is a seed, and neighbors give unrelated sequences.
+        // It may wrap, because any number is a seed and neighbors give unrelated sequences.
         self.seed.wrapping_add(number as u64)
     }
 
-    /// Names the gates that the rounds go on for, if they do.
+    /// Sets the gates that decide the number of rounds, if the rule uses gates.
     pub(super) fn name_gates(&mut self, gates: &GateArgs) {
         if let Rule::Gates(rule) = &mut self.rule {
             rule.name(gates);
         }
     }
 
-    /// True if the gates are to be looked at after the rounds that have begun.
+    /// True if the rule checks the gates after the current round.
     pub(super) fn looks_at_gates(&self) -> bool {
         matches!(self.rule, Rule::Gates(_)) && GatesRule::looks_after(self.begun)
     }
 
-    /// Whether another round is measured after those that have begun.
+    /// Decides if another round follows.
     pub(super) fn next(&mut self, seen: &Seen<'_>) -> Next {
         match &mut self.rule {
             Rule::Fixed => Next::GoOn(None),
@@ -167,7 +167,7 @@ impl Rounds {
         }
     }
 
-    /// Returns the result of going on for a width, for the recording.
+    /// Returns the result of a stopping rule by width, for the recording.
     pub(super) fn until(&self) -> Option<UntilText> {
         match &self.rule {
             Rule::Width(rule) => Some(rule.text()),
@@ -175,7 +175,7 @@ impl Rounds {
         }
     }
 
-    /// Returns the result of going on for the gates, for the recording.
+    /// Returns the result of a stopping rule by gates, for the recording.
     pub(super) fn decided(&self) -> Option<DecidedText> {
         match &self.rule {
             Rule::Gates(rule) => Some(rule.text()),
@@ -183,8 +183,8 @@ impl Rounds {
         }
     }
 
-    /// The orders as the recording has them: those that were planned, or where a rule has ended the
-    /// run those that have begun.
+    /// The orders for the recording. All planned orders, or only the measured ones if a rule has ended the
+    /// run.
     pub(super) fn orders_recorded(
         &self,
         candidates: &Candidates<'_>,

@@ -6,19 +6,19 @@ use rig::Rig;
 use crate::invalid::Invalid;
 use crate::systems::RunningSystems;
 
-/// A candidate's systems while they are up, and what they have been through since they were started.
-/// Borrows nothing, so that several candidates may be up at once and between rounds.
+/// A candidate's running systems, and their progress since the start. Borrows no data, so that several
+/// candidates may be up at once and between rounds.
 pub(super) struct Running {
     pub(super) systems: RunningSystems,
-    /// Whether they have been seen to do their work. A proof holds until they are stopped; given
-    /// again, it would find what it and the load have left behind.
+    /// True if the proof has passed. A proof holds until the systems are stopped. A second proof would see
+    /// data that the first proof and the load have left behind.
     pub(super) is_proven: bool,
-    /// Whether they have been sent what is sent once after a start.
+    /// True if the systems have received the preparing requests of a start.
     pub(super) is_prepared: bool,
-    /// Whether they have had the load that comes once after a start.
+    /// True if the systems have received the settling load of a start.
     pub(super) is_settled: bool,
-    /// Whether some of them have been started anew since a load like that. Those that take long to
-    /// get fast run on, so a short one is enough.
+    /// True if some systems were restarted after an earlier settling load. A short one then suffices, because
+    /// systems with a slow start keep running.
     pub(super) has_settled_before: bool,
 }
 
@@ -34,13 +34,13 @@ impl Running {
         }
     }
 
-    /// True if the start of a system took long, as that of a program that compiles as it runs.
+    /// True if the start of a system took long, as with a just-in-time compiler.
     pub(super) fn compiles(&self) -> bool {
         self.systems.slow_to_start().next().is_some()
     }
 
-    /// The first process that has ended, in words. To be asked before they are stopped: after that
-    /// all have ended.
+    /// Describes the first process that has ended. Must be called before the systems are stopped, because
+    /// afterwards all have ended.
     pub(super) fn ended(&self, rig: &mut Rig) -> Option<String> {
         self.systems.ended(rig)
     }
@@ -50,8 +50,8 @@ impl Running {
     }
 }
 
-/// When a process has ended, that is the reason, and what was seen of it a symptom. A run that the
-/// user stopped has no other reason.
+/// If a process has ended, that is the reason, and the observed failure is a symptom. If the user stopped the
+/// run, the reason stays unchanged.
 pub(super) fn root_cause(ended: Option<String>, symptom: Invalid) -> Invalid {
     match ended {
         Some(ended) if symptom.kind != InvalidKind::Interrupted => {

@@ -1,4 +1,4 @@
-//! What is the same for every start and every load of a run.
+//! The parts of a run that stay the same for every start and every load.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,37 +17,37 @@ use crate::record;
 use crate::stop::Stop;
 use crate::systems::{Addresses, RunningSystems, Startup};
 
-/// What is the same for every start and every load of a run.
+/// The parts of a run that stay the same for every start and every load.
 pub(super) struct Session<'a> {
     pub(super) lab: &'a Lab,
-    /// How requests arrive: the lab's load, or the one that the run has chosen.
+    /// The lab's load, or the load that the run has chosen.
     pub(super) load: Load,
     pub(super) stop: &'a Stop,
     pub(super) progress: Progress,
     /// The folder of all logs.
     pub(super) logs: PathBuf,
     pub(super) seed: u64,
-    /// The recording counts the starts of measurements from here.
+    /// The zero point of the recording's start offsets.
     pub(super) started: Instant,
-    /// Where systems are that run already.
+    /// Addresses of the systems that run already.
     pub(super) addresses: Addresses,
     /// The compose files of the lab.
     pub(super) projects: Projects,
-    /// The cores that the generator may run on; none where it may run anywhere.
+    /// The cores for the generator. `None` if it may run on every core.
     pub(super) generator_cpus: Option<Vec<usize>>,
-    /// The other generators of the load, where there are such.
+    /// The other generators of the load, if there are any.
     pub(super) peers: Option<Peers>,
 }
 
 impl Session<'_> {
-    /// The part of the load that is sent from here.
+    /// The part of the load that this process sends.
     pub(super) fn shard(&self) -> Shard {
         self.peers.as_ref().map_or(Shard::WHOLE, Peers::shard)
     }
 
     /// # Errors
     ///
-    /// When the user wants `weigh` to stop.
+    /// When the user has stopped the run.
     pub(super) fn go_on(&self) -> Result<(), Invalid> {
         if self.stop.is_asked() {
             return Err(Invalid::interrupted());
@@ -55,12 +55,12 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Starts systems, beside those that all variants share; their logs are in this
-    /// folder of all logs.
+    /// Starts systems, next to the systems that all variants share. `folder` is relative to the folder of all
+    /// logs.
     ///
     /// # Errors
     ///
-    /// As of [`RunningSystems::start`].
+    /// Like [`RunningSystems::start`].
     pub(super) fn start(
         &self,
         rig: &mut Rig,
@@ -72,7 +72,7 @@ impl Session<'_> {
         RunningSystems::start(rig, self.startup(setups, &logs, shared))
     }
 
-    /// What these systems are started from.
+    /// The inputs for the start of these systems.
     pub(super) fn startup<'s>(
         &'s self,
         setups: &'s [Setup],
@@ -90,15 +90,15 @@ impl Session<'_> {
         }
     }
 
-    /// A folder of all logs, made anew or not.
+    /// A folder inside the folder of all logs. Creates it if necessary.
     ///
     /// # Errors
     ///
-    /// When the user wants `weigh` to stop, or the folder cannot be made.
+    /// When the user has stopped the run, or the folder cannot be created.
     pub(super) fn log_folder(&self, folder: &Path) -> Result<PathBuf, Invalid> {
         self.go_on()?;
         let logs = self.logs.join(folder);
-        // Here and not once for the run: each variant and occasion has a folder of its own.
+        // Created per start, because each variant and phase has its own folder.
         fs::create_dir_all(&logs).map_err(|error| {
             Invalid::new(
                 InvalidKind::NotReady,
@@ -108,12 +108,12 @@ impl Session<'_> {
         Ok(logs)
     }
 
-    /// Sends a load that is no measurement. `when` says in an error which load it was.
+    /// Sends a load that does not count. `when` names the load in error messages.
     ///
     /// # Errors
     ///
-    /// When it cannot be sent. A wrong answer disqualifies here too: the variant would be measured
-    /// doing something else.
+    /// When it cannot be sent. A wrong response also disqualifies the variant, because the measurement would
+    /// not show its real work.
     pub(super) fn discard(
         &self,
         job: &Job,
@@ -134,9 +134,9 @@ impl Session<'_> {
         }
     }
 
-    /// Sends such a load to several candidates at once, and takes a last look as
-    /// [`load::run_together`] does. Answers are not judged here: a wrong one is found in the
-    /// measurement too, where it disqualifies its candidate alone.
+    /// Sends such a load to several candidates at once, with a last look as in [`load::run_together`]. Does
+    /// not judge responses. The measurement will find wrong responses too, and then disqualifies only the
+    /// candidate at fault.
     ///
     /// # Errors
     ///
@@ -154,7 +154,7 @@ impl Session<'_> {
     }
 }
 
-/// A load that could not be begun, as the reason of a row.
+/// A load that could not start, as the reason in a row.
 pub(super) fn load_failed(error: &LoadError) -> Invalid {
     Invalid::new(InvalidKind::LoadFailed, error.to_string())
 }

@@ -1,8 +1,9 @@
-//! The load that comes once after a start: a program that compiles as it runs gets faster for a
-//! while, and none of that is to be in the figures.
+//! The settling load after a start. A program with a just-in-time compiler gets faster for a while, and no
+//! figure may contain that phase.
 //!
-//! Alone, a target's speed is its rate. Side by side the rate of one depends on the others, so its
-//! speed is what it answers per second of its own processor time, which the others hardly touch.
+//! Alone, a target's speed is its rate. Side by side, the rate of one target depends on the other targets.
+//! Its speed is then the number of responses per second of its own processor time, which other targets hardly
+//! affect.
 
 use std::time::{Duration, Instant};
 
@@ -13,43 +14,42 @@ use crate::environment::instant;
 
 /// The length of one window of that load.
 const WINDOW: Duration = Duration::from_millis(250);
-/// A step is as many windows as bring this many answers. Compilers go by how often code was called, so
-/// fewer answers, as a slow program gives beside many others, say nothing about what is still to come.
+/// A step is the number of windows with at least this many responses. Compilers count the calls of a
+/// function. Fewer responses, as from a slow program among many, would not show if more compilation follows.
 const STEP_ANSWERS: u64 = 250;
-/// A target with systems that compile as they run has this many steps at least. A compiler takes up a
-/// function after some number of calls, and the calls before that show a plateau. The coprocessor in
-/// Node needs 230 us of processor time for each of its first 2,000 calls and 50 us from then on. The
-/// coprocessor in Java needs 460 us at the 1,000th call, 220 us at the 2,000th and 85 us at the 4,000th.
-/// A request to the gateway is two calls.
+/// Minimum number of steps for a target with just-in-time compilation. A compiler compiles a function after
+/// some number of calls, and the calls before that show a plateau. The coprocessor in Node needs 230 us of
+/// processor time for each of its first 2,000 calls and 50 us from then on. The coprocessor in Java needs 460
+/// us at the 1,000th call, 220 us at the 2,000th and 85 us at the 4,000th. A request to the gateway is two
+/// calls.
 const STEPS_COMPILED: usize = 10;
-/// After so many steps without a gain, the target has settled.
+/// After this number of steps without a gain, the target has settled.
 const STEPS_STILL: usize = 3;
-/// Twice as many for one that got faster by this factor: it compiles itself, which comes in waves, and
-/// a machine that is slowed down by others for a second hides one.
+/// A target that got faster by this factor needs twice as many steps without a gain. It compiles in waves,
+/// and a machine that is slowed down for a second hides a wave.
 const COMPILES: f64 = 1.5;
-/// The last steps are a gain when their mean speed is above the best before them times this. The mean,
-/// because steps of a target that has nothing left to gain differ by some hundredths, and of many
-/// targets side by side the best step of one would nearly always seem to be a gain.
+/// The last steps are a gain if their mean speed exceeds the earlier best times this factor. It is the mean
+/// because steps of a settled target differ by some hundredths. With many targets side by side, the best step
+/// of one would nearly always look like a gain.
 const GAIN: f64 = 1.05;
 
-/// The load after a start, on its way.
+/// A settling load in progress.
 pub(super) struct Settling {
     settle: Settle,
-    /// The fewest steps until it can have settled.
+    /// Minimum number of steps before it can be settled.
     steps_least: usize,
     began: Instant,
-    /// How fast it was, step by step: requests that passed, per second of the step or of processor
-    /// time.
+    /// Speed of each step: passed requests per second of the step or of processor time.
     speeds: Vec<f64>,
-    /// The step that is on its way: requests that passed, and in what time.
+    /// Passed requests of the current step. `time` is its length.
     passed: u64,
     time: Duration,
-    /// Whether all times are processor time.
+    /// True if all times are processor time.
     is_in_processor_time: bool,
 }
 
 impl Settling {
-    /// `compiles` is true if a system of the target compiles as it runs.
+    /// `compiles` is true if a system of the target has a just-in-time compiler.
     pub(super) fn new(settle: Settle, compiles: bool) -> Settling {
         Settling {
             settle,
@@ -62,27 +62,27 @@ impl Settling {
         }
     }
 
-    /// What one window sends. A closed loop, because it finds out by itself how fast the target is.
+    /// The load of one window. It is a closed loop, because a closed loop adapts to the target's speed.
     pub(super) fn load(&self) -> Load {
         let left = self.settle.within.saturating_sub(self.began.elapsed());
         Load::Closed {
             connections: self.settle.connections,
             stop: Stop {
                 requests: None,
-                // A limit shorter than a window ends the first one. Not below a millisecond: the limit
-                // may have passed since it was asked for.
+                // A limit shorter than a window ends the first window. At least one millisecond, because the
+                // limit may have passed meanwhile.
                 duration: Some(WINDOW.min(left).max(Duration::from_millis(1))),
             },
         }
     }
 
-    /// Whether another window is sent.
+    /// True if another window is sent.
     pub(super) fn goes_on(&self) -> bool {
         let is_settled = self.speeds.len() >= self.steps_least && is_settled(&self.speeds);
         !is_settled && self.began.elapsed() < self.settle.within
     }
 
-    /// How many steps it took so far.
+    /// Number of completed steps.
     pub(super) fn steps(&self) -> usize {
         self.speeds.len()
     }
@@ -92,8 +92,8 @@ impl Settling {
         self.is_in_processor_time = false;
     }
 
-    /// As [`Settling::add`], with the answers of a window that passed, and the processor time that the
-    /// systems had in it.
+    /// Like [`Settling::add`], with the passed responses of a window and the processor time of the systems in
+    /// it.
     pub(super) fn add_in(&mut self, passed: u64, time: Duration) {
         self.passed += passed;
         self.time += time;
@@ -107,22 +107,22 @@ impl Settling {
 }
 
 impl Settling {
-    /// Processor time per answer in the last steps; none where it is not known.
+    /// Processor time per response in the last steps. `None` if it is unknown.
     pub(super) fn cost(&self) -> Option<Duration> {
         let from = self.speeds.len().saturating_sub(STEPS_STILL);
         let last = &self.speeds[from..];
         let speed = match last {
-            // One that is too slow for a single step.
+            // The target is too slow for a single step.
             [] => self.passed as f64 / self.time.as_secs_f64(),
             _ => mean(last),
         };
-        // Without an answer the speed is not a number, and at 0 a cost is no duration.
+        // Without a response the speed is not a number, and speed 0 has no cost.
         let is_known = self.is_in_processor_time && speed.is_finite() && speed > 0.0;
         is_known.then(|| Duration::from_secs_f64(1.0 / speed))
     }
 }
 
-/// Whether the last steps brought nothing beyond the best before them.
+/// True if the last steps brought no gain over the earlier best.
 fn is_settled(speeds: &[f64]) -> bool {
     let best = |speeds: &[f64]| speeds.iter().copied().fold(0.0, f64::max);
     let compiles = speeds
@@ -136,8 +136,8 @@ fn is_settled(speeds: &[f64]) -> bool {
     let Some(before) = speeds.len().checked_sub(still) else {
         return false;
     };
-    // Held against the best of all steps before, not the last one: a slow step must not make the next
-    // look like a gain.
+    // Compared with the best of all earlier steps, not with the last. Otherwise a slow step would make the
+    // next look like a gain.
     before > 0 && mean(&speeds[before..]) <= best(&speeds[..before]) * GAIN
 }
 
@@ -170,7 +170,7 @@ mod tests {
         assert!(!is_settled(&speeds));
         speeds.push(250.0);
         assert!(is_settled(&speeds));
-        // A later wave.
+        // A later wave of compilation.
         speeds.extend([320.0; 6]);
         assert!(!is_settled(&speeds));
     }
@@ -180,7 +180,7 @@ mod tests {
         within: Duration::from_secs(60),
     };
 
-    /// The answers of a step, in this processor time each.
+    /// Adds one step of responses with this processor time each.
     fn step(settling: &mut Settling, answer_us: u64) {
         let time = Duration::from_micros(answer_us) * u32::try_from(STEP_ANSWERS).unwrap();
         settling.add_in(STEP_ANSWERS, time);
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_plateau_before_the_compiler_sets_in_is_not_the_end() {
-        // The coprocessor in Node, as measured: 230 us until it is compiled, 50 us from then on.
+        // The coprocessor in Node, as measured: 230 us until it is compiled, and 50 us afterwards.
         let mut compiled = Settling::new(SETTLE, true);
         let mut ahead = Settling::new(SETTLE, false);
         for _ in 0..STEPS_COMPILED - 2 {

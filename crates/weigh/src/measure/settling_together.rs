@@ -1,4 +1,4 @@
-//! The load after a start ([`super::settling`]), to all candidates of a round side by side.
+//! The settling load after a start ([`super::settling`]), to all candidates of a round side by side.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use super::settling::Settling;
 use super::up::Up;
 use crate::invalid::Invalid;
 
-/// Load after a start of systems whose like have settled in an earlier round: connections, pools and
-/// caches are filled by it.
+/// Length of the settling load if equal systems have settled in an earlier round. It fills connections, pools
+/// and caches.
 pub(super) const RESETTLE: Duration = Duration::from_millis(300);
 
 impl Experiment<'_> {
-    /// Sends the load that comes once after a start to all candidates at once, until none of them gets
-    /// faster: one after the other would take most of a round. Who has settled rests, so that a slow
-    /// one among them has the machine for itself.
-    /// Gives the processor time per answer of each that it ended with, where that is known.
+    /// Sends the settling load to all candidates at once, until no candidate gets faster. One after the other
+    /// would take most of a round. A settled candidate receives no more load, so that a slow candidate has
+    /// the machine for itself. Returns the final processor time per response of each candidate, if it is
+    /// known.
     pub(super) fn settle_together(
         &mut self,
         round: &Round,
@@ -31,7 +31,7 @@ impl Experiment<'_> {
         let Some(mut settle) = lab_settle.filter(|_| unsettled.peek().is_some()) else {
             return Ok(vec![None; up.len()]);
         };
-        // A single one that has never settled needs the whole time, and all settle at once.
+        // A candidate that has never settled needs the whole time, and all settle at once.
         if unsettled.all(|one| one.running.has_settled_before) {
             settle.within = settle.within.min(RESETTLE);
         }
@@ -41,8 +41,8 @@ impl Experiment<'_> {
             .collect();
         let label = beside.label(round, "settling side by side");
         while !self.session.stop.is_asked() {
-            // A neighbor that leaves can only make the others faster, which is a gain to them: they
-            // go on for longer, never for too short a time.
+            // If one candidate finishes, the other candidates can only get faster. That counts as a gain, so
+            // they settle longer and never too briefly.
             let jobs: Vec<(usize, Job)> = (0..up.len())
                 .filter(|index| settlings[*index].goes_on())
                 .map(|index| {
@@ -62,7 +62,7 @@ impl Experiment<'_> {
         Ok(settlings.iter().map(Settling::cost).collect())
     }
 
-    /// One window of that load, to those that have not settled, by their positions.
+    /// Sends one window of the settling load to the unsettled candidates, by their positions.
     fn settling_window(
         &self,
         up: &[Up],
@@ -87,7 +87,7 @@ impl Experiment<'_> {
             let time = before
                 .zip(after)
                 .map(|(before, after)| after.saturating_sub(before));
-            // Divided by no time at all, the speed would be infinite.
+            // Without any processor time, the speed would be infinite.
             match time.filter(|time| !time.is_zero()) {
                 Some(time) => settling.add_in(window.outcomes.passed, time),
                 None => settling.add(window),

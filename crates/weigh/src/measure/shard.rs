@@ -1,9 +1,9 @@
-//! One round as one of its generators: the systems run elsewhere, and this sends its shard.
+//! One round as seen by one of its generators. The systems run elsewhere, and this process sends its shard.
 //!
-//! The first generator proves the variants and tells the others what it has seen; a proof that is given
-//! twice would find what the first has left behind. It settles the systems too. All warm up together,
-//! begin at one moment, and tell each other afterwards what was in the way, so that the same cycles count
-//! for all.
+//! The first generator proves the variants and reports the result to the other generators. A second proof
+//! would be affected by data that the first has left behind. The first generator also settles the systems.
+//! All generators warm up together and begin at one moment. Afterwards they exchange their disturbances, so
+//! that the same cycles count for all.
 
 use std::time::Instant;
 
@@ -32,17 +32,17 @@ use crate::exit::Failure;
 use crate::invalid::Invalid;
 use crate::prove::{Proven, RequestCounts};
 
-/// What the first generator tells of a variant's proof.
+/// The first generator's report of a variant's proof.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct ProofTold {
     variant: String,
-    /// For each request the body that every answer must have, by its base64.
+    /// The required response body of each request, in base64.
     bodies: Vec<Option<String>>,
-    /// Why it has no number, where that is known.
+    /// The reason why the variant has no number, if there is one.
     invalid: Option<(InvalidKind, String)>,
 }
 
-/// How an attempt at a measurement went for one generator.
+/// The state of one generator after an attempt at a measurement.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Attempt {
     pub(super) is_interrupted: bool,
@@ -50,7 +50,7 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// What it came to, by the records of its candidates.
+    /// The state according to the records of its candidates.
     pub(super) fn of(records: &[RoundRecord]) -> Attempt {
         Attempt {
             is_interrupted: records.iter().any(|record| record.interrupted),
@@ -60,10 +60,11 @@ impl Attempt {
 }
 
 impl Experiment<'_> {
-    /// Takes part in a round, numbered from 0, as one of its generators. Gives the recording of its part.
+    /// Takes part in round `number`, counted from 0, as one of its generators. Returns the recording of its
+    /// part.
     ///
     /// # Errors
-    /// When it cannot, with the reason of the first obstacle.
+    /// When this fails, with the first reason.
     pub(crate) fn send_shard(mut self, number: usize, peers: Peers) -> Result<Recording, Failure> {
         self.session.peers = Some(peers);
         self.reused = ReusedSystems::on();
@@ -81,7 +82,7 @@ impl Experiment<'_> {
     fn shard_of(&mut self, number: usize) -> Result<(), Invalid> {
         self.prove_once_for_all()?;
         if self.candidates.is_hopeless() {
-            // All know that, and each has its record.
+            // All generators have the same result, and each has its record.
             return Ok(());
         }
         let round = (0..=number).filter_map(|_| self.rounds.begin()).last();
@@ -103,7 +104,7 @@ impl Experiment<'_> {
             .settle_once_for_all(&round, &mut up, &beside)
             .and_then(|()| self.ready_together(&round, &mut up, &beside));
         let loads = loads.and_then(|loads| {
-            // The last answer to any warm-up is there before it is read what systems saw so far.
+            // A barrier: all warm-up responses must arrive before the counters of the systems are read.
             self.peers().exchange(&()).map(|_| loads)
         });
         let together = loads
@@ -122,7 +123,7 @@ impl Experiment<'_> {
         }
     }
 
-    /// How an attempt went for this generator and, where there are others, for those.
+    /// The states of all generators after an attempt. Only this generator's state if there is no other.
     pub(super) fn attempts_of_all(&self, own: Attempt) -> Result<Vec<Attempt>, Invalid> {
         match &self.session.peers {
             Some(peers) => peers.exchange(&own),
@@ -135,7 +136,7 @@ impl Experiment<'_> {
         peers.expect("a shard is sent in peers")
     }
 
-    /// The first generator proves all variants, the others take its word.
+    /// The first generator proves all variants. The other generators use its result.
     fn prove_once_for_all(&mut self) -> Result<(), Invalid> {
         let is_first = self.peers().shard().index() == 0;
         let mut told = Vec::new();
@@ -158,7 +159,7 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// Takes the word of the first generator, and looks where the systems are.
+    /// Uses the first generator's proofs, and attaches to the systems.
     fn believe(&mut self, told: Vec<ProofTold>) -> Result<(), Invalid> {
         for id in self.candidates.ids() {
             let name = self.candidates.get(id).name();
@@ -187,7 +188,7 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// Sees to it that all generators load the same variants.
+    /// Checks that all generators load the same variants.
     fn agree_on(&self, up: &[Up]) -> Result<(), Invalid> {
         let names = up
             .iter()
@@ -207,7 +208,7 @@ impl Experiment<'_> {
         }
     }
 
-    /// The first generator settles the systems, while the others wait.
+    /// The first generator settles the systems, while the other generators wait.
     fn settle_once_for_all(
         &mut self,
         round: &Round,
@@ -223,7 +224,7 @@ impl Experiment<'_> {
         self.peers().exchange(&()).map(|_| ())
     }
 
-    /// The loads with the moment at which all generators begin; as they are where this is the only one.
+    /// Adds the common start time to the loads. They stay unchanged if this is the only generator.
     pub(super) fn starting_together(&self, jobs: &[Job]) -> Result<Vec<Job>, Spoiled> {
         let Some(peers) = &self.session.peers else {
             return Ok(jobs.to_vec());
@@ -250,7 +251,7 @@ impl Experiment<'_> {
         Ok(PeerReports::exchange(peers, &own)?)
     }
 
-    /// Who has made a measurement; empty where that was not a pod.
+    /// The generator of a measurement. Empty outside of a cluster.
     pub(super) fn generators(
         &self,
         jobs: &[Job],
@@ -286,7 +287,7 @@ impl Experiment<'_> {
 /// Returns the report of this generator about its part of a load.
 fn report_of(jobs: &[Job], measurements: &[Measurement], host: &HostWatch) -> ShardReport {
     let counts = measurements.iter().map(|seen| match seen.interrupted {
-        // Its counts are held against nothing.
+        // The counts of an interrupted load are not used in any proof.
         true => RequestCounts::default(),
         false => RequestCounts::of(seen),
     });

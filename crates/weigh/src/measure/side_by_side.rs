@@ -1,14 +1,16 @@
-//! A round side by side: the systems of all candidates are up at once. In an open loop every due time of
-//! the plan is one request to each of them; the load of a closed loop moves from one to the next
-//! ([`super::in_slices`]), and searches for the highest rate advance in turns ([`super::capacity`]).
+//! A round side by side: the systems of all candidates are up at once.
 //!
-//! What the machine does in a round, it does to all candidates alike, so their differences hardly
-//! contain it. What it costs is that each candidate has the others beside it: caches and cores are
-//! shared, and absolute latencies are higher than alone.
+//! In an open loop, each candidate receives one request at every due time of the plan. The load of a closed
+//! loop moves from one candidate to the next ([`super::in_slices`]). Searches for the highest rate advance in
+//! turns ([`super::capacity`]).
 //!
-//! Candidates that would crowd each other are up in groups, one after the other, each with the
-//! baselines of its variants. Who is in which group is decided in the first round, in which all are up
-//! and warmed up before anything is measured.
+//! A disturbance by the machine affects all candidates of a round equally, so their differences hardly
+//! contain it. The price is that candidates share caches and cores. Absolute latencies are therefore higher
+//! than alone.
+//!
+//! Candidates that would crowd each other are up in groups, one after the other, each with the baselines of
+//! its variants. The first round decides the groups. It starts and warms up all candidates before it
+//! measures.
 
 use std::time::Instant;
 
@@ -41,51 +43,51 @@ use crate::published::Receiver;
 use crate::record;
 use crate::systems::UsageReading;
 
-/// Slots of a candidate whose times are kept for a round, 32 bytes each. A longer round is recorded
-/// without leaving any out.
+/// Maximum number of slots with recorded times per candidate and round, 32 bytes each. In a longer round all
+/// slots count.
 const SLOTS_MAX: u64 = 1 << 20;
 
-/// The loads of a round, one for each candidate that is up.
+/// The loads of a round, one for each running candidate.
 pub(super) struct Loads {
     pub(super) jobs: Vec<Job>,
-    /// Who has the load of a closed loop when.
+    /// The time slices of the candidates in a closed loop. `None` in an open loop.
     slices: Option<SlicePlan>,
 }
 
-/// What one load of all candidates came to, in their order.
+/// The results of one load of all candidates, in their order.
 pub(super) struct Together {
     measured: Vec<Measured>,
     pub(super) records: Vec<RoundRecord>,
 }
 
-/// What is known of the load of all candidates when it has ended.
+/// All facts about the load of all candidates at its end.
 struct Ended<'e> {
     turns: &'e [Turn<'e>],
     up: &'e [Up],
     jobs: &'e [Job],
-    /// Which cycles count; none where that is not known.
+    /// The cycles that count. `None` if this is unknown.
     counted: Option<Validity>,
     in_slices: Option<InSlices<'e>>,
     reports: PeerReports,
     network: NetworkWatch,
-    /// What systems used that all share.
+    /// The usage of the systems that all candidates share.
     shared: Vec<SystemUsage>,
     cores: Option<&'e Cores>,
     began: Option<Instant>,
 }
 
-/// What was read as the load of all candidates ended.
+/// The readings at the end of the load of all candidates.
 struct Looks {
-    /// One for each candidate.
+    /// One reading for each candidate.
     own: Vec<Look>,
-    /// Of the systems that all share.
+    /// Readings of the systems that all candidates share.
     shared: Vec<UsageReading>,
-    /// What the load's connections have sent, for each candidate.
+    /// The segments sent by the load's connections, for each candidate.
     segments: Vec<Option<rig::Segments>>,
 }
 
 impl Experiment<'_> {
-    /// Measures all candidates that are still in, at once.
+    /// Measures all remaining candidates at once.
     pub(super) fn side_by_side(&mut self, round: &Round) {
         if self.design.groups.is_none() {
             let all = Group {
@@ -98,7 +100,7 @@ impl Experiment<'_> {
             }
         }
         let groups = self.design.groups.as_ref();
-        // One group that was just measured, to find out that all fit, is not measured again.
+        // If the first attempt has just measured all candidates as one group, it is not measured again.
         let groups = groups.map_or_else(Vec::new, |groups| groups.in_round(round.number));
         for group in groups {
             let has_had_its_turn = |record: &RoundRecord| record.round as usize == round.number;
@@ -108,7 +110,7 @@ impl Experiment<'_> {
             let is_placed = |design: &Design| design.cores_of(&group).is_some();
             let was_placed = is_placed(&self.design);
             self.group(round, &group);
-            // Its systems turned out to need more than a core each, and nothing was measured.
+            // The systems need more than one core each, and there was no measurement.
             if was_placed && !is_placed(&self.design) && !self.is_over() {
                 self.group(round, &group);
             }
@@ -118,14 +120,14 @@ impl Experiment<'_> {
         }
     }
 
-    /// The turn of a candidate that is up.
+    /// The turn of a running candidate.
     pub(super) fn turn_of(&self, round: &Round, one: &Up) -> Turn<'_> {
         let candidate = self.candidates.get(one.seat.candidate);
         Turn::of_round(&self.session, candidate, round).in_group(one.seat.group)
     }
 
-    /// Starts and proves the candidates in the order of this round, which is another one in each
-    /// round: who starts first, and who gets which port, must favor none.
+    /// Starts and proves the candidates in the order of this round. The order changes from round to round, so
+    /// that start order and ports favor no candidate.
     pub(super) fn bring_up(&mut self, round: &Round, beside: &Beside<'_>) -> Vec<Up> {
         let mut up = Vec::new();
         let group = beside.group;
@@ -146,7 +148,7 @@ impl Experiment<'_> {
             let setups = turn.candidate.variant.systems();
             let earlier = self.reused.take(seat.candidate);
             let running = match (earlier, self.reused.reuse().partly(setups)) {
-                // Those of the first round come from the proof and have had no load.
+                // In the first round the systems come from the proof and have received no load.
                 (Some(running), Some(kept)) if round.number > 0 => {
                     turn.restart(&mut self.rig, running, kept)
                 }
@@ -156,7 +158,7 @@ impl Experiment<'_> {
             let proven = running.and_then(|mut running| match turn.prove_once(&mut running) {
                 Ok(()) => Ok(running),
                 Err(symptom) => {
-                    // Asked before they are stopped: afterwards all have ended.
+                    // Read before the stop. Afterwards all systems have ended.
                     let ended = running.ended(&mut self.rig);
                     running.stop(&mut self.rig);
                     Err(root_cause(ended, symptom))
@@ -168,7 +170,7 @@ impl Experiment<'_> {
                     running,
                     used: None,
                 }),
-                // The user stopped the run, which is nothing against the candidate.
+                // The user stopped the run, so the candidate is not at fault.
                 Err(invalid) if invalid.kind == InvalidKind::Interrupted => {}
                 Err(invalid) => self.reject(seat.candidate, invalid),
             }
@@ -176,8 +178,8 @@ impl Experiment<'_> {
         up
     }
 
-    /// Stops all systems of a round that was spoiled. Who spoiled it is out; the others have another
-    /// round. A user who stops the run spoils nothing: what was measured until then stays.
+    /// Stops all systems of a failed round. The culprit is rejected and the other candidates get another
+    /// round. If the user stops the run, the earlier measurements remain valid.
     pub(super) fn give_up(&mut self, up: Vec<Up>, spoiled: &Spoiled) {
         let is_stopped = spoiled.invalid.kind == InvalidKind::Interrupted;
         for (position, Up { seat, running, .. }) in up.into_iter().enumerate() {
@@ -191,7 +193,7 @@ impl Experiment<'_> {
         }
     }
 
-    /// Stops what has nothing left to be compared with.
+    /// Stops candidates that have no remaining comparison.
     pub(super) fn leave_needless(&mut self, up: &mut Vec<Up>, beside: &Beside<'_>) {
         let is_over = self.is_over();
         let variants = &beside.group.variants;
@@ -208,7 +210,7 @@ impl Experiment<'_> {
         }
     }
 
-    /// Settles each candidate, and warms all up as they will be measured. Gives the loads.
+    /// Settles each candidate, and warms all candidates up together. Returns the loads.
     pub(super) fn ready_together(
         &mut self,
         round: &Round,
@@ -217,13 +219,13 @@ impl Experiment<'_> {
     ) -> Result<Loads, Invalid> {
         let costs = self.settle_together(round, up, beside)?;
         if !self.session.load.is_open() {
-            // One variant has the load at a time, so none crowds another by what it answers.
+            // One variant at a time has the load, so responses of one cannot crowd another.
             let (jobs, slices) = self.ready_in_slices(round, up)?;
             let slices = Some(slices);
             return Ok(Loads { jobs, slices });
         }
         let variants = up.len();
-        // The rates of a search are not those of another.
+        // Each search has its own rates.
         let is_shared = self.session.lab.capacity.is_none();
         let mut jobs: Vec<Job> = (0..)
             .zip(&*up)
@@ -236,7 +238,8 @@ impl Experiment<'_> {
                 ..self.turn_of(round, one).job(&one.running)
             })
             .collect();
-        // Counted once: all share one plan, and random arrivals are counted by drawing them.
+        // Counted once, because all candidates share one plan. Counting random arrivals requires drawing
+        // them.
         let kept = jobs.first().filter(|_| is_shared).and_then(slots_kept);
         for job in &mut jobs {
             job.keep_slots = kept;
@@ -266,15 +269,15 @@ impl Experiment<'_> {
         }
         for ((one, cost), job) in up.iter_mut().zip(costs).zip(&jobs) {
             let used = one.used.take();
-            // One search has the load at a time, so none crowds another by what it answers.
+            // One search at a time has the load, so responses of one cannot crowd another.
             one.used = planned(used, cost, &job.load).filter(|_| is_shared);
         }
         let slices = None;
         Ok(Loads { jobs, slices })
     }
 
-    /// Measures until all generators were left to run, a few times at the most: what disturbs one of them
-    /// is in the figures of all, and within one it is in those of all candidates.
+    /// Repeats the measurement until no generator was disturbed, at most [`ATTEMPTS`] times. A disturbance of
+    /// one generator is in the figures of all candidates, because they share the plan.
     pub(super) fn attempts_together(
         &mut self,
         round: &Round,
@@ -284,7 +287,7 @@ impl Experiment<'_> {
     ) -> Result<Together, Spoiled> {
         for attempt in 1.. {
             let mut together = self.measure_together(round, up, loads, beside)?;
-            // All have read by then what systems have seen of this attempt.
+            // After this exchange, all generators have read the counters of the systems for this attempt.
             let all = self.attempts_of_all(Attempt::of(&together.records))?;
             let is_disturbed = attempt < ATTEMPTS
                 && all.iter().all(|one| !one.is_interrupted)
@@ -294,7 +297,7 @@ impl Experiment<'_> {
                 let line = record::line(record, round.planned);
                 self.session.progress.note(&line);
             }
-            // Kept before its answers are judged: what was wrong is the evidence.
+            // Stored before the responses are judged, because wrong responses are evidence.
             self.records.extend(together.records.iter().cloned());
             if !is_disturbed {
                 return Ok(together);
@@ -303,7 +306,7 @@ impl Experiment<'_> {
         unreachable!("the last attempt counts")
     }
 
-    /// One load of all candidates.
+    /// Sends one load to all candidates.
     pub(super) fn measure_together(
         &self,
         round: &Round,
@@ -373,16 +376,15 @@ impl Experiment<'_> {
         };
         let each = readings.into_iter().zip(looks.own).zip(measurements);
         for (index, ((reading, look), measurement)) in each.enumerate() {
-            let (measured, record) =
-                self.end_of_one(&ended, index, (reading, look, measurement))?;
+            let (measured, record) = self.end_of_one(&ended, index, reading, look, measurement)?;
             together.records.push(record);
             together.measured.push(measured);
         }
         Ok(together)
     }
 
-    /// The processes of each candidate whose processor time tells when they keep the cores from others.
-    /// None in a closed loop, where one candidate has the load at a time, nor in a search.
+    /// The processes of each candidate that could take cores from other candidates. Their processor time
+    /// shows it. Empty in a closed loop and in a search, where one candidate at a time has the load.
     fn pids_watched(&self, up: &[Up], loads: &Loads) -> Vec<Vec<i32>> {
         if loads.slices.is_some() || self.session.lab.capacity.is_some() {
             return Vec::new();
@@ -391,12 +393,14 @@ impl Experiment<'_> {
         systems.map(|it| it.pids_watched(&self.rig)).collect()
     }
 
-    /// What the load of one candidate came to.
+    /// The result of the load of one candidate.
     fn end_of_one(
         &self,
         ended: &Ended<'_>,
         index: usize,
-        (reading, look, mut measurement): (Reading<'_>, Look, Measurement),
+        reading: Reading<'_>,
+        look: Look,
+        mut measurement: Measurement,
     ) -> Result<(Measured, RoundRecord), Spoiled> {
         let counted = ended.counted.as_ref().map(|validity| {
             let which = (index, self.session.shard());
@@ -436,7 +440,7 @@ impl Experiment<'_> {
         Ok((measured, record))
     }
 
-    /// Judges each candidate's answers, and stops or keeps its systems.
+    /// Judges the responses of each candidate, and stops or keeps its systems.
     pub(super) fn take_down(&mut self, up: Vec<Up>, together: Together) {
         let Together { measured, records } = together;
         let each = up.into_iter().zip(measured).zip(records);
@@ -458,15 +462,15 @@ impl Experiment<'_> {
     }
 }
 
-/// How many slots' times are kept of each candidate; none of a scenario, whose slots are several
-/// requests, and of a plan that is too long.
+/// Number of slots with recorded times for each candidate. `None` for a scenario, because its slots are
+/// several requests, and for a plan that is too long.
 fn slots_kept(job: &Job) -> Option<usize> {
     let slots = plan_of(job)?.len();
     (slots <= SLOTS_MAX && job.steps.is_empty())
         .then(|| usize::try_from(slots).expect("less than the bound"))
 }
 
-/// Who is sent to.
+/// The receivers of the load, one for each candidate.
 fn receivers(turns: &[Turn<'_>], jobs: &[Job]) -> Vec<Receiver> {
     let each = turns.iter().zip(jobs);
     each.map(|(turn, job)| Receiver {

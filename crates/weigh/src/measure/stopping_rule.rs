@@ -1,8 +1,8 @@
-//! Rounds that go on until an interval is narrow.
+//! The stopping rule that adds rounds until an interval is narrow.
 //!
-//! The first rounds are the pilot: it says how many rounds and minutes the rule takes, before they
-//! are spent. Widths decide when to stop, never where an interval lies; what looking at them costs is
-//! paid with wider intervals (`stats::width::watched_confidence`).
+//! The first rounds are the pilot. They predict the number of rounds and minutes before that time is spent.
+//! Only widths decide when to stop, never the position of an interval. Looking at widths has a price: wider
+//! intervals (`stats::width::watched_confidence`).
 
 use std::time::Duration;
 
@@ -13,42 +13,42 @@ use report::until::{Seen, Watch, is_reached, width_in_words};
 use super::duration_text::duration_text;
 use model::micros;
 
-/// No lab has more rounds.
+/// Maximum number of rounds of any lab.
 pub(super) const ROUNDS_MAX: usize = 1_000;
 
-/// The first look is not before so many rounds: where differences have short tails, six lie close
-/// together too often for what `watched_confidence` makes up for.
+/// Fewest rounds before the first decision. If differences have short tails, six of them lie close together
+/// too often. `watched_confidence` cannot compensate for that.
 const PILOT_MIN: usize = 8;
 
 /// Measures until an interval is narrow enough, or until time or rounds run out.
 pub(super) struct StoppingRule {
-    /// The rule, with what has become of it so far.
+    /// The rule with its current result, for the recording.
     text: UntilText,
     max_time: Duration,
     pilot: usize,
     watch: Watch,
-    /// Measurements already watched.
+    /// Number of measurements that `watch` contains.
     watched: usize,
-    /// Rounds in all, as last expected.
+    /// Total number of rounds by the last prediction.
     expected: Option<usize>,
 }
 
-/// What to do after a round.
+/// The decision after a round.
 pub(super) enum Next {
-    /// Another round, with something to tell where there is news.
+    /// Another round, with a note for the user if the prediction changed.
     GoOn(Option<String>),
     /// No more rounds.
     End,
 }
 
 impl StoppingRule {
-    /// The lab's rule; none when it does not go on for a width.
+    /// The lab's rule. `None` if the lab does not stop by a width.
     pub(super) fn of(lab: &Lab) -> Option<StoppingRule> {
         let until = lab.until_width()?;
         let text = UntilText {
             until: until.clone(),
             max_time_us: micros(lab.max_time),
-            // Until there is another reason.
+            // The reason until the rule finds another.
             ended: UntilEnd::Stopped,
             pilot: None,
         };
@@ -58,11 +58,11 @@ impl StoppingRule {
             let baseline = variant.against.clone()?;
             Some((variant.name.clone(), baseline))
         });
-        // It is cut to that number below in any case.
+        // `ROUNDS_MAX` limits it below in any case.
         let asked = usize::try_from(lab.rounds).unwrap_or(ROUNDS_MAX);
         Some(StoppingRule {
             max_time: lab.max_time,
-            // With fewer rounds than `needed` there is no interval whose width could be watched.
+            // With fewer rounds than `needed` there is no interval with a width to watch.
             pilot: asked.clamp(needed.max(PILOT_MIN), ROUNDS_MAX),
             watch: Watch::new(until, compared),
             text,
@@ -71,23 +71,23 @@ impl StoppingRule {
         })
     }
 
-    /// Rounds in all, as far as is known.
+    /// Total number of rounds, as currently predicted.
     pub(super) fn rounds(&self) -> usize {
         self.expected.unwrap_or(self.pilot).min(ROUNDS_MAX)
     }
 
-    /// What became of it, for the recording.
+    /// The result of the rule, for the recording.
     pub(super) fn text(&self) -> UntilText {
         self.text.clone()
     }
 
-    /// Says whether all variants are measured side by side, so that they tell about each other how slow
+    /// Records the order of the variants. Side by side, each variant shows for the other variants how slow
     /// the machine was.
     pub(super) fn side_by_side(&mut self, is_side_by_side: bool) {
         self.watch.side_by_side(is_side_by_side);
     }
 
-    /// Decides after so many rounds, which took so long, whether another one is measured.
+    /// Decides after `rounds` rounds, which lasted `took`, if another round is measured.
     pub(super) fn next(
         &mut self,
         rounds: usize,
@@ -95,7 +95,7 @@ impl StoppingRule {
         measurements: &[RoundRecord],
         variants: &[&str],
     ) -> Next {
-        // Only the new ones: a long run would otherwise read all histograms again after each round.
+        // Only the new rounds. Otherwise a long run would read all histograms again after each round.
         for round in &measurements[self.watched..] {
             self.watch.add(round);
         }
@@ -104,7 +104,7 @@ impl StoppingRule {
         let each = took.div_f64(rounds.max(1) as f64);
         let end = if rounds >= self.pilot && is_reached(&seen) {
             Some(UntilEnd::Reached)
-        // Another round must fit as a whole. A round that is cut short says nothing.
+        // Another round must fit completely, because a round that is cut short yields no interval.
         } else if took + each > self.max_time {
             Some(UntilEnd::MaxTime)
         } else if rounds >= ROUNDS_MAX {
@@ -121,15 +121,15 @@ impl StoppingRule {
         Next::GoOn(news)
     }
 
-    /// Predicts the rounds and minutes from the widths so far.
+    /// Predicts the rounds and minutes from the current widths.
     fn predict(&mut self, rounds: usize, each: Duration, seen: &[Seen]) -> String {
         let expected = seen.iter().map(|one| one.rounds_expected);
         let all = expected
-            // Of several variants the slowest decides; one without a prediction is slower than all.
+            // The slowest variant decides. A variant without a prediction is slower than all.
             .max_by_key(|all| all.unwrap_or(usize::MAX))
             .flatten();
         let all = all.filter(|all| *all <= ROUNDS_MAX);
-        // Never fewer than one more: the last prediction has just failed.
+        // At least one more round, because the last prediction has just failed.
         self.expected = Some(all.unwrap_or(ROUNDS_MAX).max(rounds + 1));
         let time = all.map(|all| each.mul_f64(all as f64));
         if rounds == self.pilot {
@@ -159,7 +159,7 @@ impl StoppingRule {
         };
         if time.is_none_or(|time| time > self.max_time) {
             let affordable = self.max_time.as_secs_f64() / each.as_secs_f64().max(1e-6);
-            // The rounds so far may have taken all of the time, and none of them is taken back.
+            // The measured rounds may have used up the time. They still count.
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,

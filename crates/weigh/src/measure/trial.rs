@@ -1,4 +1,4 @@
-//! The result of two short loads.
+//! The result of two short loads to a variant.
 
 use std::time::Duration;
 
@@ -11,6 +11,6 @@ pub(super) struct Trial {
     /// The standard error of the typical latency of a single request, in seconds. The error of `n` requests
     /// is smaller by the square root of `n`.
     pub(super) error_s: f64,
-    /// The time that the systems took to start and to be proven.
+    /// Time that the systems needed for their start and their proof.
     pub(super) start: Duration,
 }

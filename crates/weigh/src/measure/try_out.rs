@@ -1,8 +1,8 @@
-//! Two short loads to each variant right after its proof. They show the latency and the processor time
-//! of a request. The rate of a run and its precision follow from these.
+//! Two short loads to each variant right after its proof. They show the latency and the processor time of a
+//! request. The rate of a run and its precision follow from these.
 //!
-//! The first load has one request in flight, at most at the highest rate that may be chosen. The second one
-//! has several in flight at once, for a moment: it shows whether requests wait for one another.
+//! The first load has one request in flight, at most at the highest rate that may be chosen. The second load
+//! has several requests in flight at once, for a moment. It shows if requests wait for one another.
 
 use std::time::Duration;
 
@@ -20,27 +20,27 @@ use super::trial::Trial;
 use super::turn::Turn;
 use crate::invalid::Invalid;
 
-/// Requests of the first load.
+/// Number of requests of the first load.
 const REQUESTS: u64 = 50;
-/// Requests before it, which show whether it can be paced.
+/// Number of requests before it. They show if it can be paced.
 const FIRST_REQUESTS: u64 = 3;
-/// Answers that take longer than this may come after the next request of a paced load.
+/// Slower responses may arrive after the next request of a paced load.
 const PACED_BELOW: Duration = Duration::from_millis(8);
-/// The longest that a load of a trial sends. Answers may come later.
+/// Maximum sending time of a trial's load. Responses may arrive later.
 const LONGEST: Duration = Duration::from_millis(1500);
-/// Requests of the second load on each connection.
+/// Number of requests of the second load on each connection.
 const REQUESTS_EACH: u64 = 8;
-/// The first load is sent so often at most, because a program that compiles itself gets faster.
+/// Maximum number of repetitions of the first load. A program with a just-in-time compiler gets faster.
 const REPEATS: u32 = 6;
-/// A load that costs less than this share of the one before it is followed by another.
+/// If a load costs less than this share of the previous load, another one follows.
 const STILL_FASTER: f64 = 0.8;
 
 impl Turn<'_> {
-    /// Sends both loads and returns their results, or no result if no answer came back.
+    /// Sends both loads and returns their results. `None` if no response arrived.
     ///
     /// # Errors
     ///
-    /// When a load cannot be sent, or an answer to the first one is wrong.
+    /// When a load cannot be sent, or a response to the first load is wrong.
     pub(super) fn try_out(
         &self,
         rig: &Rig,
@@ -99,7 +99,7 @@ impl Turn<'_> {
             observed: Observed {
                 alone_s: alone.latency_s,
                 together_s: mean_together(&sent[0])
-                    // A limit of requests in flight, or of requests at once, was found.
+                    // The load has shown a limit of requests in flight, or of simultaneous requests.
                     .unwrap_or(alone.latency_s * f64::from(in_flight)),
                 in_flight,
                 processor_s: alone.processor_s,
@@ -110,7 +110,7 @@ impl Turn<'_> {
     }
 }
 
-/// A load with one request in flight, each sent when the one before it is answered.
+/// A load with one request in flight. Each request follows the response to the previous one.
 fn one_by_one(requests: u64) -> Load {
     Load::Closed {
         connections: 1,
@@ -121,8 +121,8 @@ fn one_by_one(requests: u64) -> Load {
     }
 }
 
-/// A load with one request in flight, at the highest rate that may be chosen: a server that rests between
-/// two requests needs more processor time for each. Each answer must come before the next request.
+/// A load with one request in flight, at the highest rate that may be chosen. A server that rests between two
+/// requests needs more processor time for each. Each response must arrive before the next request.
 fn paced() -> Load {
     let highest = Rate::new(fit::RATE_MAX).expect("a positive number");
     Load::Open {
@@ -133,7 +133,7 @@ fn paced() -> Load {
     }
 }
 
-/// The load with several in flight.
+/// The load with several requests in flight.
 fn together(in_flight: u32) -> Load {
     Load::Closed {
         connections: in_flight,
@@ -159,21 +159,21 @@ impl Alone {
         let spread = service.trimmed_spread_ns(Histogram::TYPICAL_SHARE)?;
         let used = processor.map(|(before, after)| after.saturating_sub(before));
         Some(Alone {
-            // A latency of 0 would be an infinite rate.
+            // A latency of 0 would mean an infinite rate.
             latency_s: latency.max(1e-6),
             error_s: seconds(spread),
             processor_s: used.map(|used| used.as_secs_f64() / service.len() as f64),
         })
     }
 
-    /// The figure by which a program that compiles itself gets cheaper.
+    /// The cost that decreases in a program with a just-in-time compiler.
     fn cost(&self) -> f64 {
         let processor = self.processor_s.filter(|used| *used > 0.0);
         processor.unwrap_or(self.latency_s)
     }
 }
 
-/// Returns the mean of the seconds from send to answer, if every answer is right.
+/// Returns the mean time from send to response in seconds, if every response is right.
 fn mean_together(sent: &Measurement) -> Option<f64> {
     let is_right = sent.outcomes.passed == sent.outcomes.total();
     let mean = sent.service.mean_ns().filter(|_| is_right)?;
@@ -181,8 +181,8 @@ fn mean_together(sent: &Measurement) -> Option<f64> {
 }
 
 impl Experiment<'_> {
-    /// Chooses the load by the trials of all variants that are still in, if the lab says `rate: auto`.
-    /// Prints the choice with its reason.
+    /// Chooses the load from the trials of all remaining variants, if the lab has `rate: auto`. Prints the
+    /// choice with its reason.
     pub(super) fn choose_load(&mut self) {
         let lab = self.session.lab;
         let Some(choice) = lab.rate_choice else {
@@ -198,7 +198,7 @@ impl Experiment<'_> {
             u32::try_from(rounds).unwrap_or(u32::MAX),
             lab.load.duration().filter(|_| choice.keeps_duration),
         );
-        // Every variant is out already, with its reason.
+        // All variants have been rejected, each with its reason.
         let Some(fit) = fit else {
             return;
         };
@@ -222,7 +222,7 @@ impl Experiment<'_> {
         });
     }
 
-    /// The trials of the candidates that are still in, in the order of the report.
+    /// The trials of the remaining candidates, in the order of the report.
     pub(super) fn trials(&self) -> Vec<(CandidateId, Trial)> {
         let ids = self.candidates.ids();
         let kept = ids.filter(|id| !self.candidates.is_needless(*id));
@@ -277,7 +277,7 @@ fn because<'n>(fit: &Fit, is_known: bool, name: impl Fn(usize) -> &'n str) -> St
     }
 }
 
-/// `2 s`, `700 ms`.
+/// A duration as text, such as `2 s` or `700 ms`.
 fn span(length: Duration) -> String {
     match length.as_millis() {
         whole if whole % 1000 == 0 => format!("{} s", whole / 1000),

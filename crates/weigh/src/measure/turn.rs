@@ -1,7 +1,7 @@
-//! The pieces of a turn: start, proof, settling, warm-up, measurement.
+//! The steps of a turn: start, proof, settling, warm-up, measurement.
 //!
-//! A [`Turn`] is one candidate on one occasion. It only borrows, so its pieces may be called for one
-//! candidate after the other, or interleaved over several that are up at once.
+//! A [`Turn`] is one candidate in one phase of the run. It only borrows. Its steps can therefore run for one
+//! candidate after the other, or interleaved over several candidates that are up at once.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -26,33 +26,33 @@ use crate::published::Receiver;
 use crate::record;
 use crate::systems::RunningSystems;
 
-/// Why a candidate's systems are up.
+/// The phase of the run that needs a candidate's systems.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Occasion {
-    /// To be proven for the first time.
+    /// The first proof, before all rounds.
     Proof,
-    /// To be measured in the round of this number, from 0.
+    /// The measurement in the round of this number, from 0.
     Round(usize),
-    /// To be sampled.
+    /// A sampled round, for flamegraphs.
     Flamegraph,
 }
 
-/// One candidate on one occasion.
+/// One candidate in one phase of the run.
 #[derive(Clone, Copy)]
 pub(super) struct Turn<'t> {
     pub(super) session: &'t Session<'t>,
     pub(super) candidate: &'t Candidate<'t>,
     occasion: Occasion,
-    /// The group that it is measured in, from 0, where a round has several.
+    /// The group of the candidate, from 0. `None` if the round has a single group.
     group: Option<u32>,
-    /// The seed of random arrivals; see [`Round::arrival_seed`].
+    /// The seed of random arrivals. See [`Round::arrival_seed`].
     arrival_seed: u64,
-    /// Where its systems run; none where the scheduler places all.
+    /// The cores of its systems. `None` if the scheduler places all systems.
     cores: Option<&'t Cores>,
 }
 
 impl Occasion {
-    /// The folder of its logs.
+    /// The folder of the logs, as a single name.
     fn folder(self) -> String {
         match self {
             Occasion::Proof => "proof".to_owned(),
@@ -61,7 +61,7 @@ impl Occasion {
         }
     }
 
-    /// The same, where what is started belongs to one of several groups.
+    /// The folder of the logs, with the number of the group if there are several.
     pub(super) fn folder_in(self, group: Option<u32>) -> String {
         let folder = self.folder();
         match group {
@@ -72,7 +72,7 @@ impl Occasion {
 }
 
 impl<'t> Turn<'t> {
-    /// The proof, before all rounds.
+    /// The turn of the proof, before all rounds.
     pub(super) fn of_proof(session: &'t Session<'t>, candidate: &'t Candidate<'t>) -> Turn<'t> {
         Turn {
             session,
@@ -114,23 +114,23 @@ impl<'t> Turn<'t> {
         }
     }
 
-    /// The same, in a group of the round.
+    /// Returns the turn in this group of the round.
     pub(super) fn in_group(self, group: Option<u32>) -> Turn<'t> {
         Turn { group, ..self }
     }
 
-    /// The same, with systems on these cores; none where the scheduler places all.
+    /// Returns the turn with its systems on these cores. `None` if the scheduler places all systems.
     pub(super) fn on(self, cores: Option<&'t Cores>) -> Turn<'t> {
         Turn { cores, ..self }
     }
 
-    /// The folder of its logs, `VARIANT/OCCASION`: a baseline is up once in each of its groups.
+    /// The folder of the logs, `VARIANT/OCCASION`. A baseline runs once in each of its groups.
     fn folder(&self) -> PathBuf {
         let variant = record::file_name(self.candidate.name());
         PathBuf::from(variant).join(self.occasion.folder_in(self.group))
     }
 
-    /// What is being done, for the progress.
+    /// The current activity, for the progress display.
     pub(super) fn label(&self) -> String {
         let name = self.candidate.name();
         match self.occasion {
@@ -144,20 +144,20 @@ impl<'t> Turn<'t> {
     ///
     /// # Errors
     ///
-    /// When one does not start or become ready. Nothing is left running then.
+    /// When a system does not start or become ready. No system is left running then.
     pub(super) fn start(&self, rig: &mut Rig) -> Result<Running, Invalid> {
         let setups: Vec<Setup> = self.setups().collect();
         self.start_as(rig, &setups)
     }
 
-    /// As [`Turn::start`], with setups that differ from the variant's own.
+    /// Like [`Turn::start`], with setups that differ from the variant's own.
     pub(super) fn start_as(&self, rig: &mut Rig, setups: &[Setup]) -> Result<Running, Invalid> {
         self.session
             .start(rig, setups, &self.folder(), None)
             .map(Running::fresh)
     }
 
-    /// The candidate's systems, where they run.
+    /// The candidate's systems, with their cores.
     fn setups(&self) -> impl Iterator<Item = Setup> {
         let setups = self.candidate.variant.systems().iter();
         setups.map(|setup| match self.cores {
@@ -166,16 +166,16 @@ impl<'t> Turn<'t> {
         })
     }
 
-    /// The candidate's systems without those that it shares with others.
+    /// The candidate's systems without its shared systems.
     fn own_setups(&self) -> Vec<Setup> {
         self.setups().filter(|setup| !setup.is_shared).collect()
     }
 
-    /// As [`Turn::start`], beside systems that all candidates share.
+    /// Like [`Turn::start`], next to systems that all candidates share.
     ///
     /// # Errors
     ///
-    /// As of [`Turn::start`].
+    /// Like [`Turn::start`].
     pub(super) fn start_beside(
         &self,
         rig: &mut Rig,
@@ -189,11 +189,11 @@ impl<'t> Turn<'t> {
             .map(Running::fresh)
     }
 
-    /// Starts those of the candidate's systems anew that are not to be kept.
+    /// Restarts the candidate's systems except `kept`.
     ///
     /// # Errors
     ///
-    /// When one does not start or become ready. Nothing is left running then.
+    /// When a system does not start or become ready. No system is left running then.
     pub(super) fn restart(
         &self,
         rig: &mut Rig,
@@ -208,26 +208,26 @@ impl<'t> Turn<'t> {
                 return Err(invalid);
             }
         };
-        // What is shared is known to the systems since their first start.
+        // The systems have had the addresses of the shared systems since their first start.
         let startup = self.session.startup(&own, &logs, None);
         let systems = running.systems.restart(rig, startup, kept)?;
         Ok(Running {
             systems,
-            // Repeated only where all systems are new: what the load has left behind in a kept one
-            // may change the answers. Every answer of the load is checked anyway.
+            // The proof is only repeated if all systems are new. In a kept system, the earlier load may have
+            // changed the responses. The load checks every response anyway.
             is_proven: own.iter().any(|setup| kept.contains(&setup.system)),
-            // What was registered with a system is gone with its process.
+            // Registrations are lost with the process.
             is_prepared: false,
             is_settled: false,
             has_settled_before: running.is_settled,
         })
     }
 
-    /// Proves the candidate for the first time; `baseline` is what its answers are compared with.
+    /// Proves the candidate for the first time. Its responses are compared with `baseline`.
     ///
     /// # Errors
     ///
-    /// The first proof that is not given.
+    /// The first missing proof.
     pub(super) fn prove(
         &self,
         running: &mut Running,
@@ -239,7 +239,7 @@ impl<'t> Turn<'t> {
         Ok(proven)
     }
 
-    /// Sends what is sent once after each start, unless these systems have had it.
+    /// Sends the preparing requests of a start, unless these systems have received them.
     fn prepare_once(&self, running: &mut Running) -> Result<(), Invalid> {
         if !running.is_prepared {
             prepare(self.subject(running))?;
@@ -248,12 +248,12 @@ impl<'t> Turn<'t> {
         Ok(())
     }
 
-    /// Repeats the proof after a start, unless these systems have given it. What is sent once after each
-    /// start goes before.
+    /// Repeats the proof after a start, unless these systems have passed it. The preparing requests are sent
+    /// first.
     ///
     /// # Errors
     ///
-    /// The first proof that is not given.
+    /// The first missing proof.
     pub(super) fn prove_once(&self, running: &mut Running) -> Result<(), Invalid> {
         self.prepare_once(running)?;
         if !running.is_proven {
@@ -271,12 +271,12 @@ impl<'t> Turn<'t> {
         }
     }
 
-    /// Sends the load that comes once after a start, until the target gets no faster; nothing when
-    /// the lab asks for none or these systems have had it.
+    /// Sends the settling load of a start, until the target becomes no faster. Does not send it if the lab
+    /// has no such load or these systems have received it.
     ///
     /// # Errors
     ///
-    /// When it cannot be sent, or an answer is wrong.
+    /// When it cannot be sent, or a response is wrong.
     pub(super) fn settle_once(&self, running: &mut Running) -> Result<(), Invalid> {
         assert!(running.is_proven, "what is settled does the right work");
         let Some(settle) = self.session.lab.settle.filter(|_| !running.is_settled) else {
@@ -293,13 +293,13 @@ impl<'t> Turn<'t> {
         Ok(())
     }
 
-    /// One window of the load that settles.
+    /// One window of the settling load.
     pub(super) fn settling_job(&self, running: &Running, settling: &Settling) -> Job {
         Job {
             load: settling.load(),
-            // A few connections need no more than one thread.
+            // One thread suffices for a few connections.
             threads: 1,
-            // One generator of all does it.
+            // A single generator sends the whole settling load.
             shard: model::Shard::WHOLE,
             ..self.job(running)
         }
@@ -315,7 +315,7 @@ impl<'t> Turn<'t> {
             ..
         } = &mut load
         {
-            // The lab's seed is a stand-in; each round draws arrivals of its own.
+            // The lab's seed is a placeholder. Each round draws its own arrivals.
             *seed = self.arrival_seed;
         }
         Job {
@@ -338,17 +338,17 @@ impl<'t> Turn<'t> {
             slices: Vec::new(),
             shard: self.session.shard(),
             start_at: None,
-            // What runs in pods was started for this run.
+            // In a cluster, this run started all systems.
             yields: self.session.peers.is_none() && yields(self.candidate.variant),
         }
     }
 
-    /// Sends the beginning of a load and throws it away: first requests pay for connections, caches
-    /// and compilation, which later ones do not.
+    /// Sends the beginning of a load and discards its figures. First requests pay for connections, caches and
+    /// compilation, and later requests do not.
     ///
     /// # Errors
     ///
-    /// When it cannot be sent, or an answer is wrong.
+    /// When it cannot be sent, or a response is wrong.
     pub(super) fn warm_up(&self, job: &Job) -> Result<(), Invalid> {
         let length = self.session.lab.warmup;
         if length.is_zero() {
@@ -360,7 +360,7 @@ impl<'t> Turn<'t> {
             .map(|_| ())
     }
 
-    /// The beginning of a load: as long as said, without its ups and downs.
+    /// The beginning of a load, with this length and a constant rate.
     pub(super) fn warmup_job(job: &Job, length: Duration) -> Job {
         Job {
             load: warmup_of(&job.load, length),
@@ -370,11 +370,11 @@ impl<'t> Turn<'t> {
         }
     }
 
-    /// Opens the reading that a measurement needs; see [`Reading`].
+    /// Takes the first readings of a measurement. See [`Reading`].
     ///
     /// # Errors
     ///
-    /// When a system does not say what it has counted.
+    /// When a system does not report its counters.
     pub(super) fn begin<'r>(&self, rig: &Rig, running: &'r Running) -> Result<Reading<'r>, Invalid>
     where
         't: 'r,
@@ -383,11 +383,11 @@ impl<'t> Turn<'t> {
         Reading::begin(self.candidate.variant, &running.systems, rig)
     }
 
-    /// One measurement of this candidate alone.
+    /// Measures this candidate alone.
     ///
     /// # Errors
     ///
-    /// When it cannot be made. Wrong answers and proofs that were not given are in the result.
+    /// When the measurement is impossible. The result contains wrong responses and missing proofs.
     pub(super) fn measure(
         &self,
         rig: &Rig,
@@ -419,8 +419,8 @@ impl<'t> Turn<'t> {
     }
 }
 
-/// Whether a load of this variant ends when a server asks for less: some of its systems were not
-/// started here, and no request is there to see such an answer.
+/// True if a load of this variant must end when a server requests less load. This holds if `weigh` did not
+/// start all systems and no request expects such a response.
 pub(super) fn yields(variant: &Variant) -> bool {
     let own = variant.requests.iter().filter_map(|it| it.expect.as_ref());
     let mut expects = own.chain([&variant.expect]);
@@ -432,7 +432,7 @@ pub(super) fn yields(variant: &Variant) -> bool {
     !is_wanted && systems.any(|setup| setup.elsewhere().is_some())
 }
 
-/// The same load, shorter and without its ups and downs: at the rate that its first phase reaches.
+/// The load with this length and a constant rate: the highest rate of its first phase.
 fn warmup_of(load: &Load, length: Duration) -> Load {
     match load {
         Load::Closed { connections, .. } => Load::Closed {
@@ -449,7 +449,7 @@ fn warmup_of(load: &Load, length: Duration) -> Load {
             ..
         } => {
             let first = &phases[0];
-            // The higher end: a system that is warmed up at the low end of a ramp stays cold.
+            // The higher end, because a system that is warmed up at the low end of a ramp stays cold.
             let rate = if first.from < first.to {
                 first.to
             } else {

@@ -1,4 +1,4 @@
-//! A candidate whose systems are up beside those of others.
+//! A candidate that is running side by side with other candidates.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use super::round::Seat;
 use super::running::Running;
 use crate::invalid::Invalid;
 
-/// A candidate whose systems are up.
+/// A candidate with its running systems.
 pub(super) struct Up {
     pub(super) seat: Seat,
     pub(super) running: Running,
-    /// What settling and warming up have shown; none where neither was done.
+    /// Processor use seen during settling and warm-up. `None` without both.
     pub(super) used: Option<CoresUsed>,
 }
 
-/// Why there is no measurement of a round.
+/// The failure of a round, with its culprit.
 pub(super) struct Spoiled {
-    /// The candidate that spoiled it, as a position among those that are up; none when all did.
+    /// The culprit, as a position among the running candidates. `None` if all failed.
     pub(super) by: Option<usize>,
     pub(super) invalid: Invalid,
 }

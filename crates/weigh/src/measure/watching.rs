@@ -1,10 +1,10 @@
-//! Looks at something again and again while work is done.
+//! Takes readings repeatedly while other work is done.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Does the work. Another thread meanwhile takes a look, pauses for `every`, and begins again.
+/// Does `work`. Meanwhile another thread calls `look`, pauses for `every`, and repeats.
 pub(super) fn watching<T>(
     every: Duration,
     mut look: impl FnMut() + Send,
@@ -20,7 +20,7 @@ pub(super) fn watching<T>(
         });
         let result = work();
         done.store(true, Ordering::Relaxed);
-        // Otherwise every load would last up to one pause longer.
+        // Wakes the thread, because otherwise every load would last up to one pause longer.
         watcher.thread().unpark();
         watcher.join().expect("a look does not panic");
         result

@@ -1,11 +1,11 @@
-//! What the keeper does when a run in a cluster has ended, and above all when weigh was killed: it removes
-//! the owner of all that the run made.
+//! The keeper's cleanup task after a run in a cluster. It deletes the owner of all objects of the run, mainly
+//! for the case that `weigh` was killed.
 
 use cluster::{Connection, Place};
 use rig::keeper::OwnerEnd;
 use serde::{Deserialize, Serialize};
 
-/// How an errand begins, by which it is told from those of containers.
+/// Prefix that distinguishes this task from the tasks of containers.
 const WORD: &str = "kubernetes ";
 
 #[derive(Serialize, Deserialize)]
@@ -15,7 +15,7 @@ struct Errand {
     namespace: String,
 }
 
-/// What the keeper is told of a run in a cluster.
+/// The cleanup task for a run in a cluster.
 pub(crate) fn of_run(run: &str, place: &Place, namespace: &str) -> String {
     let errand = Errand {
         run: run.to_owned(),
@@ -26,11 +26,11 @@ pub(crate) fn of_run(run: &str, place: &Place, namespace: &str) -> String {
     format!("{WORD}{text}")
 }
 
-/// Runs it; none where it is not one of these.
+/// Runs the task. `None` if it is not a task for a cluster.
 pub(crate) fn run(errand: &str, owner: OwnerEnd) -> Option<Result<(), String>> {
     let text = errand.strip_prefix(WORD)?;
     Some(match owner {
-        // It has removed all, and said so where it could not.
+        // `weigh` has deleted all objects itself, or reported the remaining ones.
         OwnerEnd::Finished => Ok(()),
         OwnerEnd::Gone => removed(text),
     })

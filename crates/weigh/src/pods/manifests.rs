@@ -1,4 +1,4 @@
-//! Manifests of the user, as the variants of a lab want them.
+//! Manifests of the user, with the changes of a lab's variants.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use lab::{Files, Lab};
 
 use crate::digest::sha256;
 
-/// The manifests of each variant, by its position, and of what all variants share.
+/// The manifests of each variant's systems, by its position. `None` is for shared systems.
 pub(crate) type OfSystems = BTreeMap<(Option<usize>, String), Read>;
 
 /// The manifests of a system.
@@ -17,10 +17,10 @@ pub(crate) struct Read {
     pub(crate) digest: String,
 }
 
-/// Reads the files of all variants. `namespace` is that of the run, where it is known yet.
+/// Reads the files of all variants. `namespace` is the namespace of the run, if it is already known.
 ///
 /// # Errors
-/// The first thing that is refused, as a sentence that names the variant.
+/// The first refused part, as a sentence that names the variant.
 pub(crate) fn read(
     lab: &Lab,
     files: &dyn Files,

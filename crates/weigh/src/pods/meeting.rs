@@ -1,11 +1,11 @@
-//! Generators that meet: each waits for all, they compare clocks, and agree on a moment.
+//! A barrier for generators: each waits for all, they compare clocks, and agree on a start time.
 //!
-//! The first generator listens, the others connect to it. What is exchanged is one line of JSON each
-//! way. All are equal but for that: a generator that goes away ends the meeting for all, since a load of
-//! which a part is missing is not the load that was planned.
+//! The first generator listens and the others connect to it. They exchange one line of JSON in each
+//! direction. Apart from that, all generators are equal. If one leaves, the barrier fails for all, since a
+//! load without one part is not the planned load.
 //!
-//! Clocks are compared as NTP does: many questions, of which the one with the shortest way counts. Its
-//! half is how wrong the result can be at most.
+//! Clocks are compared as in NTP: many requests, and the request with the shortest round trip counts. Half of
+//! its duration is the maximum error.
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -18,29 +18,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::{self, instant};
 
-/// How long a generator is waited for that does something else: it may prove and settle.
+/// Read and write timeout. It is long because the other generator may prove and settle meanwhile.
 const SILENT_MOST: Duration = Duration::from_secs(180);
-/// Between two tries to connect.
+/// Pause between two attempts to connect.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
-/// How long a try may take.
+/// Time limit of one attempt to connect.
 const CONNECT: Duration = Duration::from_secs(1);
-/// Questions of one comparison of clocks.
+/// Number of requests in one comparison of clocks.
 const QUESTIONS: usize = 64;
-/// From the agreement to the moment agreed on: all must have heard of it and have opened connections.
+/// Time from the agreement to the agreed start. Within it all generators must receive the start time and open
+/// connections.
 const LEAD: SignedDuration = SignedDuration::from_millis(700);
-/// The longest line: what one generator tells of a round.
+/// The longest line in bytes. It carries one generator's report of a round.
 const LINE_MOST: u64 = 32 << 20;
 
-/// How the clock of a generator differs from that of the first one.
+/// The difference between the clock of a generator and the clock of the first generator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClockOffset {
-    /// How far the first one's clock is ahead, in nanoseconds.
+    /// Lead of the first generator's clock, in nanoseconds.
     pub(crate) ahead_ns: i64,
-    /// How wrong that may be at most, in nanoseconds: half of the shortest way there and back.
+    /// Maximum error of the lead, in nanoseconds: half of the shortest round trip.
     pub(crate) error_ns: u64,
 }
 
-/// The generators of one round, as one of them sees the others.
+/// The generators of one round, as seen by one of them.
 pub(crate) struct Meeting {
     shard: Shard,
     lines: Lines,
@@ -48,46 +49,46 @@ pub(crate) struct Meeting {
 }
 
 enum Lines {
-    /// It is the only one.
+    /// The only generator.
     Alone,
-    /// It is the first, with one line to each other, in their order.
+    /// The first generator, with one connection to each other generator, in their order.
     First(Vec<Line>),
-    /// It is another.
+    /// Any other generator, with its connection to the first.
     Other(Box<Line>),
 }
 
 /// A connection to another generator.
 struct Line {
     to: BufReader<TcpStream>,
-    /// How it is called in errors.
+    /// The name in error messages.
     name: String,
 }
 
-/// What a generator says first.
+/// The first line from a generator.
 #[derive(Serialize, Deserialize)]
 struct Hello {
-    /// What only those know who were told of the round.
+    /// A secret that only the generators of this round share.
     token: String,
     shard: Shard,
 }
 
-/// Where generators meet.
+/// The addresses and the secret of a barrier.
 pub(crate) struct MeetingPlace<'a> {
-    /// Where the first listens.
+    /// Listen address of the first generator.
     pub(crate) listen: SocketAddr,
-    /// Where the others find it.
+    /// Address of the first generator for the other generators.
     pub(crate) connect: SocketAddr,
-    /// What only those know who were told of the round.
+    /// A secret that only the generators of this round share.
     pub(crate) token: &'a str,
-    /// How long is waited for all.
+    /// Time limit for all generators to connect.
     pub(crate) within: Duration,
 }
 
 impl Meeting {
-    /// Waits until all are there, and compares clocks.
+    /// Waits until all generators are connected, and compares clocks.
     ///
     /// # Errors
-    /// When one does not come in time.
+    /// When one does not connect in time.
     pub(crate) fn join(shard: Shard, place: &MeetingPlace<'_>) -> Result<Meeting, String> {
         if shard.is_whole() {
             return Ok(Meeting {
@@ -117,20 +118,21 @@ impl Meeting {
         })
     }
 
-    /// Which of them this is.
+    /// The shard of this generator.
     pub(crate) fn shard(&self) -> Shard {
         self.shard
     }
 
-    /// How this one's clock differs from the first one's.
+    /// The difference between the clock of this generator and the clock of the first.
     pub(crate) fn clock(&self) -> ClockOffset {
         self.clock
     }
 
-    /// Tells all others, and gives what all have told, in their order. So each waits for all.
+    /// Sends a value to all generators, and returns the values of all, in their order. Each generator thereby
+    /// waits for all.
     ///
     /// # Errors
-    /// When one goes away or is silent for too long.
+    /// When one leaves or is silent for too long.
     pub(crate) fn exchange<T>(&mut self, own: &T) -> Result<Vec<T>, String>
     where
         T: Serialize + DeserializeOwned + Clone,
@@ -154,12 +156,13 @@ impl Meeting {
         }
     }
 
-    /// Agrees on a moment that lies a little ahead; the first one decides. Given by this one's own clock.
+    /// Agrees on a start time in the near future. The first generator decides. The result is in this
+    /// generator's own clock.
     ///
     /// # Errors
-    /// When one goes away.
+    /// When one leaves.
     pub(crate) fn agree(&mut self) -> Result<Instant, String> {
-        // None decides before all listen.
+        // The decision comes after all generators listen.
         self.exchange(&())?;
         let now = || environment::now().as_nanosecond();
         let decided = now() + LEAD.as_nanos();
@@ -182,7 +185,7 @@ fn connect(shard: Shard, place: &MeetingPlace<'_>, deadline: Instant) -> Result<
                     token: place.token.to_owned(),
                     shard,
                 };
-                // Behind an address of a cluster something may accept for it before it listens.
+                // A cluster address may accept the connection before the first generator listens.
                 match line.say(&hello).and_then(|()| line.hear::<String>()) {
                     Ok(token) if token == place.token => return Ok(line),
                     Ok(_) => "a stranger answered".to_owned(),
@@ -215,7 +218,7 @@ fn accept_all(
         match listener.accept() {
             Ok((stream, _)) => {
                 stream.set_nonblocking(false).map_err(wrong)?;
-                // What says nothing of value is a stranger, whom it is not waited for.
+                // A connection without a valid first line is a stranger. The barrier does not wait for it.
                 if let Some((index, line)) = introduced(stream, place, shard.of())
                     && let Some(seat) = there.get_mut(index - 1)
                 {
@@ -262,7 +265,7 @@ impl Line {
             name,
         };
         line.patience(SILENT_MOST)?;
-        // Each line is waited for.
+        // The other side waits for each line.
         let nodelay = line.to.get_ref().set_nodelay(true);
         nodelay.map_err(|error| line.wrong(&error))?;
         Ok(line)
@@ -303,7 +306,7 @@ impl Line {
             .map_err(|error| format!("{} sent an invalid message: {error}", self.name))
     }
 
-    /// Answers the questions of a comparison of clocks.
+    /// Responds to the requests of a clock comparison.
     fn tell_time(&mut self) -> Result<(), String> {
         for _ in 0..QUESTIONS {
             let (): () = self.hear()?;
@@ -331,7 +334,7 @@ impl Line {
     }
 }
 
-/// By how much another clock is ahead that showed `theirs` at some moment of the way there and back.
+/// The lead of another clock that showed `theirs` at some moment of the round trip.
 fn compared(asked: Timestamp, theirs: i128, way: Duration) -> ClockOffset {
     let half_ns = u64::try_from(way.as_nanos() / 2).unwrap_or(u64::MAX);
     let middle = asked.as_nanosecond() + i128::from(half_ns);
@@ -407,8 +410,8 @@ mod tests {
         };
         let moments: Vec<Vec<i128>> = moments.iter().map(numbers).collect();
         for one in &moments {
-            // On one machine the clocks are one; what is left is how they were compared, and how the wall
-            // clock and the monotonic one were read one after the other.
+            // One machine has one clock. The rest is the error of the comparison, and the delay between
+            // reading the wall clock and the monotonic clock.
             let apart = (one[0] - moments[0][0]).abs();
             assert!(apart <= one[1] + 2_000_000, "{moments:?}");
         }

@@ -1,4 +1,4 @@
-//! What of a lab a cluster cannot have: refused before anything is made there.
+//! Checks for labs that a cluster cannot run, before the first object is created.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use model::Order;
 
 use super::systems::Which;
 
-/// Why this lab cannot be measured in a cluster, by so many generators; a sentence.
+/// The reason why a cluster cannot measure this lab with `generators` generators, as a sentence.
 pub(crate) fn refusal(lab: &Lab, generators: u32) -> Option<String> {
     of_order(lab)
         .or_else(|| of_load(lab, generators))
@@ -53,7 +53,7 @@ fn of_load(lab: &Lab, generators: u32) -> Option<String> {
 fn of_systems(lab: &Lab) -> Option<String> {
     for (variant, candidate) in lab.all().enumerate() {
         let setups = Variant::systems(candidate).iter();
-        // What manifests may hold is found when they are read.
+        // The reading of manifests has its own checks.
         let ours = setups.filter(|setup| setup.balances.is_none() && setup.manifests().is_none());
         for setup in ours {
             let which = Which {
@@ -61,7 +61,7 @@ fn of_systems(lab: &Lab) -> Option<String> {
                 variant: Some(variant),
                 setup,
             };
-            // Any address will do: none is connected to.
+            // Any address suffices, because no connection is made.
             let anywhere = |_: &str| Some(Endpoint::from(SocketAddr::from(([192, 0, 2, 1], 1))));
             let checked = which.workload(String::new(), Duration::ZERO, &anywhere);
             if let Err(reason) = checked {

@@ -1,7 +1,8 @@
-//! What a generator in a pod has seen, on its way through the log of its pod.
+//! The result of a generator in a pod, sent through the pod's log.
 //!
-//! A recording is written as base64 between two marks, in lines that a container runtime does not cut,
-//! with its length and digest: a log that was rotated, cut off or mixed with other lines is noticed.
+//! A recording is written as base64 between two marks, with its length and digest. Its lines are short enough
+//! that a container runtime does not cut them. The reader detects a log that was rotated, cut off or mixed
+//! with other lines.
 
 use std::io::Write;
 
@@ -12,9 +13,9 @@ use crate::digest::sha256;
 
 const BEGIN: &str = "-----BEGIN WEIGH RESULT";
 const END: &str = "-----END WEIGH RESULT-----";
-/// Container runtimes cut lines at 16 KiB.
+/// Length of a line in bytes. Container runtimes cut lines at 16 KiB.
 const LINE: usize = 8 * 1024;
-/// The longest result: a kubelet keeps 10 MiB of a log unless it was told otherwise.
+/// Maximum size of a result in bytes. By default, a kubelet keeps 10 MiB of a log.
 pub(crate) const BYTES_MOST: usize = 6 << 20;
 
 /// Writes a result.
@@ -44,7 +45,7 @@ pub(crate) fn write(to: &mut impl Write, result: &[u8]) -> Result<(), String> {
 /// The result in a log.
 ///
 /// # Errors
-/// When there is none, or not all of it.
+/// When it is missing or incomplete.
 pub(crate) fn read(log: &str) -> Result<Vec<u8>, String> {
     let missing = || "its log contains no result".to_owned();
     let mut lines = log.lines();
@@ -74,7 +75,7 @@ pub(crate) fn read(log: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The last lines of a log that are no part of a result: what a generator said before it gave up.
+/// The last lines of a log outside of a result: the generator's messages before it failed.
 pub(crate) fn last_words(log: &str) -> String {
     let said = log.lines().filter(|line| !line.trim().is_empty());
     let said: Vec<&str> = said.filter(|line| !line.starts_with("-----")).collect();
@@ -106,7 +107,7 @@ mod tests {
         let log = written(&[7; 50_000]);
         let lines: Vec<&str> = log.lines().collect();
         assert!(read("").unwrap_err().contains("no result"));
-        // Its beginning was rotated away.
+        // The beginning of the log was rotated away.
         assert!(
             read(&lines[1..].join("\n"))
                 .unwrap_err()

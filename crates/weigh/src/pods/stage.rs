@@ -1,4 +1,4 @@
-//! The cluster's side of a run: what stays for all rounds, and what comes up and goes in each.
+//! The cluster's part of a run: objects that last for all rounds, and pods that last for one round.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -31,46 +31,47 @@ use super::wanted::Wanted;
 use crate::environment::instant;
 use crate::invalid::Invalid;
 
-/// Between two looks at pods.
+/// Pause between two checks of pods.
 const LOOK: Duration = Duration::from_millis(500);
-/// Between two readings of what kubelets say.
+/// Pause between two readings from kubelets.
 const READ: Duration = Duration::from_secs(3);
-/// What a round may take besides its load: pods come, generators wait for each other and prove.
+/// Time limit of a round besides its load: pods start, generators wait for each other and prove.
 pub(crate) const BESIDE_LOAD: Duration = Duration::from_secs(300);
 
-/// Names, and the addresses behind them.
+/// Host names with their addresses.
 type Hosts = Vec<(String, IpAddr)>;
 
-/// What stays for all rounds of a run.
+/// The cluster objects that last for all rounds of a run.
 pub(crate) struct Stage<'c> {
     run: Run<'c>,
     image: String,
     pub(crate) generators: u32,
-    /// Where each Service that gets load is, by its name.
+    /// The address of each Service that receives load, by its name.
     services: BTreeMap<String, SocketAddr>,
     manifests: OfSystems,
     /// The addresses of the Services of manifests, by their names in the files.
     hosts: BTreeMap<(Option<usize>, String), Hosts>,
     pub(crate) nodes: BTreeMap<String, Node>,
     pub(crate) placed: Vec<PlacedText>,
-    /// Whether kubelets may be asked.
+    /// True if `weigh` has permission to read kubelets.
     pub(crate) reads_kubelets: bool,
-    /// How long a round may take.
+    /// Time limit of a round.
     deadline: Duration,
 }
 
-/// What is up in a round.
+/// The pods of one round.
 pub(crate) struct Up<'s, 'c> {
     owner: OwnedRound<'s, 'c>,
-    /// The pods of systems when all were ready.
+    /// The pods of systems at the time when all were ready.
     pub(crate) pods: Vec<PodState>,
-    /// Which variants are not up, by position, or all where one of theirs is not.
+    /// Variants that did not start, by position. `None` for the position means all variants, because a shared
+    /// system failed.
     pub(crate) failed: Vec<(Option<usize>, Invalid)>,
 }
 
-/// Why a round has no result.
+/// The reason for a round without a result.
 pub(crate) enum Lost {
-    /// The cluster does not do what is asked of it.
+    /// A request to the cluster failed.
     Cluster(ClusterError),
     /// A generator has not sent its part.
     Generator(String),
@@ -83,10 +84,11 @@ impl From<ClusterError> for Lost {
 }
 
 impl<'c> Stage<'c> {
-    /// Makes the owner of all, and the Services of all systems: those stay, so that addresses do.
+    /// Creates the owner object of the run, and the Services of all systems. They last for the run, so that
+    /// addresses stay the same.
     ///
     /// # Errors
-    /// When the cluster does not let it. The owner is then gone again.
+    /// When the cluster refuses a request. The owner is then deleted.
     pub(crate) fn begin(
         run: Run<'c>,
         wanted: &[Wanted<'_>],
@@ -109,7 +111,7 @@ impl<'c> Stage<'c> {
         match stage.make_services(wanted) {
             Ok(()) => Ok(stage),
             Err(error) => {
-                // What went wrong first is told; that the owner stays is told by its own end.
+                // The first error is returned. `end` itself reports a failed deletion of the owner.
                 let _also = stage.run.end();
                 Err(error)
             }
@@ -171,17 +173,18 @@ impl<'c> Stage<'c> {
         }
     }
 
-    /// Where the first generator is met.
+    /// The address of the first generator, used by the barrier.
     pub(crate) fn meeting(&self) -> SocketAddr {
         self.services[&self.meeting_name()]
     }
 
-    /// Where a system is.
+    /// The address of a system's Service.
     pub(crate) fn address(&self, wanted: &Wanted<'_>) -> SocketAddr {
         self.services[&self.which(wanted).name()]
     }
 
-    /// Where a system of the lab is for another one: its variant's own, else the one that all share.
+    /// The address of a system as seen by another: first the system of its own variant, then the shared
+    /// system.
     fn address_for(&self, one: &Wanted<'_>, system: &str) -> Option<SocketAddr> {
         let of = |variant: Option<usize>| {
             let name = systems::service_name(self.run.id(), variant, system);
@@ -201,7 +204,7 @@ impl<'c> Stage<'c> {
         pods.iter().filter(serves).collect()
     }
 
-    /// The port at which a system listens in its pods.
+    /// The port of a system in its pods.
     pub(crate) fn port_of(&self, wanted: &Wanted<'_>) -> u16 {
         match self.manifests_of(wanted) {
             Some(manifests) => manifests.target_port(),
@@ -213,10 +216,10 @@ impl<'c> Stage<'c> {
         self.run.connection
     }
 
-    /// Brings the systems of a round up, each after those that it needs.
+    /// Starts the systems of a round, each after its dependencies.
     ///
     /// # Errors
-    /// When the cluster is away. A system that does not come up is in the result.
+    /// When the cluster cannot be reached. The result contains systems that did not start.
     pub(crate) fn bring_up<'s>(
         &'s self,
         round: u32,
@@ -233,7 +236,7 @@ impl<'c> Stage<'c> {
                     self.start(&owner, one, index, &mut progress)?;
                 } else if progress.is_watched(index) {
                     let own = self.pods_of(one, &pods);
-                    progress.look(index, (one, self.count_of(one)), &own);
+                    progress.look(index, one, self.count_of(one), &own);
                     if own.is_empty() && progress.waits_for_pods(index) {
                         self.look_for_refusal(&owner, one, index, &mut progress)?;
                     }
@@ -264,7 +267,7 @@ impl<'c> Stage<'c> {
     ) -> Result<(), ClusterError> {
         let which = self.which(one);
         if let Some(manifests) = self.manifests_of(one) {
-            return self.start_manifests(owner, (one, manifests), index, progress);
+            return self.start_manifests(owner, one, manifests, index, progress);
         }
         let find = |system: &str| self.address_for(one, system).map(Endpoint::from);
         let object = format!("{}-r{}", which.name(), owner.number());
@@ -289,10 +292,10 @@ impl<'c> Stage<'c> {
         Ok(pods.iter().map(PodState::of).collect())
     }
 
-    /// Has the generators of a round send the load, and gives what each has seen.
+    /// Starts the generators of a round, and returns the recording of each.
     ///
     /// # Errors
-    /// When one of them does not send its part, or the cluster is away.
+    /// When one of them does not send its part, or the cluster cannot be reached.
     pub(crate) fn generate(
         &self,
         up: &Up<'_, '_>,
@@ -319,7 +322,7 @@ impl<'c> Stage<'c> {
         Ok((recordings, pods))
     }
 
-    /// Waits until all generators have done their work. Gives their pods, in the order of their shards.
+    /// Waits until all generators have finished. Returns their pods, in the order of their shards.
     fn watch(&self, up: &Up<'_, '_>, readings: &mut Readings) -> Result<Vec<PodState>, Lost> {
         let began = instant();
         let mut seen: BTreeMap<u32, PodState> = BTreeMap::new();
@@ -391,7 +394,7 @@ impl<'c> Stage<'c> {
         Recording::from_json(&text).map_err(|error| wrong(error.to_string()))
     }
 
-    /// Asks the kubelets of these pods. That one does not answer is no reason to end a run.
+    /// Reads the kubelets of these pods. A kubelet without a response does not end the run.
     fn read_kubelets(&self, pods: &[PodState], readings: &mut Readings) {
         if !self.reads_kubelets {
             return;
@@ -405,7 +408,7 @@ impl<'c> Stage<'c> {
         }
     }
 
-    /// Whether kubelets may be asked, which is found out once; why not, where they may not.
+    /// Checks once if `weigh` may read kubelets. Returns the reason if it may not.
     pub(crate) fn may_read_kubelets(&mut self, pods: &[PodState]) -> Option<String> {
         let node = pods.iter().find_map(|pod| pod.node.as_ref())?;
         match self.connection().get(Resource::NodeProxy, node) {
@@ -417,7 +420,7 @@ impl<'c> Stage<'c> {
         }
     }
 
-    /// Asks what the nodes of these pods are, where that is not known yet and may be asked.
+    /// Reads the nodes of these pods that were not read before. Without permission, a node has only its name.
     pub(crate) fn know_nodes(&mut self, pods: &[PodState]) {
         for node in pods.iter().filter_map(|pod| pod.node.as_ref()) {
             if self.nodes.contains_key(node) {
@@ -432,31 +435,31 @@ impl<'c> Stage<'c> {
         }
     }
 
-    /// The pods of a round as they are now.
+    /// The current pods of a round.
     ///
     /// # Errors
-    /// When the cluster is away.
+    /// When the cluster cannot be reached.
     pub(crate) fn pods_now(&self, up: &Up<'_, '_>) -> Result<Vec<PodState>, ClusterError> {
         self.pods(&up.owner.selector())
     }
 
-    /// Ends a round: its pods are gone then.
+    /// Ends a round. Its pods are then deleted.
     ///
     /// # Errors
-    /// When the cluster is away, or something stays.
+    /// When the cluster cannot be reached, or an object remains.
     pub(crate) fn end_round(up: Up<'_, '_>) -> Result<(), ClusterError> {
         up.owner.end()
     }
 
-    /// Ends the run: all that it made is gone then.
+    /// Ends the run. All its objects are then deleted.
     ///
     /// # Errors
-    /// When the cluster is away, or something stays.
+    /// When the cluster cannot be reached, or an object remains.
     pub(crate) fn end(self) -> Result<(), ClusterError> {
         self.run.end()
     }
 
-    /// The nodes, as a recording has them.
+    /// The nodes in the form of a recording.
     pub(crate) fn node_texts(&self) -> Vec<NodeText> {
         let text = |node: &Node| NodeText {
             name: node.name.clone(),
@@ -481,8 +484,8 @@ fn generators_among(pods: Vec<PodState>) -> BTreeMap<u32, PodState> {
         .collect()
 }
 
-/// The generator that will not send its part, and why. Where several are lost, the one that was taken
-/// away comes before those that missed it.
+/// The generator that will not send its part, and the reason. If several are lost, a generator with a removed
+/// pod comes first. The other generators failed because they missed it.
 fn lost(
     before: &BTreeMap<u32, PodState>,
     now: &BTreeMap<u32, PodState>,

@@ -1,4 +1,4 @@
-//! The start of a round's systems. Each system starts when the systems that it needs are ready.
+//! The start of a round's systems. Each system starts when its dependencies are ready.
 
 use std::time::{Duration, Instant};
 
@@ -9,19 +9,20 @@ use super::wanted::Wanted;
 use crate::environment::instant;
 use crate::invalid::Invalid;
 
-/// What a pod may take besides becoming ready: to be placed, and to have its image fetched.
+/// Time limit of a pod besides its readiness: scheduling and image pull.
 pub(super) const PLACED_WITHIN: Duration = Duration::from_secs(90);
 
-/// What a cluster takes to make the pods of a workload, without a reason to look why there are none.
+/// Maximum normal time of a cluster to create the pods of a workload. Only afterwards does `weigh` search for
+/// the cause of missing pods.
 const MADE_WITHIN: Duration = Duration::from_secs(3);
 
-/// The progress of systems that start.
+/// The progress of starting systems.
 pub(super) struct StartProgress(Vec<State>);
 
 enum State {
-    /// Others must be ready first.
+    /// Waits until its dependencies are ready.
     Waits,
-    /// Since when it is on its way.
+    /// Started at this time, and not ready yet.
     Started(Instant),
     Ready,
     Failed(String),
@@ -32,7 +33,7 @@ impl StartProgress {
         StartProgress(wanted.iter().map(|_| State::Waits).collect())
     }
 
-    /// Whether all that it needs is ready, and it has not been started.
+    /// True if all its dependencies are ready, and it has not been started.
     pub(super) fn is_due(&self, index: usize, wanted: &[Wanted<'_>]) -> bool {
         let own = &wanted[index];
         let is_ready = |system: &String| {
@@ -49,7 +50,7 @@ impl StartProgress {
         matches!(self.0[index], State::Started(_) | State::Ready)
     }
 
-    /// Whether it is on its way for longer than a cluster takes to make pods.
+    /// True if it was started longer ago than a cluster needs to create pods.
     pub(super) fn waits_for_pods(&self, index: usize) -> bool {
         matches!(&self.0[index], State::Started(since) if since.elapsed() > MADE_WITHIN)
     }
@@ -66,7 +67,8 @@ impl StartProgress {
     pub(super) fn look(
         &mut self,
         index: usize,
-        (wanted, count): (&Wanted<'_>, usize),
+        wanted: &Wanted<'_>,
+        count: usize,
         pods: &[&PodState],
     ) {
         let failed = pods.iter().find_map(|pod| match &pod.phase {
@@ -99,7 +101,7 @@ impl StartProgress {
         }
     }
 
-    /// Whether nothing changes any more. What waits for what has failed waits for nothing.
+    /// True if no state can change any more. After a failure, waiting systems no longer start.
     pub(super) fn is_over(&self) -> bool {
         let is_on_its_way = |state: &State| matches!(state, State::Started(_));
         let has_failed = |state: &State| matches!(state, State::Failed(_));
@@ -163,14 +165,15 @@ mod tests {
         let mut coming = StartProgress::of(&wanted);
         assert!(coming.is_due(0, &wanted) && !coming.is_due(1, &wanted));
         coming.has_started(0);
-        coming.look(0, (&wanted[0], 1), &[&pod(Phase::Running)]);
+        coming.look(0, &wanted[0], 1, &[&pod(Phase::Running)]);
         assert!(!coming.is_due(1, &wanted) && !coming.is_over());
-        coming.look(0, (&wanted[0], 1), &[&pod(Phase::Ready)]);
+        coming.look(0, &wanted[0], 1, &[&pod(Phase::Ready)]);
         assert!(coming.is_due(1, &wanted));
         coming.has_started(1);
         coming.look(
             1,
-            (&wanted[1], 1),
+            &wanted[1],
+            1,
             &[&pod(Phase::Failed("ended with exit code 3".to_owned()))],
         );
         assert!(coming.is_over());

@@ -1,4 +1,4 @@
-//! What is weighed, as pods: what a cluster makes of the systems of a lab.
+//! The systems of a lab as pods of a cluster.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -7,33 +7,34 @@ use std::time::Duration;
 use cluster::workload::{Limits, Probe, Workload, dns_label};
 use lab::{Container, Endpoint, Network, Pull, Setup, Text, Volume};
 
-/// Where a system listens in its pod that is told where.
+/// The port of a system in its pod, if the lab lets `weigh` choose it.
 const TOLD_PORT: u16 = 8080;
-/// Names in a cluster have at most 63 characters; what is put before and behind a system's takes the rest.
+/// Maximum length of a system's part of a name. Names in a cluster have at most 63 characters, and prefix and
+/// suffix need the rest.
 const NAME: usize = 20;
 
-/// Which pod.
+/// Identifies the pods of one system in a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Which<'a> {
     pub(crate) run: &'a str,
-    /// The variant's position, or none for a system that all variants share.
+    /// The variant's position. `None` for a system that all variants share.
     pub(crate) variant: Option<usize>,
     pub(crate) setup: &'a Setup,
 }
 
-/// The name of the Service of a variant's system, or of one that all variants share.
+/// The name of the Service of a variant's system, or of a shared system.
 pub(crate) fn service_name(run: &str, variant: Option<usize>, system: &str) -> String {
     let whose = variant.map_or("all".to_owned(), |variant| format!("v{variant}"));
     format!("wb-{run}-{whose}-{}", dns_label(system, NAME))
 }
 
 impl Which<'_> {
-    /// The name of its Service.
+    /// The name of the Service.
     pub(crate) fn name(&self) -> String {
         service_name(self.run, self.variant, &self.setup.system)
     }
 
-    /// Where it listens in its pod.
+    /// The port of the system in its pod.
     pub(crate) fn port(&self) -> u16 {
         match self.setup.container().map(|container| container.network) {
             Some(Network::Bridge { port }) => port,
@@ -41,10 +42,10 @@ impl Which<'_> {
         }
     }
 
-    /// Its pods. `find` knows where other systems are.
+    /// The workload with the system's pods. `find` returns the addresses of other systems.
     ///
     /// # Errors
-    /// Why a cluster cannot have it, as a sentence.
+    /// The reason why a cluster cannot run it, as a sentence.
     pub(crate) fn workload(
         &self,
         object: String,
@@ -61,7 +62,7 @@ impl Which<'_> {
         let fill = |text: &Text| {
             let text_of = |instance| text.render_instance(instance, &place);
             let first = text_of(1)?;
-            // The pods of a Deployment are alike.
+            // All pods of a Deployment have equal settings.
             if setup.replicas.is_some() && text_of(2)? != first {
                 return Err(format!(
                     "`{}` uses `{{{{instance}}}}`, but all pods of a Deployment have equal settings. Remove it. Each pod has its own host name",
@@ -80,7 +81,7 @@ impl Which<'_> {
             image: container.image.clone(),
             pull: pull(container),
             command: Vec::new(),
-            // As an engine does: what is given takes the place of the image's arguments.
+            // As in a container engine, the command replaces the image's arguments.
             args: container
                 .command
                 .iter()
@@ -131,7 +132,7 @@ fn pull(container: &Container) -> &'static str {
     }
 }
 
-/// The user by number: a cluster asks no image for names.
+/// The user as a number, because a cluster does not look up user names in the image.
 fn user(setup: &Setup, container: &Container) -> Result<Option<i64>, String> {
     let Some(user) = &container.user else {
         return Ok(None);
@@ -157,7 +158,7 @@ fn empty_folders(setup: &Setup, container: &Container) -> Result<Vec<String>, St
     folders.collect()
 }
 
-/// Both limits, so that the cluster calls the pod Guaranteed, or no limits.
+/// Both limits, so that the pod gets the class Guaranteed, or no limits.
 fn limits(setup: &Setup) -> Result<Limits, String> {
     let limits = Limits {
         cpus: setup.limits.cpus,

@@ -1,5 +1,4 @@
-//! What the generators of a round are told: the lab with the files that it was read from, and where its
-//! systems are.
+//! The job of the generators of a round: the lab, its files, and the addresses of its systems.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,55 +15,54 @@ use super::meeting::MeetingPlace;
 use crate::environment;
 use crate::files::Unwritten;
 
-/// What a Secret of a cluster may hold, less what the rest of it takes.
+/// Maximum size of a job in bytes: the size limit of a Secret minus its other fields.
 pub(crate) const BYTES_MOST: usize = 900 * 1024;
-/// Where the first generator is met.
+/// Port of the barrier on the first generator.
 pub(crate) const MEETING_PORT: u16 = 7100;
 
-/// What the generators of a round are told.
+/// The job of the generators of a round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Told {
-    /// The weigh that tells it: another would plan otherwise.
+    /// The version of `weigh` that created the job. Another version would plan differently.
     pub(crate) weigh: String,
-    /// The lab file.
+    /// Path of the lab file.
     lab: PathBuf,
-    /// Every file that it was read from, by its base64.
+    /// All files of the lab, in base64.
     files: BTreeMap<PathBuf, String>,
     /// Settings of the command line.
     settings: Vec<(String, String)>,
-    /// The variants that are still in; the others are left out.
+    /// The remaining variants. The generators leave out all other variants.
     variants: Vec<String>,
-    /// The load, as the command line wants it.
+    /// The load, with the changes of the command line.
     load: Load,
     warmup_us: u64,
     settle: Option<Settle>,
     pub(crate) seed: u64,
-    /// The round, from 0.
+    /// Number of the round, from 0.
     pub(crate) round: usize,
     rounds: u32,
-    /// How many generators there are.
     generators: u32,
-    /// Where the first of them is met by the others.
+    /// Address of the first generator for the other generators.
     meeting: SocketAddr,
-    /// What only they know.
+    /// A secret that only the generators of this round share.
     token: String,
-    /// How long they wait for each other, in seconds.
+    /// Time limit of the barrier, in seconds.
     pub(crate) wait_s: u64,
-    /// Where each system of each variant is.
+    /// The address of each system of each variant.
     places: Vec<Place>,
 }
 
-/// Where a system of a variant is.
+/// The address of a system of a variant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) variant: String,
     pub(crate) system: String,
     pub(crate) address: SocketAddr,
-    /// Where each instance is asked what it saw; empty for one.
+    /// The addresses of the instances, for proofs by counting. Empty for a single instance.
     pub(crate) instances: Vec<SocketAddr>,
 }
 
-/// What differs from round to round.
+/// The values that change from round to round.
 pub(crate) struct ThisRound {
     pub(crate) number: usize,
     pub(crate) variants: Vec<String>,
@@ -75,7 +73,7 @@ pub(crate) struct ThisRound {
 }
 
 impl Told {
-    /// What generators are told of a lab that was read from these files.
+    /// The job for a lab that was read from these files.
     pub(crate) fn of(
         lab: &Lab,
         seed: u64,
@@ -106,7 +104,7 @@ impl Told {
         }
     }
 
-    /// The part of the generator of this number, from 0.
+    /// The shard of a generator. `index` counts from 0.
     ///
     /// # Errors
     /// When there is no such part.
@@ -114,7 +112,7 @@ impl Told {
         Shard::new(index.saturating_add(1), self.generators).map_err(|error| error.to_string())
     }
 
-    /// Where they meet.
+    /// The addresses of the barrier.
     pub(crate) fn meeting(&self, listen: SocketAddr) -> MeetingPlace<'_> {
         MeetingPlace {
             listen,
@@ -124,11 +122,11 @@ impl Told {
         }
     }
 
-    /// The lab as a generator carries it out. Only the first one holds what systems saw against what all
-    /// have sent.
+    /// The lab as a generator runs it. Only the first generator compares counters of systems with the
+    /// requests of all generators.
     ///
     /// # Errors
-    /// When it is not the lab of this weigh.
+    /// When the job comes from another version of `weigh`.
     pub(crate) fn lab(&self, shard: Shard) -> Result<Lab, String> {
         let own = environment::version().version;
         if self.weigh != own {
@@ -188,7 +186,7 @@ impl Told {
 /// Reads the job of a generator.
 ///
 /// # Errors
-/// When it is not there or cannot be read.
+/// When the file is missing or unreadable.
 pub(crate) fn read(path: &Path) -> Result<Told, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("`{}` cannot be read: {error}", path.display()))?;
@@ -248,7 +246,7 @@ mod tests {
             .collect();
         assert_eq!(places, ["10.0.0.1", "10.0.0.3"]);
         assert_eq!(lab.baseline.proofs.len(), 1);
-        // The first one holds what systems saw against what all have sent.
+        // Only the first generator compares the counters of systems with all requests.
         let other = told.lab(told.shard(1).expect("a shard")).expect("a lab");
         assert!(other.baseline.proofs.is_empty());
         assert!(told.shard(2).is_err());

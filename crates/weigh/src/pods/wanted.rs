@@ -1,4 +1,4 @@
-//! Systems that a round needs.
+//! The systems that a round needs.
 
 use lab::Setup;
 

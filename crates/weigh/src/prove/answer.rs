@@ -1,5 +1,5 @@
-//! Proofs that look at answers more closely than a load could: values of headers, members of
-//! bodies, and answers to requests of their own.
+//! Proofs that examine responses more closely than a load could: values of headers, members of bodies, and
+//! responses to separate requests.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use super::{distinct, not_proven, printable, shortened};
 use crate::invalid::Invalid;
 use crate::sending;
 
-/// Checks the proofs of a variant that look at answers. `answers` are those to the requests of the
-/// load, with the requests' names.
+/// Checks a variant's proofs about responses. `answers` are the responses to the requests of the load, with
+/// the requests' names.
 ///
 /// # Errors
 ///
-/// The first that is not given.
+/// The first failed proof.
 pub(crate) fn check(
     variant: &Variant,
     answers: &[(&str, &Answer)],
@@ -46,7 +46,7 @@ pub(crate) fn check(
             }
         }
         let own: Vec<(&str, &Answer)> = own.iter().map(|answer| ("", answer)).collect();
-        // A proof with a request of its own is about the answers to that one only.
+        // A proof with its own request only examines the responses to that request.
         let looked_at = if request.is_some() { &own } else { answers };
         let mut words = Vec::new();
         for (name, answer) in looked_at {
@@ -60,7 +60,7 @@ pub(crate) fn check(
         }
         let together =
             distinct::count(wanted, looked_at).map_err(|reason| not_proven(&proof.name, reason))?;
-        // What all answers have in common is said once.
+        // Findings that all responses share appear once.
         words.dedup();
         words.extend(together);
         seen.extend(words.into_iter().map(|words| ProofSeen {
@@ -71,7 +71,7 @@ pub(crate) fn check(
     Ok(seen)
 }
 
-/// What was seen, in words; as an error where that is not what it should be.
+/// The finding in words, as an error if it differs from the expectation.
 fn judge(proof: &Proof, answer: &Answer) -> Result<String, String> {
     let ProofWhat::Answer {
         expect,
@@ -95,7 +95,7 @@ fn judge(proof: &Proof, answer: &Answer) -> Result<String, String> {
         })?;
         for (pointer, expected) in members {
             let found = body.pointer(pointer);
-            // As values: spaces and the order of members are not what is proven.
+            // Compared as values, because spaces and the order of members do not matter.
             let is_equal =
                 serde_json::from_str::<Value>(expected).is_ok_and(|it| found == Some(&it));
             let shown = found.map_or_else(|| "nothing".to_owned(), |it| format!("`{it}`"));
@@ -124,7 +124,7 @@ fn header_values(wanted: &HeaderValues, headers: &[(String, String)]) -> Result<
     let count = found.len();
     let is_enough = match wanted.count {
         Some(expected) => count == expected as usize,
-        // Without a count one value is enough, unless it is none at all that is wanted.
+        // Without a count, one value is enough. If zero distinct values are expected, no value is needed.
         None => count > 0 || wanted.distinct == Some(0),
     };
     let is_distinct = wanted
@@ -150,12 +150,12 @@ fn header_values(wanted: &HeaderValues, headers: &[(String, String)]) -> Result<
     Err(format!("expected {}, found {words}", expected.join(", ")))
 }
 
-/// Header names know no case; `guid*` is the beginning of a name.
+/// True if the header name matches, ignoring case. `guid*` matches names that begin with `guid`.
 fn is_meant(wanted: &str, name: &str) -> bool {
     match wanted.strip_suffix('*') {
         None => wanted.eq_ignore_ascii_case(name),
         Some(begin) => name
-            // Not by index: a shorter name is no match, and must not be a panic.
+            // `get` instead of an index, because a shorter name would panic.
             .get(..begin.len())
             .is_some_and(|it| it.eq_ignore_ascii_case(begin)),
     }

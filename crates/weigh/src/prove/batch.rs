@@ -1,5 +1,5 @@
-//! What the answer to a request must be where the baseline's answers are the measure: of a batch, those
-//! to all that it holds.
+//! The expected response of a request from the baseline's responses. For a batch, it combines the baseline's
+//! responses to all its parts.
 
 use std::sync::Arc;
 
@@ -10,15 +10,14 @@ use super::compression::content;
 use super::{Proven, Subject};
 use crate::invalid::Invalid;
 
-/// The status and the body that the baseline's answers make for a request.
+/// The expected status and body of a request, from the baseline's responses.
 pub(super) struct Expected {
     pub(super) status: u16,
-    /// Without content codings.
+    /// The body without content codings.
     pub(super) body: Vec<u8>,
 }
 
-/// Returns the answer that the baseline gives to the request at this place. `None` if the baseline has no
-/// such request.
+/// Returns the baseline's response to the request at this index. `None` if the baseline has no such request.
 ///
 /// # Errors
 ///
@@ -45,7 +44,7 @@ pub(super) fn expected(
     }))
 }
 
-/// The answers that make it, and whether they are to be put into one array.
+/// The baseline's responses for the request, and true if they must be combined into one array.
 fn answers_of<'a>(
     subject: Subject<'_>,
     baseline: Option<&'a Proven>,
@@ -71,7 +70,7 @@ fn answers_of<'a>(
     Some((answers, true))
 }
 
-/// What a body must be to be this one. How an array is set out is the server's choice.
+/// The rule for an equal body. The server may format an array of a batch freely.
 pub(super) fn rule(asked: &RequestTemplate, expected: &[u8], ignore: Vec<String>) -> BodyRule {
     if asked.batch.is_empty() {
         return BodyRule::known(expected, &ignore);
@@ -82,7 +81,7 @@ pub(super) fn rule(asked: &RequestTemplate, expected: &[u8], ignore: Vec<String>
     }
 }
 
-/// What comparisons of bodies leave out; of a batch, of each of its answers.
+/// JSON pointers that comparisons of bodies ignore. For a batch, they apply to each of its responses.
 pub(super) fn ignored(asked: &RequestTemplate, expect: &Expect) -> Vec<String> {
     if asked.batch.is_empty() {
         return expect.ignore.clone();

@@ -1,4 +1,4 @@
-//! The proof that balancers give: every instance serves, and together they gave every answer.
+//! The proof by balancers: every instance responds, and their responses add up to all responses.
 
 use model::InvalidKind;
 use report::recording::ProofSeen;
@@ -7,18 +7,19 @@ use super::RequestCounts;
 use crate::invalid::Invalid;
 use crate::systems::Shares;
 
-/// How the report calls what balancers prove.
+/// The name of this proof in the report.
 const PROOF: &str = "requests by instance";
 
-/// With so many requests for each instance, one without any is not in service.
+/// Requests per instance that exclude chance. With fewer requests, an instance may receive no request by
+/// chance.
 const REQUESTS_TELLING: u64 = 10;
 
-/// Holds the answers of the target's instances against what the generator counted; none when the
-/// target has no balancer.
+/// Compares the responses of the target's instances with the counts of the generator. `None` if the target
+/// has no balancer.
 ///
 /// # Errors
 ///
-/// An instance that did not serve, or answers that are missing or too many.
+/// An instance without a response, or too few or too many responses.
 pub(crate) fn by_instance(
     shares: &[Shares],
     target: &str,
@@ -32,11 +33,11 @@ pub(crate) fn by_instance(
         .collect();
     let sum: u64 = instances.iter().map(|instance| instance.answers).sum();
     let idle = instances.iter().find(|instance| instance.answers == 0);
-    // Of few requests, chance may leave an instance out.
+    // With few requests, an instance may receive no request by chance.
     let is_telling = counts.answered >= REQUESTS_TELLING * instances.len() as u64;
     let RequestCounts { answered, sent } = counts;
     let seen = format!("{} = {sum} answers to {sent} requests", answers.join(" + "));
-    // Between the two, because of a request that failed it is not known whether it arrived.
+    // Any sum in between is possible, because failed requests may or may not have arrived.
     let wrong = if !(answered..=sent).contains(&sum) {
         Some(
             "expected the answers of the instances to add up to the answers of the generator"
@@ -91,7 +92,7 @@ mod tests {
     #[test]
     fn the_answers_of_all_instances_sum_up() {
         insta::assert_snapshot!(words(&[20, 21], 41, 41), @"20 + 21 = 41 answers to 41 requests");
-        // One failed, and may or may not have been answered.
+        // One request failed. It may or may not have been answered.
         insta::assert_snapshot!(words(&[20, 21], 40, 41), @"20 + 21 = 41 answers to 41 requests");
         insta::assert_snapshot!(words(&[20, 20], 41, 41), @"did not do the work: requests by instance: expected the answers of the instances to add up to the answers of the generator. Found 20 + 20 = 40 answers to 41 requests");
         insta::assert_snapshot!(words(&[21, 21], 41, 41), @"did not do the work: requests by instance: expected the answers of the instances to add up to the answers of the generator. Found 21 + 21 = 42 answers to 41 requests");

@@ -1,4 +1,4 @@
-//! Encoded bodies in a proof, and whether a variant would encode one that the load does not ask for.
+//! Encoded bodies in a proof, and a test for encodings that the load does not request.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use serde_json::Value;
 
 use crate::invalid::Invalid;
 
-/// No body of a proof is decoded to more.
+/// Maximum size of a decoded body in a proof, in bytes.
 pub(crate) const CONTENT_MAX: usize = 64 * 1024 * 1024;
 
-/// What a browser would accept.
+/// The codings that a browser accepts.
 const ASKED: &str = "gzip, br, zstd, deflate";
 
-/// The body of an answer without content codings.
+/// The body of a response without content codings.
 ///
 /// # Errors
 ///
-/// When its content cannot be known.
+/// When it cannot be decoded.
 pub(super) fn content<'a>(name: &str, answer: &'a Answer) -> Result<Cow<'a, [u8]>, Invalid> {
     answer.content(CONTENT_MAX).map_err(|error| {
         Invalid::new(
@@ -31,7 +31,7 @@ pub(super) fn content<'a>(name: &str, answer: &'a Answer) -> Result<Cow<'a, [u8]
     })
 }
 
-/// The encoded body of an answer, as a load compares it; none for a plain one.
+/// The encoded body of a response, for comparison in a load. `None` for a plain body.
 pub(super) fn encoded(answer: &Answer) -> Option<EncodedBody> {
     answer.coding().map(|coding| EncodedBody {
         coding,
@@ -39,7 +39,7 @@ pub(super) fn encoded(answer: &Answer) -> Option<EncodedBody> {
     })
 }
 
-/// How a body was encoded, for the recording. `again` is the second answer, with the same content.
+/// The encoding of a body, for the recording. `again` is the second response, with the same content.
 pub(super) fn record(answer: &Answer, content: &[u8], again: &Answer) -> Option<EncodingRecord> {
     answer.coding().map(|coding| EncodingRecord {
         varies: again.coding().as_ref() == Some(&coding) && again.body != answer.body,
@@ -48,11 +48,10 @@ pub(super) fn record(answer: &Answer, content: &[u8], again: &Answer) -> Option<
     })
 }
 
-/// Asks for an encoded answer to the first request that may be sent again. Returns the place of the request
-/// and the coding of the answer.
+/// Requests an encoded response to the first request that may be repeated. Returns the index of the request
+/// and the coding of the response.
 ///
-/// `None` if a request names the codings that it accepts, if the answer is encoded anyway, or if it stays
-/// plain.
+/// `None` if a request sets its accepted codings, or if the response is already encoded or stays plain.
 pub(super) fn if_asked(
     requests: &[RequestTemplate],
     answers: &[Answer],
@@ -76,7 +75,7 @@ pub(super) fn if_asked(
         weight: 1,
     };
     tracing::debug!(request = asked.name, "asking for a compressed answer");
-    // It is for a note only: an answer that does not come takes nothing from the proof.
+    // Only for a note, so a missing response does not affect the proof.
     let answer = load::exchange(target, &request, limit).ok()?;
     let is_success = (200..300).contains(&answer.status);
     let coding = answer.coding().filter(|_| is_success)?;
@@ -88,7 +87,7 @@ fn says_what_it_accepts(request: &RequestTemplate) -> bool {
     names.any(|name| name.eq_ignore_ascii_case("accept-encoding"))
 }
 
-/// True if a further request changes nothing: a GET, a HEAD, and a POST of GraphQL queries.
+/// True if another request changes no state: a GET, a HEAD, and a POST of GraphQL queries.
 fn may_be_repeated(request: &RequestTemplate) -> bool {
     if super::has_places(request) {
         return false;
@@ -100,8 +99,9 @@ fn may_be_repeated(request: &RequestTemplate) -> bool {
     }
 }
 
-/// True if a body holds GraphQL queries and no other operation, as far as its text tells. A name, a comment
-/// or a text with one of the words makes it no query: too few are repeated, and never one too many.
+/// True if a body contains GraphQL queries and no other operation, according to its text. If one of the words
+/// appears in a name, a comment or a text, the result is false. Requests that change state are therefore
+/// never repeated.
 fn is_query(body: &Value) -> bool {
     match body {
         Value::Array(all) => !all.is_empty() && all.iter().all(is_query),

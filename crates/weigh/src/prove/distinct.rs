@@ -1,5 +1,5 @@
-//! How many different values several answers have at one place: instances that must all be seen,
-//! tokens that must differ.
+//! The number of different values at one place of several responses. Some instances must all appear, and some
+//! tokens must differ.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use serde_json::Value;
 use super::compression::CONTENT_MAX;
 use super::shortened;
 
-/// Counts the different values; what was seen, in words.
+/// Counts the different values. Returns the findings in words.
 ///
 /// # Errors
 ///
-/// The first place at which there are too few or too many, or an answer without a value there.
+/// The first place with too few or too many values, or a response without a value there.
 pub(super) fn count(
     wanted: &[DistinctValues],
     answers: &[(&str, &Answer)],
 ) -> Result<Vec<String>, String> {
     let bodies: Vec<Option<Value>> = match wanted {
-        // Bodies are parsed only where one of them is looked into.
+        // Bodies are parsed only if a proof examines them.
         [] => Vec::new(),
         _ => answers
             .iter()
@@ -42,7 +42,7 @@ fn values(wanted: &DistinctValues, bodies: &[Option<Value>]) -> Result<String, S
             let found = shortened(&body.to_string());
             format!("expected a value at `{pointer}` in every answer, found `{found}`")
         })?;
-        // A text without its quotes, as it is read by people.
+        // Texts are shown without quotes.
         let shown = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);

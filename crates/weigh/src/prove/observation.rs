@@ -1,5 +1,5 @@
-//! What other systems say they saw: asked before and after some requests, the difference is held
-//! against their number.
+//! Proofs by counters of other systems. The counters are read before and after some requests, and their
+//! growth is compared with the number of requests.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,26 +15,26 @@ use crate::invalid::Invalid;
 use crate::prometheus_text::metric;
 use crate::systems::{RunningSystems, url_of};
 
-/// How long a system may take to tell what it saw.
+/// Time limit of one reading.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// The proofs that ask systems, with what these said at first.
+/// The proofs by counters, with their first readings.
 pub(crate) struct Observer<'a> {
     asked: Vec<Asked<'a>>,
 }
 
-/// What the systems said the second time.
+/// The results of the second readings.
 #[derive(Default)]
 pub(crate) struct Observed {
-    /// One for each proof, also for those that were not given: they are the evidence.
+    /// One result for each proof. Failed proofs are included as evidence.
     pub(crate) seen: Vec<ProofSeen>,
-    /// The first proof that was not given.
+    /// The first failed proof.
     pub(crate) failed: Option<Invalid>,
 }
 
 struct Asked<'a> {
     name: &'a str,
-    /// Where to ask: every instance of a system that has several.
+    /// The addresses to read: every instance of a system with several.
     targets: Vec<Target>,
     path: String,
     number: &'a SeenNumber,
@@ -43,11 +43,11 @@ struct Asked<'a> {
 }
 
 impl<'a> Observer<'a> {
-    /// Asks for the first time.
+    /// Takes the first readings.
     ///
     /// # Errors
     ///
-    /// When a system does not tell.
+    /// When a system does not return its counter.
     pub(crate) fn begin(
         variant: &'a Variant,
         systems: &RunningSystems,
@@ -67,7 +67,7 @@ impl<'a> Observer<'a> {
                 rule,
                 before: 0.0,
             };
-            // A value that must be equal is looked at once, at the end.
+            // A value that must be equal is read once, at the end.
             if matches!(rule, SeenRule::PerRequest { .. }) {
                 one.before = one.count().map_err(|reason| not_proven(one.name, reason))?;
             }
@@ -76,7 +76,7 @@ impl<'a> Observer<'a> {
         Ok(Observer { asked })
     }
 
-    /// Asks again, and holds what the systems saw against the requests between the two.
+    /// Takes the second readings, and compares their growth with the requests in between.
     pub(crate) fn end(self, counts: RequestCounts) -> Observed {
         let mut seen = Vec::new();
         let mut failed = None;
@@ -85,7 +85,7 @@ impl<'a> Observer<'a> {
                 Ok(words) => (words, true),
                 Err(words) => (words, false),
             };
-            // All proofs are judged and kept as evidence; the first that fails is the reason.
+            // All proofs are judged and kept as evidence. The first failure is the reason.
             if !is_right && failed.is_none() {
                 failed = Some(not_proven(asked.name, words.clone()));
             }
@@ -123,7 +123,7 @@ impl Asked<'_> {
         Ok(body.pointer(pointer).cloned())
     }
 
-    /// The number as it is now, summed over instances; what is not there yet was never seen.
+    /// The current number, summed over instances. A missing counter is 0.
     fn count(&self) -> Result<f64, String> {
         let mut sum = 0.0;
         for target in &self.targets {
@@ -144,20 +144,20 @@ impl Asked<'_> {
             SeenNumber::Metric(series) => {
                 let answer = self.ask(target)?;
                 let content = answer.content(CONTENT_MAX).map_err(|it| it.to_string())?;
-                // What was never counted is not there yet.
+                // A metric appears only after its first count.
                 Ok(metric(series, &String::from_utf8_lossy(&content)).unwrap_or(0.0))
             }
         }
     }
 
-    /// What was seen, in words; as an error where that is not what it should be.
+    /// The result of the proof in words, as an error if it fails.
     fn judge(&self, counts: RequestCounts) -> Result<String, String> {
         match (self.rule, self.number) {
             (SeenRule::Equals(expected), SeenNumber::Json(pointer)) => {
                 let mut words = String::new();
                 for target in &self.targets {
-                    // Every instance must have the value; all say the same, so the last one stands
-                    // for them.
+                    // Every instance must have the value. All results are then equal, so the last one
+                    // represents all.
                     words = equals(expected, pointer, self.value(target, pointer)?)?;
                 }
                 Ok(words)
@@ -173,14 +173,14 @@ impl Asked<'_> {
     }
 }
 
-/// Holds a growth against the number of requests.
+/// Compares the growth of a counter with the number of requests.
 fn growth(
     least: Option<f64>,
     most: Option<f64>,
     grown: f64,
     counts: RequestCounts,
 ) -> Result<String, String> {
-    // Counts are whole numbers; what is less than half of one off comes from the division.
+    // Counts are whole numbers. A deviation of less than 0.5 comes from the division.
     let (answered, sent) = (counts.answered as f64, counts.sent as f64);
     let requests = match counts.sent {
         1 => "1 request".to_owned(),
@@ -203,7 +203,7 @@ fn growth(
     }
 }
 
-/// Holds what stands at a pointer against what should.
+/// Compares the value at a JSON pointer with the expected value.
 fn equals(expected: &str, pointer: &str, found: Option<Value>) -> Result<String, String> {
     let is_equal = serde_json::from_str::<Value>(expected)
         .is_ok_and(|expected| found.as_ref() == Some(&expected));
@@ -275,7 +275,7 @@ mod tests {
             };
             growth(least, most, grown, counts).unwrap_or_else(|wrong| wrong)
         };
-        // Two failed, and may or may not have arrived.
+        // Two requests failed. They may or may not have arrived.
         assert_eq!(check(Some(1.0), Some(1.0), 98.0), "98 in 100 requests");
         assert_eq!(check(Some(1.0), Some(1.0), 100.0), "100 in 100 requests");
         insta::assert_snapshot!(check(Some(1.0), None, 97.0), @"expected at least 1 per request, found 97 in 100 requests");

@@ -1,7 +1,7 @@
-//! Bodies are compared within one status only.
+//! Comparison of statuses. Bodies are compared within one status only.
 
-/// The reason not to compare the body of an answer. `None` if it is compared. `own` are the statuses of the
-/// two answers of the proof, `theirs` is the status of the baseline's answer.
+/// The reason not to compare the body of a response. `None` if it is compared. `own` contains the statuses of
+/// the two responses of the proof, and `theirs` is the status of the baseline's response.
 pub(super) fn not_compared(own: [u16; 2], theirs: u16) -> Option<String> {
     let [first, second] = own;
     if first != second {

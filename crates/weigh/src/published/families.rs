@@ -1,4 +1,4 @@
-//! The metrics themselves: names, help texts and values, for whichever format writes them.
+//! The metrics with names, help texts and values, for all output formats.
 
 use std::collections::BTreeMap;
 
@@ -9,42 +9,42 @@ use super::{State, Total};
 /// A metric with its samples.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Family {
-    /// Without the ending that a format adds to counters.
+    /// Without the suffix that a format adds to counters.
     pub(super) name: &'static str,
     pub(super) help: &'static str,
-    /// As UCUM writes it; empty for plain numbers.
+    /// In the notation of UCUM. Empty for plain numbers.
     pub(super) unit: &'static str,
     pub(super) values: Values,
 }
 
-/// Values by their labels.
+/// The values of a metric by their labels.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Values {
-    /// Sums that only rise.
+    /// Sums that only increase.
     Counters(Vec<(Labels, f64)>),
-    /// Numbers that can fall.
+    /// Numbers that can also decrease.
     Gauges(Vec<(Labels, f64)>),
-    /// Durations.
+    /// Durations in buckets.
     Histograms(Vec<(Labels, Durations)>),
 }
 
-/// Names with their values, which may be any text.
+/// Label names with their values. A value may be any text.
 pub(super) type Labels = Vec<(&'static str, String)>;
 
-/// Upper edges of the buckets of all histograms, in nanoseconds: two in each doubling, from 16 us to
-/// 69 s. Each is an edge of the generator's own cells, so that the counts are exact.
+/// Upper bounds of the buckets of all histograms, in nanoseconds: two per doubling, from 16 us to 69 s. Each
+/// is a bound of the generator's own cells, so that the counts are exact.
 pub(super) fn edges_ns() -> Vec<u64> {
     let doublings = 14..36_u32;
     let both = doublings.flat_map(|bits| [1 << bits, (1 << bits) * 3 / 2]);
     both.chain([1 << 36]).collect()
 }
 
-/// The same in seconds.
+/// The upper bounds of the buckets in seconds.
 pub(super) fn edges_s() -> Vec<f64> {
     edges_ns().into_iter().map(seconds).collect()
 }
 
-/// Nanoseconds in seconds.
+/// Converts nanoseconds to seconds.
 pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
@@ -81,7 +81,7 @@ pub(super) fn families(
         ));
     }
     all.extend(of_systems(state));
-    // A metric without a sample is not known yet.
+    // A metric without a sample is left out.
     all.retain(|family| !family.is_empty());
     all
 }

@@ -1,4 +1,4 @@
-//! Pushes to an OpenTelemetry collector: OTLP over HTTP, once a second, on a thread of its own.
+//! Pushes to an OpenTelemetry collector: OTLP over HTTP, once a second, on a separate thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,13 +23,13 @@ use crate::address;
 use crate::console::Console;
 use crate::environment::{now, version};
 
-/// Between two pushes.
+/// Interval between two pushes.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The longest push. Two of them are the longest that the end of a run waits.
+/// Time limit of a push. The end of a run waits for at most two pushes.
 const PUSH_MAX: Duration = Duration::from_millis(900);
 
-/// Where to push.
+/// The URL of the collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Endpoint(Uri);
 
@@ -81,7 +81,7 @@ impl Drop for Pusher {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A thread that panicked has said so.
+            // A thread that panicked has already printed its message.
             let _ = thread.join();
         }
     }
@@ -91,8 +91,8 @@ fn push_until(is_over: &AtomicBool, endpoint: &Endpoint, account: &Account, cons
     let mut was_refused = false;
     loop {
         let is_last = is_over.load(Ordering::Relaxed);
-        // The resolver has no limit of time, so a name that it does not know is not asked for again
-        // when the run is over.
+        // The resolver has no time limit. After a failure there is therefore no last push at the end of the
+        // run.
         if is_last && was_refused {
             return;
         }
@@ -231,7 +231,7 @@ fn attributes(labels: &Labels) -> Vec<KeyValue> {
     labels.iter().map(attribute).collect()
 }
 
-/// Nanoseconds since 1970, until 2554.
+/// Nanoseconds since 1970. Valid until 2554.
 fn unix_ns(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! `/metrics` for Prometheus, on a thread of its own.
+//! `/metrics` for Prometheus, on a separate thread.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -31,13 +31,13 @@ use crate::exit::Failure;
 /// The `Content-Type` of the text.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Scrapes at once. More wait.
+/// Maximum number of simultaneous scrapes. More scrapes wait.
 const SCRAPES_MAX: usize = 8;
 
-/// How long one connection may last: a scrape needs a fraction.
+/// Time limit of one connection. A scrape needs a fraction of it.
 const SCRAPE_MAX: Duration = Duration::from_secs(5);
 
-/// Where to listen.
+/// The listen address of `/metrics`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bind(SocketAddr);
 
@@ -64,10 +64,10 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Listens, and says where.
+    /// Listens, and prints the address.
     ///
     /// # Errors
-    /// When the address cannot be listened on.
+    /// When it cannot listen on the address.
     pub(super) fn start(
         Bind(address): Bind,
         account: Account,
@@ -89,7 +89,7 @@ impl Server {
         let ended = Arc::clone(&end);
         let work = move || {
             runtime.block_on(async {
-                // Ends with the runtime, after this.
+                // This task ends with the runtime, after the notification.
                 tokio::spawn(serve(listener, account));
                 ended.notified().await;
             });
@@ -106,10 +106,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Kept for a thread that does not wait for it yet.
+        // The notification is stored if the thread does not wait for it yet.
         self.end.notify_one();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so.
+            // A thread that panicked has already printed its message.
             let _ = thread.join();
         }
     }
@@ -125,12 +125,12 @@ async fn serve(listener: TcpListener, account: Account) {
             Ok((stream, _)) => {
                 let account = account.clone();
                 tokio::spawn(async move {
-                    // Longer than that nobody needs, and a permit must come back.
+                    // No scrape needs longer, and the permit must be released.
                     let _ = tokio::time::timeout(SCRAPE_MAX, answer(stream, account)).await;
                     drop(permit);
                 });
             }
-            // No descriptor was left, say, and the next attempt would fail at once, too.
+            // For example, no file descriptor is left. The next attempt would also fail immediately.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
     }
@@ -141,7 +141,7 @@ async fn answer(stream: TcpStream, account: Account) {
         let response = respond(request.method(), request.uri().path(), &account);
         async { Ok::<_, Infallible>(response) }
     });
-    // A scraper that goes away in between is no news.
+    // A scraper that disconnects is not an error.
     let _ = http1::Builder::new()
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
@@ -209,7 +209,7 @@ impl Collector for Scraped {
                 Values::Histograms(samples) => {
                     for (labels, durations) in samples {
                         let counts = durations.in_buckets(&edges_ns());
-                        // The library's own mark for the bucket without a bound.
+                        // The library's own value for the bucket without an upper bound.
                         let edges = edges_s().into_iter().chain([f64::MAX]);
                         let buckets: Vec<(f64, u64)> = edges.zip(counts).collect();
                         let (sum_s, all) = (seconds(durations.sum_ns()), durations.len());
@@ -232,15 +232,15 @@ fn with_labels(
     if labels.is_empty() {
         return sample(metric);
     }
-    // The library does not escape values, and a name with a quote could otherwise add lines.
+    // The library does not escape values, so a name with a quote could add lines.
     let escaped = labels.iter().map(|(name, value)| (*name, escaped(value)));
     let escaped: Vec<(&str, String)> = escaped.collect();
     sample(&mut metric.encode_family(&escaped)?)
 }
 
-/// A label's value as the format wants it.
+/// Escapes a label's value for the format.
 fn escaped(value: &str) -> String {
-    // The backslash first, or the ones added below would be doubled.
+    // The backslash first. Otherwise the backslashes added below would be doubled.
     let value = value.replace('\\', "\\\\");
     value.replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -75,7 +75,7 @@ fn names_with_quotes_and_lines_stay_one_label() {
 
 #[test]
 fn every_bucket_ends_where_a_cell_of_the_generator_does() {
-    // Otherwise a cell would straddle two buckets, and counts would be off.
+    // Otherwise a cell would extend over two buckets, and the counts would be wrong.
     let edges = edges_ns();
     assert!(edges.is_sorted(), "{edges:?}");
     assert!(edges.iter().all(|edge| {

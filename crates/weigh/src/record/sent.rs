@@ -1,4 +1,4 @@
-//! What is sent, as a recording keeps it.
+//! Sent requests in the form of a recording.
 
 use lab::{Lab, RequestTemplate, Variant};
 use report::recording::{ProtocolText, RequestText};
@@ -8,7 +8,7 @@ use model::micros;
 use crate::digest::sha256;
 use crate::secrets;
 
-/// The longest body that is kept as text.
+/// Maximum length of a body that is kept as text, in bytes.
 const BODY_KEPT: usize = 64 * 1024;
 
 pub(super) fn empty_request() -> RequestText {
@@ -49,25 +49,25 @@ fn text_of(request: &RequestTemplate) -> RequestText {
     with_content(text, &request.headers, &request.body)
 }
 
-/// What a variant is sent once after each start.
+/// The preparing requests that a variant receives once after each start.
 pub(crate) fn prepared(variant: &Variant) -> Vec<RequestText> {
     variant.prepare.iter().map(text_of).collect()
 }
 
-/// How requests to a variant travel.
+/// The protocol of requests to a variant.
 pub(super) fn protocol(lab: &Lab, variant: &Variant) -> ProtocolText {
     let target = variant.systems().last();
     let is_encrypted = target.is_some_and(|target| target.is_encrypted);
     ProtocolText::from(&lab.protocol.with(is_encrypted))
 }
 
-/// How requests to a variant travel, where that is not what the recording says of all.
+/// The protocol of requests to a variant, if it differs from the recording's protocol.
 pub(crate) fn own_protocol(lab: &Lab, variant: &Variant) -> Option<ProtocolText> {
     let own = protocol(lab, variant);
     (own != protocol(lab, &lab.baseline)).then_some(own)
 }
 
-/// What a variant sends, where that is not what the recording says of all.
+/// The requests of a variant, if they differ from the recording's requests. Otherwise empty.
 pub(crate) fn own_requests(lab: &Lab, variant: &Variant) -> Vec<RequestText> {
     if variant.requests == lab.requests {
         return Vec::new();
@@ -75,7 +75,7 @@ pub(crate) fn own_requests(lab: &Lab, variant: &Variant) -> Vec<RequestText> {
     requests_of(lab, &variant.requests)
 }
 
-/// Whom a variant is compared with, where that is not the recording's baseline.
+/// The baseline of a variant, if it differs from the recording's baseline.
 pub(crate) fn baseline_of(lab: &Lab, variant: &Variant) -> Option<String> {
     let baseline = variant.against.as_ref().unwrap_or(&variant.name);
     (*baseline != lab.baseline.name).then(|| baseline.clone())
@@ -92,7 +92,7 @@ pub(super) fn with_content(
         body_bytes: body.len() as u64,
         body: Some(body)
             .filter(|body| !body.is_empty() && body.len() <= BODY_KEPT)
-            // Of a body that is not text, the hash is kept.
+            // For a body that is not text, the recording contains only the hash.
             .and_then(|body| String::from_utf8(body.to_vec()).ok()),
         ..text
     }

@@ -1,4 +1,4 @@
-//! Where systems are that run already, and whether they may be loaded.
+//! Addresses of systems that run already, and the consent to load them.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,12 +12,12 @@ use stats::sequential::LOOKS;
 use crate::address;
 use crate::exit::Failure;
 
-/// The address behind each host and port of a lab, looked up once: what is measured is one address, and
-/// a name must not lead to another one after it was consented to.
+/// The address of each host and port of a lab, resolved once. A measurement has one address, and a name must
+/// not lead to another address after the consent.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses(BTreeMap<(String, u16), SocketAddr>);
 
-/// All addresses behind each host and port.
+/// All addresses of each host and port.
 type Found = BTreeMap<(String, u16), Vec<SocketAddr>>;
 
 /// Consent to load of other machines than this one.
@@ -35,24 +35,24 @@ pub(crate) struct ConsentArgs {
     unbounded: bool,
 }
 
-/// Most requests per second to each variant on another machine, unless the user says otherwise.
+/// Maximum requests per second to each variant on another machine, without `--unbounded`.
 const RATE_MAX: f64 = 500.0;
-/// Most connections to each.
+/// Maximum connections to each variant on another machine, without `--unbounded`.
 const CONNECTIONS_MAX: u32 = 16;
-/// Longest load of all rounds together, in seconds.
+/// Maximum total load of all rounds in seconds, without `--unbounded`.
 const SECONDS_MAX: f64 = 15.0 * 60.0;
 
 impl Addresses {
-    /// Looks up every host of a lab.
+    /// Resolves every host of a lab.
     ///
     /// # Errors
-    /// When a host has no address, is not this machine and was not consented to, or would get more load
-    /// than is polite.
+    /// When a host has no address, is another machine without consent, or would get more load than the limits
+    /// allow.
     pub(crate) fn of(lab: &Lab, consent: &ConsentArgs) -> Result<Addresses, Failure> {
         let found = Addresses::look_up(lab)?;
         for ((host, _), addresses) in &found {
             let mut others = addresses.iter();
-            // Before any of them is connected to.
+            // Checked before the first connection.
             if let Some(other) = others.find(|it| !it.ip().to_canonical().is_loopback()) {
                 consent.check(lab, host, *other)?;
             }
@@ -60,15 +60,15 @@ impl Addresses {
         Addresses::accepting(found)
     }
 
-    /// The same without asking for consent, where no load will be sent.
+    /// Resolves every host without a check of consent, if no load will be sent.
     ///
     /// # Errors
-    /// When a host has no address, or a system can be in a cluster alone.
+    /// When a host has no address, or a system can only run in a cluster.
     pub(crate) fn unasked(lab: &Lab) -> Result<Addresses, Failure> {
         Addresses::accepting(Addresses::look_up(lab)?)
     }
 
-    /// Of each host the first address that accepts a connection.
+    /// The first address of each host that accepts a connection.
     fn accepting(found: Found) -> Result<Addresses, Failure> {
         let kept = found.into_iter().map(|(key, addresses)| {
             let address = address::first_accepting(&key.0, &addresses)?;
@@ -77,7 +77,7 @@ impl Addresses {
         kept.collect::<Result<_, Failure>>().map(Addresses)
     }
 
-    /// Writes down which address got the load of systems that have names in their URLs.
+    /// Records the loaded address of systems with host names in their URLs.
     pub(crate) fn write_down(&self, lab: &Lab, variants: &mut [VariantRecord]) {
         for record in variants {
             let Some(variant) = lab.all().find(|it| it.name == record.name) else {
@@ -121,7 +121,7 @@ impl Addresses {
         Ok(addresses)
     }
 
-    /// Where a system is that runs already.
+    /// The address of a system that runs already.
     pub(super) fn endpoint(&self, url: &Elsewhere) -> Endpoint {
         let key = (url.host.clone(), url.port);
         Endpoint {
@@ -184,7 +184,7 @@ impl ConsentArgs {
             Some(Goal::Width(_)) | None => f64::from(lab.rounds),
         };
         let is_short = match (lab.load.requests(), lab.load.duration()) {
-            // As many as there could be in the time.
+            // The maximum number in the allowed time.
             (Some(requests), _) => requests as f64 * rounds <= RATE_MAX * SECONDS_MAX,
             (None, long) => long.is_some_and(|it| it.as_secs_f64() * rounds <= SECONDS_MAX),
         };

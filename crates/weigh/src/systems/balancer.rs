@@ -1,56 +1,52 @@
-//! The balancer before several instances of a system: HAProxy's configuration, and what it says of
-//! the instances.
+//! The balancer in front of several instances of a system: HAProxy's configuration and statistics.
 //!
-//! The rig starts it as it starts any system. Its statistics come over a port of their own, which can
-//! be read and changes nothing.
+//! The rig starts it like any system. A separate, read-only port returns its statistics.
 
 use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long the balancer may take to say what it has counted.
+/// Time limit for reading the statistics.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// Connections beyond those of the load: probes, proofs, statistics.
+/// Connections besides the load: probes, proofs and statistics.
 const CONNECTIONS_SPARE: u32 = 100;
 
-/// What a balancer has to know.
+/// The settings of a balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Balancer {
-    /// Where it listens.
     pub(super) listen: SocketAddr,
-    /// Where it says what it has counted.
+    /// The address of the statistics.
     pub(super) statistics: SocketAddr,
-    /// How it chooses, as HAProxy calls it: `leastconn`, `roundrobin`.
+    /// The balancing algorithm in HAProxy's words: `leastconn`, `roundrobin`.
     pub(super) balance: String,
-    /// The path that an instance answers while it is well; without one it only has to accept
-    /// connections.
+    /// The path of the health check. Without a path, an instance only has to accept connections.
     pub(super) health_path: Option<String>,
-    /// The status of that answer.
+    /// The status of a successful health check.
     pub(super) health_status: u16,
-    /// Most connections that the load opens at once.
+    /// Maximum number of connections that the load opens at once.
     pub(super) connections: u32,
-    /// The longest that an answer may take.
+    /// The generator's timeout of a response.
     pub(super) timeout: Duration,
     /// Names and addresses of the instances.
     pub(super) instances: Vec<(String, SocketAddr)>,
 }
 
-/// What one instance has done, as the balancer counted.
+/// The requests of one instance, as counted by the balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answered {
-    /// Its name.
+    /// The name of the instance.
     pub(super) instance: String,
-    /// Requests that it has answered; health checks are not among them.
+    /// Number of responses. Health checks are not included.
     pub(super) answers: u64,
 }
 
 impl Balancer {
-    /// The text of its configuration.
+    /// The text of HAProxy's configuration.
     pub(super) fn configuration(&self) -> String {
         let connections = self.connections.saturating_add(CONNECTIONS_SPARE);
-        // Longer than the generator waits, so that a timeout is counted as one and not as an answer 504.
+        // Longer than the generator's timeout, so that a timeout is not counted as a 504 response.
         let timeout_ms = self.timeout.as_millis().saturating_add(1_000);
         let mut text = format!(
             "global\n  maxconn {connections}\n  stats socket ipv4@{} level user\n\n\
@@ -78,14 +74,14 @@ impl Balancer {
     }
 }
 
-/// The backend that the instances are servers of.
+/// Name of the backend that contains the instances.
 const BACKEND: &str = "instances";
 
-/// Asks a balancer what each instance has answered.
+/// Reads the response counts of each instance from a balancer.
 ///
 /// # Errors
 ///
-/// When it does not answer, or not in its format.
+/// When it does not respond, or not in its format.
 pub(super) fn answered(statistics: SocketAddr) -> io::Result<Vec<Answered>> {
     let mut stream = TcpStream::connect_timeout(&statistics, ANSWER_WITHIN)?;
     stream.set_read_timeout(Some(ANSWER_WITHIN))?;
@@ -99,11 +95,11 @@ pub(super) fn answered(statistics: SocketAddr) -> io::Result<Vec<Answered>> {
     })
 }
 
-/// The answers of each server, from HAProxy's table: the sum over the classes of status codes.
+/// The responses of each server, from HAProxy's table: the sum over the classes of status codes.
 fn counts(table: &str) -> Option<Vec<Answered>> {
     let mut lines = table.lines();
     let header: Vec<&str> = lines.next()?.strip_prefix("# ")?.split(',').collect();
-    // By name: versions of HAProxy add columns.
+    // Columns are found by name, because versions of HAProxy add columns.
     let column = |name: &str| header.iter().position(|it| *it == name);
     let (backend, server) = (column("pxname")?, column("svname")?);
     let classes: Vec<usize> = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"]
@@ -114,14 +110,13 @@ fn counts(table: &str) -> Option<Vec<Answered>> {
     for line in lines {
         let cells: Vec<&str> = line.split(',').collect();
         let cell = |index: usize| cells.get(index).copied().unwrap_or_default();
-        // The table has lines for sums and for the listener as well.
+        // The table also has lines for sums and for the listener.
         if cell(backend) != BACKEND || ["BACKEND", "FRONTEND"].contains(&cell(server)) {
             continue;
         }
         let mut answers = 0;
         for class in &classes {
-            // A cell that is not a number means a format that is not known, and counts must not be
-            // guessed.
+            // A cell that is not a number means an unknown format, and counts must not be guessed.
             answers += cell(*class).parse::<u64>().ok()?;
         }
         instances.push(Answered {

@@ -1,4 +1,4 @@
-//! A system that is a container: how it comes up, what it uses, and how it ends.
+//! A system that is a container: its start, its readiness, its usage and its end.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -20,46 +20,46 @@ use crate::invalid::Invalid;
 use crate::invalid::last_words;
 use crate::stop::Stop;
 
-/// Between two looks whether a container is ready.
+/// Pause between two readiness checks.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The engine writes down what its health check says once a second at most.
+/// Pause between two readings of the health check. The engine updates its result at most once a second.
 const PAUSE_OF_HEALTH: Duration = Duration::from_millis(250);
 
-/// How long an engine may take to notice that a container has ended.
+/// Time that an engine may take to notice the end of a container.
 const NOTICED_WITHIN: Duration = Duration::from_secs(2);
 
-/// A container that was started here.
+/// A container that `weigh` started.
 pub(super) struct RunningContainer {
     engine: &'static Engine,
     name: String,
-    /// Its name in the engine.
+    /// The container id in the engine.
     id: String,
     log: Log,
-    /// Its first process: while it lives, the container does.
+    /// The first process. The container lives exactly as long as it.
     first: Attached,
     first_pid: i32,
-    /// Its control groups, which count what it uses.
+    /// The control groups, which count the usage.
     groups: Attached,
     enforced: Enforced,
-    /// Where containers in its network find it; none in the network of this machine.
+    /// Address for containers in its network. `None` if it uses the host network.
     pub(super) inner: Option<SocketAddr>,
-    /// Where systems of this machine find it.
+    /// Address for systems on this machine.
     address: SocketAddr,
 }
 
-/// What a container is started with, beside its setup.
+/// The inputs of a container's start, besides its setup.
 pub(super) struct ContainerStart<'a> {
-    /// Its name in the lab, or that of its instance.
+    /// The name of the system in the lab, or of its instance.
     pub(super) name: &'a str,
-    /// Where systems of this machine find it.
+    /// Address for systems on this machine.
     pub(super) place: &'a Endpoint,
-    /// The words of its command and its variables, with every address filled in.
+    /// The words of its command and its variables, with all addresses inserted.
     pub(super) command: Vec<String>,
     pub(super) env: BTreeMap<String, String>,
     pub(super) logs: &'a Path,
 }
 
-/// Where a container listens, as it is told itself.
+/// The listen address inside the container.
 pub(super) fn own_place(container: &Container, place: &Endpoint) -> Endpoint {
     match container.network {
         Network::Host => place.clone(),
@@ -67,8 +67,8 @@ pub(super) fn own_place(container: &Container, place: &Endpoint) -> Endpoint {
     }
 }
 
-/// Makes and starts a container. Nothing is left where that fails: the keeper removes what the run has
-/// made, and this what it can at once.
+/// Creates and starts a container. A failed start leaves no container behind: this function removes it if it
+/// can, and the keeper removes the rest.
 pub(super) fn start(
     rig: &mut Rig,
     setup: &Setup,
@@ -120,7 +120,7 @@ pub(super) fn start(
     })
 }
 
-/// What is seen of a container right after its start.
+/// The facts about a container right after its start.
 struct Seen {
     pid: i32,
     first: Attached,
@@ -136,14 +136,14 @@ impl Seen {
             Some((pid, first, Attached::groups_of(pid, &found.id)))
         });
         let Some((pid, first, groups)) = watched else {
-            // One that ends at once is gone before its engine has noticed.
+            // A container that ends at once may be gone before its engine notices.
             let asked = instant();
             while found.is_running && asked.elapsed() < NOTICED_WITHIN {
                 thread::park_timeout(PAUSE);
                 found = engine.inspect(id).map_err(|error| invalid(&error))?;
             }
             let reason = match found.is_running {
-                // Its number is that of another machine's, or of a namespace that is not ours.
+                // The process id belongs to another machine or to another namespace.
                 true => format!(
                     "the process of the container `{system}` is not on this machine. The engine must run on the machine of weigh"
                 ),
@@ -185,7 +185,7 @@ fn spec_of(
             path,
             is_read_only,
         } => Mount::Shown {
-            // The engine has no working folder that is ours.
+            // The engine has a different working folder.
             source: std::path::absolute(source).unwrap_or_else(|_| source.clone()),
             path: path.clone(),
             is_read_only: *is_read_only,
@@ -193,7 +193,7 @@ fn spec_of(
         Volume::Fresh { path } => Mount::Fresh { path: path.clone() },
     });
     ContainerSpec {
-        // Its port is no other's, so this name is not either.
+        // The port is unique, and so is this name.
         name: format!("{run}-{}-{}", start.name, start.place.address.port()),
         run: run.to_owned(),
         image: containers::found_image(container),
@@ -211,7 +211,7 @@ fn spec_of(
     }
 }
 
-/// The limits in force, as the kernel says, and which of those that were asked for are not.
+/// The limits that the kernel enforces, and the requested limits that it does not.
 fn enforced(groups: &Attached, setup: &Setup) -> Enforced {
     let mut enforced = groups.limits();
     let mut unmet = Vec::new();
@@ -235,12 +235,12 @@ impl RunningContainer {
         &self.name
     }
 
-    /// What it has used so far; none when it is gone.
+    /// The usage since the start. `None` if the container is gone.
     pub(super) fn usage(&self) -> Option<Usage> {
         let usage = self.groups.usage()?;
         Some(Usage {
-            // An engine puts every container into a group that could be limited; what is not limited is
-            // never throttled, and nothing was counted.
+            // An engine puts every container into a group that could have a limit. Without a processor limit
+            // there is no throttling, so the count has no meaning.
             throttled: usage.throttled.filter(|_| self.enforced.cpus.is_some()),
             ..usage
         })
@@ -254,12 +254,12 @@ impl RunningContainer {
         &self.enforced
     }
 
-    /// Whether its first process lives, without asking the engine.
+    /// True if its first process lives. Needs no request to the engine.
     fn is_alive(&self) -> bool {
         Attached::process(self.first_pid).is_ok_and(|now| now == self.first)
     }
 
-    /// How it has ended, with its last words; none while it runs.
+    /// The exit status with the last lines of output. `None` while the container runs.
     pub(super) fn end(&self) -> Option<String> {
         if self.is_alive() {
             return None;
@@ -272,7 +272,7 @@ impl RunningContainer {
         Some(how + &self.log.last_words_of(self.engine, &self.id))
     }
 
-    /// Waits until it is ready.
+    /// Waits until the readiness probe succeeds.
     pub(super) fn wait_ready(
         &self,
         setup: &Setup,
@@ -288,7 +288,8 @@ impl RunningContainer {
             };
             let time = instant().duration_since(began);
             let not_ready = |reason| Err(Invalid::new(InvalidKind::NotReady, reason));
-            // Before the answer counts: another program may have answered at its address.
+            // Checked before the probe's result counts, because another program may have responded at the
+            // address.
             if let Some(end) = self.end() {
                 return not_ready(format!("`{}` {end} before it was ready", self.name));
             }
@@ -329,18 +330,18 @@ impl RunningContainer {
         }
     }
 
-    /// Ends it, writes down what it said, and removes it with its volumes.
+    /// Stops the container, saves its log, and removes it with its volumes.
     pub(super) fn stop(self) {
         let _gone = self.engine.stop(&self.id, GRACE);
         self.log.write(self.engine, &self.id);
-        // What cannot be removed now the keeper tries again.
+        // The keeper removes it later.
         if let Err(error) = self.engine.remove(&self.id) {
             tracing::debug!(%error, "a container is left to the keeper");
         }
     }
 }
 
-/// Checks that a connection to a published port leads to a program. The engine's proxy accepts the connection
+/// Checks that a connection to a published port reaches a program. The engine's proxy accepts the connection
 /// before a program listens inside, and closes it at once.
 fn stays_connected(address: SocketAddr) -> Result<(), String> {
     const LONG_ENOUGH: Duration = Duration::from_millis(100);
@@ -351,14 +352,14 @@ fn stays_connected(address: SocketAddr) -> Result<(), String> {
         Ok(0) => {
             Err("the connection closes at once, so no program listens at its `port`".to_owned())
         }
-        // Some programs speak first.
+        // Some protocols let the server send first.
         Ok(_) => Ok(()),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(()),
         Err(error) => Err(wrong(error)),
     }
 }
 
-/// `ended with exit code 137, because it reached its memory limit`
+/// Describes the end of a container, such as `ended with exit code 137, because it reached its memory limit`.
 fn how_it_ended(found: &engine::Container) -> String {
     let code = found.exit_code.map_or("ended".to_owned(), |code| {
         format!("ended with exit code {code}")
@@ -373,10 +374,10 @@ fn how_it_ended(found: &engine::Container) -> String {
     format!("{code}{memory}{error}")
 }
 
-/// Where it is kept what a container says. The engine holds it until the container is removed.
+/// The log file of a container. The engine holds the output until the container is removed.
 struct Log {
     path: PathBuf,
-    /// Where this start begins: an earlier one may have written before.
+    /// Offset of this start's output in bytes. An earlier start may have written before it.
     begins_at: u64,
 }
 
@@ -386,7 +387,7 @@ impl Log {
         Log { path, begins_at }
     }
 
-    /// Writes down all that the container has said so far.
+    /// Saves the container's output since its start.
     fn write(&self, engine: &Engine, id: &str) {
         let open = || {
             let mut options = OpenOptions::new();
@@ -410,7 +411,7 @@ impl Log {
         }
     }
 
-    /// The same, and its last lines as the end of a sentence.
+    /// Saves the output, and returns its last lines as the end of a sentence.
     fn last_words_of(&self, engine: &Engine, id: &str) -> String {
         const MOST: usize = 20;
         self.write(engine, id);

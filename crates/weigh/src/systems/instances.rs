@@ -1,4 +1,4 @@
-//! What each instance behind a balancer has done: the balancer counts the answers, the rig the
+//! The work of each instance behind a balancer. The balancer counts the responses, and the rig reads the
 //! processor time.
 
 use std::time::Duration;
@@ -21,23 +21,23 @@ pub(crate) struct Tally {
 /// One instance at one moment.
 struct Instance {
     name: String,
-    /// Since its start.
+    /// Responses since its start.
     answers: u64,
     cpu: Option<Duration>,
 }
 
-/// What the instances of one system did between two moments.
+/// The work of the instances of one system between two moments.
 pub(crate) struct Shares {
     pub(crate) system: String,
     pub(crate) instances: Vec<InstanceUsage>,
 }
 
 impl RunningSystems {
-    /// The instances of every system that has a balancer before it.
+    /// Reads the instances of every system behind a balancer.
     ///
     /// # Errors
     ///
-    /// When a balancer does not tell.
+    /// When a balancer does not return its counts.
     pub(crate) fn tallies(&self, rig: &Rig) -> Result<Vec<Tally>, Invalid> {
         let mut tallies = Vec::new();
         for running in &self.running {
@@ -56,7 +56,7 @@ impl RunningSystems {
                     .running
                     .iter()
                     .find(|it| it.process.name() == one.instance);
-                // An instance that has ended cannot be read; the proof finds out by its answers.
+                // An instance that has ended cannot be read. The proof detects its missing responses.
                 let usage = process.and_then(|it| it.process.usage(rig));
                 Instance {
                     name: one.instance,
@@ -73,7 +73,7 @@ impl RunningSystems {
     }
 }
 
-/// What happened between two readings of the same systems.
+/// The differences between two readings of the same systems.
 pub(crate) fn between(before: &[Tally], after: &[Tally]) -> Vec<Shares> {
     assert_eq!(
         before.len(),
@@ -86,8 +86,8 @@ pub(crate) fn between(before: &[Tally], after: &[Tally]) -> Vec<Shares> {
         let pairs = before.instances.iter().zip(&after.instances);
         let usage = |(before, after): (&Instance, &Instance)| InstanceUsage {
             name: after.name.clone(),
-            // Less than before is left when the balancer was started anew. That shows as answers that
-            // are missing, so the proof fails.
+            // The count is lower if the balancer was restarted. The responses are then missing, and the proof
+            // fails.
             answers: after.answers.saturating_sub(before.answers),
             cpu_us: before
                 .cpu
@@ -102,11 +102,11 @@ pub(crate) fn between(before: &[Tally], after: &[Tally]) -> Vec<Shares> {
     before.iter().zip(after).map(shares).collect()
 }
 
-/// What several processes have used together; nothing where one of them is gone.
+/// The sum of the usage of several processes. `None` if one of them is gone.
 pub(super) fn together(usages: &[Option<Usage>]) -> Option<Usage> {
     let mut usages = usages.iter().cloned();
     let first = usages.next()??;
-    // A sum without one of them would look like a system that uses less.
+    // A sum without one process would look like a system with a lower usage.
     usages.try_fold(first, |sum, usage| Some(plus(sum, &usage?)))
 }
 

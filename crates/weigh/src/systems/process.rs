@@ -1,4 +1,4 @@
-//! What stands behind an address: a process or a container that was started here, or a system that runs
+//! The process behind an address: a process or a container that `weigh` started, or a system that runs
 //! already.
 
 use std::net::SocketAddr;
@@ -20,38 +20,38 @@ use crate::invalid::last_words;
 use crate::prometheus_text::metric;
 use crate::stop::Stop;
 
-/// What stands behind an address.
+/// The process behind an address.
 pub(super) enum Process {
-    /// It was started here.
+    /// A process that `weigh` started.
     Ours(rig::System),
-    /// It is a container that was started here.
+    /// A container that `weigh` started.
     Container(Box<RunningContainer>),
-    /// It runs already, and is only looked at.
+    /// A system that runs already. `weigh` only observes it.
     Elsewhere {
-        /// The name of its system.
+        /// The name of the system.
         name: String,
         watched: Watched,
-        /// Where each instance is asked what it saw; empty for one that is asked at its own address.
+        /// The addresses of the instances, for proofs by counting. Empty if the system's own address is used.
         instances: Vec<SocketAddr>,
     },
-    /// It is a service of a compose file, in containers.
+    /// A service of a compose file, in containers.
     Service(Service),
 }
 
-/// Where it can be read what a system uses that runs already.
+/// The source of the usage of a system that runs already.
 pub(super) enum Watched {
     Nowhere,
     Machine(Attached),
     Metrics(Metrics),
 }
 
-/// Where a system tells its own metrics.
+/// Address and path of a system's own metrics.
 pub(super) struct Metrics {
     target: Target,
     path: String,
 }
 
-/// How long one reading of metrics may take.
+/// Time limit of one reading of metrics.
 const METRICS: Duration = Duration::from_secs(2);
 
 impl Process {
@@ -64,7 +64,7 @@ impl Process {
         }
     }
 
-    /// What it has used so far; none where that cannot be read.
+    /// The usage since the start. `None` if it cannot be read.
     pub(super) fn usage(&self, rig: &Rig) -> Option<Usage> {
         match self {
             Process::Ours(system) => rig.usage(system).ok(),
@@ -74,7 +74,7 @@ impl Process {
         }
     }
 
-    /// Where each of it is asked what it saw, where it listens at `own`.
+    /// The addresses for proofs by counting. `own` is the listen address of the system.
     pub(super) fn asked_at(&self, own: SocketAddr) -> Vec<SocketAddr> {
         match self {
             Process::Elsewhere { instances, .. } if !instances.is_empty() => instances.clone(),
@@ -85,7 +85,7 @@ impl Process {
         }
     }
 
-    /// The processes that were started here: only they may be moved, sampled or found in the way.
+    /// The processes that `weigh` started. Only these may be moved, sampled or reported as a disturbance.
     pub(super) fn pids(&self, rig: &Rig) -> Vec<i32> {
         match self {
             Process::Ours(system) => rig.processes(system),
@@ -95,7 +95,7 @@ impl Process {
         }
     }
 
-    /// The processes whose processor time is read, also of a system that runs already and is attached.
+    /// The processes with readable processor time. Includes an attached system that runs already.
     pub(super) fn pids_watched(&self, rig: &Rig) -> Vec<i32> {
         match self {
             Process::Elsewhere {
@@ -109,18 +109,18 @@ impl Process {
         }
     }
 
-    /// The limits in force for it; none of a system that runs already.
+    /// The enforced limits. `None` for a system that runs already.
     pub(super) fn enforced(&self) -> Option<&Enforced> {
         match self {
             Process::Ours(system) => Some(system.enforced()),
             Process::Container(container) => Some(container.enforced()),
-            // What its record says already.
+            // The record already contains the limits.
             Process::Service(_) | Process::Elsewhere { .. } => None,
         }
     }
 
-    /// How it has ended, with its last words; none while it runs. What was not started here is judged by
-    /// its answers.
+    /// The exit status with the last lines of output. `None` while it runs. A system that `weigh` did not
+    /// start is judged by its responses.
     pub(super) fn end(&self, rig: &mut Rig) -> Option<String> {
         match self {
             Process::Ours(system) => match rig.state(system) {
@@ -136,7 +136,7 @@ impl Process {
         }
     }
 
-    /// Where containers in their network find it; none of what is not in one.
+    /// Address for containers in the system's network. `None` if the system is in no such network.
     pub(super) fn inner(&self) -> Option<SocketAddr> {
         match self {
             Process::Container(container) => container.inner,
@@ -144,7 +144,7 @@ impl Process {
         }
     }
 
-    /// Ends it, if it was started here.
+    /// Stops the process, if `weigh` started it.
     pub(super) fn stop(self, rig: &mut Rig) {
         match self {
             Process::Ours(system) => drop(rig.stop(system, GRACE)),
@@ -157,7 +157,7 @@ impl Process {
 
 impl Watched {
     /// # Errors
-    /// A sentence, when there is nothing to look at.
+    /// A sentence, if the process or container does not exist.
     pub(super) fn of(attach: Option<&Attach>) -> Result<Watched, String> {
         Ok(match attach {
             None => Watched::Nowhere,
@@ -170,7 +170,7 @@ impl Watched {
             Some(Attach::Container(name)) => Watched::Machine(of_container(name)?),
             Some(Attach::Metrics(url)) => {
                 let metrics = Metrics::at(url)?;
-                // Said now, and not after a load whose cost is unknown.
+                // Read now, so that an error appears before the load.
                 metrics.usage()?;
                 Watched::Metrics(metrics)
             }
@@ -210,7 +210,7 @@ impl Metrics {
         })
     }
 
-    /// What the system says of itself, under the names that Prometheus' client libraries give.
+    /// The usage as the system reports it, under the metric names of Prometheus' client libraries.
     fn usage(&self) -> Result<Usage, String> {
         let request = Request::get(&self.path);
         let answer = load::exchange(&self.target, &request, METRICS);
@@ -238,7 +238,7 @@ impl Metrics {
     }
 }
 
-/// Waits until a system answers that was not started here.
+/// Waits until a system that `weigh` did not start is ready.
 pub(super) fn wait_ready(
     setup: &Setup,
     probe: &mut dyn FnMut() -> Result<(), String>,

@@ -1,4 +1,4 @@
-//! A project of a compose file: brought up by compose, looked at and removed through the engine.
+//! A project of a compose file. Compose starts it, and `weigh` inspects and removes it through the engine.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -25,33 +25,33 @@ use crate::invalid::last_words;
 use crate::secrets;
 use crate::stop::Stop;
 
-/// How long compose may take to bring a project up, images that are pulled and services that are waited
-/// for included. A service that never gets healthy would hold the run up for ever.
+/// Time limit for the start of a project, including image pulls and waits for services. Without it, a service
+/// that never becomes healthy would block the run forever.
 const UP_WITHIN: Duration = Duration::from_secs(600);
-/// Between two looks at a project that comes up.
+/// Pause between two checks of a starting project.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The last lines of a container that has ended are read for its row.
+/// Number of log lines that a row shows of a container that has ended.
 const LAST_LINES: u32 = 20;
 
-/// A project that is up. It is removed with the last of its services that is stopped.
+/// A running project. It is removed when the last of its services stops.
 struct Project {
     engine: &'static Engine,
     run: String,
     name: String,
-    /// The system that it is.
+    /// The name of the system in the lab.
     system: String,
     logs: PathBuf,
 }
 
 /// One service of a project, with all its containers.
 pub(super) struct Service {
-    /// `stack/nginx`
+    /// The system and the service, such as `stack/nginx`.
     name: String,
     planned: Planned,
-    /// Its variables that the lab has changed.
+    /// The environment variables that the lab has changed.
     env: Vec<(String, String)>,
     containers: Vec<ServiceContainer>,
-    /// The digest of its image.
+    /// The digest of the image.
     digest: Option<String>,
     project: Arc<Project>,
 }
@@ -61,30 +61,30 @@ struct ServiceContainer {
     attached: Attached,
 }
 
-/// What a project is brought up from.
+/// The inputs of a project's start.
 #[derive(Clone, Copy)]
 pub(super) struct Plan<'a> {
     pub(super) setup: &'a Setup,
     pub(super) compose: &'a Compose,
     pub(super) projects: &'a Projects,
-    /// The folder of logs.
+    /// The folder of the project's logs.
     pub(super) logs: &'a Path,
     pub(super) stop: &'a Stop,
 }
 
-/// Services that are up, the loaded one last, and where it is reached.
+/// Running services, with the loaded one last, and the address of the loaded one.
 pub(super) struct Up {
     pub(super) services: Vec<Service>,
     pub(super) place: Endpoint,
 }
 
 impl Plan<'_> {
-    /// Brings the project up and waits until its services run, those with a health check healthy.
+    /// Starts the project and waits until its services run and all health checks succeed.
     ///
     /// # Errors
     ///
-    /// What is wrong with the file, or which service did not come up and what it said. Nothing is left
-    /// then.
+    /// The mistake in the file, or the service that did not start with its last lines of output. No container
+    /// is left then.
     pub(super) fn start(self, rig: &mut Rig) -> Result<Up, Invalid> {
         let began = instant();
         let engine = containers::engine()?;
@@ -110,7 +110,7 @@ impl Plan<'_> {
             logs: self.logs.to_owned(),
         };
         let up = self
-            .bring_up(rig, tool, &project, (&file, &written))
+            .bring_up(rig, tool, &project, &file, &written)
             .and_then(|()| project.settle(&written, began + UP_WITHIN, self.stop));
         match up {
             Ok(members) => self.watched(project, members, &written),
@@ -121,7 +121,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Leaves the file that is started among the logs, without credentials.
+    /// Saves the effective compose file with the logs, without credentials.
     fn keep(&self, written: &Written) -> Result<(), Invalid> {
         let mut kept = shown(&written.file);
         kept["x-changed-by-weighbridge"] = written.notes.clone().into();
@@ -134,13 +134,14 @@ impl Plan<'_> {
         })
     }
 
-    /// Has compose start everything.
+    /// Runs compose to start all services.
     fn bring_up(
         &self,
         rig: &mut Rig,
         tool: &Tool,
         project: &Project,
-        (file, written): (&Path, &Written),
+        file: &Path,
+        written: &Written,
     ) -> Result<(), Invalid> {
         let mut words: Vec<String> = ["up", "-d", "--no-build", "--no-color"]
             .map(str::to_owned)
@@ -198,7 +199,7 @@ impl Plan<'_> {
         }
     }
 
-    /// The services of a project that is up, as systems that can be read.
+    /// The services of a running project, as systems with readable usage.
     fn watched(
         &self,
         project: Project,
@@ -220,7 +221,7 @@ impl Plan<'_> {
         let mut services = Vec::new();
         for planned in &written.services {
             let own = members.iter().filter(|it| it.service == planned.name);
-            // What has done its work and ended costs the load nothing.
+            // A container that has finished its work costs the load no resources.
             let living = own.filter(|it| it.container.is_running);
             let containers: Result<Vec<ServiceContainer>, String> =
                 living.map(|member| watched(member.clone())).collect();
@@ -237,7 +238,7 @@ impl Plan<'_> {
                 }
             }
         }
-        // The one that gets the load is the last, as it is of all systems.
+        // The loaded service is last, because the target is always the last system.
         services.sort_by_key(|it| it.planned.name == self.compose.service);
         Ok(Up { services, place })
     }
@@ -272,8 +273,8 @@ fn watched(member: Member) -> Result<ServiceContainer, String> {
     Ok(ServiceContainer { member, attached })
 }
 
-/// Where a container is reached: at its own address where the engine's network is one of this machine,
-/// which no proxy stands before, and else where its port is published.
+/// The address of a container. It is the container's own address if this machine is in the engine's network,
+/// because that path has no proxy. Otherwise it is the published port.
 fn place_of(members: &[Member], entrance: &Entrance) -> Option<SocketAddr> {
     let mut own = members.iter().filter(|it| it.service == entrance.service);
     let member = own.next()?;
@@ -289,7 +290,7 @@ fn place_of(members: &[Member], entrance: &Entrance) -> Option<SocketAddr> {
 }
 
 impl Project {
-    /// Waits until every container runs that is to run, and those with a health check are healthy.
+    /// Waits until all expected containers run and all health checks succeed.
     fn settle(
         &self,
         written: &Written,
@@ -333,10 +334,10 @@ impl Project {
 
     /// # Errors
     ///
-    /// Which service has ended with a mistake or is not healthy, and its last words.
+    /// The service that has failed or is unhealthy, with its last lines of output.
     fn check(&self, member: &Member) -> Result<(), Invalid> {
         let what = match (&member.container.health, member.container.exit_code) {
-            // What has done its work: a migration, a seed.
+            // A task that has finished, such as a migration or a seed.
             (_, Some(0)) | (None | Some(Health::Starting | Health::Healthy), None) => return Ok(()),
             (Some(Health::Unhealthy), None) => "is unhealthy".to_owned(),
             (_, Some(code)) => ended(member, code),
@@ -349,10 +350,10 @@ impl Project {
         format!("`{}/{}` {what}", self.system, member.service)
     }
 
-    /// The last words of a container, as the end of a sentence.
+    /// The last log lines of a container, as the end of a sentence.
     fn last_words(&self, member: &Member) -> String {
         let mut said = Vec::new();
-        // Without them the sentence still says what has happened.
+        // Without the log the sentence still describes the failure.
         let _unread = self
             .engine
             .logs(&member.container.id, Some(LAST_LINES), &mut said);
@@ -365,7 +366,7 @@ impl Project {
         self.logs.join(format!("{}-{service}.log", self.system))
     }
 
-    /// Keeps what every container has said, and removes all of the project.
+    /// Saves the output of every container, and removes the whole project.
     fn end(&self) {
         for member in self.engine.project(&self.name).unwrap_or_default() {
             let mut options = File::options();
@@ -373,7 +374,7 @@ impl Project {
                 .create(true)
                 .append(true)
                 .open(self.log_of(&member.service));
-            // A log that cannot be kept is said in its place, and holds nothing up.
+            // If a log cannot be saved, its file contains the error. The removal continues.
             let _unwritten = file.map(|mut file| {
                 if let Err(error) = self.engine.logs(&member.container.id, None, &mut file) {
                     let _unwritten = writeln!(file, "weigh: {error}");
@@ -387,7 +388,7 @@ impl Project {
     }
 }
 
-/// How a container has ended.
+/// Describes the end of a container.
 fn ended(member: &Member, code: i64) -> String {
     match (&member.container.error, member.container.is_out_of_memory) {
         (_, true) => "was killed because of its memory limit".to_owned(),
@@ -401,26 +402,26 @@ impl Service {
         &self.name
     }
 
-    /// Whether it is the service of this name.
+    /// True if this is the service `service`.
     pub(super) fn is_of(&self, service: &str) -> bool {
         self.planned.name == service
     }
 
-    /// What all its containers have used; none where one of them is gone.
+    /// The sum of the usage of all its containers. `None` if one of them is gone.
     pub(super) fn usage(&self) -> Option<Usage> {
         let usages = self.containers.iter().map(|it| it.attached.usage());
         instances::together(&usages.collect::<Vec<_>>())
     }
 
-    /// Its processes on this machine.
+    /// The processes on this machine.
     pub(super) fn pids(&self) -> Vec<i32> {
         let pids = self.containers.iter().map(|it| it.attached.pids());
         pids.flatten().collect()
     }
 
-    /// How one of its containers has ended, with its last words; none while all run.
+    /// The end of one of its containers, with its last lines of output. `None` while all run.
     pub(super) fn ended(&self) -> Option<String> {
-        // A control group goes with its container, which is told without the engine.
+        // A control group ends with its container, so no request to the engine is needed.
         let gone = self
             .containers
             .iter()
@@ -440,11 +441,11 @@ impl Service {
         Some(what + &project.last_words(&gone.member))
     }
 
-    /// Whether its project still comes up, or has ended already.
+    /// Checks that no service of the project has failed.
     ///
     /// # Errors
     ///
-    /// Which service has ended or is unhealthy.
+    /// The service that has ended or is unhealthy.
     fn check_project(&self) -> Result<(), Invalid> {
         for member in self.project.members()? {
             self.project.check(&member)?;
@@ -458,11 +459,11 @@ impl Service {
         }
     }
 
-    /// Waits until it answers, as long as every service of its project lives.
+    /// Waits until the service is ready, while every service of its project lives.
     ///
     /// # Errors
     ///
-    /// That it did not answer in time, or which service has ended.
+    /// The probe did not succeed in time, or a service has ended.
     pub(super) fn wait_ready(
         &self,
         setup: &Setup,
@@ -481,7 +482,7 @@ impl Service {
         wait_until_ready(within, stop, probe, || self.check_project(), overdue)
     }
 
-    /// The recording's lines about it. `system` is the record of the system that it is a service of.
+    /// The service's record in the recording. `system` is the record of the system that contains it.
     pub(super) fn record(&self, system: &SystemRecord) -> SystemRecord {
         let first = self.containers.first();
         let enforced = first.map(|it| it.attached.limits()).unwrap_or_default();
@@ -505,7 +506,7 @@ impl Service {
         }
     }
 
-    /// Lets go of it; the last one removes the project.
+    /// Releases the service. The last release removes the project.
     pub(super) fn stop(self) {
         if let Some(project) = Arc::into_inner(self.project) {
             project.end();

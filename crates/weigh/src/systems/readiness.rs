@@ -1,4 +1,4 @@
-//! Waiting for systems that other programs start.
+//! Waits for systems that other programs start.
 
 use std::thread;
 use std::time::Duration;
@@ -15,8 +15,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Waits until `probe` succeeds, at most `within`.
 ///
 /// # Errors
-/// Fails if the user stops the run, with the error of `look` if waiting has become useless, or after `within`
-/// with the message of `overdue` for the last reason of the probe.
+/// Fails if the user stops the run, or with the error of `look` if waiting has become useless. After `within`
+/// it fails with the message of `overdue` for the last reason of the probe.
 pub(super) fn wait_until_ready(
     within: Duration,
     stop: &Stop,

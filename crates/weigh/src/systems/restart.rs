@@ -1,5 +1,5 @@
-//! Systems that are started beside those of the same variant that run already: all at the first
-//! start, and in a quick run those that start fast, anew in each round.
+//! Starts systems next to running systems of the same variant. A first start includes all systems. In a quick
+//! run, each round restarts only the systems with a fast start.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use super::start::{Ports, Starter};
 use super::{RunningProcess, RunningSystems, SharedSystem, Startup, socket_folder, target_of};
 use crate::invalid::Invalid;
 
-/// A start that takes longer would make a round as long as a full one.
+/// A slower start would make a quick round as long as a full round.
 const SLOW_START: Duration = Duration::from_secs(1);
-/// A start that takes more processor time is that of a runtime which compiles as it runs. Programs that
-/// are compiled ahead take some ten milliseconds. Not the time, which on a busy machine is long for all.
+/// A start with more processor time indicates a just-in-time compiler. Programs that are compiled ahead need
+/// some ten milliseconds. Wall time does not distinguish them, because it is long for all on a busy machine.
 const SLOW_START_PROCESSOR: Duration = Duration::from_millis(100);
 
 impl RunningSystems {
-    /// Starts anew all systems that are not to be kept, on new ports. None of those kept may be told
-    /// the address of one that is not; [`closed`] sees to that.
+    /// Restarts all systems except `kept`, on new ports. No kept system may depend on the address of a
+    /// restarted system. [`closed`] ensures that.
     ///
     /// # Errors
     ///
-    /// The first system that did not start or become ready. Nothing is left running then.
+    /// The first system that did not start or become ready. No system is left running then.
     pub(crate) fn restart(
         mut self,
         rig: &mut Rig,
@@ -38,18 +38,18 @@ impl RunningSystems {
             .partition(|one| kept.contains(&one.setup));
         self.running = stay;
         let leaving: Vec<RunningProcess> = leave;
-        // The target first, as when all are stopped.
+        // The target stops first, as at the end of a run.
         for one in leaving.into_iter().rev() {
             one.process.stop(rig);
         }
         self.complete(rig, startup)
     }
 
-    /// Starts every system that does not run yet, in order, each once those before it are ready.
+    /// Starts all missing systems in order. Each system starts after the earlier ones are ready.
     ///
     /// # Errors
     ///
-    /// The first system that did not start or become ready. Nothing is left running then.
+    /// The first system that did not start or become ready. No system is left running then.
     pub(super) fn complete(
         mut self,
         rig: &mut Rig,
@@ -59,7 +59,8 @@ impl RunningSystems {
         let is_kept = |setup: &&Setup| kept.iter().any(|one| one.setup == setup.system);
         let (_, missing): (Vec<&Setup>, Vec<&Setup>) = startup.setups.iter().partition(is_kept);
         let begun = ports(
-            (&missing, startup.addresses),
+            &missing,
+            startup.addresses,
             &kept,
             &self.shared,
             &mut self.sockets,
@@ -67,7 +68,7 @@ impl RunningSystems {
         let ports = match begun {
             Ok(ports) => ports,
             Err(invalid) => {
-                // The kept ones are stopped as well, as the variant cannot run without the others.
+                // The kept systems stop too, because the variant cannot run without the other systems.
                 self.running = kept;
                 self.stop(rig);
                 return Err(invalid);
@@ -82,7 +83,7 @@ impl RunningSystems {
             stop: startup.stop,
             target: target_of(startup.setups),
         };
-        // In the order of the setups, kept or not: the target is the last.
+        // In the order of the setups, kept or not, because the target must be the last.
         for setup in startup.setups {
             let (own, others) = kept
                 .into_iter()
@@ -94,8 +95,8 @@ impl RunningSystems {
                 continue;
             }
             let first = self.running.len();
-            // What did start is in `running` even when a later process of the setup did not, so that
-            // it is stopped here and its port is free for the next variant.
+            // `running` contains the started processes even if a later process of the setup failed. They are
+            // stopped here, so that their ports are free for the next variant.
             let started = starter
                 .start(setup, &mut self.running)
                 .and_then(|()| self.wait_ready(starter.rig, setup, first, startup.stop));
@@ -112,7 +113,7 @@ impl RunningSystems {
         Ok(self)
     }
 
-    /// The systems that are slow to start: a process of theirs took much time or processor time.
+    /// The systems with a slow start: one of their processes took much time or processor time.
     pub(crate) fn slow_to_start(&self) -> impl Iterator<Item = &str> {
         let is_slow = |one: &&RunningProcess| {
             one.start.time > SLOW_START || one.start.processor_time > SLOW_START_PROCESSOR
@@ -124,9 +125,10 @@ impl RunningSystems {
     }
 }
 
-/// All ports before the first start: a system may be told the address of one that starts later.
+/// Reserves all ports before the first start, because a system may need the address of a later system.
 fn ports(
-    (missing, addresses): (&[&Setup], &Addresses),
+    missing: &[&Setup],
+    addresses: &Addresses,
     kept: &[RunningProcess],
     shared: &[SharedSystem],
     sockets: &mut Vec<TempDir>,
@@ -143,16 +145,16 @@ fn ports(
         ports.know(&one.system, one.place.clone());
         ports.know_inner(&one.system, one.inner);
     }
-    // The folders of earlier starts stay: a kept system may listen in one.
+    // The folders of earlier starts stay, because a kept system may listen in one.
     sockets.extend(folder);
     Ok(ports)
 }
 
-/// These systems, and with each one all that it has to be kept with: those whose addresses it was
-/// told, which would be wrong after their restart, and the balancer before its instances, which has
+/// Adds the systems that must be kept together with these. A kept system depends on the addresses in its
+/// settings, which would be wrong after a restart. A balancer must stay with its instances, because it has
 /// their port.
 pub(crate) fn closed(mut kept: BTreeSet<String>, setups: &[&Setup]) -> BTreeSet<String> {
-    // Until nothing is added: a setup may pull in one that was passed already.
+    // Repeated until no system is added, because a setup may require an earlier one.
     loop {
         let before = kept.len();
         for setup in setups {

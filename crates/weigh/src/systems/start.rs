@@ -1,4 +1,4 @@
-//! How the processes of systems come up: one for most systems, several behind a balancer for those
+//! Start of the processes of systems: one process for most systems, and several behind a balancer for systems
 //! with instances.
 
 use std::collections::BTreeMap;
@@ -25,20 +25,20 @@ use crate::invalid::Invalid;
 use crate::invalid::invalid_spawn;
 use crate::stop::Stop;
 
-/// How long one readiness probe may take.
+/// Time limit of one readiness probe.
 const PROBE: Duration = Duration::from_secs(1);
 
-/// The ports of the systems, held until each process takes its own.
+/// The ports of the systems, reserved until each process takes its own.
 pub(super) struct Ports {
     leases: BTreeMap<String, PortLease>,
     places: BTreeMap<String, Endpoint>,
-    /// Where containers in their network find those that are in it.
+    /// Addresses within the containers' network.
     inner: BTreeMap<String, SocketAddr>,
 }
 
 impl Ports {
-    /// One for each process that listens, and one for the statistics of each balancer. Unix sockets
-    /// lie in `sockets`.
+    /// Reserves a port for each process that listens, and for the statistics of each balancer. Unix sockets
+    /// are in the folder `sockets`.
     pub(super) fn of(
         setups: &[&Setup],
         addresses: &Addresses,
@@ -51,12 +51,12 @@ impl Ports {
                 elsewhere.push((setup.system.clone(), addresses.endpoint(url)));
                 continue;
             }
-            // The engine gives out the addresses of containers.
+            // The engine assigns the addresses of containers.
             if setup.compose().is_some() {
                 continue;
             }
             match (&setup.balances, setup.replicas) {
-                // The balancer listens where the system is said to be; instances have other ports.
+                // The balancer listens at the system's address. Its instances have other ports.
                 (Some(balances), _) => {
                     names.push(balances.system.clone());
                     names.push(statistics_name(&setup.system));
@@ -98,27 +98,27 @@ impl Ports {
         })
     }
 
-    /// With where a system listens that runs already.
+    /// Adds the address of a system that runs already.
     pub(super) fn know(&mut self, system: &str, place: Endpoint) {
         let other = self.places.insert(system.to_owned(), place);
         assert!(other.is_none(), "a running system needs no port");
     }
 
-    /// With where containers find one that is in their network.
+    /// Adds the address of a system within the containers' network.
     pub(super) fn know_inner(&mut self, system: &str, inner: Option<SocketAddr>) {
         if let Some(inner) = inner {
             self.inner.insert(system.to_owned(), inner);
         }
     }
 
-    /// The port is let go right before the process takes it.
+    /// Releases the reserved port and returns its address. Called right before the process takes it.
     fn take(&mut self, name: &str) -> Endpoint {
-        // Only now, and nothing in between: from here on another program could bind the port.
+        // Released as late as possible, because from here on another program could bind the port.
         drop(self.leases.remove(name));
         self.places[name].clone()
     }
 
-    /// Where a system turned out to listen.
+    /// Sets the address that a system uses after its start.
     fn found(&mut self, system: &str, place: Endpoint) {
         self.places.insert(system.to_owned(), place);
     }
@@ -128,17 +128,17 @@ impl Ports {
     }
 }
 
-/// `limiter-2`
+/// The name of an instance, such as `limiter-2`.
 fn instance_name(system: &str, number: u32) -> String {
     format!("{system}-{number}")
 }
 
-/// Names of systems hold no space, so this one cannot be taken.
+/// The name of a balancer's statistics port. System names contain no space, so this name cannot conflict.
 fn statistics_name(balancer: &str) -> String {
     format!("{balancer} statistics")
 }
 
-/// What every process is started with.
+/// The inputs for the start of every process.
 pub(super) struct Starter<'a> {
     pub(super) rig: &'a mut Rig,
     pub(super) lab: &'a Lab,
@@ -146,13 +146,13 @@ pub(super) struct Starter<'a> {
     pub(super) ports: Ports,
     pub(super) projects: &'a Projects,
     pub(super) stop: &'a Stop,
-    /// The system that gets the load.
+    /// The system that receives the load.
     pub(super) target: &'a str,
 }
 
 impl Starter<'_> {
-    /// Starts the processes of one setup; those that were started before one that did not start are
-    /// left to the caller in `running`.
+    /// Starts the processes of one setup and adds them to `running`. If one does not start, the caller must
+    /// stop the processes in `running`.
     pub(super) fn start(
         &mut self,
         setup: &Setup,
@@ -193,7 +193,7 @@ impl Starter<'_> {
         Ok(())
     }
 
-    /// The balancer before the instances of a system, all of which run.
+    /// Starts the balancer for the instances of a system. All instances run already.
     fn balancer(
         &mut self,
         setup: &Setup,
@@ -201,7 +201,7 @@ impl Starter<'_> {
         running: &[RunningProcess],
     ) -> Result<RunningProcess, Invalid> {
         let (health_path, health_status) = match &setup.ready.probe {
-            // Without a path nothing is asked for, so this status is never compared.
+            // Without a path there is no health request, so this status is never compared.
             Probe::Listening | Probe::Healthy => (None, 200),
             Probe::Answers { path, status } => (Some(path.clone()), *status),
         };
@@ -219,7 +219,7 @@ impl Starter<'_> {
                 .collect(),
         };
         let file = self.logs.join(format!("{}.cfg", setup.system));
-        // HAProxy runs in the folder of the system, not in that of `weigh`.
+        // HAProxy runs in the folder of the system, so a path relative to `weigh` would be wrong.
         let file = std::path::absolute(&file).unwrap_or(file);
         fs::write(&file, balancer.configuration()).map_err(|error| {
             Invalid::new(
@@ -244,7 +244,7 @@ impl Starter<'_> {
         })
     }
 
-    /// A system that runs already: nothing is started.
+    /// Attaches to a system that runs already, without a start.
     fn elsewhere(&mut self, setup: &Setup, url: &Elsewhere) -> Result<RunningProcess, Invalid> {
         let watched = Watched::of(url.attach.as_ref()).map_err(|reason| {
             let reason = format!("cannot attach to `{}`: {reason}", setup.system);
@@ -269,7 +269,7 @@ impl Starter<'_> {
         })
     }
 
-    /// The services of a compose file, the loaded one last.
+    /// Starts the services of a compose file. The loaded service is last.
     fn project(
         &mut self,
         setup: &Setup,
@@ -308,7 +308,7 @@ impl Starter<'_> {
         Ok(())
     }
 
-    /// One process or container of a setup, listening at a place of its own.
+    /// Starts one process or container of a setup, at its own address.
     fn process(
         &mut self,
         setup: &Setup,
@@ -323,8 +323,7 @@ impl Starter<'_> {
         );
         let ports = &self.ports;
         let find = |system: &str| {
-            // An instance listens at an address of its own, which the name of its system does not
-            // lead to.
+            // An instance has its own address, different from the address of its system.
             if system == setup.system {
                 return Some(own.clone());
             }
@@ -397,8 +396,8 @@ impl Starter<'_> {
     }
 }
 
-/// Connects without waiting: where the queue of the listener is full, an ordinary connect would wait
-/// for as long as nothing is accepted.
+/// Connects without blocking. If the listener's queue is full, a blocking connect would wait until it accepts
+/// a connection.
 fn connect_unix(path: &Path) -> std::io::Result<()> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -406,10 +405,10 @@ fn connect_unix(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Tries once whether a process is ready.
+/// Probes a process for readiness once.
 pub(super) fn probe(kind: &Probe, target: &Target) -> Result<(), String> {
     match kind {
-        // Only containers have a health, which their engine knows.
+        // Only containers have a health status. Their engine reports it.
         Probe::Listening | Probe::Healthy => match &target.address {
             Address::Tcp(address) => TcpStream::connect_timeout(address, PROBE).map(|_| ()),
             Address::Unix(path) => connect_unix(path),
@@ -443,7 +442,7 @@ mod tests {
         let path = folder.path().join("full.sock");
         let listener = UnixListener::bind(&path).expect("a listener");
         rustix::net::listen(&listener, 0).expect("a short queue");
-        // Connections that are closed stay in the queue until they are accepted.
+        // Closed connections stay in the queue until they are accepted.
         let full = (0..8).find_map(|_| connect_unix(&path).err());
         let error = full.expect("a queue of one is full after eight");
         assert_eq!(error.kind(), ErrorKind::WouldBlock);

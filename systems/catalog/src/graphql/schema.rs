@@ -44,10 +44,6 @@ pub(super) struct QueryRoot;
 )]
 impl QueryRoot {
     /// Products: the first 100 by id, or as asked.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "they are the arguments of the field"
-    )]
     async fn product(
         &self,
         context: &Context<'_>,
@@ -56,7 +52,7 @@ impl QueryRoot {
         limit: Option<i32>,
         offset: Option<i32>,
     ) -> Result<Vec<Product>, FieldError> {
-        list(context, filter, order_by, (limit, offset)).await
+        list(context, filter, order_by, limit, offset).await
     }
 
     /// The product with this id; null when none has it.
@@ -70,10 +66,6 @@ impl QueryRoot {
     }
 
     /// Line items: the first 100 by id, or as asked.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "they are the arguments of the field"
-    )]
     #[graphql(name = "lineItem")]
     async fn line_item(
         &self,
@@ -83,7 +75,7 @@ impl QueryRoot {
         limit: Option<i32>,
         offset: Option<i32>,
     ) -> Result<Vec<LineItem>, FieldError> {
-        let mut items: Vec<LineItem> = list(context, filter, order_by, (limit, offset)).await?;
+        let mut items: Vec<LineItem> = list(context, filter, order_by, limit, offset).await?;
         // Otherwise each item would load its product separately: a list of a hundred would need a hundred and
         // one statements.
         if context.look_ahead().field("product").exists() && !items.is_empty() {
@@ -153,7 +145,8 @@ async fn list<E: Entity>(
     context: &Context<'_>,
     filter: Option<impl Filter>,
     order: Option<Vec<impl Order>>,
-    (limit, offset): (Option<i32>, Option<i32>),
+    limit: Option<i32>,
+    offset: Option<i32>,
 ) -> Result<Vec<E>, FieldError> {
     let LimitMax(limit_max) = context.data_unchecked();
     let limit = bounded("limit", limit, *limit_max)?.unwrap_or(LIMIT_DEFAULT.min(*limit_max));

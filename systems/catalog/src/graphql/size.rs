@@ -30,7 +30,8 @@ const NAME_BYTES_MAX: u64 = NAME_LENGTH_MAX as u64 * 4;
 /// Checks the operation to be executed, with these values of variables.
 pub(super) fn check(
     document: &ExecutableDocument,
-    (operation, values): (&OperationDefinition, &Variables),
+    operation: &OperationDefinition,
+    values: &Variables,
     limit_max: u32,
 ) -> Result<(), DocumentError> {
     LIMITS.check(document, operation, |field, place| {

@@ -9,12 +9,16 @@
 //!   cases.graphql         operations, each below a line `# == what it shows`
 //! ```
 //!
-//! Between that line and the operation there may be `# variables: {…}`,
-//! `# operation: NAME`, `# fetches: a b b` (the subgraphs that are asked, sorted),
-//! `# errors: ["path.0.to", …]` (the paths of the errors, sorted) and `# data: {…}` where the answer
-//! is not what one server would say, and `# refused: CODE`. Of the request, `# granted: user scope
-//! !policy` says what it may see (everything when left out), and `# draws: 12.5 label` what it drew
-//! of 100 for `@override`, and which labels are active.
+//! Between that line and the operation there may be these lines:
+//!
+//! - `# variables: {…}`
+//! - `# operation: NAME`
+//! - `# fetches: a b b`: the subgraphs that receive requests, sorted
+//! - `# errors: ["path.0.to", …]`: the paths of the errors, sorted
+//! - `# data: {…}`: the data, if it differs from the data of the single server
+//! - `# refused: CODE`
+//! - `# granted: user scope !policy`: the grants of the request. Without this line it may see everything
+//! - `# draws: 12.5 label`: the random number below 100 for `@override`, and the active labels
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -26,88 +30,89 @@ use crate::schema::{Schema, SchemaError};
 use crate::subgraph::Subgraph;
 use crate::world::{ORACLE, World};
 
-/// Why a corpus could not be read.
+/// Reason why a corpus could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
-    /// A file is missing.
+    /// A file or folder cannot be read.
     #[error("{path}: {source}")]
     Read {
-        /// Which one.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: io::Error,
     },
-    /// A schema is wrong.
+    /// A file contains an invalid schema.
     #[error("{path}: {source}")]
     Schema {
-        /// Which one.
+        /// The file with the schema.
         path: PathBuf,
-        /// Why.
+        /// The error in the schema.
         source: SchemaError,
     },
     /// A line above an operation has the form `# key: value` and an unknown key.
     #[error("the case `{title}` has an unknown line `# {key}: …`")]
     UnknownLine {
-        /// The case.
+        /// The title of the case.
         title: String,
-        /// The key.
+        /// The unknown key.
         key: String,
     },
-    /// JSON is wrong.
+    /// A file or a line contains invalid JSON.
     #[error("{place}: {source}")]
     Json {
-        /// Where.
+        /// The file or the line with the JSON.
         place: String,
-        /// Why.
+        /// The error in the JSON.
         source: serde_json::Error,
     },
 }
 
-/// Subgraphs, their supergraph and what is asked of them.
+/// Subgraphs, their supergraph and the operations to test.
 #[derive(Debug)]
 pub struct Corpus {
-    /// The folder's name.
+    /// The name of the folder.
     pub name: String,
-    /// The supergraph's SDL.
+    /// The SDL text of the supergraph.
     pub sdl: String,
-    /// The servers.
+    /// The subgraph servers, in the order of their files.
     pub subgraphs: Vec<Subgraph>,
-    /// What is asked.
+    /// The operations of `cases.graphql`, in order.
     pub cases: Vec<Case>,
     api: Schema,
     data: String,
 }
 
-/// One operation and what must come of it.
+/// One operation and its expected result.
 #[derive(Debug, Clone, Default)]
 pub struct Case {
-    /// What it shows.
+    /// The behavior that the case shows.
     pub title: String,
-    /// The document.
+    /// The text of the GraphQL document.
     pub query: String,
-    /// The JSON object of variables.
+    /// The variables of the request, by name.
     pub variables: Map<String, Value>,
-    /// Which operation of the document.
+    /// The operation to execute. `None` if the document has one operation.
     pub operation: Option<String>,
-    /// The subgraphs that are asked, sorted, when it matters.
+    /// The subgraphs that must receive requests, sorted. `None` if any may.
     pub fetches: Option<Vec<String>>,
-    /// The paths of the errors, sorted, where one server would have others.
+    /// The paths of the errors, sorted. `None` if they are the errors of the single server.
     pub errors: Option<Vec<String>>,
-    /// The data as JSON text, where one server would say something else.
+    /// The data as JSON text. `None` if it is the data of the single server.
     pub data: Option<String>,
-    /// The code of the refusal.
+    /// The expected code of the refusal.
     pub refused: Option<String>,
-    /// What the request has: `user` for claims, scopes, policies behind `!`. Everything without it.
+    /// The grants of the request: `user` for claims, scopes, and policies after `!`. `None` if the request
+    /// may see everything.
     pub granted: Option<Vec<String>>,
-    /// The number that the request drew for labels of `@override`, then the active labels.
+    /// The random number of the request for labels of `@override`, then its active labels.
     pub draws: Option<Vec<String>>,
 }
 
 impl Corpus {
-    /// Reads a folder.
+    /// Reads the corpus in a folder.
     ///
     /// # Errors
-    /// When a file is missing or wrong.
+    /// If a file is missing or invalid.
     pub fn read(folder: &Path) -> Result<Self, CorpusError> {
         let sdl = text(&folder.join("supergraph.graphql"))?;
         let api = schema(&folder.join("supergraph.graphql"), Schema::of_clients(&sdl))?;
@@ -135,7 +140,7 @@ impl Corpus {
         })
     }
 
-    /// Reads all folders below one, by name.
+    /// Reads the corpora in all folders below one folder, sorted by name.
     ///
     /// # Errors
     /// As [`Corpus::read`].
@@ -146,15 +151,15 @@ impl Corpus {
             .collect()
     }
 
-    /// The data, as at the start.
+    /// The data in its initial state.
     ///
     /// # Errors
-    /// When `data.json` is wrong.
+    /// If `data.json` is invalid.
     pub fn world(&self) -> Result<World, CorpusError> {
         let place = format!("{}/data.json", self.name);
         let mut world =
             World::parse(&self.data).map_err(|source| CorpusError::Json { place, source })?;
-        // From clients and from every subgraph: an inaccessible object implements interfaces that
+        // From the clients' schema and from every subgraph. An inaccessible object implements interfaces that
         // the clients' schema does not show.
         world.learn(&self.api);
         for subgraph in &self.subgraphs {
@@ -163,13 +168,13 @@ impl Corpus {
         Ok(world)
     }
 
-    /// What clients may ask.
+    /// The schema that clients see.
     #[must_use]
     pub fn api(&self) -> &Schema {
         &self.api
     }
 
-    /// What one server that knows everything answers.
+    /// The response of a single server with all the data.
     #[must_use]
     pub fn expected(&self, world: &World, case: &Case) -> Answer {
         let server = (&self.api, world, ORACLE);
@@ -192,7 +197,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, CorpusError> {
     for entry in fs::read_dir(folder).map_err(wrong)? {
         paths.push(entry.map_err(wrong)?.path());
     }
-    // The file system lists them in any order; the first failure should always be the same.
+    // The file system lists them in any order. Sorted, the first failure is always the same.
     paths.sort();
     Ok(paths)
 }
@@ -212,7 +217,7 @@ fn schema<T>(path: &Path, read: Result<T, SchemaError>) -> Result<T, CorpusError
 }
 
 fn cases(text: &str) -> Result<Vec<Case>, CorpusError> {
-    // The text in front of the first case is a remark.
+    // The text before the first case is a remark.
     text.split("# == ").skip(1).map(case).collect()
 }
 
@@ -248,14 +253,14 @@ fn case(text: &str) -> Result<Case, CorpusError> {
             "refused" => case.refused = Some(value.to_owned()),
             "granted" => case.granted = Some(words()),
             "draws" => case.draws = Some(words()),
-            // A mistyped key would take a check away and leave the case green.
+            // A mistyped key would remove a check without failing the case.
             key if key != line => {
                 return Err(CorpusError::UnknownLine {
                     title: case.title,
                     key: key.to_owned(),
                 });
             }
-            // A remark.
+            // Other comment lines are remarks.
             _ => {}
         }
         query = rest;

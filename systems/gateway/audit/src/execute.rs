@@ -1,4 +1,4 @@
-//! One server: validates and executes a request as the GraphQL specification says (part 6).
+//! One server. It validates and executes a request by part 6 of the GraphQL specification.
 
 use std::collections::BTreeMap;
 
@@ -18,30 +18,30 @@ use crate::value::Output;
 use crate::verify::{self, Fragments};
 use crate::world::{Failure, Node, ORACLE, World};
 
-/// What a server answers.
+/// The response of a server.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The data; nothing when the request was refused.
+    /// The data. `None` if the server refused the request.
     pub data: Option<Output>,
-    /// The errors, in the order in which they came up.
+    /// The errors, in the order of their occurrence.
     pub errors: Vec<FieldError>,
 }
 
 /// One error of a response.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FieldError {
-    /// The sentence for people.
+    /// The error text for people.
     pub message: String,
-    /// Names and numbers; empty for a refusal.
+    /// Names and numbers. Empty for a refusal.
     pub path: Vec<Value>,
-    /// Everything else.
+    /// All other members of the error's `extensions`.
     pub extensions: Map<String, Value>,
 }
 
-/// A null that its parent must take over; its error is written down already.
+/// A null that its parent must take over. Its error is recorded already.
 struct Bubble;
 
-/// A server at work on one request.
+/// The execution of one request by a server.
 pub(crate) struct Run<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) world: &'a World,
@@ -52,7 +52,7 @@ pub(crate) struct Run<'a> {
     path: Vec<Value>,
 }
 
-/// An object and what is asked of it.
+/// An object and the selected fields.
 struct Asked<'a> {
     ty: String,
     node: Node,
@@ -72,7 +72,7 @@ impl Answer {
         }
     }
 
-    /// As JSON.
+    /// The response as JSON text, without an empty `errors`.
     #[must_use]
     pub fn to_json(&self) -> String {
         let errors: Vec<Value> = self.errors.iter().map(FieldError::to_json).collect();
@@ -86,7 +86,7 @@ impl Answer {
 }
 
 impl FieldError {
-    /// The path as `users.0.name`.
+    /// The path of the error as text, such as `users.0.name`.
     #[must_use]
     pub fn place(&self) -> String {
         let steps = self
@@ -108,7 +108,7 @@ impl FieldError {
     }
 }
 
-/// Answers a request.
+/// Executes a request on one server.
 pub(crate) fn answer(
     (schema, world, server): (&Schema, &World, &str),
     query: &str,
@@ -127,7 +127,7 @@ pub(crate) fn answer(
         _ => &schema.query,
     };
     let asked = (operation, root.as_str());
-    // Subgraphs are never told of it.
+    // Subgraphs never receive `@defer`.
     let knows_defer = server == ORACLE;
     let checked = verify::operation(schema, &document.fragments, asked, knows_defer)
         .and_then(|()| input::variables(schema, operation, variables));
@@ -146,8 +146,7 @@ pub(crate) fn answer(
     };
     let node = world.root(root);
     let data = run.object(
-        // The specification's order: validate the document, then coerce the variables, and only
-        // then execute.
+        // The order of the specification: validate the document, coerce the variables, execute.
         root,
         node,
         &[&operation.selection_set.node],
@@ -165,7 +164,7 @@ fn chosen<'a>(
 ) -> Option<&'a OperationDefinition> {
     let mut all = operations.iter();
     match name {
-        // Without a name the document must have exactly one operation.
+        // Without a name, the document must have exactly one operation.
         None => all
             .next()
             .filter(|_| all.next().is_none())
@@ -193,14 +192,14 @@ impl<'a> Run<'a> {
             node,
             fields,
             provided: provided.clone(),
-            // All fields are collected before any is executed, because selections under one key are
+            // All fields are collected before the first is executed, because selections under one key are
             // merged.
         };
         let mut members = Vec::new();
         for (key, same) in &asked.fields {
             self.path.push(key.as_str().into());
             let value = self.field(&asked, same);
-            // Popped before the error is passed on, or the paths of later errors would be wrong.
+            // Popped before the error is returned. Otherwise the paths of later errors would be wrong.
             self.path.pop();
             members.push((key.clone(), value?));
         }
@@ -214,8 +213,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             match selection {
-                // A linear search keeps the order of the client's selections, which is the order of
-                // the answer.
+                // A linear search keeps the order of the client's selections. The response has this order.
                 Selection::Field(field) => {
                     let key = field.node.alias.as_ref().unwrap_or(&field.node.name);
                     let key = key.node.as_str();
@@ -251,7 +249,7 @@ impl<'a> Run<'a> {
             let condition = directive.node.get_argument("if").map(|value| &value.node);
             let condition = condition.and_then(|value| input::literal(value, &self.variables));
             let is_true = condition == Some(Value::Bool(true));
-            // `@include` wants true, `@skip` false.
+            // `@include` requires true, `@skip` false.
             is_true == (directive.node.name.node == "include")
         })
     }
@@ -267,7 +265,7 @@ impl<'a> Run<'a> {
             .expect("validation found the field");
         let sets: Vec<&SelectionSet> = same.iter().map(|field| &field.selection_set.node).collect();
         let mut provided = below(&asked.provided, name);
-        // What the path provides so far counts together with what this field itself provides.
+        // The fields that the path provides, together with the fields that this field itself provides.
         provided
             .0
             .extend(definition.provides.iter().flat_map(|set| set.0.clone()));
@@ -293,8 +291,8 @@ impl<'a> Run<'a> {
                 input::arguments(self.schema, &definition.arguments, given, &self.variables);
             arguments.push(coerced.map_err(failure)?);
         }
-        // A gateway that merges two fields under one key would otherwise get the first one's value,
-        // and the mistake would not show.
+        // Without this check, a gateway that merges two fields under one key would receive the first field's
+        // value. The mistake would stay hidden.
         if same.iter().any(|field| field.name.node != name)
             || arguments.iter().any(|one| *one != arguments[0])
         {
@@ -304,7 +302,8 @@ impl<'a> Run<'a> {
         }
         if name == "_entities" && asked.ty == self.schema.query {
             return self.entities(&arguments[0]);
-            // External in this subgraph: only the caller or the data of a key may say it.
+            // The field is external in this subgraph. Its value must come from the caller or from the data of
+            // a key.
         }
         if definition.is_external {
             return self.external(asked, name, &arguments[0]);
@@ -313,8 +312,8 @@ impl<'a> Run<'a> {
             .value(&asked.node, name, &arguments[0], self.server)
     }
 
-    /// A field that another subgraph owns: the caller brought it, a path provides it, or it is
-    /// part of a key.
+    /// The value of a field that another subgraph owns. The caller sent it, a path provides it, or it is part
+    /// of a key.
     fn external(
         &self,
         asked: &Asked<'a>,
@@ -386,8 +385,7 @@ impl<'a> Run<'a> {
                     let value = self
                         .world
                         .value(&wrapped(value), "it", &Map::new(), self.server);
-                    // The other elements are completed all the same, so that their errors are
-                    // reported, too.
+                    // The other elements are completed too, so that their errors are also reported.
                     match self.settle(inner, value, sets, provided) {
                         Ok(output) => outputs.push(output),
                         Err(Bubble) => is_whole = false,
@@ -426,7 +424,7 @@ impl<'a> Run<'a> {
                 Some(mut node) => match self.type_here(&node.concrete, name) {
                     None => format!("`{}` is no `{name}` here", node.concrete),
                     Some(ty) => {
-                        // What came from the caller has below it what the caller said.
+                        // A value from the caller has only the fields that the caller sent.
                         if value.get("$ref").is_none() {
                             node.representation.clone_from(&node.fields);
                         }
@@ -442,9 +440,9 @@ impl<'a> Run<'a> {
         Err(Bubble)
     }
 
-    /// What this server calls an object: an interface object stands for all that implement it.
+    /// The type name of an object on this server. An interface object stands for all its implementing types.
     fn type_here(&self, concrete: &str, declared: &str) -> Option<String> {
-        // An object type that this server does not know may still be shown as its interface object.
+        // An unknown object type may still have an interface object on this server.
         if self.schema.kind(concrete) == Some(Kind::Object) {
             let is_fit = declared == "_Entity" || self.schema.is_a(concrete, declared);
             return is_fit.then(|| concrete.to_owned());
@@ -477,7 +475,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Marks an entity with what the caller said about it.
+/// Key that attaches the caller's representation to an entity.
 pub(crate) const REPRESENTATION: &str = "representation of the caller";
 
 fn wrapped(value: &Value) -> Node {

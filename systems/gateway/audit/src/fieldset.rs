@@ -1,14 +1,14 @@
-//! The text of a key, of `@requires` and of `@provides`: a selection without its braces.
+//! The text of a key, `@requires` or `@provides`: a selection without its outer braces.
 
 use async_graphql::parser::parse_query;
 use async_graphql::parser::types::{Selection, SelectionSet};
 use serde_json::{Map, Value};
 
-/// Fields and what is selected below them; the type of a fragment does not matter here.
+/// Fields with their nested selections. The types of fragments do not matter here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet(pub(crate) Vec<(String, FieldSet)>);
 
-/// Reads `id organization { id }`. `None` if the text is no selection.
+/// Reads a text such as `id organization { id }`. `None` if the text is not a selection.
 pub(crate) fn parse(text: &str) -> Option<FieldSet> {
     // A field set is a selection without braces, so GraphQL's own parser can read it.
     let document = parse_query(format!("{{ {text} }}")).ok()?;
@@ -27,7 +27,7 @@ fn read(set: &SelectionSet) -> FieldSet {
             Selection::InlineFragment(fragment) => {
                 fields.extend(read(&fragment.node.selection_set.node).0);
             }
-            // There is no place in a field set to define the fragment.
+            // A field set cannot define a fragment.
             Selection::FragmentSpread(_) => {}
         }
     }
@@ -35,7 +35,7 @@ fn read(set: &SelectionSet) -> FieldSet {
 }
 
 impl FieldSet {
-    /// Whether an object has all fields, to the leaves.
+    /// True if an object has all fields, down to the leaves.
     pub(crate) fn is_in(&self, object: &Map<String, Value>) -> bool {
         self.0
             .iter()
@@ -46,17 +46,17 @@ impl FieldSet {
         match value {
             Value::Object(object) => self.is_in(object),
             Value::Array(values) => values.iter().all(|value| self.is_below(value)),
-            // Null ends a key: there is nothing below it that could be missing.
+            // A null ends a key. No field below it can be missing.
             _ => self.0.is_empty() || value.is_null(),
         }
     }
 
-    /// Whether a field of this name is selected at the top.
+    /// True if a field of this name is selected at the top level.
     pub(crate) fn names(&self, name: &str) -> bool {
         self.0.iter().any(|(known, _)| known == name)
     }
 
-    /// Whether a field of this name is selected at any depth.
+    /// True if a field of this name is selected at any depth.
     pub(crate) fn mentions(&self, name: &str) -> bool {
         self.0
             .iter()

@@ -1,4 +1,4 @@
-//! Values on the way in: literals, variables, defaults, and whether they fit their type.
+//! Input values: literals, variables and defaults, with checks of their types.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use crate::schema::{Input, Kind, Schema};
 
-/// The variables of a request after coercion; absent ones are not in it.
+/// The variables of a request after coercion, without absent variables.
 pub(crate) type Variables = BTreeMap<String, Value>;
 
-/// Checks variables against their definitions.
+/// Checks and coerces variables by their definitions.
 pub(crate) fn variables(
     schema: &Schema,
     operation: &OperationDefinition,
@@ -32,7 +32,7 @@ pub(crate) fn variables(
             return Err(format!("variable `${name}` is required"));
         }
     }
-    // Stricter than the specification, which ignores such a variable: a gateway that sends it has
+    // The specification ignores such a variable. This check is stricter, because a gateway that sends it has
     // made a mistake.
     if let Some(unknown) = given.keys().find(|name| {
         !operation
@@ -45,7 +45,7 @@ pub(crate) fn variables(
     Ok(variables)
 }
 
-/// The arguments of a field with their defaults.
+/// The arguments of a field, including defaults.
 pub(crate) fn arguments<'a>(
     schema: &Schema,
     known: &[Input],
@@ -83,7 +83,7 @@ fn fill(
     Ok(())
 }
 
-/// A literal as JSON; nothing for a variable that is absent.
+/// A literal as JSON. `None` for an absent variable.
 pub(crate) fn literal(value: &Literal, variables: &Variables) -> Option<Value> {
     match value {
         Literal::Variable(name) => variables.get(name.as_str()).cloned(),
@@ -119,7 +119,7 @@ fn coerce(schema: &Schema, ty: &Type, value: &Value) -> Result<Value, String> {
                 .iter()
                 .map(|value| coerce(schema, inner, value))
                 .collect(),
-            // A single value stands for a list of one (GraphQL specification, section 3.12).
+            // A single value counts as a list with one item (GraphQL specification, section 3.12).
             value => Ok(Value::Array(vec![coerce(schema, inner, value)?])),
         },
         BaseType::Named(name) => coerce_named(schema, name, value),

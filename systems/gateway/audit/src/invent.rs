@@ -1,4 +1,4 @@
-//! Makes up operations that are valid for a schema, the same ones for the same seed.
+//! Generates valid operations for a schema. A seed always gives the same operations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,24 +10,24 @@ use crate::corpus::Case;
 use crate::schema::{Field, Kind, Schema, named};
 use crate::world::World;
 
-/// Makes up operations.
+/// Generator of valid operations for one schema.
 #[derive(Debug)]
 pub struct Inventor<'a> {
     schema: &'a Schema,
     world: &'a World,
     state: u64,
-    /// Fields that have another type elsewhere, so that they need a key of their own.
+    /// Fields that have another type in another place, so that each needs its own response key.
     ambiguous: BTreeSet<String>,
     variables: Map<String, Value>,
     definitions: Vec<String>,
     fragments: Vec<String>,
     count: u32,
-    /// Whether fragments are deferred in every place.
+    /// True if the generator defers fragments.
     defers: bool,
 }
 
 impl<'a> Inventor<'a> {
-    /// Starts at a seed.
+    /// Creates a generator with a seed.
     #[must_use]
     pub fn new(schema: &'a Schema, world: &'a World, seed: u64) -> Self {
         let mut types: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
@@ -38,7 +38,7 @@ impl<'a> Inventor<'a> {
                     .or_default()
                     .insert(field.ty.to_string());
             }
-            // Two fields of one name and different types must not share a response key.
+            // Two fields with one name and different types must not share a response key.
         }
         let ambiguous = types.into_iter().filter(|(_, types)| types.len() > 1);
         Self {
@@ -54,19 +54,19 @@ impl<'a> Inventor<'a> {
         }
     }
 
-    /// Defers parts of every third selection.
+    /// Lets the generator defer parts of every third selection.
     #[must_use]
     pub fn deferring(mut self) -> Self {
         self.defers = true;
         self
     }
 
-    /// The next query.
+    /// Generates the next query.
     pub fn query(&mut self) -> Case {
         self.variables.clear();
         self.definitions.clear();
         self.fragments.clear();
-        // Everything is reset, so that the same seed and position give the same query.
+        // All state is reset, so that a seed and a position always give the same query.
         self.count = 0;
         let schema = self.schema;
         let selection = self.selection(&schema.query, 4);
@@ -83,7 +83,7 @@ impl<'a> Inventor<'a> {
         }
     }
 
-    /// From 0 to one less than `bound`: splitmix64, whose steps are Sebastiano Vigna's.
+    /// A number from 0 to `bound - 1`, by splitmix64 of Sebastiano Vigna.
     fn below(&mut self, bound: usize) -> usize {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.state;
@@ -108,7 +108,7 @@ impl<'a> Inventor<'a> {
             .collect();
         for _ in 0..=self.below(4) {
             if !fields.is_empty() {
-                // Depth ends composite fields first: at 0 only leaves are left to choose.
+                // The depth ends composite fields first. At 0, only leaves remain.
                 let field = fields[self.below(fields.len())];
                 parts.push(self.field(ty, field, depth));
             }
@@ -128,7 +128,7 @@ impl<'a> Inventor<'a> {
             for _ in 0..=self.below(3) {
                 let condition = conditions[self.below(conditions.len())];
                 let is_object = schema.kind(condition) == Some(Kind::Object);
-                // The planner finds no way through `... on SomeUnion @include(if: $v)`.
+                // The planner finds no plan for `... on SomeUnion @include(if: $v)`.
                 let directive = if is_object {
                     self.directive()
                 } else {
@@ -145,13 +145,13 @@ impl<'a> Inventor<'a> {
             self.defer(&mut parts);
         }
         let selection = format!("{{ {} }}", parts.join(" "));
-        // Now and then as a fragment, so that named fragments are part of what is checked.
+        // One in eight becomes a named fragment, so that these are also tested.
         if self.one_in(8) {
             self.count += 1;
             let name = format!("Part{}", self.count);
             self.fragments
                 .push(format!("fragment {name} on {ty} {selection}"));
-            // Without a draw, so that all else stays as it was.
+            // Not random, so that all other choices stay the same.
             let later = if self.count.is_multiple_of(3) {
                 " @defer"
             } else {
@@ -162,7 +162,7 @@ impl<'a> Inventor<'a> {
         selection
     }
 
-    /// Moves the last parts of a selection into a deferred fragment, or copies them.
+    /// Moves the last parts of a selection into a deferred fragment, or copies them into it.
     fn defer(&mut self, parts: &mut Vec<String>) {
         let kept = self.below(parts.len());
         let tail = parts[kept..].join(" ");
@@ -192,8 +192,8 @@ impl<'a> Inventor<'a> {
         let arguments = self.arguments(field);
         let directive = self.directive();
         let kind = self.schema.kind(named(&field.ty));
-        // The planner compares the types of key fields within one selection only, not between
-        // one that is under a condition and one that is not.
+        // The planner compares the types of key fields only within one selection. It does not compare a
+        // selection under a condition with one without.
         let is_apart = !directive.is_empty() && matches!(kind, Some(Kind::Interface | Kind::Union));
         let mut text = String::new();
         if !arguments.is_empty() || is_apart || self.one_in(8) {
@@ -286,7 +286,7 @@ impl<'a> Inventor<'a> {
             (_, "Boolean") => self.one_in(2).into(),
             _ => {
                 let samples = self.world.samples(name);
-                // A value that no object has, with characters that need escaping.
+                // A value that no object has, with characters that must be escaped.
                 let fallback = || Value::from("none \"of\" them\n\u{e9}");
                 if samples.is_empty() || self.one_in(8) {
                     fallback()

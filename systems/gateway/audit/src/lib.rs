@@ -1,13 +1,12 @@
-//! What the gateway's federation is compared with.
+//! The reference for tests of the gateway's federation.
 //!
-//! A corpus is a folder: the schemas of some subgraphs, the supergraph composed from them, one set
-//! of data and a list of operations. Every subgraph answers from the data what its own schema
-//! allows, and refuses what a strict server would refuse. The same interpreter with the
-//! supergraph's schema is one server with all data: what it answers is what the gateway must
-//! answer.
+//! A corpus is a folder with the schemas of some subgraphs, the supergraph composed from them, one set of
+//! data and a list of operations. Every subgraph answers from the data as its own schema allows. It refuses
+//! the requests that a strict server would refuse. The same interpreter with the supergraph's schema is one
+//! server with all the data. The gateway's response must equal the response of this single server.
 //!
-//! Absent on purpose: anything of the gateway. Even the parser is another one, so that a mistake
-//! in reading or writing GraphQL does not cancel itself out.
+//! The crate deliberately shares no code with the gateway. It even uses another parser, so that a mistake in
+//! reading or writing GraphQL does not cancel itself out.
 
 mod corpus;
 mod execute;

@@ -1,30 +1,30 @@
-//! What a person who looks for more than CI does says in the environment of the tests.
+//! Environment variables that let a person run more queries than CI.
 
 use std::env;
 
 use crate::corpus::Corpus;
 
-/// Made-up queries of one corpus, where one is named.
+/// Number of generated queries if `CORPUS` names one corpus.
 const MANY: usize = 3000;
 
-/// Which made-up queries to ask.
+/// Choice of the generated queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// The seed of what is made up.
+    /// The seed of the generator.
     pub seed: u64,
-    /// Queries of each corpus.
+    /// Number of queries for each corpus.
     pub queries: usize,
-    /// Whether one corpus was named.
+    /// True if `CORPUS` names one corpus.
     pub is_of_one: bool,
 }
 
 impl Sample {
-    /// What `SEED=number` and `CORPUS=name` say; `seed` and `queries` where they say nothing. Leaves
-    /// of the corpora the one that was named, of which 3,000 queries are asked.
+    /// Reads `SEED=number` and `CORPUS=name`. Without them, `seed` and `queries` apply. With `CORPUS`, only
+    /// this corpus stays in `corpora`, with 3,000 queries.
     ///
     /// # Panics
     ///
-    /// When the seed is no number, or no corpus has the name.
+    /// If the seed is not a number, or if no corpus has the name.
     #[must_use]
     #[expect(
         clippy::disallowed_methods,

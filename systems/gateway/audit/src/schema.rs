@@ -1,4 +1,4 @@
-//! A schema as the interpreter needs it, read from SDL.
+//! A schema for the interpreter, read from SDL.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::fieldset::{self, FieldSet};
 
-/// Why a schema was not understood.
+/// Reason for refusing a schema.
 #[derive(Debug, thiserror::Error)]
 pub enum SchemaError {
     /// The text is not SDL.
@@ -23,22 +23,22 @@ pub enum SchemaError {
     FieldSet(String),
 }
 
-/// The types of one server.
+/// The schema of one server.
 #[derive(Debug, Clone, Default)]
 pub struct Schema {
     pub(crate) types: BTreeMap<String, Definition>,
-    /// Abstract type to the objects it may be; an object to itself.
+    /// The possible object types of each abstract type. An object type contains itself.
     pub(crate) possible: BTreeMap<String, BTreeSet<String>>,
     pub(crate) query: String,
     pub(crate) mutation: String,
 }
 
-/// Whose view of a schema.
+/// The view of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
-    /// The subgraph's own: what is inaccessible to clients is asked by gateways.
+    /// The view of the subgraph. It includes inaccessible elements, because gateways request them.
     All,
-    /// The clients'.
+    /// The view of clients, without inaccessible elements.
     Accessible,
 }
 
@@ -48,7 +48,7 @@ impl Shown {
     }
 }
 
-/// What kind of type.
+/// The kind of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Kind {
     #[default]
@@ -60,7 +60,7 @@ pub(crate) enum Kind {
     Input,
 }
 
-/// One type.
+/// The definition of one type, with all its extensions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Definition {
     pub(crate) kind: Kind,
@@ -70,7 +70,7 @@ pub(crate) struct Definition {
     pub(crate) values: Vec<String>,
     pub(crate) inputs: Vec<Input>,
     pub(crate) keys: Vec<Key>,
-    /// Stands for all objects of an interface that this subgraph does not know one by one.
+    /// True if the type stands for all objects of an interface. The subgraph does not define these objects.
     pub(crate) is_interface_object: bool,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) ty: Type,
     pub(crate) arguments: Vec<Input>,
-    /// Comes from the representation or not at all.
+    /// True if the value must come from the representation.
     pub(crate) is_external: bool,
     pub(crate) provides: Option<FieldSet>,
 }
@@ -93,7 +93,7 @@ pub(crate) struct Input {
     pub(crate) default: Option<Value>,
 }
 
-/// One `@key`.
+/// One `@key` of a type.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
     pub(crate) fields: FieldSet,
@@ -104,12 +104,12 @@ impl Schema {
     /// Reads the SDL of a subgraph.
     ///
     /// # Errors
-    /// When the text is not SDL or holds a field set that cannot be read.
+    /// If the text is not SDL or contains an unreadable field set.
     pub fn of_subgraph(sdl: &str) -> Result<Self, SchemaError> {
         Self::parse(sdl, Shown::All)
     }
 
-    /// Reads what clients may ask from the SDL of a supergraph.
+    /// Reads the clients' schema from the SDL of a supergraph.
     ///
     /// # Errors
     /// As [`Schema::of_subgraph`].
@@ -144,11 +144,11 @@ impl Schema {
                 TypeSystemDefinition::Directive(_) => {}
             }
         }
-        // Built-in scalars are in no SDL.
+        // SDL does not contain the built-in scalars.
         for scalar in ["Int", "Float", "String", "Boolean", "ID"] {
             schema.types.entry(scalar.to_owned()).or_default();
         }
-        // A subgraph may have no query fields of its own and still answers `_entities`.
+        // A subgraph without query fields still answers `_entities`.
         schema.types.entry(schema.query.clone()).or_default().kind = Kind::Object;
         schema.find_possible();
         Ok(schema)
@@ -158,7 +158,7 @@ impl Schema {
         if shown.hides(&definition.directives) {
             return Ok(());
         }
-        // A type may be defined once and extended several times; all parts belong together.
+        // A type can have one definition and several extensions. They are merged.
         let known = self
             .types
             .entry(definition.name.node.to_string())
@@ -170,7 +170,7 @@ impl Schema {
                 _ => {}
             }
         }
-        // `@external` on a type means all of its fields.
+        // `@external` on a type applies to all its fields.
         let all_external = has(&definition.directives, "external");
         match definition.kind {
             TypeKind::Scalar => known.kind = Kind::Scalar,
@@ -214,7 +214,7 @@ impl Schema {
         let mut possible: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (name, definition) in &self.types {
             if definition.kind == Kind::Object {
-                // An object is possible for itself, so that `is_a` needs no special case.
+                // An object type is possible for itself, so that `is_a` needs no special case.
                 for abstract_type in definition.implements.iter().chain([name]) {
                     possible
                         .entry(abstract_type.clone())
@@ -232,7 +232,7 @@ impl Schema {
         self.possible = possible;
     }
 
-    /// Whether an object of the concrete type is one of the other type, too.
+    /// True if every object of the type `concrete` also has the type `other`.
     pub(crate) fn is_a(&self, concrete: &str, other: &str) -> bool {
         concrete == other
             || self
@@ -241,7 +241,7 @@ impl Schema {
                 .is_some_and(|names| names.contains(concrete))
     }
 
-    /// Whether some object is of both types.
+    /// True if an object can have both types.
     pub(crate) fn overlap(&self, one: &str, other: &str) -> bool {
         match (self.possible.get(one), self.possible.get(other)) {
             (Some(one), Some(other)) => !one.is_disjoint(other),
@@ -263,13 +263,13 @@ impl Schema {
 }
 
 impl Kind {
-    /// Whether values of this kind have fields to select.
+    /// True if values of this kind have fields to select.
     pub(crate) fn is_composite(self) -> bool {
         matches!(self, Self::Object | Self::Interface | Self::Union)
     }
 }
 
-/// The name inside all lists.
+/// The innermost type name, without lists.
 pub(crate) fn named(ty: &Type) -> &str {
     match &ty.base {
         BaseType::Named(name) => name,
@@ -340,7 +340,7 @@ fn field_set(directive: &ConstDirective) -> Result<FieldSet, SchemaError> {
 fn argument_text(directive: &ConstDirective, name: &str) -> String {
     match directive.get_argument(name).map(|value| &value.node) {
         Some(async_graphql::Value::String(text)) => text.clone(),
-        // A directive without its fields; `fieldset::parse` refuses the empty text.
+        // The argument is missing. `fieldset::parse` refuses the empty text.
         _ => String::new(),
     }
 }
@@ -349,11 +349,11 @@ fn has(directives: &[Positioned<ConstDirective>], name: &str) -> bool {
     directives.iter().any(|it| it.node.name.node == name)
 }
 
-/// What a subgraph calls the directives of federation.
+/// Names of the federation directives in a subgraph.
 struct Names {
-    /// In front of those that it does not import, with two underscores.
+    /// Prefix of directives without an import, including two underscores.
     namespace: String,
-    /// The usual names by those that it gives.
+    /// The usual names, by the names in the subgraph.
     renamed: BTreeMap<String, String>,
 }
 
@@ -386,7 +386,7 @@ impl Names {
         names
     }
 
-    /// Gives the directives of a type and of its fields their usual names.
+    /// Renames the directives of a type and of its fields to their usual names.
     fn make_usual(&self, definition: &mut TypeDefinition) {
         self.rename(&mut definition.directives);
         let fields = match &mut definition.kind {

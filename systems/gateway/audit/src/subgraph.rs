@@ -1,4 +1,4 @@
-//! A federation subgraph: the interpreter with `_entities` (Federation's subgraph specification).
+//! A federation subgraph: the interpreter with `_entities`, by the subgraph specification of Federation.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ pub struct Subgraph {
     schema: Schema,
 }
 
-/// What every subgraph has besides its own schema.
+/// The federation part of every subgraph's schema.
 const FEDERATION: &str =
     "scalar _Any type Query { _entities(representations: [_Any!]!): [_Entity]! }";
 
@@ -21,7 +21,7 @@ impl Subgraph {
     /// Reads a subgraph's SDL.
     ///
     /// # Errors
-    /// When the SDL is wrong.
+    /// If the SDL is invalid.
     pub fn parse(name: &str, sdl: &str) -> Result<Self, SchemaError> {
         let mut schema = Schema::of_subgraph(sdl)?;
         let federation = Schema::of_subgraph(FEDERATION)?;
@@ -30,7 +30,7 @@ impl Subgraph {
         for (name, definition) in &schema.types {
             match definition.kind {
                 Kind::Object if keyed(definition) => entities.push(name.clone()),
-                // An entity interface: what implements it can be fetched through it.
+                // An entity interface. Its implementing types can be fetched through it.
                 Kind::Interface if keyed(definition) => {
                     entities.extend(schema.possible.get(name).into_iter().flatten().cloned());
                 }
@@ -50,7 +50,7 @@ impl Subgraph {
             schema.types.insert("_Entity".to_owned(), union);
             let fields = federation.types["Query"].fields.iter().cloned();
             schema.types.entry(root).or_default().fields.extend(fields);
-            // Again, because `_Entity` is a new union.
+            // Computed again, because `_Entity` is a new union.
             schema.find_possible();
         }
         Ok(Self {
@@ -65,16 +65,16 @@ impl Subgraph {
         &self.name
     }
 
-    /// The schema, `_entities` included.
+    /// The schema, including `_entities`.
     #[must_use]
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// Answers the JSON body of a request.
+    /// Executes the request with this JSON body.
     #[must_use]
     pub fn answer(&self, world: &World, body: &[u8]) -> Answer {
-        // A body that is not JSON has no query, and the parser then refuses the empty document.
+        // A body that is not JSON has no query. The parser then refuses the empty document.
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         let query = request["query"].as_str().unwrap_or_default();
         let none = Map::new();
@@ -86,7 +86,7 @@ impl Subgraph {
 }
 
 impl Run<'_> {
-    /// The values of `_entities`: references that carry what the caller said.
+    /// The values of `_entities`: references with the caller's representations.
     pub(crate) fn entities(&self, arguments: &Map<String, Value>) -> Result<Value, Failure> {
         let representations = arguments["representations"].as_array();
         let entities = representations
@@ -95,7 +95,7 @@ impl Run<'_> {
             .map(|said| self.entity(said));
         Ok(entities
             .map(|entity| {
-                // A representation that cannot be understood is an error of its own place.
+                // An invalid representation is an error at its own place.
                 entity.unwrap_or_else(|message| serde_json::json!({ "$error": message }))
             })
             .collect())
@@ -111,8 +111,7 @@ impl Run<'_> {
             .get(ty)
             .ok_or_else(|| format!("`{ty}` is not known"))?;
         let mut keys = definition
-            // The first key that the representation has completely; a gateway may send more than
-            // one.
+            // The first complete key of the representation. A gateway may send several keys.
             .keys
             .iter()
             .filter(|key| key.is_resolvable && key.fields.is_in(said));
@@ -128,8 +127,7 @@ impl Run<'_> {
             return Ok(Value::Null);
         };
         let mut fields = node.fields;
-        // The concrete type and what was sent travel with the entity, for fields that are external
-        // here.
+        // The entity keeps its concrete type and its representation, for fields that are external here.
         fields.insert("__typename".to_owned(), node.concrete.into());
         fields.insert(REPRESENTATION.to_owned(), Value::Object(said.clone()));
         Ok(Value::Object(fields))

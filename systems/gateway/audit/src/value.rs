@@ -1,4 +1,4 @@
-//! What a server answers: JSON that keeps the order of its members.
+//! A JSON value that keeps the order of its members.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 /// A value of a response.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
-    /// No value.
+    /// The JSON value `null`.
     Null,
     /// A scalar or an enum, or a custom scalar of any shape.
     Leaf(Value),
-    /// A list.
+    /// A list of values.
     List(Vec<Output>),
     /// An object, in the order of the selection.
     Object(Vec<(String, Output)>),

@@ -1,4 +1,4 @@
-//! What a careful server refuses: the rules of validation that a gateway's own requests can break.
+//! The validation rules of a strict server that a gateway's own requests can violate.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,7 +11,7 @@ use async_graphql_value::Value;
 
 use crate::schema::{Kind, Schema, named};
 
-/// The fragments of a document.
+/// The fragments of a document, by name.
 pub(crate) type Fragments = HashMap<Name, Positioned<FragmentDefinition>>;
 
 struct Check<'a> {
@@ -19,11 +19,11 @@ struct Check<'a> {
     fragments: &'a Fragments,
     used_variables: BTreeSet<String>,
     used_fragments: BTreeSet<String>,
-    /// Whether fragments may have `@defer`, which this server answers in one piece.
+    /// True if fragments may have `@defer`. This server responds in one piece.
     knows_defer: bool,
 }
 
-/// Checks an operation; the error says what is wrong with it.
+/// Checks an operation. The error describes the violated rule.
 pub(crate) fn operation(
     schema: &Schema,
     fragments: &Fragments,
@@ -53,16 +53,16 @@ pub(crate) fn operation(
             return Err(format!("a variable cannot be of type `{name}`"));
         }
     }
-    // Both ways: servers refuse an unused variable as well as an undefined one.
+    // Both directions, because servers refuse unused variables as well as undefined variables.
     if defined != check.used_variables {
         let used = check.used_variables;
         return Err(format!("variables defined {defined:?}, used {used:?}"));
     }
-    // A fragment that a gateway writes and does not use is a mistake of the gateway.
+    // An unused fragment in a request is a mistake of the gateway.
     if check.used_fragments.len() != fragments.len() {
         return Err("a fragment is not used".to_owned());
     }
-    // Last, because it follows fragments without a check of its own.
+    // Last, because it follows fragments without checking them.
     same_shape(
         schema,
         fragments,
@@ -170,7 +170,7 @@ impl Check<'_> {
     }
 }
 
-/// `SameResponseShape` of the specification's 5.3.2, which servers enforce even where types can
+/// `SameResponseShape` of section 5.3.2 of the specification. Servers enforce it even for types that can
 /// never meet.
 fn same_shape(
     schema: &Schema,

@@ -1,16 +1,16 @@
-//! The data of a corpus and how a field gets its value from them.
+//! The data of a corpus, and the rules for the values of fields.
 //!
-//! `objects` holds everything that can be referred to, by `Type:label`; `roots` holds the fields of
-//! the root types. A value is JSON, with these objects for what plain data cannot say:
+//! `objects` contains all objects that can be referred to, by `Type:label`. `roots` contains the fields of
+//! the root types. A value is JSON. These objects stand for values that plain data cannot express:
 //!
 //! | value | meaning |
 //! |---|---|
 //! | `{"$ref": "User:1"}` | that object |
-//! | `{"$find": "User"}` | the first object of that type whose fields equal the arguments |
-//! | `{"$filter": "User"}` | all of them |
+//! | `{"$find": "User"}` | the first object of that type with fields equal to the arguments |
+//! | `{"$filter": "User"}` | all such objects |
 //! | `{"$arguments": true}` | the arguments as JSON text, after coercion |
-//! | `{"$count": true}` | 1, 2, 3…: how often such a field was asked of this world |
-//! | `{"$of": ["price", "size.width"]}` | text made of other fields, which `@requires` must bring |
+//! | `{"$count": true}` | 1, 2, 3…: the number of reads of such a field from this data |
+//! | `{"$of": ["price", "size.width"]}` | text made of other fields, which `@requires` must provide |
 //! | `{"$in": {"users": 1, "*": 2}}` | another value in each subgraph |
 //! | `{"$error": "text", "extensions": {}}` | the field fails |
 
@@ -24,22 +24,22 @@ use serde_json::{Map, Value};
 pub struct World {
     objects: Vec<(String, String, Map<String, Value>)>,
     roots: Map<String, Value>,
-    /// What any subgraph says about who implements what.
+    /// The possible object types of each abstract type, from all subgraphs.
     possible: BTreeMap<String, BTreeSet<String>>,
     count: Cell<i64>,
 }
 
-/// An object while it is being looked at.
+/// An object during the execution.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Node {
-    /// What it really is, whatever a subgraph calls it.
+    /// The object type, even if a subgraph uses another name.
     pub(crate) concrete: String,
     pub(crate) fields: Map<String, Value>,
-    /// What the caller said about it.
+    /// The fields that the caller sent.
     pub(crate) representation: Map<String, Value>,
 }
 
-/// Why a field has no value.
+/// Reason why a field has no value.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     pub(crate) message: String,
@@ -50,7 +50,7 @@ impl World {
     /// Reads `{"objects": {…}, "roots": {"Query": {…}}}`.
     ///
     /// # Errors
-    /// When the text is not JSON of that shape.
+    /// If the text is not JSON of that form.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         let mut file: BTreeMap<String, BTreeMap<String, Map<String, Value>>> =
             serde_json::from_str(text)?;
@@ -70,7 +70,7 @@ impl World {
         })
     }
 
-    /// Learns from a schema which objects are of which abstract types.
+    /// Adds the abstract types of a schema with their objects.
     pub fn learn(&mut self, schema: &crate::Schema) {
         for (name, objects) in &schema.possible {
             self.possible
@@ -80,7 +80,7 @@ impl World {
         }
     }
 
-    /// Plain values that fields of this name have.
+    /// Plain values of all fields with this name.
     pub(crate) fn samples(&self, name: &str) -> Vec<Value> {
         let fields = self
             .objects
@@ -105,7 +105,7 @@ impl World {
         }
     }
 
-    /// The object that a value stands for; an object without a name is of the declared type.
+    /// The object for a value. An object without a name has the declared type.
     pub(crate) fn node(&self, value: &Value, declared: &str) -> Option<Node> {
         let object = value.as_object()?;
         if let Some(label) = object.get("$ref").and_then(Value::as_str) {
@@ -128,7 +128,7 @@ impl World {
         })
     }
 
-    /// Is this object type the type asked for, or one that implements it?
+    /// True if the object type is `ty`, or if it implements `ty`.
     fn is_of(&self, concrete: &str, ty: &str) -> bool {
         concrete == ty
             || self
@@ -137,7 +137,7 @@ impl World {
                 .is_some_and(|names| names.contains(concrete))
     }
 
-    /// All objects of a type or of those that implement it.
+    /// All objects of a type or of an implementing type.
     pub(crate) fn all(&self, ty: &str) -> impl Iterator<Item = Node> {
         self.objects
             .iter()
@@ -168,7 +168,7 @@ impl World {
         arguments: &Map<String, Value>,
         server: &str,
     ) -> Result<Value, Failure> {
-        // At most one such key: the first decides.
+        // At most one such key is expected. The first decides.
         let Some((name, operand)) = value
             .as_object()
             .and_then(|object| object.iter().find(|(name, _)| name.starts_with('$')))
@@ -211,7 +211,7 @@ impl World {
             .map(|(label, ..)| serde_json::json!({ "$ref": label }))
     }
 
-    /// `price=5 size.width=[1,2]`.
+    /// A text such as `price=5 size.width=[1,2]`.
     fn made_of(&self, paths: &Value, node: &Node, server: &str) -> Result<String, Failure> {
         let mut parts = Vec::new();
         for path in paths
@@ -230,13 +230,13 @@ impl World {
         Ok(parts.join(" "))
     }
 
-    /// Looks along a path: in a subgraph only at what the caller brought.
+    /// Reads the value at a path. A subgraph reads only the fields that the caller sent.
     fn along(&self, node: &Node, steps: &[&str], server: &str) -> Option<Value> {
         let (first, rest) = steps.split_first()?;
         let value = match node.representation.get(*first) {
             Some(value) => value.clone(),
-            // The oracle may compute what a subgraph must be told by the caller; that is the point
-            // of `$of`.
+            // The oracle may compute the value, but a subgraph must receive it from the caller. `$of` exists
+            // to test this.
             None if server == ORACLE => self.value(node, first, &Map::new(), server).ok()?,
             None => return None,
         };
@@ -255,7 +255,7 @@ impl World {
             return found.map(Value::from);
         }
         let mut node = self.node(value, "")?;
-        // In a subgraph, what the caller sent is all that is known below a representation.
+        // Below a representation, a subgraph has only the fields that the caller sent.
         if server != ORACLE {
             node.representation.clone_from(&node.fields);
         } else if !node.fields.contains_key(steps[0]) {
@@ -265,7 +265,7 @@ impl World {
         self.along(&node, steps, server)
     }
 
-    /// Whether an object is the one that a representation names, by these fields of its key.
+    /// True if a representation identifies this object by these key fields.
     pub(crate) fn is_named(
         &self,
         node: &Node,
@@ -309,10 +309,10 @@ impl World {
     }
 }
 
-/// The name of the server that knows everything.
+/// The name of the single server with all the data.
 pub(crate) const ORACLE: &str = "oracle";
 
-/// Equal, where an ID may be a number or text.
+/// True if two values are equal. A number equals a string with this number, because an ID can be either.
 fn is_same(one: &Value, other: &Value) -> bool {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Answers in parts: put together, they are the answer in one piece.
+//! Responses in parts. Combined, they must equal the response in one piece.
 
 #![cfg(test)]
 
@@ -18,10 +18,10 @@ use gateway_federation::{
 };
 use serde_json::Value;
 
-/// Queries that are made up for each corpus.
+/// Number of generated queries for each corpus.
 const INVENTED: usize = 40;
 
-/// The subgraphs of a corpus, which take their time.
+/// The subgraphs of a corpus, with delays.
 struct Servers<'a> {
     corpus: &'a Corpus,
     world: World,
@@ -34,7 +34,7 @@ impl Fetch for Servers<'_> {
         let subgraph = subgraphs.find(|known| known.name() == request.name);
         let subgraph = subgraph.expect("the supergraph names its subgraphs");
         self.asked.set(self.asked.get() + 1);
-        // Each another time, so that answers come in all orders.
+        // Each request has another delay, so that responses arrive in all orders.
         let mut polls = self.asked.get() * 7 % 5;
         std::future::poll_fn(|task| {
             task.waker().wake_by_ref();
@@ -51,7 +51,7 @@ impl Fetch for Servers<'_> {
     }
 }
 
-/// Nothing here waits for anything outside, so polling again is enough.
+/// Polls until the future is ready. This is enough, because it does not wait for external events.
 fn now<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     for _ in 0..100_000 {
@@ -63,14 +63,14 @@ fn now<T>(future: impl Future<Output = T>) -> T {
     panic!("the execution does not come to an end");
 }
 
-/// What came of a query, in one piece and in parts.
+/// Results of a query, in one piece and in parts.
 struct Outcome {
     whole: Value,
     parts: Vec<Value>,
     fetches: [usize; 2],
 }
 
-/// Nothing when the query is refused, or nothing of it deferred.
+/// `None` if the query is refused, or if no part of it is deferred.
 fn ask(gateway: &Operations, corpus: &Corpus, case: &Case, format: PartsFormat) -> Option<Outcome> {
     let overrides = Overrides::default();
     let asked = Asked {
@@ -96,7 +96,7 @@ fn ask(gateway: &Operations, corpus: &Corpus, case: &Case, format: PartsFormat) 
     let executed = now(prepared.execute(&variables, &alone, &policies));
     let pieces = RefCell::new(Vec::new());
     now(
-        prepared.execute_in_parts(&variables, &apart, (&policies, format), |piece| {
+        prepared.execute_in_parts(&variables, &apart, &policies, format, |piece| {
             let read = serde_json::from_slice(&piece.body);
             let text = String::from_utf8_lossy(&piece.body).into_owned();
             let read: Value = read.unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -110,13 +110,13 @@ fn ask(gateway: &Operations, corpus: &Corpus, case: &Case, format: PartsFormat) 
     })
 }
 
-/// A client that puts parts together, and complains about what it cannot place.
+/// A client that combines parts, and reports parts without a place.
 #[derive(Default)]
 struct Client {
     data: Value,
     has_errors: bool,
     pending: Vec<(String, Vec<Value>)>,
-    /// Whether a leaf may come a second time.
+    /// True if a leaf may arrive a second time.
     is_lenient: bool,
 }
 
@@ -175,10 +175,10 @@ impl Client {
                 return Err(format!("{path:?} is {place}"));
             }
             let is_lenient = self.is_lenient;
-            // Each fragment has errors of its own in that format: what is null in one because of an
-            // error may have come in another.
+            // In that format, each fragment has its own errors. A value can be null in one fragment because
+            // of an error, and arrive in another fragment.
             let has_errors = is_lenient && self.has_errors;
-            merge(place, &one["data"], (is_lenient, has_errors))?;
+            merge(place, &one["data"], is_lenient, has_errors)?;
         }
         for completed in list("completed") {
             self.has_errors |= completed.get("errors").is_some();
@@ -203,12 +203,8 @@ fn at<'v>(mut value: &'v mut Value, path: &[Value]) -> Option<&'v mut Value> {
     Some(value)
 }
 
-/// Merges what came later; leaves may come twice, and null may come in place of an object.
-fn merge(
-    into: &mut Value,
-    from: &Value,
-    (is_lenient, has_errors): (bool, bool),
-) -> Result<(), String> {
+/// Merges a later part. Leaves may arrive twice, and null may arrive instead of an object.
+fn merge(into: &mut Value, from: &Value, is_lenient: bool, has_errors: bool) -> Result<(), String> {
     match (into, from) {
         (Value::Object(_), Value::Null) if has_errors => Ok(()),
         (Value::Object(into), Value::Object(from)) => {
@@ -216,28 +212,28 @@ fn merge(
                 match into.get_mut(key) {
                     None => drop(into.insert(key.clone(), value.clone())),
                     Some(_) if !is_lenient => return Err(format!("`{key}` comes twice")),
-                    Some(known) => merge(known, value, (is_lenient, has_errors))?,
+                    Some(known) => merge(known, value, is_lenient, has_errors)?,
                 }
             }
             Ok(())
         }
         (Value::Array(into), Value::Array(from)) if into.len() == from.len() => {
             let mut both = into.iter_mut().zip(from);
-            both.try_for_each(|(into, from)| merge(into, from, (is_lenient, has_errors)))
+            both.try_for_each(|(into, from)| merge(into, from, is_lenient, has_errors))
         }
         (into, from) if into == from => Ok(()),
         (into, from) => Err(format!("{from} in place of {into}")),
     }
 }
 
-/// What is wrong with an outcome; empty when all is well.
+/// The differences in an outcome. Empty if it is correct.
 fn complaints(outcome: &Outcome, format: PartsFormat) -> String {
     let client = match Client::put_together(&outcome.parts, format) {
         Ok(client) => client,
         Err(complaint) => return complaint,
     };
     let has_errors = outcome.whole.get("errors").is_some();
-    // What is null because of an error reaches less far in parts.
+    // In parts, a null because of an error can affect fewer of its parents.
     if !has_errors && client.has_errors {
         return "errors in parts alone".to_owned();
     }
@@ -295,7 +291,7 @@ fn parts_put_together_are_the_answer_in_one_piece() {
     }
     println!("{divided} answers in {parts} parts, {failed} failed");
     assert!(wrong.is_empty(), "{failed} of {divided} failed\n{wrong}");
-    // So that this does not become a test of nothing.
+    // The test must cover enough responses to be meaningful.
     assert!(
         sample.is_of_one || divided > 200 && parts > 2 * divided,
         "{divided} answers in {parts} parts"

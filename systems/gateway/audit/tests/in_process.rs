@@ -1,4 +1,4 @@
-//! The gateway's federation, without sockets, against subgraphs that answer as servers would.
+//! Tests the gateway's federation without sockets, against subgraphs that behave like servers.
 
 #![cfg(test)]
 
@@ -19,29 +19,29 @@ use gateway_federation::{
 };
 use serde_json::Value;
 
-/// Queries that are made up for each corpus.
+/// Number of generated queries for each corpus.
 const INVENTED: usize = 25;
 
-/// Where made up queries find what is known to be wrong, and why. All of it lies in the planner;
-/// the cases of these corpora are asked all the same.
+/// Corpora without generated queries, with the reason. Generated queries find known differences there, all in
+/// the planner. The cases of these corpora still run.
 const SPARED: [(&str, &str); 1] = [(
     "null-keys-chain",
     "nothing wrong: one server finds what a key of null does not lead to",
 )];
 
-/// Made up queries that may be refused because the planner finds no way, in one of so many.
+/// The planner may find no plan for one of this many generated queries.
 const REFUSED_ONE_IN: usize = 25;
 
-/// The subgraphs of a corpus behind the seam where sockets would be.
+/// The subgraphs of a corpus, called in the process instead of over sockets.
 struct Servers<'a> {
     corpus: &'a Corpus,
     world: World,
     asked: RefCell<Vec<(String, String)>>,
 }
 
-/// What the gateway made of a request.
+/// The gateway's result for a request.
 struct Outcome {
-    /// The data as text, exactly.
+    /// The exact text of the data.
     data: Option<String>,
     errors: Vec<Value>,
     asked: Vec<(String, String)>,
@@ -64,7 +64,7 @@ impl Fetch for Servers<'_> {
     }
 }
 
-/// Nothing here waits for anything outside, so polling again is enough.
+/// Polls until the future is ready. This is enough, because it does not wait for external events.
 fn now<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     for _ in 0..100_000 {
@@ -78,7 +78,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
     panic!("the execution does not come to an end");
 }
 
-/// Introspection is off by default; cases that say what it tells have it on.
+/// Introspection is off by default. Cases about introspection turn it on.
 fn gateway(corpus: &Corpus, introspection: bool) -> Operations {
     let supergraph = match Supergraph::parse(&corpus.sdl) {
         Ok(supergraph) => supergraph,
@@ -91,10 +91,10 @@ fn gateway(corpus: &Corpus, introspection: bool) -> Operations {
     Operations::new(Arc::new(supergraph), options)
 }
 
-/// Of one percent, in the unit in which a request draws.
+/// One percent in the unit of a request's random number.
 const PERCENT: f64 = 100_000_000.0;
 
-/// The labels that a case says the request drew.
+/// The labels from the line `# draws` of a case.
 fn overrides(gateway: &Operations, case: &Case) -> Overrides {
     let (Some(labels), Some(draws)) = (gateway.override_labels(), &case.draws) else {
         return Overrides::default();
@@ -110,7 +110,7 @@ fn overrides(gateway: &Operations, case: &Case) -> Overrides {
     labels.draw(random, |label| active.iter().any(|it| it == label))
 }
 
-/// The operation for a request that may see what a case says.
+/// The operation for a request with the grants of a case.
 fn prepare(gateway: &Operations, case: &Case) -> Result<Arc<Prepared>, Arc<Refusal>> {
     let overrides = overrides(gateway, case);
     let mut asked = Asked {
@@ -171,12 +171,12 @@ fn ask(gateway: &Operations, corpus: &Corpus, case: &Case) -> Outcome {
     }
 }
 
-/// Whether a case says what introspection tells, which the one server does not know.
+/// True if a case contains the result of introspection, which the single server does not support.
 fn is_introspection(case: &Case) -> bool {
     case.data.is_some() && case.query.contains("__schema")
 }
 
-/// What one server says; it is not asked what it would have to refuse.
+/// The response of the single server. The server does not execute cases with a refusal.
 fn expected(corpus: &Corpus, case: &Case) -> Answer {
     if case.refused.is_some() || is_introspection(case) {
         return Answer {
@@ -187,7 +187,7 @@ fn expected(corpus: &Corpus, case: &Case) -> Answer {
     corpus.expected(&corpus.world().unwrap(), case)
 }
 
-/// What is wrong with an outcome; empty when all is well.
+/// The differences in an outcome. Empty if it is correct.
 fn complaints(outcome: &Outcome, expected: &Answer, case: &Case) -> String {
     let mut text = String::new();
     if let Some(code) = &case.refused {
@@ -325,7 +325,7 @@ fn every_invented_query_is_answered_as_one_server_would_answer() {
             }
         }
         failed += failures.len();
-        // The shortest say most.
+        // The shortest queries are the easiest to understand.
         failures.sort();
         for (_, complaints) in failures.into_iter().take(2) {
             writeln!(wrong, "{}:\n{complaints}", corpus.name).unwrap();
@@ -342,7 +342,7 @@ fn every_invented_query_is_answered_as_one_server_would_answer() {
     );
 }
 
-/// Whether the planner found no way: a refusal that says so is no wrong answer.
+/// True if the planner found no plan. Such a refusal is not a wrong response.
 fn is_unplanned(outcome: &Outcome) -> bool {
     let code = outcome
         .errors
@@ -351,9 +351,9 @@ fn is_unplanned(outcome: &Outcome) -> bool {
     outcome.data.is_none() && code.and_then(Value::as_str) == Some("QUERY_PLANNING_FAILED")
 }
 
-/// Where one server has errors the gateway has some, too; their number may differ, because a
-/// null that is passed on is an error in each server that passes it on. The order of members is
-/// left to the cases: where the first of two equal fields is skipped, both orders are in use.
+/// True if the gateway's data equals the data of the single server, and both or neither have errors. The
+/// number of errors may differ, because each server that passes a null on reports an error. Only the cases
+/// test the order of members. If the first of two equal fields is skipped, servers use both orders.
 fn is_alike(outcome: &Outcome, expected: &Answer) -> bool {
     let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     let expected_data = expected.data.as_ref().map(|data| read(&data.to_string()));
@@ -393,8 +393,7 @@ fn what_is_not_served_is_refused_when_the_supergraph_is_loaded() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// The directives of Federation 2.0 to 2.12 and of connectors, with the minor version that brought
-/// them.
+/// The directives of Federation 2.0 to 2.12 and of connectors, with the minor version that introduced each.
 const DIRECTIVES: [(&str, u32); 22] = [
     ("key", 0),
     ("requires", 0),
@@ -420,12 +419,12 @@ const DIRECTIVES: [(&str, u32); 22] = [
     ("cacheTag", 12),
 ];
 
-/// Whether a subgraph uses a directive, under whatever name it has there.
+/// True if a subgraph uses a directive, under any name.
 fn is_used(sdl: &str, directive: &str) -> bool {
     let used = |name: &str| {
         sdl.match_indices(&format!("@{name}")).any(|(at, found)| {
             let rest = &sdl[at + found.len()..];
-            // Not in an import, and not the beginning of a longer name.
+            // Not in an import, and not as the beginning of a longer name.
             rest.starts_with([' ', '(', '\n', ')'])
         })
     };
@@ -451,7 +450,7 @@ fn every_directive_and_every_version_of_federation_has_a_case() {
         let version = format!("specs.apollo.dev/federation/v2.{since}\"");
         let is_early = |sdl: &&String| sdl.contains(&version) && is_used(sdl, directive);
         let is_first = subgraphs.iter().any(|sdl| is_early(&sdl));
-        // What version 2.0 has, subgraphs of version 1 have, too.
+        // Subgraphs of version 1 also use the directives of version 2.0.
         assert!(
             is_first || directive == "extends",
             "nothing has @{directive} of 2.{since}"

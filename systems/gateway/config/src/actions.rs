@@ -1,4 +1,4 @@
-//! `types` and `actions`: root fields that an HTTP handler answers.
+//! `types` and `actions`: root fields with an HTTP handler.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub struct Action {
 }
 
 fn thirty_seconds() -> Written<Duration> {
-    // As in Hasura, from which such configurations come.
+    // As in Hasura, the origin of such configurations.
     Written(Duration::from_secs(30))
 }
 
@@ -113,14 +113,14 @@ pub struct ResponseTransform {
     pub template_engine: TemplateEngine,
 }
 
-/// The form of a transform.
+/// The format version of a transform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransformVersion;
 
 impl<'de> Deserialize<'de> for TransformVersion {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match u64::deserialize(deserializer)? {
-            // Version 1 writes a body as text alone; `import` rewrites it.
+            // Version 1 writes a body as text alone. `import` converts it.
             2 => Ok(Self),
             other => Err(serde::de::Error::custom(format!(
                 "expected version 2, found {other}"

@@ -14,7 +14,7 @@ use crate::{persisted_queries, response_cache, subscription, telemetry};
 /// Reports keys that contradict each other.
 pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     let mut report = |path: &[&str], message: String| {
-        // The deepest key that the file has: a contradiction may come from a default.
+        // The deepest key in the file, because a contradiction may involve a default.
         let place = (1..=path.len())
             .rev()
             .find_map(|depth| tree.at(&path[..depth]))
@@ -42,7 +42,7 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
             );
         }
     }
-    // One of the two would be without effect, and it is not to be guessed which one is meant.
+    // One of the two keys would have no effect, and the author's intention is not clear.
     if config.session_variables.trust_clients && config.authentication.router.jwt.is_some() {
         report(
             &["session_variables", "trust_clients"],
@@ -82,7 +82,7 @@ fn check_cors(config: &Config, report: &mut Report<'_>) {
     let policies = cors.effective_policies();
     let allows_credentials =
         |policy: &CorsPolicy| policy.allow_credentials.unwrap_or(cors.allow_credentials);
-    // What follows is allowed without credentials: browsers ignore stars only with them.
+    // The rules below are allowed without credentials, because browsers ignore stars only with credentials.
     if !policies.iter().any(allows_credentials) && !cors.allow_credentials {
         return;
     }
@@ -110,12 +110,12 @@ fn check_cors(config: &Config, report: &mut Report<'_>) {
     }
 }
 
-/// A request stage cannot look at a response.
+/// A condition of a request stage cannot read a response.
 fn check_conditions(config: &Config, report: &mut Report<'_>) {
     let Some(coprocessor) = &config.coprocessor else {
         return;
     };
-    // Only request stages: at a response stage both messages are there to be looked at.
+    // Only request stages, because a response stage can read both messages.
     let stages: [(&[&str], Option<&Stage>); 4] = [
         (&["router"], coprocessor.router.request.as_ref()),
         (&["supergraph"], coprocessor.supergraph.request.as_ref()),
@@ -166,7 +166,7 @@ fn check_keys(config: &Config, report: &mut Report<'_>) {
             "expected a time above zero".to_owned(),
         );
     }
-    // Two services at one path: the first to be asked would hide the other.
+    // Two services cannot share one path, because the first one would hide the other.
     if config.health_check.enabled
         && config.health_check.listen.0 == config.supergraph.listen.0
         && config.health_check.path.0.0 == config.supergraph.path.0.0

@@ -1,4 +1,4 @@
-//! `authentication`: tokens of clients, and the names that clients give themselves.
+//! `authentication`: tokens of clients, and the names that clients send.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ fn minute() -> Written<Duration> {
 }
 
 fn ten_seconds() -> Written<Duration> {
-    // Any client can send tokens that name unknown keys; the key server must not feel each of them.
+    // Any client can send tokens with unknown key names. The key server must not receive a request for each.
     Written(Duration::from_secs(10))
 }
 

@@ -1,4 +1,4 @@
-//! `authorization`: what happens to requests, or parts of them, that lack a claim.
+//! `authorization`: the treatment of requests, or parts of them, that lack a claim.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

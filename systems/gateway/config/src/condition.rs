@@ -13,25 +13,25 @@ written_as! {
     Selector => SelectorFile,
 }
 
-/// When a stage runs.
+/// The condition under which a stage runs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "ConditionFile")]
 pub enum Condition {
-    /// `true` and `false`.
+    /// A constant, `true` or `false`.
     Always(bool),
-    /// Both are equal.
+    /// True if both operands are equal.
     Equal(Operand, Operand),
-    /// The first is greater; numbers or texts.
+    /// True if the first operand is greater. The operands are numbers or texts.
     Greater(Operand, Operand),
-    /// The first is less; numbers or texts.
+    /// True if the first operand is less. The operands are numbers or texts.
     Less(Operand, Operand),
-    /// There is such a value.
+    /// True if the value exists.
     Exists(Selector),
-    /// Each holds.
+    /// True if all conditions are true.
     All(Vec<Condition>),
-    /// At least one holds.
+    /// True if at least one condition is true.
     Any(Vec<Condition>),
-    /// It does not hold.
+    /// True if the condition is false.
     Not(Box<Condition>),
 }
 
@@ -39,27 +39,26 @@ pub enum Condition {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "OperandFile")]
 pub enum Operand {
-    /// A value of the file.
+    /// A constant from the file.
     Literal(Value),
     /// A value of the request or response.
     Selector(Selector),
 }
 
-/// What to look at.
+/// A value to read, with its default.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "SelectorFile")]
 pub struct Selector {
     /// The source of the value.
     pub source: Source,
-    /// The value when the source has none.
+    /// The value if the source has none.
     pub default: Option<Value>,
 }
 
-/// Where the value of a [`Selector`] comes from.
+/// The source of a [`Selector`]'s value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// A header of the stage's request: the client's, or the subgraph request's at the subgraph
-    /// stage.
+    /// A header of the stage's request. At the subgraph stage, this is the subgraph request.
     RequestHeader(http::HeaderName),
     /// A header of the client's request, at any stage.
     SupergraphRequestHeader(http::HeaderName),
@@ -69,9 +68,9 @@ pub enum Source {
     ResponseHeader(http::HeaderName),
     /// The status of the stage's response, as a number.
     ResponseStatusCode,
-    /// The status of the stage's response, in words.
+    /// The reason phrase of the status of the stage's response.
     ResponseStatusReason,
-    /// Whether the stage's response has GraphQL errors.
+    /// True if the stage's response has GraphQL errors.
     OnGraphqlError,
     /// An entry of the context.
     Context(String),
@@ -79,20 +78,20 @@ pub enum Source {
     OperationName,
     /// The SHA-256 of the operation's name, in hexadecimal.
     OperationNameHash,
-    /// `query`, `mutation` or `subscription`.
+    /// The kind of the operation: `query`, `mutation` or `subscription`.
     OperationKind,
-    /// A variable of the environment.
+    /// An environment variable.
     Environment(String),
-    /// Whether this is the first part of the response.
+    /// True if this is the first part of the response.
     IsPrimaryResponse,
     /// The name of the subgraph.
     SubgraphName,
-    /// A value of the file.
+    /// A constant from the file.
     Static(Value),
 }
 
 impl Source {
-    /// Whether there is a value only once there is a response.
+    /// True if the value is available only in a response.
     #[must_use]
     pub fn needs_response(&self) -> bool {
         matches!(
@@ -107,7 +106,7 @@ impl Source {
 }
 
 impl Condition {
-    /// Every selector in it, in reading order.
+    /// All its selectors, in reading order.
     #[must_use]
     pub fn selectors(&self) -> Vec<&Selector> {
         match self {
@@ -172,7 +171,7 @@ impl TryFrom<ConditionFile> for Condition {
             ConditionFile::Always(value) => return Ok(Self::Always(value)),
             ConditionFile::Test(test) => test,
         };
-        // The schema checks the number of sides, but only for what is read through it.
+        // The schema checks the number of operands, but only for files that are read through it.
         let pair = |sides: Vec<Operand>| -> Result<(Operand, Operand), Self::Error> {
             let [one, other] =
                 <[Operand; 2]>::try_from(sides).map_err(|_| "expected a list of two values")?;
@@ -234,7 +233,7 @@ impl From<OperandFile> for Operand {
         match file {
             OperandFile::Selector(selector) => Self::Selector(selector),
             OperandFile::Text(text) => Self::Literal(text.into()),
-            // `untagged` tries its forms in order: as a float first, `1` would become `1.0`.
+            // `untagged` tries its forms in order. With floats first, `1` would become `1.0`.
             OperandFile::Integer(number) => Self::Literal(number.into()),
             OperandFile::Number(number) => Self::Literal(number.into()),
             OperandFile::Bool(value) => Self::Literal(value.into()),
@@ -319,7 +318,7 @@ impl TryFrom<SelectorFile> for Selector {
             name.map(|name| make(name.0))
         };
         let flag =
-            // `request_method: false` asks for nothing, so it is no source.
+            // `request_method: false` requires no value, so it is not a source.
             |is_asked: Option<bool>, source: Source| (is_asked == Some(true)).then_some(source);
         let name = |form| match form {
             NameForm::String => Source::OperationName,
@@ -333,7 +332,7 @@ impl TryFrom<SelectorFile> for Selector {
         };
         let mut sources = [
             header(file.request_header, Source::RequestHeader),
-            // Names of the subgraph stage, which mean there what the plain names mean elsewhere.
+            // The subgraph stage has names of its own with the meaning of the plain names.
             header(file.subgraph_request_header, Source::RequestHeader),
             header(
                 file.supergraph_request_header,
@@ -360,7 +359,7 @@ impl TryFrom<SelectorFile> for Selector {
         ]
         .into_iter()
         .flatten();
-        // Two are enough to know that there is more than one.
+        // Two sources are enough to detect more than one.
         match (sources.next(), sources.next()) {
             (Some(source), None) => Ok(Self {
                 source,

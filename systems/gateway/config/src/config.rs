@@ -1,4 +1,4 @@
-//! The root of the file: one field for each of its top keys.
+//! The root of the file, with one field per top-level key.
 
 use std::collections::BTreeMap;
 
@@ -101,7 +101,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// How subscriptions are served, where they are.
+    /// The subscription settings, or `None` if subscriptions are off.
     #[must_use]
     pub fn subscriptions(&self) -> Option<&Subscription> {
         self.subscription.as_ref().filter(|it| it.enabled)
@@ -112,7 +112,7 @@ impl Config {
     pub fn for_development(&mut self) {
         self.supergraph.introspection = true;
         self.sandbox.enabled = true;
-        // Both want the same path; the sandbox is what development needs.
+        // Both use one path, and development needs the sandbox.
         self.homepage.enabled = false;
         self.include_subgraph_errors = IncludeSubgraphErrors::everything();
     }

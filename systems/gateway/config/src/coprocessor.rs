@@ -1,7 +1,7 @@
-//! `coprocessor`: which stages are sent to an external process, and which parts of them.
+//! `coprocessor`: the stages that are sent to an external process, and the parts that each message contains.
 //!
-//! In the file, each stage has the switches that mean something there. Once read, all have the same
-//! [`Stage`], so that the code that calls coprocessors needs one path.
+//! In the file, each stage has only the switches that apply to it. After reading, all stages have one type,
+//! [`Stage`], so that the code that calls coprocessors needs only one path.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ pub struct Coprocessor {
     pub subgraph: SubgraphStages,
 }
 
-/// The longest time of a call when the file says nothing: one second.
+/// Default time limit of a call: one second.
 fn default_timeout() -> Written<Duration> {
     // As in the original.
     Written(Duration::from_secs(1))
@@ -108,7 +108,7 @@ impl Default for CoprocessorClient {
         Self {
             experimental_http2: HttpVersions::default(),
             dns_resolution_strategy: None,
-            // As in the original, whose other clients have their own times.
+            // As in the original, where other clients have different times.
             pool_idle_timeout: Some(Written(Duration::from_secs(15))),
             experimental_http2_keep_alive_interval: None,
             experimental_http2_keep_alive_timeout: None,
@@ -116,67 +116,67 @@ impl Default for CoprocessorClient {
     }
 }
 
-/// A stage that is sent, and which parts of it.
+/// A stage that is sent to the coprocessor, with the parts of its message.
 #[derive(Clone, Debug, Default)]
 pub struct Stage {
-    /// Where to send it instead of `coprocessor.url`.
+    /// Address for this stage. `None` means `coprocessor.url`.
     pub url: Option<Endpoint>,
-    /// When to send it; always when absent.
+    /// Condition for sending the stage. `None` means always.
     pub condition: Option<Condition>,
-    /// `headers`.
+    /// True if the message contains `headers`.
     pub headers: bool,
-    /// `body`.
+    /// Parts of `body` in the message.
     pub body: BodyParts,
-    /// `context`.
+    /// Entries of `context` in the message.
     pub context: ContextParts,
-    /// `sdl`.
+    /// True if the message contains `sdl`, the schema.
     pub sdl: bool,
-    /// `path`.
+    /// True if the message contains `path`, with the query.
     pub path: bool,
-    /// `method`.
+    /// True if the message contains `method`.
     pub method: bool,
-    /// `uri`.
+    /// True if the message contains `uri`.
     pub uri: bool,
-    /// `serviceName`.
+    /// True if the message contains `serviceName`.
     pub service_name: bool,
-    /// `statusCode`.
+    /// True if the message contains `statusCode`.
     pub status_code: bool,
-    /// `subgraphRequestId`.
+    /// True if the message contains `subgraphRequestId`.
     pub subgraph_request_id: bool,
-    /// `queryPlan`.
+    /// True if the message contains `queryPlan`.
     pub query_plan: bool,
 }
 
-/// Which parts of a body are sent.
+/// The parts of a body in a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BodyParts {
-    /// Nothing.
+    /// No body.
     #[default]
     Nothing,
-    /// All of it.
+    /// The whole body.
     Everything,
-    /// Members of a GraphQL response.
+    /// Some members of a GraphQL response.
     Selected {
-        /// `data`.
+        /// True if `data` is sent.
         data: bool,
-        /// `errors`.
+        /// True if `errors` is sent.
         errors: bool,
-        /// `extensions`.
+        /// True if `extensions` is sent.
         extensions: bool,
     },
 }
 
-/// Which entries of the context are sent.
+/// The context entries in a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ContextParts {
-    /// None.
+    /// No entries.
     #[default]
     Nothing,
-    /// All.
+    /// All entries.
     All,
-    /// All, under the key names of version 1.
+    /// All entries, under the key names of version 1.
     Deprecated,
-    /// Those under these keys.
+    /// The entries under these keys.
     Selective(Vec<String>),
 }
 
@@ -207,7 +207,7 @@ impl From<BodyFile> for BodyParts {
         match file {
             BodyFile::Switch(false) => Self::Nothing,
             BodyFile::Switch(true) => Self::Everything,
-            // Members that are all off send no body at all, not an empty one.
+            // If all members are off, no body is sent. It is not an empty body.
             BodyFile::Members(MembersFile {
                 data: false,
                 errors: false,
@@ -256,7 +256,7 @@ impl From<ContextFile> for ContextParts {
     fn from(file: ContextFile) -> Self {
         match file {
             ContextFile::Switch(false) => Self::Nothing,
-            // Version 1 of the router had only the switch; its users rely on the old names.
+            // Version 1 of the router had only the switch, and its users rely on the old names.
             ContextFile::Switch(true) | ContextFile::Word(ContextWord::Deprecated) => {
                 Self::Deprecated
             }
@@ -266,8 +266,8 @@ impl From<ContextFile> for ContextParts {
     }
 }
 
-/// Makes the type of one stage as written, and its conversion. A stage is on as soon as one of its
-/// keys differs from the default.
+/// Defines the file type of one stage, and its conversion. A stage is on if at least one of its keys differs
+/// from the default.
 macro_rules! stage {
     ($(#[$about:meta])* $file:ident, $body:ty, $read_body:expr, [$($(#[$meaning:meta])* $switch:ident),*]) => {
         $(#[$about])*
@@ -296,11 +296,11 @@ macro_rules! stage {
                     url: file.url.map(|url| url.0),
                     condition: file.condition,
                     $($switch: file.$switch,)*
-                    // The switches that this stage does not have are off.
+                    // A switch that this stage lacks is off.
                     ..Stage::default()
                 };
-                // A stage that asks for nothing is not called at all: an empty call would cost a
-                // round trip for each request.
+                // A stage without any key is not called. An empty call would cost a round trip for each
+                // request.
                 stage.is_on().then_some(stage)
             }
         }
@@ -309,7 +309,7 @@ macro_rules! stage {
 
 impl Stage {
     fn is_on(&self) -> bool {
-        // Any key counts, a URL too: a file that names one wants the call, even with nothing in it.
+        // Any key counts, even a URL. A file with a URL requires the call, even if the message is empty.
         self.url.is_some()
             || self.condition.is_some()
             || self.headers
@@ -527,7 +527,7 @@ struct SubgraphAllFile {
 impl From<SubgraphFile> for SubgraphStages {
     fn from(file: SubgraphFile) -> Self {
         Self {
-            // `all` is the only key there: the original has none for single subgraphs either.
+            // `all` is the only key there. The original has no key for single subgraphs either.
             request: file.all.request.into(),
             response: file.all.response.into(),
         }

@@ -1,4 +1,4 @@
-//! `cors`: which pages of other origins may read answers.
+//! `cors`: the pages of other origins that may read responses.
 
 use std::time::Duration;
 
@@ -57,15 +57,15 @@ impl Default for Cors {
 }
 
 impl Cors {
-    /// The policies that apply: those of the file, else one of version 1's keys, else one for
-    /// the origin that the original trusts.
+    /// The effective policies: from the file, otherwise from the keys of version 1, otherwise a policy for
+    /// the default origin of the original.
     #[must_use]
     pub fn effective_policies(&self) -> Vec<CorsPolicy> {
         if let Some(policies) = &self.policies {
             return policies.clone();
         }
-        // Only without these keys does the original's default origin apply: a file of version 1
-        // with an empty list trusts no page.
+        // The original's default origin applies only without these keys. A file of version 1 with an empty
+        // list trusts no page.
         let is_version_1 = self.origins.is_some() || self.match_origins.is_some();
         let origins = if is_version_1 {
             self.origins.clone().unwrap_or_default()
@@ -114,11 +114,11 @@ pub struct PrivateNetworkAccess {
     pub access_name: Option<Written<HeaderValue>>,
 }
 
-/// A warning for each pattern in `match_origins` that also fits longer origins.
+/// A warning for each pattern in `match_origins` that also matches longer origins.
 ///
-/// A pattern is looked for anywhere in an origin, as in Apollo Router. So `^https://shop\.example` fits
-/// `https://shop.example.evil.example`, which belongs to another site. A pattern without `^` is not
-/// warned about: `\.shop\.example$` is a good way to name all hosts below one.
+/// A pattern may match anywhere in an origin, as in Apollo Router. So `^https://shop\.example` matches
+/// `https://shop.example.evil.example`, which belongs to another site. A pattern without `^` causes no
+/// warning, because `\.shop\.example$` is a good way to match all hosts below one domain.
 pub(crate) fn warnings(tree: &Node, text: &str) -> Vec<String> {
     let policies = tree.at(&["cors", "policies"]);
     let policies = policies.into_iter().flat_map(|entry| items(&entry.node));
@@ -148,7 +148,8 @@ fn items(node: &Node) -> &[Node] {
     }
 }
 
-/// Whether all that fits a pattern ends where the origin does, which is a line as well as a text.
+/// True if every match of a pattern ends at the end of the origin. An origin is one line, so the end of the
+/// line counts, too.
 fn ends_with_the_origin(pattern: &str) -> bool {
     let ends = [Look::End, Look::EndLF, Look::EndCRLF];
     regex_syntax::parse(pattern).is_ok_and(|parsed| {

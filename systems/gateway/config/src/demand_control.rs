@@ -1,4 +1,4 @@
-//! `demand_control`: what an operation is estimated to cost its subgraphs.
+//! `demand_control`: limits on the estimated cost of an operation for its subgraphs.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

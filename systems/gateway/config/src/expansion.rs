@@ -1,30 +1,30 @@
-//! `${env.NAME:-default}` and `${file.path}` in values; `$$` is a literal `$`.
+//! `${env.NAME:-default}` and `${file.path}` in values. `$$` is a literal `$`.
 //!
-//! The type of a value that expansion changed is determined anew: `true`, a number or `null`
-//! becomes one, even if the text stood in quotes.
+//! Expansion can change the type of a value. The text `true`, a number or `null` gets its own type, even if
+//! it was in quotes.
 
 use std::path::Path;
 
 use serde_json::Value as Json;
 use yaml_with_places::{Finding, Findings, Node, Value, scalar};
 
-/// The environment and the files that expansion reads.
+/// Access to the environment and to files.
 pub trait Surroundings {
-    /// A variable of the environment.
+    /// The value of an environment variable.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// The content of a file; `None` when it cannot be read as text.
+    /// The content of a file. `None` if it cannot be read as text.
     fn file(&self, path: &Path) -> Option<String>;
 }
 
-/// Expands every value of the tree. Values that cannot be expanded are reported.
+/// Expands every value of the tree, and reports values that cannot be expanded.
 pub(crate) fn expand(node: Node, surroundings: &dyn Surroundings, findings: &mut Findings) -> Node {
     let value = match node.value {
         Value::Scalar { text, plain } => match fill_in(&text, surroundings) {
             Ok(None) => Value::Scalar { text, plain },
             Ok(Some(text)) => {
-                // Quotes were needed for the `$` and say nothing of the type. An empty text stays
-                // text: as a plain scalar it would mean that the key has no value.
+                // The `$` required the quotes, so they do not decide the type. An empty text stays text. As a
+                // plain scalar it would mean that the key has no value.
                 let plain = !matches!(scalar(&text, true), Json::String(_)) && !text.is_empty();
                 Value::Scalar { text, plain }
             }
@@ -46,8 +46,8 @@ pub(crate) fn expand(node: Node, surroundings: &dyn Surroundings, findings: &mut
         Value::Map(entries) => {
             let mut entries = entries;
             for entry in &mut entries {
-                // Takes the node out of the entry, so that the tree is changed in place and keys
-                // keep their places.
+                // Takes the node out of its entry, so that the tree is changed in place and keys keep their
+                // places.
                 let nothing = Node::reported(entry.node.place);
                 let inner = std::mem::replace(&mut entry.node, nothing);
                 entry.node = expand(inner, surroundings, findings);
@@ -61,7 +61,7 @@ pub(crate) fn expand(node: Node, surroundings: &dyn Surroundings, findings: &mut
     }
 }
 
-/// The expanded text; `None` when nothing changed.
+/// The expanded text. `None` if it did not change.
 fn fill_in(text: &str, surroundings: &dyn Surroundings) -> Result<Option<String>, String> {
     if !text.contains('$') {
         return Ok(None);
@@ -77,23 +77,23 @@ fn fill_in(text: &str, surroundings: &dyn Surroundings) -> Result<Option<String>
             rest = after;
         } else if let Some(after) = rest.strip_prefix('{') {
             let end = after
-                // The first `}`: expressions do not nest, as in Apollo Router.
+                // The first `}` ends it, because expressions do not nest, as in Apollo Router.
                 .find('}')
                 .ok_or_else(|| format!("`${{{after}` has no `}}`"))?;
             filled.push_str(&look_up(&after[..end], surroundings)?);
             rest = &after[end + 1..];
         } else {
-            // A lone `$` is common in texts such as patterns, and stays.
+            // A single `$` is common in texts such as patterns, and stays.
             filled.push('$');
         }
     }
     filled.push_str(rest);
-    // A lone `$` changes nothing, and then the type must stay as written, too.
+    // A single `$` changes no text. Then the type must not change either.
     Ok((filled != text).then_some(filled))
 }
 
 fn look_up(expression: &str, surroundings: &dyn Surroundings) -> Result<String, String> {
-    // Before the mode: a default may contain a dot.
+    // Before the mode, because a default may contain a dot.
     let (name, default) = match expression.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (expression, None),

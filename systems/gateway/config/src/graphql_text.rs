@@ -1,5 +1,5 @@
-//! GraphQL inside the configuration: names, references to types, type definitions and stored
-//! operations, read with the parser that the gateway itself uses.
+//! GraphQL inside the configuration: names, type references, type definitions and stored operations. The
+//! gateway's own parser reads them.
 
 use graphql_tools::parser::query::{Definition as QueryDefinition, OperationDefinition};
 use graphql_tools::parser::schema::{Definition, Type, TypeDefinition};
@@ -7,7 +7,7 @@ use graphql_tools::parser::{parse_query, parse_schema};
 
 use crate::written::Form;
 
-/// A name in GraphQL.
+/// A GraphQL name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GraphqlName(pub String);
 
@@ -18,7 +18,7 @@ impl Form for GraphqlName {
         let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let starts_well =
             text.starts_with(|first: char| is_letter(first) && !first.is_ascii_digit());
-        // Two underscores in front are reserved for introspection.
+        // Two leading underscores are reserved for introspection.
         if starts_well && text.chars().all(is_letter) && !text.starts_with("__") {
             return Ok(Self(text.to_owned()));
         }
@@ -45,15 +45,15 @@ impl Form for TypeReference {
                 "expected a GraphQL type such as `Int`, `uuid!` or `[product!]!`, found `{text}`"
             )
         };
-        // Checked before the parser, which would also take a directive or a second field behind the
-        // type.
+        // Checked before parsing, because the parser would also accept a directive or a second field after
+        // the type.
         let is_legal = |letter: char| {
             letter.is_ascii_alphanumeric() || matches!(letter, '_' | '[' | ']' | '!')
         };
         if text.is_empty() || !text.chars().all(is_legal) {
             return Err(wrong());
         }
-        // The parser reads documents only, so the reference is put into the smallest one.
+        // The parser reads only documents, so the reference is put into a minimal document.
         let document = format!("type T{{f:{text}}}");
         let document = parse_schema::<String>(&document)
             .map_err(|_| wrong())?
@@ -74,7 +74,7 @@ impl Form for TypeReference {
     }
 }
 
-/// Definitions of types in GraphQL's schema language.
+/// Type definitions in GraphQL's schema language.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct TypeDefinitions(pub String);
 
@@ -122,7 +122,7 @@ impl Form for StoredText {
             })
             .collect();
         match operations.as_slice() {
-            // A stored operation is answered over REST, which ends with the answer.
+            // REST returns a single response, so a stored operation cannot be a subscription.
             [OperationDefinition::Subscription(_)] => {
                 Err("expected a query or a mutation, found a subscription".to_owned())
             }
@@ -140,7 +140,7 @@ impl Form for StoredText {
 }
 
 fn one_line(error: &impl ToString) -> String {
-    // The parser draws its errors over several lines; a finding is one.
+    // The parser's message has several lines, but a finding has one line.
     let text = error.to_string();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

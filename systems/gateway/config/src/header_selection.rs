@@ -8,9 +8,9 @@ use crate::written::Written;
 /// The headers that a rule applies to.
 #[derive(Clone, Debug)]
 pub enum HeaderSelection {
-    /// One header.
+    /// The header with this name.
     Named(HeaderName),
-    /// All whose lower-case names match, except reserved ones.
+    /// All headers whose lower-case names match, except reserved headers.
     Matching(Regex),
 }
 

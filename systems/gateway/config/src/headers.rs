@@ -1,4 +1,4 @@
-//! `headers`: rules that make the headers of subgraph requests.
+//! `headers`: rules for the headers of subgraph requests.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -66,7 +66,7 @@ struct Operations<R> {
     operations: Vec<R>,
 }
 
-/// Reads either form. `untagged` would not say what is wrong with a rule.
+/// Reads both forms. The errors of `untagged` would not report the mistake in a rule.
 fn rules<'de, D, R>(deserializer: D) -> Result<Vec<R>, D::Error>
 where
     D: Deserializer<'de>,
@@ -94,45 +94,44 @@ impl<'de, R: Deserialize<'de>> Visitor<'de> for EitherForm<R> {
     }
 }
 
-/// One rule.
+/// A rule for headers of subgraph requests.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "RuleFile")]
 pub enum HeaderRule {
-    /// Sets a header; all values it had are replaced.
+    /// Sets a header and replaces all its values.
     Insert {
-        /// Its name.
+        /// Name of the header.
         name: HeaderName,
-        /// Where its value comes from.
+        /// Source of its value.
         value: InsertedValue,
     },
-    /// Deletes headers.
+    /// Deletes all selected headers.
     Remove(HeaderSelection),
-    /// Copies one header of the client under its own or another name, by appending.
+    /// Appends a header of the client's request, under its own or another name.
     PropagateNamed {
-        /// Its name in the client's request.
+        /// Name in the client's request.
         named: HeaderName,
-        /// Its name in the subgraph request; `named` again when not renamed.
+        /// Name in the subgraph request. Without a rename, it equals `named`.
         target: HeaderName,
-        /// The value when the client did not send it.
+        /// The value if the client did not send the header.
         default: Option<HeaderValue>,
     },
-    /// Copies the client's headers whose lower-case names match, by appending. Reserved headers
-    /// are left out.
+    /// Appends all headers of the client whose lower-case names match. Reserved headers are excluded.
     PropagateMatching(Regex),
 }
 
-/// Where the value of an inserted header comes from.
+/// Source of an inserted header's value.
 #[derive(Clone, Debug)]
 pub enum InsertedValue {
-    /// The file.
+    /// A constant from the file.
     Static(HeaderValue),
-    /// The entry of the request's context under this key, when it is a string.
+    /// The context entry under this key, if it is a string.
     FromContext(String),
-    /// The client's GraphQL request.
+    /// A value from the client's GraphQL request.
     FromBody {
-        /// Where in the request.
+        /// Path into the request.
         path: BodyPath,
-        /// The value when there is nothing at the path, or null.
+        /// The value if the path leads to no value or to null.
         default: Option<HeaderValue>,
     },
 }
@@ -210,7 +209,7 @@ impl TryFrom<RuleFile> for HeaderRule {
 
 impl InsertFile {
     fn rule(self) -> Result<HeaderRule, &'static str> {
-        // The schema says the same; this holds where a schema is not asked, and gives the compiler
+        // The schema has this check, too. This one also applies without a schema, and it gives the compiler
         // one case each.
         if self.default.is_some() && self.path.is_none() {
             return Err("expected `default` beside `path` only; remove it, or insert from `path`");
@@ -238,7 +237,7 @@ impl PropagateFile {
         }
         match (self.named, self.matching) {
             (Some(Written(named)), None) => Ok(HeaderRule::PropagateNamed {
-                // Resolved here, so that the code that applies rules has one name to write.
+                // Resolved here, so that the code that applies rules has a single name to write.
                 target: self.rename.map_or_else(|| named.clone(), |name| name.0),
                 named,
                 default: self.default.map(|value| value.0),

@@ -1,6 +1,6 @@
-//! The metadata folder of Hasura 2 as a configuration of this gateway.
+//! Converts the metadata folder of Hasura 2 to a configuration of this gateway.
 //!
-//! What has no counterpart here is not dropped silently: it becomes a note.
+//! Parts without a counterpart here are not dropped silently. Each one becomes a note.
 
 mod actions;
 mod text;
@@ -11,12 +11,12 @@ use yaml_with_places::{Document, Findings, Mistakes};
 use crate::sources::{ONE_DOCUMENT, sources};
 use text::{Out, expanded};
 
-/// A configuration made from a metadata folder.
+/// A configuration that was converted from a metadata folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
-    /// The configuration, to be written to a file.
+    /// The text of the configuration file.
     pub yaml: String,
-    /// What could not be carried over, as sentences.
+    /// Notes about parts that could not be converted, as sentences.
     pub notes: Vec<String>,
 }
 
@@ -37,13 +37,13 @@ const OTHERS: [(&str, &str); 10] = [
     ("backend_configs.yaml", "settings of backends"),
 ];
 
-/// Makes a configuration. `read` returns the text of a file of the folder by its name.
+/// Converts a metadata folder. `read` returns the text of a file in the folder by its name.
 ///
 /// # Errors
-/// When a file is not YAML.
+/// Fails if a file is not YAML.
 pub fn import(read: &dyn Fn(&str) -> Option<String>) -> Result<Import, Mistakes> {
     let mut importing = Importing { notes: Vec::new() };
-    // A list keeps the order: the file is meant to be read and edited afterwards.
+    // A list keeps the order, because users will read and edit the file.
     let mut keys: Vec<(String, Out)> = Vec::new();
     let remotes = file(read, "remote_schemas.yaml")?;
     let remotes: Vec<Out> = list(&remotes).map(|it| importing.remote(it)).collect();
@@ -62,7 +62,7 @@ pub fn import(read: &dyn Fn(&str) -> Option<String>) -> Result<Import, Mistakes>
     let endpoints: Vec<Out> = list(&endpoints).map(endpoint).collect();
     add(&mut keys, "rest_endpoints", endpoints);
     for (name, what) in OTHERS {
-        // Hasura's export writes all files, most of them empty.
+        // Hasura's export writes all files, even if they are empty.
         let is_empty = |it: &Json| match it {
             Json::Array(items) => items.is_empty(),
             Json::Object(members) => members.is_empty(),
@@ -72,7 +72,7 @@ pub fn import(read: &dyn Fn(&str) -> Option<String>) -> Result<Import, Mistakes>
             importing.notes.push(format!("{name}: {what}"));
         }
     }
-    // First in the file, where a reader looks for it.
+    // First in the file, because readers look for it there.
     keys.insert(0, ("supergraph".to_owned(), endpoint_of_hasura()));
     let mut yaml = String::new();
     Out::Map(keys).write(0, &mut yaml);
@@ -82,7 +82,7 @@ pub fn import(read: &dyn Fn(&str) -> Option<String>) -> Result<Import, Mistakes>
     })
 }
 
-/// Where Hasura serves GraphQL.
+/// The listen address and path of Hasura's GraphQL endpoint.
 fn endpoint_of_hasura() -> Out {
     Out::Map(vec![
         ("listen".to_owned(), Out::text("0.0.0.0:8080")),
@@ -98,7 +98,7 @@ fn add(keys: &mut Vec<(String, Out)>, key: &str, items: Vec<Out>) {
 }
 
 fn file(read: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<Json, Mistakes> {
-    // Projects of an older version lack files, which then say nothing.
+    // Projects of older versions lack some files. They count as empty.
     let Some(text) = read(name) else {
         return Ok(Json::Null);
     };
@@ -107,7 +107,7 @@ fn file(read: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<Json, Mista
     findings.settle(sources(name.as_ref(), &text))?;
     Ok(match document {
         Document::Tree(tree) => tree.json(),
-        // An unreadable document has ended above, with its mistakes.
+        // Parsing has already failed for an unreadable document, with its mistakes.
         Document::Empty | Document::Unreadable => Json::Null,
     })
 }
@@ -117,18 +117,18 @@ fn list(of: &Json) -> impl Iterator<Item = &Json> {
 }
 
 fn word(of: &Json) -> &str {
-    // An absent word stays empty and is reported when the result is read as a configuration.
+    // A missing word stays empty. The check of the resulting configuration reports it.
     of.as_str().unwrap_or_default()
 }
 
-/// A member that is copied when it is there.
+/// Copies a member if it exists.
 fn copy(keys: &mut Vec<(String, Out)>, key: &str, value: &Json) {
     if !value.is_null() {
         keys.push((key.to_owned(), Out::of(value)));
     }
 }
 
-/// `headers`, with values from the environment in this gateway's form.
+/// The `headers` key, with environment values in this gateway's format.
 fn headers(of: &Json) -> Out {
     let headers = list(of).map(|header| {
         let value = match header["value_from_env"].as_str() {
@@ -188,7 +188,8 @@ fn collection(of: &Json) -> Out {
             ("name".to_owned(), Out::text(word(&query["name"]))),
             (
                 "query".to_owned(),
-                // Trimmed, or the text could not be a block; space around a query means nothing.
+                // Trimmed, because otherwise the text could not be a block. Space around a query has no
+                // meaning.
                 Out::Text(expanded(word(&query["query"]).trim())),
             ),
         ])

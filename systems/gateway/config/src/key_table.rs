@@ -1,4 +1,4 @@
-//! The README's table of keys, made from the schema and from the list of keys without code.
+//! Builds the table of keys in `docs/gateway/apollo-router.md` from the schema and the list of keys without code.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::original::{self, Fate};
 use crate::schema::{child, resolve, served};
 
-/// The table of all keys, in Markdown: what works, what is accepted without effect, what is refused.
-/// A `+` marks keys that the original does not have.
+/// The table of all keys in Markdown: keys that work, keys that are accepted without effect, and refused
+/// keys. A `+` marks keys that the original lacks.
 #[must_use]
 pub fn key_table() -> String {
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
@@ -17,7 +17,7 @@ pub fn key_table() -> String {
         let row = rows.entry(key.clone()).or_default();
         for deepest in [4, 2] {
             row.works.clear();
-            leaves(&served, schema, (&mut Vec::new(), deepest), &mut row.works);
+            leaves(&served, schema, &mut Vec::new(), deepest, &mut row.works);
             if row.works.len() <= MANY {
                 break;
             }
@@ -37,7 +37,7 @@ pub fn key_table() -> String {
             &mut row.idle
         };
         cell.push(rest.clone());
-        // A key of a struct without effect stands in one column only.
+        // A key without effect appears in one column only, even if a struct contains it.
         row.works.retain(|key| key.trim_start_matches('+') != rest);
     }
     let unread = original::UNREAD.iter();
@@ -79,14 +79,15 @@ fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
     schema["properties"].as_object().into_iter().flatten()
 }
 
-/// Of more keys than these only the upper levels are written out.
+/// If a row would have more keys, the table contains only the upper levels.
 const MANY: usize = 24;
 
-/// The keys below a schema that hold values, by their paths of at most `deepest` keys.
+/// The keys with values below a schema, as paths of at most `deepest` keys.
 fn leaves(
     root: &Value,
     schema: &Value,
-    (path, deepest): (&mut Vec<String>, usize),
+    path: &mut Vec<String>,
+    deepest: usize,
     found: &mut Vec<String>,
 ) {
     let inner = inner(root, schema);
@@ -106,12 +107,12 @@ fn leaves(
     }
     for (key, schema) in below {
         path.push(key);
-        leaves(root, schema, (path, deepest), found);
+        leaves(root, schema, path, deepest, found);
         path.pop();
     }
 }
 
-/// What a schema comes to behind references, and past null.
+/// Resolves references and removes null from a schema.
 fn inner<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let schema = resolve(root, schema);
     let branches = schema["anyOf"].as_array();

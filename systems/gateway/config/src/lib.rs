@@ -1,21 +1,19 @@
-//! The gateway's configuration: Apollo Router's YAML keys and those of merged schemas, read with all
-//! mistakes at once.
+//! The gateway's configuration: Apollo Router's YAML keys and the keys of merged schemas. All mistakes of a
+//! file are reported at once.
 //!
-//! A file goes through five steps, one module each:
+//! Reading a file has five steps, one module each:
 //!
-//! 1. `yaml_with_places` turns the text into a tree whose every node knows its place;
-//! 2. `expansion` fills in `${env.X:-d}` and `${file.path}`, and determines anew the type of what
-//!    it changed;
-//! 3. `structure` checks the tree against the JSON Schema made from [`Config`] (unknown
-//!    keys, wrong types, values of a wrong form) and collects every mistake with its line;
-//! 4. serde reads the structs;
-//! 5. `agreement` checks keys that depend on each other, `references` what names refer to.
+//! 1. `yaml_with_places` parses the text into a tree, and every node has its place in the file.
+//! 2. `expansion` expands `${env.X:-d}` and `${file.path}`, and determines the type of changed values again.
+//! 3. `structure` checks the tree against the JSON Schema of [`Config`]. It collects every mistake with its
+//!    line: unknown keys, wrong types, values with a wrong format.
+//! 4. serde reads the structs.
+//! 5. `agreement` checks keys that depend on each other, and `references` checks references to names.
 //!
-//! The modules named after keys hold the structs; each component of the gateway receives only the
-//! structs it needs.
+//! The modules with names of keys contain the structs. Each component of the gateway receives only the
+//! structs that it needs.
 //!
-//! Absent on purpose: the file system and the environment, which are accessed through
-//! [`Surroundings`].
+//! Absent on purpose: the file system and the environment. They are accessed through [`Surroundings`].
 
 mod actions;
 mod agreement;

@@ -1,34 +1,33 @@
 //! The keys of Apollo Router's schema that have no code behind them here.
 //!
-//! Each key of the original is one of three: it works (the structs have it), it is accepted without
-//! effect, or it is refused because serving without it would be wrong. [`UNSERVED`] is the only list
-//! of the last two; the check, the JSON Schema, the log, `gateway check` and the README's table come
-//! from it.
+//! A key of the original either works (the structs contain it), is accepted without effect, or is refused
+//! because ignoring it would be wrong. [`UNSERVED`] is the only list of the keys that do not work. The check,
+//! the JSON Schema, the log, `gateway check` and the table of `docs/gateway/apollo-router.md` use this list.
 
-/// What becomes of a key.
+/// The treatment of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Accepted. The text says what happens instead.
+    /// Accepted without effect. The text describes the gateway's behavior instead.
     Idle(&'static str),
-    /// Refused where it is on. The text says what would be wrong, and what to do.
+    /// Refused if it is on. The text describes the problem and the action to take.
     Refused(On, &'static str),
 }
 
-/// When a key asks for something.
+/// The condition under which a key is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum On {
-    /// Whenever it is there.
+    /// Always, with any value.
     Always,
-    /// When it holds anything: not null, `false`, or empty.
+    /// If its value is not null, `false` or empty.
     Filled,
-    /// When its `enabled` is true; left out means false.
+    /// If its `enabled` is true. The default is false.
     Enabled,
 }
 
-/// A key without code behind it, and everything below it.
+/// A key without code behind it, with all keys below it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unserved {
-    /// The keys that lead to it, separated by slashes; `*` is any name.
+    /// Path of the key, separated by slashes. `*` matches any name.
     pub(crate) path: &'static str,
     pub(crate) fate: Fate,
 }
@@ -53,7 +52,7 @@ const ONE_CONNECTION: &str = "there is one connection to each Redis";
 const NO_REDIS_TLS: &str = "Redis is not spoken to with TLS, and answers would travel in the clear: remove it, or name a tunnel on this machine in `urls`";
 const NO_MAINTENANCE: &str = "nothing is searched for in Redis to be deleted";
 const NO_LONGER: &str = "an answer is kept no longer for being asked for";
-const OWN_METRICS: &str = "metrics are those of the README";
+const OWN_METRICS: &str = "metrics are those of docs/gateway/telemetry.md";
 const OTLP_ONLY: &str = "a collector that gets OTLP can pass it on";
 const BARE_SPANS: &str = "spans have no events and no links";
 const W3C_ONLY: &str = "traces go on by `traceparent` of the W3C";
@@ -69,9 +68,9 @@ const NO_LIBRARIES: &str = "libraries of clients are not counted";
 const ALL_INDEXES: &str =
     "invalidations by subgraph and by type are always there, those by tag never";
 
-/// The first that fits counts.
+/// The first matching entry counts.
 pub(crate) const UNSERVED: &[Unserved] = &[
-    // Who may ask, and who is asked with which credentials.
+    // Access of clients, and credentials for services.
     refused(
         "authentication/subgraph",
         On::Filled,
@@ -116,7 +115,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         On::Filled,
         "there are no plugins in WebAssembly, and what they check or change would be missing: move them to a script (`rhai`) or to a coprocessor",
     ),
-    // What clients ask for.
+    // Contents of client requests.
     idle("subscription/max_reconnect_attempts", FOR_SOCKETS),
     idle("subscription/reconnect_delay", FOR_SOCKETS),
     refused(
@@ -152,7 +151,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     idle("headers/all/response/masking", NO_HEADERS),
     idle("headers/subgraphs/*/request/masking", NO_HEADERS),
     idle("headers/subgraphs/*/response/masking", NO_HEADERS),
-    // How operations are planned.
+    // Planning of operations.
     idle(
         "supergraph/generate_query_fragments",
         "the planner decides about fragments",
@@ -214,9 +213,9 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     idle("experimental_api_schema_generation_mode", OWN_PLANNER),
     idle(
         "progressive_override",
-        "labels are always told to stages, see the README",
+        "labels are always told to stages, see docs/gateway/apollo-router.md",
     ),
-    // How subgraphs are reached.
+    // Connections to subgraphs.
     idle("traffic_shaping/all/dns_resolution_strategy", RESOLVER),
     idle(
         "traffic_shaping/subgraphs/*/dns_resolution_strategy",
@@ -375,7 +374,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     idle("telemetry/exporters/metrics/datadog", OTLP_ONLY),
     idle(
         "telemetry/instrumentation",
-        "metrics, and the log of requests, have the names of the README",
+        "metrics, and the log of requests, have the names of docs/gateway/telemetry.md",
     ),
     idle("telemetry/experimental_logging", OWN_LOG),
     idle(
@@ -507,7 +506,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     ),
     idle("response_cache/redis", OWN_ANSWERS),
     idle("response_cache/connector", NO_CONNECTORS),
-    // Of version 0, which the original refuses, too.
+    // Keys of version 0, which the original refuses, too.
     refused(
         "server/listen",
         On::Always,
@@ -530,8 +529,8 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     ),
 ];
 
-/// Places that keys of the original have had in other versions: what stands at the first is read as
-/// if it stood at the second. A `*` is any name, the same in both.
+/// Keys of the original that had another path in other versions. A key at the first path is read as if it
+/// were at the second. A `*` matches any name, and both paths use the same name.
 pub(crate) const MOVED: &[(&str, &str)] = &[
     ("limits/router", "limits"),
     (
@@ -604,7 +603,7 @@ pub(crate) const MOVED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Keys that conditions of a coprocessor's stages have in the original and not here.
+/// Keys of coprocessor conditions that only the original supports.
 pub(crate) const UNREAD: &[&str] = &[
     "active_subgraph_requests",
     "baggage",
@@ -642,7 +641,7 @@ pub(crate) const UNREAD: &[&str] = &[
     "trace_id",
 ];
 
-/// Such a key, at any depth of a condition.
+/// The entry for a key of [`UNREAD`], at any depth of a condition.
 static UNREAD_SELECTOR: Unserved = refused(
     "coprocessor/…/condition",
     On::Always,
@@ -654,7 +653,7 @@ fn is_in_condition(path: &[String]) -> bool {
         && path.iter().any(|key| key == "condition")
 }
 
-/// The first entry that a path fits.
+/// The first entry that matches a path.
 pub(crate) fn find(path: &[String]) -> Option<&'static Unserved> {
     let is_unread = path
         .last()
@@ -665,7 +664,7 @@ pub(crate) fn find(path: &[String]) -> Option<&'static Unserved> {
     UNSERVED.iter().find(|unserved| fits(unserved.path, path))
 }
 
-/// Whether keys below this path may be in the list.
+/// True if the list may contain keys below this path.
 pub(crate) fn leads_on(path: &[String]) -> bool {
     is_in_condition(path)
         || UNSERVED.iter().any(|unserved| {

@@ -1,4 +1,4 @@
-//! `persisted_queries`: operations that are known before they are asked for.
+//! `persisted_queries`: a list of operations that the gateway reads from manifests.
 
 use std::path::PathBuf;
 
@@ -51,7 +51,7 @@ pub(crate) fn check(queries: &PersistedQueries, apq: &Apq, report: &mut Report<'
             "`require_id` means nothing without a safelist: set `persisted_queries.safelist.enabled: true`".to_owned(),
         );
     }
-    // As in the original: with both, any client could add to the list.
+    // As in the original: with both keys, any client could add operations to the list.
     if queries.safelist.enabled && apq.enabled {
         report(
             &["persisted_queries", "safelist", "enabled"],

@@ -1,4 +1,4 @@
-//! `supergraph.query_planning`: what planning operations that are not in the cache may cost.
+//! `supergraph.query_planning`: limits for planning operations that are not in the cache.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Reading a file, step by step.
+//! Reads a file, step by step.
 
 use std::path::Path;
 
@@ -14,18 +14,17 @@ use crate::{agreement, cors, references, relocation, structure};
 /// A configuration with its warnings.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The configuration.
+    /// The complete configuration, with all defaults.
     pub config: Config,
-    /// Keys that are accepted and have no effect here, and what is probably not meant, as sentences with
-    /// their lines.
+    /// Warnings with their lines: keys that are accepted without effect, and probable mistakes.
     pub warnings: Vec<String>,
 }
 
-/// Reads a file's text; `path` is only shown in mistakes. With `is_development` the keys that
-/// `--dev` sets are set before the check of keys that depend on each other.
+/// Reads a file's text. `path` is only used in messages. With `is_development`, the keys that `--dev` sets
+/// are set before the check of keys that depend on each other.
 ///
 /// # Errors
-/// Every mistake found.
+/// Returns every mistake that was found.
 pub fn read(
     path: &Path,
     text: &str,
@@ -49,16 +48,15 @@ pub fn read(
         }),
         Document::Unreadable => None,
     };
-    // Ends here with every mistake of the text: serde would report only the first one, and without
-    // a place.
+    // Stops here with all mistakes of the text. serde would report only the first one, without a place.
     let sources = findings.settle(sources)?;
     let tree = tree.expect("what makes a file unreadable is reported");
     let mut findings = Findings::default();
     let mut config = match Config::deserialize(tree.json()) {
         Ok(config) => config,
         Err(error) => {
-            // The check of the structure finds what serde would. If it missed a mistake, the
-            // mistake is reported at least, at the top of the file.
+            // The structure check finds all of serde's errors. If it misses an error, the error is at least
+            // reported at the top of the file.
             findings.add(Finding::new(tree.place, error.to_string()));
             return Err(findings.settle(sources).expect_err("a mistake was added"));
         }
@@ -66,7 +64,7 @@ pub fn read(
     if is_development {
         config.for_development();
     }
-    // The tree goes along for the places: the structs no longer know their lines.
+    // The tree is passed for its places, because the structs contain no lines.
     agreement::check(&config, &tree, &mut findings);
     references::check(&config, &tree, &mut findings);
     findings.settle(sources)?;

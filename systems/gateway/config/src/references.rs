@@ -1,4 +1,4 @@
-//! Checks the names of remote schemas, actions and stored operations, and what they refer to.
+//! Checks the names of remote schemas, actions and stored operations, and their references.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,11 @@ use crate::config::Config;
 use crate::rest_endpoints::{RestEndpoint, RestMethod};
 use crate::written::RestSegment;
 
-/// Reports names that are used twice or refer to nothing.
+/// Reports duplicate names and references without a target.
 pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     let at = Places { tree };
     let mut names = |key: &str, names: &mut dyn Iterator<Item = &str>| {
-        // A list: configurations have tens of names, and a set would not keep the first one's place
-        // either.
+        // A list: configurations have tens of names. A set would not keep the place of the first name either.
         let mut known: Vec<&str> = Vec::new();
         for (index, name) in names.enumerate() {
             if known.contains(&name) {
@@ -49,19 +48,19 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     );
     let types = Types::new(config, &at, findings);
     for (index, action) in config.actions.iter().enumerate() {
-        check_action(action, index, (&types, &at), findings);
+        check_action(action, index, &types, &at, findings);
     }
     for (index, endpoint) in endpoints.iter().enumerate() {
         check_endpoint(config, endpoint, index, &at, findings);
     }
 }
 
-/// A warning for each pair of endpoints that can match the same request.
+/// A warning for each pair of endpoints that can match one request.
 pub(crate) fn warnings(config: &Config, tree: &Node, text: &str) -> Vec<String> {
     let at = Places { tree };
     let endpoints: Vec<&RestEndpoint> = config.rest_endpoints.iter().collect();
     let mut warnings = Vec::new();
-    // Each pair once, reported at the later one: the earlier was right until it was added.
+    // Each pair is reported once, at the later endpoint, because the earlier one was correct until then.
     for (index, endpoint) in endpoints.iter().enumerate() {
         for other in &endpoints[..index] {
             if overlap(endpoint, other) {
@@ -81,7 +80,7 @@ fn overlap(one: &RestEndpoint, two: &RestEndpoint) -> bool {
     let (a, b) = (&one.url.0.0, &two.url.0.0);
     let is_same = |pair: (&RestSegment, &RestSegment)| match pair {
         (RestSegment::Literal(a), RestSegment::Literal(b)) => a == b,
-        // A variable takes any text, that of a literal too.
+        // A variable matches any text, including the text of a literal.
         _ => true,
     };
     a.len() == b.len()
@@ -92,13 +91,13 @@ fn overlap(one: &RestEndpoint, two: &RestEndpoint) -> bool {
             .any(|method| two.methods.contains(method))
 }
 
-/// Finds the places of items of lists.
+/// Finds the places of list items.
 struct Places<'a> {
     tree: &'a Node,
 }
 
 impl Places<'_> {
-    /// The most exact place in the file: the keys within the item, else the item, else the list's
+    /// The most precise place in the file: the key within the item, otherwise the item, otherwise the list's
     /// key.
     fn item(&self, list: &str, index: usize, keys: &[&str]) -> Place {
         let Some(entry) = self.tree.entry(list) else {
@@ -110,7 +109,7 @@ impl Places<'_> {
         let Some(item) = items.get(index) else {
             return entry.key_place;
         };
-        // The deepest key that is there: a part that was left out is reported at its owner.
+        // The deepest existing key. A missing part is reported at its parent.
         let found = (1..=keys.len())
             .rev()
             .find_map(|depth| item.at(&keys[..depth]));
@@ -118,7 +117,7 @@ impl Places<'_> {
     }
 }
 
-/// What kind of thing a type of `types` is.
+/// The kind of a type in `types`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Leaf,
@@ -135,12 +134,11 @@ impl Types {
             .entry("types")
             .map_or(at.tree.place, |entry| entry.key_place);
         let mut types = HashMap::new();
-        // The types that GraphQL has without a definition.
+        // Built-in GraphQL types.
         for scalar in ["Int", "Float", "String", "Boolean", "ID"] {
             types.insert(scalar.to_owned(), Kind::Leaf);
         }
-        // The form of the key has parsed every text that a file has. What the parser refuses here
-        // is the empty default.
+        // The form of the key has parsed every text in a file. Only the empty default can fail here.
         let Ok(document) = parse_schema::<String>(&config.types.0.0) else {
             return Self(types);
         };
@@ -162,7 +160,7 @@ impl Types {
                         it.name
                     );
                     findings.add(Finding::new(place, message).help("write an object"));
-                    // Not among the types, so that its uses are reported as well.
+                    // Not added to the types, so that its uses are reported as well.
                     continue;
                 }
                 TypeDefinition::Union(it) => {
@@ -179,7 +177,7 @@ impl Types {
                 ));
             }
         }
-        // A second pass, because a type may use one that is defined further down.
+        // A second pass, because a type may use a type that is defined further down.
         let types = Self(types);
         for problem in definitions().flat_map(|it| types.problems_of(it)) {
             findings.add(Finding::new(place, problem));
@@ -187,7 +185,7 @@ impl Types {
         types
     }
 
-    /// What is wrong with the types that a type is made of.
+    /// Problems of the types that a type uses.
     fn problems_of(&self, definition: &TypeDefinition<'_, String>) -> Vec<String> {
         let (owner, uses): (&str, Vec<(&Type<'_, String>, Kind)>) = match definition {
             TypeDefinition::Object(it) => {
@@ -210,7 +208,7 @@ impl Types {
             .collect()
     }
 
-    /// Why a type cannot stand where this kind is asked for.
+    /// The problem if a type is used in this role. `None` if it fits.
     fn problem(&self, name: &str, role: Kind) -> Option<String> {
         match self.0.get(name) {
             None => Some(format!("`{name}` is not defined in `types`")),
@@ -234,7 +232,8 @@ fn inner_name<'a>(of: &'a Type<'_, String>) -> &'a str {
 fn check_action(
     action: &Action,
     index: usize,
-    (types, at): (&Types, &Places<'_>),
+    types: &Types,
+    at: &Places<'_>,
     findings: &mut Findings,
 ) {
     if let Some(problem) = types.problem(inner_name(&action.output_type.0.0), Kind::Object) {
@@ -315,7 +314,7 @@ fn check_endpoint(
     if endpoint.methods.contains(&RestMethod::Get) && is_mutation(&query.query.0.0) {
         let place = at.item("rest_endpoints", index, &["methods"]);
         let name = &query.name;
-        // A link or a picture on any page is a GET, and caches may repeat it.
+        // A link or an image on any page causes a GET request, and caches may repeat it.
         let message = format!("the query `{name}` is a mutation, which GET must not carry out");
         let help = "leave GET out of `methods`, or store a query";
         findings.add(Finding::new(place, message).help(help));

@@ -1,11 +1,11 @@
-//! Keys that stand where other versions of the original have them.
+//! Moves keys that have another path in other versions of the original.
 
 use yaml_with_places::{Entry, Finding, Findings, Node, Place, Value};
 
 use crate::original::MOVED;
 
-/// Puts each key of [`MOVED`] into its place. A key that is there as well is a mistake: one of the two
-/// would be without effect.
+/// Moves each key of [`MOVED`] to its new path. If a key exists at both paths, it is a mistake, because one
+/// of them would have no effect.
 pub(crate) fn relocate(tree: &mut Node, findings: &mut Findings) {
     for (from, to) in MOVED {
         let from: Vec<&str> = from.split('/').collect();
@@ -34,7 +34,7 @@ fn move_one(tree: &mut Node, from: &[&str], to: &[&str], findings: &mut Findings
     }
 }
 
-/// The keys of the mapping at a place.
+/// The keys of the mapping at a path.
 fn names(tree: &Node, path: &[&str]) -> Vec<String> {
     let there = path.iter().try_fold(tree, |node, key| node.get(key));
     let entries = there.map(Node::entries).unwrap_or_default();
@@ -51,7 +51,7 @@ fn remove(node: &mut Node, path: &[&str]) -> Option<Entry> {
         return Some(entries.remove(index));
     }
     let removed = remove(&mut entries[index].node, rest)?;
-    // Nothing is left below: the key itself may be one that is not known.
+    // The mapping is empty now, and its own key may be unknown.
     if entries[index].node.entries().is_empty() {
         entries.remove(index);
     }
@@ -66,7 +66,7 @@ fn put(node: &mut Node, path: &[&str], entry: Entry, name: &str, findings: &mut 
         node.value = Value::Map(Vec::new());
     }
     let Value::Map(entries) = &mut node.value else {
-        // Not a mapping: reported where its kind is checked.
+        // Not a mapping. The structure check reports it.
         return;
     };
     let index = entries.iter().position(|known| known.key == *first);

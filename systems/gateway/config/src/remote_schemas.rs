@@ -1,4 +1,4 @@
-//! `remote_schemas`: GraphQL services whose schemas are merged into one.
+//! `remote_schemas`: GraphQL services with schemas that are merged into one schema.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub struct RemoteSchema {
 }
 
 fn sixty_seconds() -> Written<Duration> {
-    // As in Hasura, from which such configurations come.
+    // As in Hasura, the origin of such configurations.
     Written(Duration::from_secs(60))
 }
 

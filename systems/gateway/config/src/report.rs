@@ -1,4 +1,4 @@
-//! The report of keys that contradict each other.
+//! Reports keys that contradict each other.
 
-/// Adds a message about the key that a path leads to.
+/// Adds a message about the key at a path.
 pub(crate) type Report<'a> = dyn FnMut(&[&str], String) + 'a;

@@ -1,4 +1,4 @@
-//! `response_cache`: answers of subgraphs that are kept, in memory or in Redis.
+//! `response_cache`: the cache of subgraph responses, in memory or in Redis.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -134,21 +134,21 @@ pub struct SubgraphInvalidation {
     pub shared_key: String,
 }
 
-/// What applies to one subgraph.
+/// The settings of one subgraph after merging all sections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EffectiveCaching {
-    /// How long, where nothing is said.
+    /// Lifetime of a response without a lifetime of its own.
     pub ttl: Option<Duration>,
-    /// What tells one client from another.
+    /// The context entry that identifies a client.
     pub private_id: Option<String>,
-    /// What who tells that answers are out of date has to send.
+    /// The shared key that an invalidation request must contain. `None` if invalidation is off.
     pub shared_key: Option<String>,
-    /// Where they are kept, if not in memory.
+    /// The Redis server for its responses. `None` means the memory.
     pub redis: Option<AnswersInRedis>,
 }
 
 impl ResponseCache {
-    /// What applies to a subgraph; nothing when its answers are not kept.
+    /// The settings of a subgraph. `None` if its responses are not cached.
     #[must_use]
     pub fn of_subgraph(&self, name: &str) -> Option<EffectiveCaching> {
         let all = &self.subgraph.all;
@@ -166,7 +166,7 @@ impl ResponseCache {
                 .and_then(|it| it.private_id.clone())
                 .or_else(|| all.private_id.clone()),
             shared_key: invalidation
-                // An empty key would let all in.
+                // An empty key would allow any client.
                 .filter(|it| it.enabled && !it.shared_key.is_empty())
                 .map(|it| it.shared_key.clone()),
             redis: own
@@ -176,7 +176,7 @@ impl ResponseCache {
     }
 }
 
-/// Reports lists of addresses that are not one address.
+/// Reports lists of addresses that contain more or less than one address.
 pub(crate) fn check(caching: &CachedSubgraphs, report: &mut Report<'_>) {
     let mut check = |path: &[&str], redis: Option<&AnswersInRedis>| {
         if let Some(count) = redis.map(|it| it.urls.len()).filter(|count| *count != 1) {

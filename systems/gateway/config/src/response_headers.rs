@@ -1,4 +1,4 @@
-//! `headers.….response`: which headers of subgraphs' answers clients get.
+//! `headers.….response`: rules that copy headers of subgraph responses to the client's response.
 
 use http::{HeaderName, HeaderValue};
 use regex::Regex;
@@ -13,29 +13,29 @@ written_as! {
     ResponseRule => RuleFile,
 }
 
-/// One rule for the headers of the client's answer. Carried out for each answer of a subgraph, in the
-/// order in which they arrive.
+/// A rule for the headers of the client's response. It runs for each subgraph response, in the order of their
+/// arrival.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "RuleFile")]
 pub enum ResponseRule {
-    /// Sets a header of the client's answer.
+    /// Sets a header of the client's response.
     Insert {
-        /// Its name.
+        /// Name of the header.
         name: HeaderName,
-        /// Its value.
+        /// Value of the header.
         value: HeaderValue,
     },
-    /// Deletes headers that earlier rules and answers have set.
+    /// Deletes headers that earlier rules and responses have set.
     Remove(HeaderSelection),
-    /// Copies headers of the subgraph's answer.
+    /// Copies headers of the subgraph's response.
     Propagate {
-        /// Which.
+        /// The headers to copy.
         from: HeaderSelection,
-        /// The name in the client's answer; its own when absent.
+        /// Name in the client's response. `None` keeps the name.
         rename: Option<HeaderName>,
-        /// The value when the answer does not have it.
+        /// The value if the subgraph's response lacks the header.
         default: Option<HeaderValue>,
-        /// What happens when answers of several subgraphs have it.
+        /// Merge rule for values of several subgraph responses.
         merge: Merge,
     },
 }

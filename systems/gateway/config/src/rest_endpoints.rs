@@ -1,4 +1,4 @@
-//! `query_collections` and `rest_endpoints`: stored operations that are served as REST.
+//! `query_collections` and `rest_endpoints`: stored operations as REST endpoints.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -74,7 +74,7 @@ pub enum RestMethod {
 }
 
 impl RestMethod {
-    /// The method's name.
+    /// The method's name in upper case.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

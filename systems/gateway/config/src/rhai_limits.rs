@@ -1,4 +1,4 @@
-//! `rhai.limits`: what one callback of a script may take.
+//! `rhai.limits`: limits for one callback of a script.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::time::Duration;
@@ -32,12 +32,12 @@ pub struct RhaiLimits {
 impl Default for RhaiLimits {
     fn default() -> Self {
         Self {
-            // A callback of use takes microseconds; so much more is a mistake.
+            // A useful callback takes microseconds. A callback that takes a second is a mistake.
             timeout: Written(Duration::from_secs(1)),
             max_operations: NonZeroU64::new(10_000_000).expect("not zero"),
-            // Rhai's own.
+            // Rhai's own default.
             max_call_depth: NonZeroUsize::new(64).expect("not zero"),
-            // Bodies of requests have 2 MB at most, those of answers seldom more.
+            // Request bodies have at most 2 MB, and response bodies are seldom larger.
             max_string_size: Written(ByteSize(16 << 20)),
             max_array_size: 1_000_000,
             max_map_size: 1_000_000,

@@ -1,5 +1,4 @@
-//! The JSON Schema of the file, made from the structs. The check of the structure and editors use
-//! it.
+//! Builds the JSON Schema of the file from the structs. The structure check and editors use it.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
@@ -9,8 +8,8 @@ use serde_json::{Value, json};
 use crate::config::Config;
 use crate::original::{self, Fate};
 
-/// The JSON Schema of the file, as committed at `schemas/gateway.schema.json`: the keys that work, and
-/// those of the original that are accepted or refused.
+/// The JSON Schema of the file, as committed at `schemas/gateway.schema.json`. It contains the keys that
+/// work, and the keys of the original that are accepted or refused.
 #[must_use]
 pub fn schema() -> Value {
     let mut schema = served();
@@ -28,10 +27,10 @@ pub fn schema() -> Value {
     schema
 }
 
-/// What is said of keys that only hold such keys.
+/// Description of keys that only contain keys without code.
 const PARENT: &str = "Keys of the original without code here.";
 
-/// Adds a property of any kind where `path` leads to.
+/// Adds a property of any type at `path`.
 fn add(root: &mut Value, path: &str, description: &str) {
     let mut keys: Vec<&str> = path.split('/').collect();
     let last = keys.pop().unwrap_or_default();
@@ -69,7 +68,8 @@ fn insert(root: &mut Value, at: &str, key: &str, schema: Value) {
     properties[key] = schema;
 }
 
-/// Where the schema at a place really is: behind references, and, of several forms, that with keys.
+/// The actual position of the schema at a path. Follows references, and selects the form with keys if there
+/// are several forms.
 fn target(root: &Value, at: &str) -> String {
     let Some(schema) = root.pointer(at) else {
         return at.to_owned();
@@ -92,7 +92,7 @@ fn target(root: &Value, at: &str) -> String {
     }
 }
 
-/// The schema at a place, for the keys that have code behind them.
+/// The schema of a key, for keys with code behind them.
 pub(crate) fn child<'a>(root: &'a Value, schema: &'a Value, key: &str) -> Option<&'a Value> {
     let schema = resolve(root, schema);
     if let Some(branches) = schema["anyOf"].as_array() {
@@ -107,7 +107,7 @@ pub(crate) fn child<'a>(root: &'a Value, schema: &'a Value, key: &str) -> Option
     }
 }
 
-/// What a reference stands for.
+/// Follows a schema's references.
 pub(crate) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let reference = schema["$ref"]
         .as_str()
@@ -118,9 +118,9 @@ pub(crate) fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     }
 }
 
-/// The JSON Schema made from the structs: the keys that work.
+/// The JSON Schema that is built from the structs: the keys that work.
 pub(crate) fn served() -> Value {
-    // Draft 7 is what editors' YAML plugins know best.
+    // Draft 7, because YAML plugins of editors support it best.
     let settings = SchemaSettings::draft07().with_transform(JoinLines);
     let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<Config>();
     schema.insert("title".to_owned(), json!("Weighbridge gateway"));

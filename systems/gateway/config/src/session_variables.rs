@@ -1,4 +1,4 @@
-//! `session_variables`: who decides about the `x-hasura-*` headers of remote schemas and actions.
+//! `session_variables`: the source of the `x-hasura-*` headers for remote schemas and actions.
 
 use std::collections::BTreeMap;
 
@@ -56,13 +56,13 @@ pub struct MappedClaim {
 pub struct SessionName(pub String);
 
 impl SessionName {
-    /// What names of session variables begin with.
+    /// Prefix of all names of session variables.
     pub const PREFIX: &str = "x-hasura-";
 
-    /// The header of this name.
+    /// The header with this name.
     ///
     /// # Panics
-    /// Never: only names of headers are read.
+    /// Never panics, because reading a name checks that it is a header name.
     #[must_use]
     pub fn header(&self) -> HeaderName {
         HeaderName::from_bytes(self.0.as_bytes()).expect("it was read as the name of a header")

@@ -1,4 +1,4 @@
-//! `traffic_shaping`: timeouts and limits, towards clients and towards subgraphs.
+//! `traffic_shaping`: timeouts and limits, for clients and for subgraphs.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -54,14 +54,14 @@ pub struct RateLimit {
     pub interval: Written<Duration>,
 }
 
-/// How bodies are compressed.
+/// The compression of request bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// RFC 1952.
+    /// gzip (RFC 1952).
     Gzip,
-    /// RFC 1950.
+    /// zlib (RFC 1950).
     Deflate,
-    /// RFC 7932.
+    /// Brotli (RFC 7932).
     Br,
 }
 
@@ -144,29 +144,29 @@ impl Default for Retry {
     }
 }
 
-/// What applies to one subgraph.
+/// The settings of one subgraph after merging all sections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EffectiveShaping {
-    /// The longest time of a request; none when no section asks for it.
+    /// Time limit of a request. `None` if no section sets it.
     pub timeout: Option<Duration>,
-    /// Whether equal queries that are under way at the same time are sent once.
+    /// True if identical queries in flight are sent once.
     pub deduplicate_query: bool,
-    /// How request bodies are compressed.
+    /// Compression of request bodies. `None` sends them plain.
     pub compression: Option<Compression>,
-    /// Most requests in a time.
+    /// Maximum number of requests per interval.
     pub global_rate_limit: Option<RateLimit>,
-    /// Which HTTP is spoken.
+    /// The HTTP versions for this subgraph.
     pub http_versions: HttpVersions,
-    /// How long a connection may be idle.
+    /// Maximum idle time of a connection.
     pub pool_idle_timeout: Duration,
-    /// Most connections to its address at a time; as to any other when nothing is said.
+    /// Maximum number of connections to its address. `None` means the limit for any address.
     pub max_connections: Option<NonZeroUsize>,
-    /// Whether a failed request is sent again.
+    /// Retries of failed requests. `None` if they are off.
     pub retry: Option<Retry>,
 }
 
 impl TrafficShaping {
-    /// What applies to a subgraph: its own keys, else those of `all`, else the defaults.
+    /// The settings of a subgraph: its own keys, otherwise the keys of `all`, otherwise the defaults.
     #[must_use]
     pub fn of_subgraph(&self, name: &str) -> EffectiveShaping {
         let own = self.subgraphs.get(name);

@@ -1,4 +1,4 @@
-//! What a configuration file must look like, by the JSON Schema made from the structs.
+//! Checks a configuration file against the JSON Schema of the structs.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(crate) fn check(root: Node, findings: &mut Findings) -> Node {
     let structure = Structure {
         schema: &schema(),
         formats,
-        // Apollo Router's files have keys without values, which mean the default.
+        // Apollo Router's files contain keys without values, which mean the default.
         blank: Blank::LeftOut,
     };
     structure.check(root, findings)
@@ -34,9 +34,9 @@ fn formats(form: &str, text: &str) -> Option<Result<(), Misspelling>> {
     }))
 }
 
-/// Checks a text of the form with this name. `None` if there is no such form.
+/// Checks a text against the form with this name. `None` if there is no such form.
 fn check_form(form: &str, text: &str) -> Option<Result<(), String>> {
-    // A match and no table: the forms have no common type to put into one.
+    // A match instead of a table, because the forms have no common type.
     fn with<T: Form>(text: &str) -> Option<Result<(), String>> {
         Some(T::read(text).map(|_| ()))
     }

@@ -1,4 +1,4 @@
-//! `include_subgraph_errors`: what clients learn about errors of subgraphs.
+//! `include_subgraph_errors`: the information about subgraph errors in client responses.
 
 use std::collections::BTreeMap;
 
@@ -15,34 +15,34 @@ pub struct IncludeSubgraphErrors {
     subgraphs: BTreeMap<String, OneFile>,
 }
 
-/// What clients learn about the errors of one subgraph.
+/// The information about one subgraph's errors in client responses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ErrorPolicy {
-    /// That there was one, and where in the response.
+    /// Only the existence of an error and its path.
     #[default]
     Redact,
-    /// Its message, and its extensions as far as they are allowed.
+    /// The message, and the allowed extensions.
     Include {
-        /// Replaces the message.
+        /// True if the message is replaced.
         redact_message: bool,
-        /// Which extensions stay.
+        /// The extensions that stay.
         extensions: ExtensionKeys,
     },
 }
 
-/// Which extensions of an error stay.
+/// The extensions of an error that stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExtensionKeys {
-    /// All.
+    /// All extensions.
     All,
-    /// Those under these keys.
+    /// Only the extensions under these keys.
     Only(Vec<String>),
-    /// All but those under these keys.
+    /// All extensions except these keys.
     Except(Vec<String>),
 }
 
 impl IncludeSubgraphErrors {
-    /// Everything, of every subgraph: what `--dev` asks for.
+    /// Includes all errors of all subgraphs, as `--dev` requires.
     #[must_use]
     pub fn everything() -> Self {
         Self {
@@ -51,12 +51,12 @@ impl IncludeSubgraphErrors {
         }
     }
 
-    /// Whether `all` is a switch, beside which a subgraph cannot have keys of its own.
+    /// True if `all` is a switch. Then a subgraph cannot have keys of its own.
     pub(crate) fn all_is_switch(&self) -> bool {
         matches!(self.all, None | Some(AllFile::Switch(_)))
     }
 
-    /// The subgraphs that have keys, and not a switch.
+    /// The subgraphs with keys instead of a switch.
     pub(crate) fn subgraphs_with_keys(&self) -> impl Iterator<Item = &str> {
         self.subgraphs
             .iter()
@@ -64,7 +64,7 @@ impl IncludeSubgraphErrors {
             .map(|(name, _)| name.as_str())
     }
 
-    /// What clients learn about the errors of this subgraph.
+    /// The policy for this subgraph's errors.
     #[must_use]
     pub fn of_subgraph(&self, name: &str) -> ErrorPolicy {
         let all = match &self.all {
@@ -152,8 +152,8 @@ struct OwnFile {
 
 impl OwnFile {
     fn merged(&self, all: &ErrorPolicy) -> ErrorPolicy {
-        // Without a policy for all, a subgraph's own keys start from what `Redact` means: no
-        // message, no extensions.
+        // Without a policy for all subgraphs, a subgraph's own keys start from `Redact`: no message and no
+        // extensions.
         let (global_redacts, global) = match all {
             ErrorPolicy::Redact => (true, ExtensionKeys::Only(Vec::new())),
             ErrorPolicy::Include {
@@ -176,7 +176,7 @@ impl OwnFile {
                 keys.extend(own.iter().cloned());
                 ExtensionKeys::Only(keys)
             }
-            // An allowed list cannot be added to a denied one, so the own list replaces it.
+            // An allow list cannot be added to a deny list, so the subgraph's own list replaces it.
             (Some(own), _, _) => ExtensionKeys::Only(own.clone()),
             (None, Some(own), ExtensionKeys::Except(keys)) => {
                 let mut keys = counted(keys);

@@ -1,4 +1,4 @@
-//! `subscription`: operations whose answers go on, and how subgraphs send their events.
+//! `subscription`: operations with endless responses, and the transport of subgraph events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -92,7 +92,7 @@ impl Default for DeduplicationRule {
 }
 
 impl Deduplication {
-    /// What holds for a subgraph.
+    /// The deduplication settings of a subgraph.
     #[must_use]
     pub fn of_subgraph(&self, name: &str) -> &DeduplicationRule {
         self.subgraphs.get(name).unwrap_or(&self.all)
@@ -190,7 +190,7 @@ fn callback_heartbeat() -> Written<HeartbeatInterval> {
 
 const USUAL_HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// How often something says that it is still there; never without a time.
+/// Interval between two signs of life. `None` turns them off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeartbeatInterval(pub Option<Duration>);
 
@@ -219,17 +219,17 @@ impl Form for HeartbeatInterval {
     }
 }
 
-/// How the events of one subgraph come.
+/// The transport of one subgraph's events.
 #[derive(Clone, Copy, Debug)]
 pub enum EventSource<'a> {
-    /// By WebSocket.
+    /// A WebSocket from the gateway to the subgraph.
     WebSocket(&'a WebSocketMode),
-    /// By requests to the gateway.
+    /// HTTP requests of the subgraph to the gateway.
     Callback(&'a Callback),
 }
 
 impl Subscription {
-    /// The subgraphs that are named.
+    /// The names of all subgraphs in this section.
     #[must_use]
     pub fn named(&self) -> Vec<&String> {
         let sockets = self.mode.passthrough.iter();
@@ -240,7 +240,7 @@ impl Subscription {
             .collect()
     }
 
-    /// How the events of a subgraph come; nothing when it has no subscriptions.
+    /// The transport of a subgraph's events. `None` if it has no subscriptions.
     #[must_use]
     pub fn of_subgraph(&self, name: &str) -> Option<EventSource<'_>> {
         let passthrough = self.mode.passthrough.as_ref();
@@ -255,7 +255,7 @@ impl Subscription {
     }
 }
 
-/// Reports subscriptions that could not be served.
+/// Reports subscription settings that cannot work.
 pub(crate) fn check(subscription: &Subscription, supergraph: &Supergraph, report: &mut Report<'_>) {
     let mode = &subscription.mode;
     let has_socket = mode
@@ -280,7 +280,7 @@ fn check_callback(callback: &Callback, supergraph: &Supergraph, report: &mut Rep
             "expected a URL that subgraphs can call, `http://host:port/callback`".to_owned(),
         );
     }
-    // Two services at one path: the first to be asked would hide the other.
+    // Two services cannot share one path, because the first one would hide the other.
     let listen = callback.listen.as_ref();
     let is_beside = listen.is_none_or(|listen| listen.0 == supergraph.listen.0);
     let path = &supergraph.path.0.0;

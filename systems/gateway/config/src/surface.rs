@@ -1,4 +1,4 @@
-//! What clients see: `supergraph`, `limits`, `server`, `health_check`, `homepage`, `sandbox`,
+//! The settings of the client side: `supergraph`, `limits`, `server`, `health_check`, `homepage`, `sandbox`,
 //! `csrf`, and `rhai`.
 
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub struct Supergraph {
 }
 
 impl Supergraph {
-    /// How many query plans are kept.
+    /// Maximum number of query plans in the cache.
     #[must_use]
     pub fn plans(&self) -> NonZeroUsize {
         let named = self.query_planning.cache.in_memory.limit;
@@ -229,7 +229,7 @@ pub struct ResponseSize {
 }
 
 impl SubgraphSizes {
-    /// The largest body of an answer of this subgraph.
+    /// Maximum body size of this subgraph's responses.
     #[must_use]
     pub fn of_subgraph(&self, name: &str) -> Option<usize> {
         let own = self.subgraphs.get(name);

@@ -1,4 +1,4 @@
-//! What becomes of each key of a file: it works, is accepted without effect, or is refused.
+//! Sorts the keys of a file into three lists: keys that work, keys without effect, and refused keys.
 
 use std::path::Path;
 
@@ -14,27 +14,27 @@ use crate::sources::{ONE_DOCUMENT, sources};
 /// The keys of a file, each in one of three lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Keys that do what they say.
+    /// Keys that work.
     pub works: Vec<Told>,
     /// Keys that are accepted and have no effect.
     pub without_effect: Vec<Told>,
-    /// Keys without which serving would be wrong, and which are not served.
+    /// Unsupported keys that must not be ignored, because the gateway would then behave wrongly.
     pub refused: Vec<Told>,
 }
 
-/// A key and what is to be said of it.
+/// A key with a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// The line of the key, from 1.
+    /// Line of the key, from 1.
     pub line: usize,
-    /// The keys that lead to it, separated by dots.
+    /// Path of the key, separated by dots.
     pub key: String,
-    /// What happens instead, or what to do; empty for a key that works.
+    /// The gateway's behavior instead, or the action to take. Empty for a key that works.
     pub note: String,
 }
 
 impl Survey {
-    /// A sentence for each key without effect, with its line.
+    /// One sentence for each key without effect, with its line.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let told = self.without_effect.iter().map(|Told { line, key, note }| {
             format!("line {line}: `{key}` has no effect here: {note}")
@@ -43,11 +43,10 @@ impl Survey {
     }
 }
 
-/// Looks at every key of a file. Mistakes of other kinds, such as wrong values, are left to
-/// [`crate::read()`].
+/// Sorts every key of a file. [`crate::read()`] reports all other mistakes, such as wrong values.
 ///
 /// # Errors
-/// When the text is not YAML.
+/// Fails if the text is not YAML.
 pub fn survey(
     path: &Path,
     text: &str,
@@ -64,7 +63,7 @@ pub fn survey(
     Ok(take(&mut tree, text, &mut Findings::default()))
 }
 
-/// Takes the keys without code behind them out of a tree, and reports those that are refused.
+/// Removes the keys without code behind them from a tree, and reports the refused keys.
 pub(crate) fn take(tree: &mut Node, text: &str, findings: &mut Findings) -> Survey {
     let served = served();
     let mut surveyor = Surveyor {
@@ -84,7 +83,7 @@ struct Surveyor<'a> {
     text: &'a str,
     findings: &'a mut Findings,
     survey: Survey,
-    /// The keys that lead to where it is.
+    /// Path of keys to the current node.
     path: Vec<String>,
 }
 
@@ -110,7 +109,7 @@ impl<'a> Surveyor<'a> {
                     let known = schema.and_then(|it| child(self.served, it, "[]"));
                     let works = self.survey.works.len();
                     items.iter_mut().for_each(|item| self.node(item, known));
-                    // The list is one key; what is in it is not listed.
+                    // The list counts as one key, so its contents are not listed.
                     self.survey.works.truncate(works);
                 }
                 self.path.pop();
@@ -119,7 +118,7 @@ impl<'a> Surveyor<'a> {
         }
     }
 
-    /// Whether the entry stays in the tree.
+    /// Returns true if the entry stays in the tree.
     fn entry(&mut self, entry: &mut yaml_with_places::Entry, known: Option<&'a Schema>) -> bool {
         let found = original::find(&self.path);
         let leads_on = original::leads_on(&self.path);
@@ -128,7 +127,7 @@ impl<'a> Surveyor<'a> {
                 self.tell(unserved, entry);
                 return known.is_some();
             }
-            // The keys below are more precise; the rest of it counts as this one.
+            // The list has more precise keys below this one. All other keys below count as this key.
             self.node(&mut entry.node, known);
             if !entry.node.entries().is_empty() {
                 self.tell(unserved, entry);
@@ -139,12 +138,12 @@ impl<'a> Surveyor<'a> {
         if known.is_some() || leads_on {
             self.node(&mut entry.node, known);
         }
-        // A mapping counts by what is in it.
+        // A mapping with listed keys is not listed itself.
         if known.is_some() && self.count() == before {
             let told = self.told(entry, "");
             self.survey.works.push(told);
         }
-        // A mapping of which nothing is left, and that the structs do not know, would be an unknown key.
+        // A mapping that is now empty, and that the structs lack, would be reported as unknown.
         known.is_some() || self.count() == before || !entry.node.entries().is_empty()
     }
 
@@ -169,7 +168,7 @@ impl<'a> Surveyor<'a> {
     fn tell(&mut self, unserved: &Unserved, entry: &yaml_with_places::Entry) {
         match unserved.fate {
             Fate::Idle(instead) => {
-                // The value that asks for what the gateway always does needs no word.
+                // A value that requires the gateway's only behavior needs no note.
                 if entry.node.text() != Some("enforce") {
                     let told = self.told(entry, instead);
                     self.survey.without_effect.push(told);
@@ -192,7 +191,7 @@ impl<'a> Surveyor<'a> {
 }
 
 impl On {
-    /// Whether a key with this value asks for something.
+    /// True if a key with this value is in use.
     fn is_on(self, node: &Node) -> bool {
         let enabled = || node.get("enabled").and_then(Node::text);
         match self {
@@ -208,7 +207,7 @@ impl On {
         }
     }
 
-    /// In words, after "refused".
+    /// The condition as text, for a place after the word "refused".
     pub(crate) fn shown(self) -> &'static str {
         match self {
             On::Always => "always",

@@ -1,4 +1,4 @@
-//! `telemetry`: who clients are, and where counts and traces go.
+//! `telemetry`: names of clients, and exports of metrics and traces.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -309,7 +309,7 @@ pub enum HeaderTexts {
 }
 
 impl HeaderTexts {
-    /// All of them.
+    /// The values, one or several.
     pub fn all(&self) -> &[Secret] {
         match self {
             Self::One(text) => std::slice::from_ref(text),

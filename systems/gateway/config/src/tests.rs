@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 
 use super::*;
 
-/// An environment and files that are a table.
+/// An environment and a file system from a table.
 struct Table(HashMap<&'static str, &'static str>);
 
 impl Surroundings for Table {

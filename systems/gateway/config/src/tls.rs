@@ -1,4 +1,4 @@
-//! `tls`: certificates of the gateway, and whom it trusts.
+//! `tls`: the gateway's certificates, and the authorities that it trusts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -73,7 +73,7 @@ impl fmt::Debug for Pem {
 }
 
 impl SubgraphTls {
-    /// What applies to a subgraph: its own keys, else those of `all`. Nothing when both are empty.
+    /// The settings of a subgraph: its own keys, otherwise the keys of `all`. `None` if both are empty.
     #[must_use]
     pub fn of_subgraph(&self, name: &str) -> Option<ClientTls> {
         let own = self.subgraphs.get(name).cloned().unwrap_or_default();

@@ -1,8 +1,7 @@
-//! Values that are written as text in a form of their own: `30s`, `16KiB`, a URL, a regular
-//! expression.
+//! Values that are text with a format of their own: `30s`, `16KiB`, a URL, a regular expression.
 //!
-//! Each form is one implementation of [`Form`]; the check of the tree, serde and the JSON Schema
-//! all use it, so that they cannot disagree.
+//! Each format is one implementation of [`Form`]. The check of the tree, serde and the JSON Schema all use
+//! it, so they cannot disagree.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -31,19 +30,19 @@ pub use path::{BodyPath, GraphqlPath, PathStep, PlainPath};
 pub use rest_path::{RestPath, RestSegment};
 pub use template_text::{TemplateJson, TemplateText};
 
-/// A form of text.
+/// A format of text values.
 pub(crate) trait Form: Sized {
-    /// Its name, the `format` of the JSON Schema.
+    /// The `format` name in the JSON Schema.
     const NAME: &'static str;
 
-    /// Reads the text; the error says what was expected.
+    /// Parses the text. The error describes the expected format.
     fn read(text: &str) -> Result<Self, String>;
 
-    /// The value as text again; only defaults are ever written.
+    /// The value as text. Only defaults are ever written.
     fn write(&self) -> String;
 }
 
-/// A value that is text in the file and has been parsed.
+/// A value that is text in the file and parsed here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Written<T>(pub T);
 
@@ -70,8 +69,7 @@ impl<'de, T: Form> Deserialize<'de> for Written<T> {
                 T::read(text).map(Written).map_err(E::custom)
             }
 
-            // YAML makes numbers and switches of `value: 1` and `value: true`; the author means
-            // text.
+            // YAML reads `value: 1` and `value: true` as a number and a switch, but the author means text.
             fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Written<T>, E> {
                 self.visit_str(&number.to_string())
             }
@@ -93,7 +91,7 @@ impl<'de, T: Form> Deserialize<'de> for Written<T> {
     }
 }
 
-/// Only for the defaults in the JSON Schema.
+/// Used only for the defaults in the JSON Schema.
 impl<T: Form> Serialize for Written<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0.write())
@@ -111,7 +109,7 @@ impl<T: Form> JsonSchema for Written<T> {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         match T::NAME {
-            // `16384` is an integer to an editor's check, and a size to its author.
+            // `16384` is an integer for an editor's check, but a size for its author.
             "byte-size" => json_schema!({"type": ["string", "integer"], "format": T::NAME}),
             "sampler" => json_schema!({"type": ["string", "number"], "format": T::NAME}),
             _ => json_schema!({"type": "string", "format": T::NAME}),
@@ -154,8 +152,7 @@ impl Form for Regex {
     fn read(text: &str) -> Result<Self, String> {
         Regex::new(text).map_err(|error| {
             let reason = error.to_string();
-            // The crate's message draws the pattern over several lines; the last one holds the
-            // reason.
+            // The crate's message spreads the pattern over several lines. The last line contains the reason.
             let reason = reason.lines().last().unwrap_or_default();
             let reason = reason.trim_start_matches("error: ");
             format!("`{text}` is not a regular expression: {reason}")
@@ -167,7 +164,7 @@ impl Form for Regex {
     }
 }
 
-/// A method of HTTP.
+/// An HTTP method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Method(pub http::Method);
 

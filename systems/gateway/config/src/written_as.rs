@@ -1,6 +1,6 @@
 //! The JSON Schema of types that are read from another type.
 
-/// Gives the type that a value is read into the schema of the type it is written as.
+/// Implements `JsonSchema` for a type with the schema of its type in the file.
 macro_rules! written_as {
     ($($read:ty => $written:ty),* $(,)?) => {
         $(impl ::schemars::JsonSchema for $read {

@@ -1,8 +1,8 @@
-//! What each extension point costs by itself: no network, one thread.
+//! Measures the cost of each extension point alone: no network, one thread.
 //!
-//! `cargo bench -p gateway-extensions`. Each line is the time of one call. The last lines are of calls
-//! before which other programs filled the caches, as between two requests of a gateway that is asked
-//! seldom: a script costs most then, because it needs most code and data.
+//! `cargo bench -p gateway-extensions`. Each line is the time of one call. Before the calls of the last
+//! lines, other data fills the caches, as between two requests of a gateway with little load. A script is
+//! most expensive then, because it uses most code and data.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on fails")]
 
@@ -47,7 +47,7 @@ fn measure(name: &str, call: impl FnMut()) {
     time(name, CALLS, call);
 }
 
-/// Stages without network finish when they are first polled.
+/// Stages without network finish at their first poll.
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
@@ -264,7 +264,7 @@ fn coprocessors() {
     }
 }
 
-/// What the lab `static-subgraph` weighs.
+/// The stages that the lab `static-subgraph` measures.
 fn seldom() {
     let exchange = exchange();
     let config = config(

@@ -1,4 +1,4 @@
-//! Addresses of a configuration as endpoints of the client.
+//! Converts configured addresses to endpoints of the HTTP client.
 
 use gateway_config::{ClientTls, HttpVersions};
 use gateway_upstream::{Endpoint, EndpointError, Http2, Policy, Trust};
@@ -23,7 +23,7 @@ pub(crate) fn http2(versions: HttpVersions) -> Http2 {
     }
 }
 
-/// Whom a subgraph's endpoint trusts, and what it shows.
+/// The trusted authorities and the client certificate of a subgraph's endpoint.
 pub(crate) fn trust(tls: &ClientTls) -> Result<Trust, EndpointError> {
     let authorities = tls.certificate_authorities.as_ref().map(|pem| &*pem.0);
     let identity = tls.client_authentication.as_ref();

@@ -1,12 +1,12 @@
-//! Answers of subgraphs that are kept: in memory, shared by all workers of a generation, or in a Redis
-//! that processes share.
+//! Cache of subgraph responses. It is in memory, shared by all workers of a generation, or in a Redis server
+//! that several processes share.
 //!
-//! The key of an answer holds all that was sent: address, headers and body; entities have keys of their
-//! own, so that a request asks only for those that are not there. It also holds the number of the last
-//! invalidation that concerns the answer: what is out of date is not searched for and deleted, it is no
-//! longer found. An answer that was under way during an invalidation is kept under the old number.
+//! The key of a response is a hash of the whole request: address, headers and body. Entities have keys of
+//! their own, so that a request fetches only the missing entities. The key also contains the number of the
+//! last invalidation that concerns the response. Stale entries are not deleted, but their key no longer
+//! matches. A response that was in flight during an invalidation is stored under the old number.
 //!
-//! Whatever cannot be understood is not kept.
+//! Responses that cannot be parsed are not stored.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,36 +29,36 @@ mod shelf;
 use control::{Freshness, Scope};
 use shelf::{Shelf, Stamps};
 
-/// Types whose invalidations are remembered separately. Beyond it, those of a type count for its whole
-/// subgraph.
+/// Maximum number of types that have an invalidation number of their own. Above it, the invalidation of a
+/// type applies to its whole subgraph.
 const TYPES_MAX: usize = 10_000;
 
-/// An answer takes one of so many parts of the memory at most, so that none pushes all others out.
+/// One response takes at most this fraction of the memory (1/16), so that it cannot evict all other entries.
 const SHARES: usize = 16;
 
-/// Answers of subgraphs that are kept.
+/// The cached responses of all subgraphs.
 #[derive(Debug)]
 pub struct AnswerCache {
     kept: OperationCache<Arc<Answer>>,
-    /// What one answer may take there.
+    /// Maximum size of one response in memory.
     answer_bytes_max: usize,
     subgraphs: BTreeMap<String, Cached>,
-    /// One for each Redis.
+    /// One store for each distinct Redis configuration.
     shelves: Vec<Arc<Shelf>>,
     invalidated: RwLock<Invalidated>,
 }
 
-/// One subgraph whose answers are kept.
+/// A subgraph with cached responses.
 #[derive(Debug)]
 struct Cached {
     rules: EffectiveCaching,
-    /// Where its answers are, if not in memory.
+    /// The Redis store of its responses, or `None` if they are in memory.
     shelf: Option<Arc<Shelf>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
-/// A whole answer, or one entity.
+/// A whole response, or one entity.
 #[derive(Debug)]
 struct Answer {
     /// Empty for an entity.
@@ -74,28 +74,29 @@ struct Invalidated {
     types: HashMap<(String, String), u64>,
 }
 
-/// What is asked for, as far as the keys need it.
+/// The parts of a subgraph request that make up its cache key.
 pub(crate) struct Question<'a> {
     pub(crate) subgraph: &'a str,
-    /// Where it is sent. Processes that share a Redis may have subgraphs of one name at other addresses.
+    /// The URL of the subgraph. Processes that share a Redis server may use one subgraph name for different
+    /// addresses.
     pub(crate) address: &'a str,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a Bytes,
-    /// What tells this client from others, where that is known.
+    /// The identity of the client for private responses, if it is available.
     pub(crate) client: Option<String>,
 }
 
-/// What is there, and what has to be asked for.
+/// The result of a cache lookup.
 pub(crate) enum Looked {
-    /// All of it.
+    /// The whole response is in the cache.
     Whole(Reply),
-    /// Nothing. The answer may be kept under these keys.
+    /// A miss. The response may be stored under these keys.
     Nothing(Keys),
-    /// Some entities. The body asks for the others.
+    /// Some entities are in the cache. The body requests the missing entities.
     Some(Partial, Bytes),
 }
 
-/// Keys under which an answer may be kept: for all, and for this client.
+/// Keys of a response: a public key, and a private key for this client.
 pub(crate) struct Keys {
     subgraph: String,
     own: Option<Pair>,
@@ -105,11 +106,12 @@ pub(crate) struct Keys {
 struct Pair {
     public: String,
     private: Option<String>,
-    /// What a shelf needs to keep the answer; nothing in memory, and where the shelf cannot be asked.
+    /// Version stamps that Redis needs to store the response. `None` if the cache is in memory or Redis did
+    /// not respond.
     stamps: Option<Stamps>,
 }
 
-/// Entities of which some are there.
+/// A list of entities that is partly in the cache.
 pub(crate) struct Partial {
     keys: Keys,
     found: Vec<Option<Arc<Answer>>>,
@@ -123,7 +125,7 @@ impl Answer {
         }
     }
 
-    /// What it takes, roughly.
+    /// The approximate size in memory.
     fn bytes(&self) -> usize {
         let headers = self.headers.iter();
         let headers: usize = headers
@@ -135,10 +137,10 @@ impl Answer {
 
 type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
 
-/// A request, taken apart.
+/// A parsed GraphQL request body.
 struct Asked<'a> {
     variables: Members<'a>,
-    /// Its other members.
+    /// All members except `variables`.
     rest: Members<'a>,
 }
 
@@ -172,11 +174,11 @@ struct Entities<'a> {
 }
 
 impl AnswerCache {
-    /// A cache for these subgraphs, empty or connected to nothing yet; nothing where no answers are
-    /// kept.
+    /// Creates an empty cache for these subgraphs, without connections. Returns `None` if caching is off for
+    /// all of them.
     ///
     /// # Errors
-    /// The address of a Redis makes no sense.
+    /// Fails if the address of a Redis server is invalid.
     pub fn new<'a>(
         config: &ResponseCache,
         names: impl Iterator<Item = &'a str>,
@@ -219,8 +221,8 @@ impl AnswerCache {
         }
     }
 
-    /// Waits for the connections without which the gateway must not start, not longer than `patience`;
-    /// returns whether they are there.
+    /// Waits at most `patience` for the Redis connections that the gateway requires at startup. Returns true
+    /// if all of them are open.
     pub async fn required(&self, patience: Duration) -> bool {
         let began = tokio::time::Instant::now();
         for shelf in self.shelves.iter().filter(|it| it.is_required()) {
@@ -231,7 +233,7 @@ impl AnswerCache {
         true
     }
 
-    /// Lookups and answers that a Redis could not be asked for, or given, in time.
+    /// Lookups and writes that failed because Redis did not respond in time.
     #[must_use]
     pub fn failures(&self) -> u64 {
         self.shelves.iter().map(|it| it.failures()).sum()
@@ -241,26 +243,27 @@ impl AnswerCache {
         self.subgraphs.get(subgraph)?.shelf.as_deref()
     }
 
-    /// Whether answers of this subgraph are kept.
+    /// True if responses of this subgraph are cached.
     pub(crate) fn has(&self, subgraph: &str) -> bool {
         self.subgraphs.contains_key(subgraph)
     }
 
-    /// The context entry that tells clients of this subgraph apart.
+    /// The context entry that identifies the client for private responses of this subgraph.
     pub(crate) fn private_id(&self, subgraph: &str) -> Option<&str> {
         self.subgraphs.get(subgraph)?.rules.private_id.as_deref()
     }
 
-    /// What who invalidates answers of this subgraph has to send; nothing where none may.
+    /// The shared key that an invalidation request for this subgraph must contain. `None` if invalidation is
+    /// off.
     #[must_use]
     pub fn shared_key(&self, subgraph: &str) -> Option<&str> {
         self.subgraphs.get(subgraph)?.rules.shared_key.as_deref()
     }
 
-    /// From now on the answers of a subgraph, or its entities of one type, are not found.
+    /// Invalidates all responses of a subgraph, or its entities of one type.
     ///
     /// # Errors
-    /// The answers are in a Redis that did not say in time that it knows. It may know all the same.
+    /// Fails if Redis did not confirm the invalidation in time. The invalidation may have succeeded even so.
     pub async fn invalidate(&self, subgraph: &str, of: Option<&str>) -> Result<(), LinkError> {
         match self.shelf(subgraph) {
             Some(shelf) => shelf.invalidate(subgraph, of).await,
@@ -289,7 +292,7 @@ impl AnswerCache {
         }
     }
 
-    /// Answers and entities that were found and that were not, by subgraph.
+    /// Cache hits and misses, by subgraph.
     pub fn counts(&self) -> impl Iterator<Item = (&str, u64, u64)> {
         self.subgraphs.iter().map(|(name, cached)| {
             let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -297,13 +300,13 @@ impl AnswerCache {
         })
     }
 
-    /// What is kept.
+    /// Size and use of the memory cache.
     #[must_use]
     pub fn stats(&self) -> CacheStats {
         self.kept.stats()
     }
 
-    /// Looks for the answer to a query.
+    /// Looks up the response to a query.
     pub(crate) async fn look(&self, question: &Question<'_>) -> Looked {
         let asked = Asked::read(question.body);
         let representations = asked.as_ref().and_then(|asked| {
@@ -319,7 +322,7 @@ impl AnswerCache {
     }
 
     async fn look_for_whole(&self, question: &Question<'_>) -> Looked {
-        // Root fields of any kind: what concerns `Query` concerns them.
+        // A whole response may contain root fields of any kind, so invalidations of `Query` apply to it.
         let mut digest = self.digest(question, "Query");
         digest.update(question.body);
         let mut keys = [pair(digest, question.client.as_deref())];
@@ -397,7 +400,7 @@ impl AnswerCache {
         }
     }
 
-    /// Keeps an answer, as far as it may be.
+    /// Stores a response, or its entities, if its headers and its content allow it.
     pub(crate) fn keep(&self, keys: &Keys, reply: &Reply) {
         let Some(whole) = self.keepable(keys, reply) else {
             return;
@@ -421,8 +424,8 @@ impl AnswerCache {
         self.put(&keys.subgraph, &freshness, parts);
     }
 
-    /// Puts entities that are there and those of an answer together; nothing when the answer has errors
-    /// or is not one.
+    /// Merges the cached entities with the entities of a response. Returns `None` if the response has errors
+    /// or is invalid.
     pub(crate) fn complete(&self, partial: Partial, reply: &Reply) -> Option<Reply> {
         if reply.status != StatusCode::OK || reply.content_encoding().is_some() {
             return None;
@@ -450,12 +453,12 @@ impl AnswerCache {
         Some(partial.reply(&entities.entities, headers))
     }
 
-    /// How long an answer may be kept, and its data.
+    /// The lifetime of a cacheable response, and its data. `None` if it must not be cached.
     fn keepable<'a>(&self, keys: &Keys, reply: &'a Reply) -> Option<(Freshness, &'a RawValue)> {
         let rules = &self.subgraphs.get(&keys.subgraph)?.rules;
         let is_plain = reply.status == StatusCode::OK
             && reply.content_encoding().is_none()
-            // What is said to one client alone.
+            // A response that sets a cookie belongs to one client.
             && !reply.has(&header::SET_COOKIE);
         if !is_plain {
             return None;
@@ -468,7 +471,7 @@ impl AnswerCache {
         Some((freshness, data))
     }
 
-    /// Keeps parts of an answer, each under the key for those who may see it.
+    /// Stores parts of a response. The scope decides between the public and the private key.
     fn put<'a>(
         &self,
         subgraph: &str,
@@ -505,7 +508,7 @@ impl AnswerCache {
         }
     }
 
-    /// What is there for each of these, whose types are given in the same order.
+    /// Looks up each pair in the cache. `types` contains the types of the pairs in the same order.
     async fn find(
         &self,
         subgraph: &str,
@@ -524,14 +527,14 @@ impl AnswerCache {
 
     fn count(&self, subgraph: &str, hits: usize, all: usize) {
         if let Some(cached) = self.subgraphs.get(subgraph) {
-            // Relaxed: numbers to show, which guard no memory.
+            // Relaxed: these counters are only displayed and guard no memory.
             cached.hits.fetch_add(hits as u64, Ordering::Relaxed);
             let misses = (all - hits) as u64;
             cached.misses.fetch_add(misses, Ordering::Relaxed);
         }
     }
 
-    /// Begins a key: what all kinds of answers have in common.
+    /// Starts the hash of a key with the parts that all kinds of responses share.
     fn digest(&self, question: &Question<'_>, of: &str) -> Sha256 {
         let mut digest = Sha256::new();
         add(&mut digest, question.subgraph.as_bytes());
@@ -542,18 +545,18 @@ impl AnswerCache {
             add(&mut digest, name.as_str().as_bytes());
             add(&mut digest, value.as_bytes());
         }
-        // Behind the headers, of which there may be any number.
+        // Ends the list of headers, because its length varies.
         digest.update([0xff]);
         digest
     }
 
-    /// The last invalidation that concerns answers of this type.
+    /// The number of the last invalidation that concerns responses of this type.
     fn number(&self, subgraph: &str, of: &str) -> u64 {
         let invalidated = self
             .invalidated
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        // Most gateways have seen none.
+        // Fast path: most gateways never receive an invalidation.
         if invalidated.last == 0 {
             return 0;
         }
@@ -565,7 +568,7 @@ impl AnswerCache {
 }
 
 impl Partial {
-    /// The answer: what was there, and these for what was not.
+    /// Builds the response from the cached entities and from the fetched entities (`others`).
     fn reply(&self, others: &[&RawValue], headers: HeaderMap) -> Reply {
         let mut others = others.iter();
         let mut body = br#"{"data":{"_entities":["#.to_vec();
@@ -586,7 +589,7 @@ impl Partial {
     }
 }
 
-/// A part of a key, with its length, so that no two lists of parts are one.
+/// Adds a part of a key with its length, so that two different lists of parts never have equal hashes.
 fn add(digest: &mut Sha256, part: &[u8]) {
     digest.update((part.len() as u64).to_le_bytes());
     digest.update(part);
@@ -623,7 +626,7 @@ fn json_headers() -> HeaderMap {
     HeaderMap::from_iter([(header::CONTENT_TYPE, json)])
 }
 
-/// The request for fewer entities.
+/// The request body for the missing entities.
 fn body_for(asked: &Asked<'_>, missing: &[&RawValue]) -> Option<Bytes> {
     let list = serde_json::value::to_raw_value(missing).ok()?;
     let mut variables = asked.variables.clone();
@@ -634,7 +637,7 @@ fn body_for(asked: &Asked<'_>, missing: &[&RawValue]) -> Option<Bytes> {
     serde_json::to_vec(&members).ok().map(Bytes::from)
 }
 
-/// How long something lasts at most, whatever a subgraph says.
+/// The maximum lifetime of a cached response, even if a subgraph allows more.
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! From a configuration to what requests pass through.
+//! Builds the extensions of the gateway from a configuration.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -27,15 +27,15 @@ use crate::service::{Service, Shared};
 use crate::subgraph::{Subgraph, SubgraphCall, SubgraphOutcome};
 use crate::token::{KeySets, KeyStore, TokenError, TokenKeys, Tokens};
 
-/// Why extensions cannot be built from a configuration.
+/// The reason why extensions cannot be built from a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// An address cannot be called.
     #[error("{key}: {source}")]
     Endpoint {
-        /// The configuration key, or the subgraph.
+        /// The configuration key, or the name of the subgraph.
         key: String,
-        /// What is wrong with the address.
+        /// The problem with the address.
         source: EndpointError,
     },
     /// A script cannot be read or compiled.
@@ -44,32 +44,31 @@ pub enum BuildError {
     /// The keys of tokens cannot be read.
     #[error("authentication.router.jwt: {0}")]
     Token(#[from] TokenError),
-    /// A Redis for answers cannot be named like this.
+    /// The Redis server for cached responses has an invalid address.
     #[error("response_cache: {0}")]
     Redis(#[from] LinkError),
 }
 
-/// All extensions of one configuration, checked. Shared by all workers.
+/// All extensions of one configuration, checked. All workers share them.
 pub struct Extensions {
     config: Arc<Config>,
     sdl: Arc<str>,
     subgraphs: Vec<(String, Endpoint)>,
-    /// Answers of subgraphs that are kept; nothing where none are.
+    /// Cache of subgraph responses, or `None` if caching is off.
     answers: Option<Arc<AnswerCache>>,
-    /// One for each subgraph whose requests are sent again.
+    /// The retry budget of each subgraph, or `None` for subgraphs without retries.
     budgets: Vec<Option<Arc<Budget>>>,
     source: Option<Source>,
     environment: Environment,
     files: Vec<PathBuf>,
-    /// Those at URLs are held here, so that a reload finds them in the store.
+    /// This also keeps key sets at URLs alive, so that a reload finds them in the store.
     key_sets: KeySets,
 }
 
 impl Extensions {
-    /// Checks everything there is to check: addresses, scripts, key sets.
-    /// `subgraphs` are names and routing URLs, in the order of their indexes;
-    /// `environment` looks variables up for scripts and conditions. `keys` holds the key sets that
-    /// the configuration before this one had.
+    /// Checks addresses, scripts and key sets. `subgraphs` contains names and routing URLs, in the order of
+    /// their indexes. `environment` provides variables for scripts and conditions. `keys` contains the key
+    /// sets of the previous configuration.
     pub fn build(
         config: Arc<Config>,
         sdl: &str,
@@ -77,8 +76,7 @@ impl Extensions {
         environment: Environment,
         keys: &Arc<KeyStore>,
     ) -> Result<Self, Vec<BuildError>> {
-        // All errors are collected, so that an operator sees every mistake of a configuration at
-        // once.
+        // Collects all errors, so that an operator sees every mistake of a configuration at once.
         let mut errors = Vec::new();
         let mut endpoints = Vec::new();
         for (name, url) in subgraphs {
@@ -92,8 +90,8 @@ impl Extensions {
         }
         if let Some(coprocessor) = &config.coprocessor {
             for kind in StageKind::ALL {
-                // Built and dropped: only whether the address can be called matters here; each
-                // worker builds its own.
+                // Built and dropped, only to check that the address can be called. Each worker builds its own
+                // stage.
                 if let Err(source) = CoprocessorStage::new(kind, coprocessor, &Arc::from("")) {
                     errors.push(BuildError::Endpoint {
                         key: format!("coprocessor at {}", kind.as_str()),
@@ -138,8 +136,7 @@ impl Extensions {
             files,
             key_sets,
         };
-        // Compiled once for its errors; the result is not shared, because workers compile their
-        // own.
+        // Compiled once for its errors. The result is not shared, because each worker compiles its own.
         if let Some(source) = &this.source
             && let Err(error) =
                 Compiled::new(source, &this.script_limits(), &this.sdl, &this.environment)
@@ -158,24 +155,23 @@ impl Extensions {
         rhai.map(|it| it.limits.clone()).unwrap_or_default()
     }
 
-    /// Files and folders whose change means that extensions should be built anew.
+    /// Files and folders to watch. The extensions must be built again if one of them changes.
     pub fn watched(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// Answers of subgraphs that are kept; nothing where none are.
+    /// Cache of subgraph responses, or `None` if caching is off.
     pub fn answers(&self) -> Option<&AnswerCache> {
         self.answers.as_deref()
     }
 
-    /// The key sets at URLs, with the time between two readings. The program that runs the workers polls
-    /// them.
+    /// The key sets at URLs, each with its poll interval. The program that runs the workers polls them.
     pub fn token_keys(&self) -> Vec<(Arc<TokenKeys>, Duration)> {
         self.key_sets.remote()
     }
 
-    /// What one worker thread runs. Scripts are compiled here once more, so that
-    /// workers share nothing that would have to be locked or counted.
+    /// Builds the extensions of one worker thread. It compiles the scripts again, so that workers share only
+    /// data without locks and reference counts.
     pub fn worker(&self, client: Client, observer: Rc<dyn Observer>) -> Worker {
         let shared = Rc::new(Shared {
             client,
@@ -196,10 +192,10 @@ impl Extensions {
     }
 }
 
-/// The address of a subgraph: what overrides its URL, with what `traffic_shaping` says of it.
+/// The address of a subgraph: its override, or its URL, with the settings of `traffic_shaping`.
 ///
 /// # Errors
-/// When the address cannot be called.
+/// Fails if the address cannot be called.
 pub fn subgraph_endpoint(
     config: &Config,
     name: &str,
@@ -242,7 +238,7 @@ impl Builder<'_> {
             .map(|(index, (name, endpoint))| self.subgraph(index, name, endpoint))
             .collect();
         let stages = config.coprocessor.as_ref();
-        // A plan is written only when a script or a coprocessor can look at it.
+        // The text of a plan is only written if a script or a coprocessor can read it.
         let query_plan = stages.is_some_and(|all| {
             all.execution
                 .request
@@ -330,8 +326,7 @@ impl Builder<'_> {
             request: self.stage(kinds.0),
             response: self.stage(kinds.1),
         };
-        // Without anything configured there is no service at all, and a request passes without a
-        // copy.
+        // Without configured stages there is no service, and a request passes without a copy.
         let is_empty = service.tokens.is_none()
             && service.layers.is_none()
             && service.request.is_none()
@@ -348,11 +343,11 @@ impl Builder<'_> {
 
 /// The extensions of one worker thread.
 pub struct Worker {
-    /// Around everything; `None` when nothing is configured for it.
+    /// The outermost service, around the HTTP request. `None` if it has no configured stage.
     pub router: Option<Service>,
-    /// Around a GraphQL request.
+    /// The service around a GraphQL request.
     pub supergraph: Option<Service>,
-    /// Around the execution of its plan.
+    /// The service around the execution of a query plan.
     pub execution: Option<Service>,
     subgraphs: Vec<Subgraph>,
     wants_query_plan: bool,
@@ -360,12 +355,12 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Whether there is a script or a coprocessor, which read headers as text.
+    /// True if there is a script or a coprocessor. Both read headers as text.
     pub fn sees_headers(&self) -> bool {
         self.sees_headers
     }
 
-    /// Whether [`Exchange::query_plan`] is looked at.
+    /// True if a stage reads [`Exchange::query_plan`].
     pub fn wants_query_plan(&self) -> bool {
         self.wants_query_plan
     }
@@ -373,7 +368,7 @@ impl Worker {
     /// Fetches from the subgraph with this index.
     ///
     /// # Panics
-    /// When there is no subgraph with this index.
+    /// Panics if there is no subgraph with this index.
     pub async fn fetch(
         &self,
         subgraph: usize,
@@ -383,14 +378,14 @@ impl Worker {
         self.subgraphs[subgraph].call(exchange, call).await
     }
 
-    /// Takes a request that subscribes at the subgraph with this index through the same rules and
-    /// request stages; its path stands in place of the subgraph's. It is not sent.
+    /// Runs rules and request stages on a subscription request to the subgraph with this index. The
+    /// subscription's path replaces the subgraph's path. The request is not sent.
     ///
     /// # Errors
-    /// What is the answer in its place.
+    /// Returns the response if a stage ended the request.
     ///
     /// # Panics
-    /// When there is no subgraph with this index.
+    /// Panics if there is no subgraph with this index.
     pub async fn event_request(
         &self,
         subgraph: usize,
@@ -402,14 +397,14 @@ impl Worker {
             .await
     }
 
-    /// Sends any request to the subgraph with this index, through the same rules and stages.
-    /// What comes back is not looked at.
+    /// Sends any request to the subgraph with this index, through the same rules and stages. The response is
+    /// not checked.
     ///
     /// # Errors
-    /// When nothing comes back.
+    /// Fails if no response arrives.
     ///
     /// # Panics
-    /// When there is no subgraph with this index.
+    /// Panics if there is no subgraph with this index.
     pub async fn relay(
         &self,
         subgraph: usize,

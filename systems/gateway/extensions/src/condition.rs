@@ -1,4 +1,4 @@
-//! Whether a stage runs, judged on what is known at that point.
+//! Evaluates the condition of a stage with the data available at that point.
 
 use gateway_config::{Condition, Operand, Selector, Source};
 use http::HeaderMap;
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::exchange::{Exchange, Request, Response};
 use crate::json;
 
-/// What a condition can look at.
+/// The data that a condition can read.
 #[derive(Clone, Copy)]
 pub(crate) struct ConditionInput<'a> {
     pub(crate) exchange: &'a Exchange,
@@ -18,12 +18,12 @@ pub(crate) struct ConditionInput<'a> {
     pub(crate) environment: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// Whether `condition` holds.
+/// True if `condition` holds.
 pub(crate) fn holds(condition: &Condition, input: &ConditionInput<'_>) -> bool {
     match condition {
         Condition::Always(answer) => *answer,
         Condition::Equal(one, other) => match (operand(one, input), operand(other, input)) {
-            // An absent value equals nothing, not even another absent one.
+            // An absent value equals no other value, not even another absent value.
             (Some(one), Some(other)) => one == other,
             _ => false,
         },
@@ -66,7 +66,7 @@ fn find(source: &Source, input: &ConditionInput<'_>) -> Option<Value> {
     let text = |text: &str| Some(Value::from(text));
     let header = |headers: &HeaderMap, name| {
         let value: &http::HeaderValue = headers.get(name)?;
-        // A value that is not text counts as absent; the protocol has text only.
+        // A value that is not text counts as absent, because the protocol has only text.
         text(std::str::from_utf8(value.as_bytes()).ok()?)
     };
     let client = &input.exchange.client;

@@ -1,26 +1,26 @@
-//! The notes that stages leave for each other while one request is answered.
+//! Entries that stages share with each other during one client request.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
-/// Context key of the claims of a checked token.
+/// Context key for the claims of a verified token.
 pub const JWT_CLAIMS: &str = "apollo::authentication::jwt_claims";
-/// Context key of whether an operation demands claims.
+/// Context key for a flag: true if the operation requires claims.
 pub const AUTHENTICATION_REQUIRED: &str = "apollo::authorization::authentication_required";
-/// Context key of the scopes that an operation demands.
+/// Context key for the scopes that the operation requires.
 pub const REQUIRED_SCOPES: &str = "apollo::authorization::required_scopes";
-/// Context key of the policies that an operation demands, with the answers of the stages.
+/// Context key for the policies that the operation requires, with the decisions of the stages.
 pub const REQUIRED_POLICIES: &str = "apollo::authorization::required_policies";
-/// Context key of the client's name.
+/// Context key for the client's name.
 pub const CLIENT_NAME: &str = "apollo::telemetry::client_name";
-/// Context key of the client's version.
+/// Context key for the client's version.
 pub const CLIENT_VERSION: &str = "apollo::telemetry::client_version";
 
-/// Context key of the labels of `@override` that are active for the request.
+/// Context key for the `@override` labels that are active for the request.
 pub const LABELS_TO_OVERRIDE: &str = "apollo::progressive_override::labels_to_override";
-/// Context key of the labels of `@override` that only a stage can activate.
+/// Context key for the `@override` labels that only a stage can activate.
 pub const UNRESOLVED_LABELS: &str = "apollo::progressive_override::unresolved_labels";
 
 /// The entries of one request's context. Clones share them.
@@ -28,17 +28,17 @@ pub const UNRESOLVED_LABELS: &str = "apollo::progressive_override::unresolved_la
 pub struct Context(Rc<RefCell<Map<String, Value>>>);
 
 impl Context {
-    /// A copy of the entries that shares none.
+    /// A deep copy. Changes to it do not affect the original.
     pub(crate) fn apart(&self) -> Self {
         Self(Rc::new(RefCell::new(self.0.borrow().clone())))
     }
 
-    /// The entry under `key`.
+    /// A copy of the entry under `key`.
     pub fn get(&self, key: &str) -> Option<Value> {
         self.0.borrow().get(key).cloned()
     }
 
-    /// The entry under `key`, when it is a string.
+    /// The entry under `key`, if it is a string.
     pub fn text(&self, key: &str) -> Option<String> {
         self.0.borrow().get(key)?.as_str().map(str::to_owned)
     }
@@ -48,26 +48,26 @@ impl Context {
         look(self.0.borrow().get(key))
     }
 
-    /// Sets an entry.
+    /// Sets an entry, and replaces an existing one.
     pub fn insert(&self, key: impl Into<String>, value: Value) {
         self.0.borrow_mut().insert(key.into(), value);
     }
 
-    /// Deletes an entry.
+    /// Deletes an entry, if it exists.
     pub fn remove(&self, key: &str) {
         self.0.borrow_mut().remove(key);
     }
 
-    /// Whether there is such an entry.
+    /// True if there is an entry under `key`.
     pub fn contains(&self, key: &str) -> bool {
         self.0.borrow().contains_key(key)
     }
 
-    /// Takes over the entries of another context.
+    /// Replaces all entries by the entries of another context.
     pub(crate) fn replace(&self, other: &Context) {
         if !Rc::ptr_eq(&self.0, &other.0) {
-            // Cloned before the other is borrowed mutably: a script may assign a context that
-            // shares entries with this one.
+            // Cloned before this map is borrowed mutably, because a script may assign a context that shares
+            // entries with this context.
             let entries = other.0.borrow().clone();
             *self.0.borrow_mut() = entries;
         }
@@ -79,7 +79,7 @@ impl Context {
     }
 }
 
-/// Key names of version 1 and version 2, for coprocessors that still use the first.
+/// Key names of version 1 and version 2. Some coprocessors still use version 1.
 const RENAMED: &[(&str, &str)] = &[
     ("apollo_authentication::JWT::claims", JWT_CLAIMS),
     (
@@ -118,7 +118,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("persisted_query_register", "apollo::apq::registered"),
 ];
 
-/// The name that version 1 had for `key`.
+/// The name of `key` in version 1.
 pub(crate) fn old_name(key: &str) -> &str {
     RENAMED
         .iter()
@@ -126,7 +126,7 @@ pub(crate) fn old_name(key: &str) -> &str {
         .unwrap_or(key)
 }
 
-/// The name that version 2 has for `key`.
+/// The name of `key` in version 2.
 pub(crate) fn new_name(key: &str) -> &str {
     RENAMED
         .iter()

@@ -1,8 +1,7 @@
-//! Calls to a coprocessor: the only code that knows its protocol.
+//! Calls to a coprocessor. The protocol is implemented here only.
 //!
-//! Bodies travel as text. What is sent is spliced out of the bytes that passed
-//! through the gateway anyway, and what comes back is cut out of the answer;
-//! neither becomes a tree in between.
+//! Bodies travel as text. The gateway cuts the parts to send out of the bytes that pass through it anyway,
+//! and cuts the returned parts out of the coprocessor's response. It never builds a JSON tree of them.
 
 mod answer;
 mod message;
@@ -26,16 +25,16 @@ use answer::{Answer, Control};
 
 const FIXED_HEADERS: &[u8] = b"content-type: application/json\r\naccept: application/json\r\n";
 
-/// Why a coprocessor's part in a request failed.
+/// The reason why a coprocessor call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CoprocessorError {
-    /// No answer.
+    /// No response arrived.
     #[error("coprocessor did not answer: {0}")]
     Send(#[from] SendError),
-    /// An answer that is not 2xx.
+    /// The status of the response is not 2xx.
     #[error("coprocessor answered with status {0}")]
     Status(StatusCode),
-    /// An answer that the protocol does not know.
+    /// The response violates the protocol.
     #[error("coprocessor's answer cannot be used: {0}")]
     Answer(String),
 }
@@ -50,21 +49,21 @@ impl CoprocessorError {
     }
 }
 
-/// One configured stage. Making its message and applying an answer are pure;
-/// what is between them is the network.
+/// One configured stage. Building its message and applying a response are pure functions. Only the call
+/// between them uses the network.
 pub struct CoprocessorStage {
     pub(crate) kind: StageKind,
     pub(crate) stage: Stage,
     pub(crate) endpoint: Endpoint,
     pub(crate) timeout: Duration,
     pub(crate) validates: bool,
-    /// The supergraph as a JSON string, rendered once.
+    /// The supergraph schema as a JSON string, rendered once.
     pub(crate) sdl: Option<Arc<str>>,
 }
 
 impl CoprocessorStage {
-    /// The stage of this kind, when it is configured. `sdl` is the supergraph as
-    /// a JSON string.
+    /// The stage of this kind, or `None` if it is not configured. `sdl` is the supergraph schema as a JSON
+    /// string.
     pub fn new(
         kind: StageKind,
         config: &Coprocessor,
@@ -84,7 +83,7 @@ impl CoprocessorStage {
         }))
     }
 
-    /// Whether the stage's condition lets it run.
+    /// True if the stage's condition holds.
     pub(crate) fn applies(&self, input: &ConditionInput<'_>) -> bool {
         self.stage
             .condition
@@ -92,7 +91,7 @@ impl CoprocessorStage {
             .is_none_or(|condition| holds(condition, input))
     }
 
-    /// Sends a request and applies the answer to it.
+    /// Sends a request and applies the response to it.
     pub(crate) async fn request(
         &self,
         call: &StageCall<'_>,
@@ -103,8 +102,8 @@ impl CoprocessorStage {
         self.apply_to_request(call.exchange, &answer, request)
     }
 
-    /// What is sent about a request; `subgraph` is its name and the id of the
-    /// request, at subgraph stages.
+    /// The message about a request. At subgraph stages, `subgraph` contains the subgraph's name and the id of
+    /// the request.
     pub fn request_message(
         &self,
         exchange: &Exchange,
@@ -114,7 +113,7 @@ impl CoprocessorStage {
         message::of_request(self, exchange, subgraph, request)
     }
 
-    /// Changes a request as an answer says.
+    /// Applies the changes in a coprocessor response to a request.
     pub fn apply_to_request(
         &self,
         exchange: &Exchange,
@@ -122,7 +121,7 @@ impl CoprocessorStage {
         request: &mut Request,
     ) -> Result<Step, CoprocessorError> {
         let answer = Answer::read(answer, self.kind)?;
-        // Context first: entries are taken over even when the request ends here.
+        // The context comes first, because its entries apply even if the request ends here.
         if let Some(entries) = &answer.context {
             self.upsert(exchange, entries);
         }
@@ -132,8 +131,7 @@ impl CoprocessorStage {
         if let Some(text) = answer.body {
             request.body = answer::request_body(self.kind, text)?;
         }
-        // At the router the target decides which endpoint answers and is settled before any stage
-        // runs.
+        // At the router, the target selects the endpoint, which is settled before any stage runs.
         if let Some(uri) = answer.uri.filter(|_| !self.kind.is_router()) {
             request.uri = uri
                 .parse()
@@ -145,7 +143,7 @@ impl CoprocessorStage {
         Ok(Step::Continue)
     }
 
-    /// Sends a response and applies the answer to it.
+    /// Sends a response and applies the coprocessor's response to it.
     pub(crate) async fn response(
         &self,
         call: &StageCall<'_>,
@@ -156,7 +154,7 @@ impl CoprocessorStage {
         self.apply_to_response(call.exchange, &answer, response)
     }
 
-    /// What is sent about a response.
+    /// The message about a response.
     pub fn response_message(
         &self,
         exchange: &Exchange,
@@ -166,7 +164,7 @@ impl CoprocessorStage {
         message::of_response(self, exchange, subgraph, response)
     }
 
-    /// Changes a response as an answer says.
+    /// Applies the changes in a coprocessor response to a response.
     pub fn apply_to_response(
         &self,
         exchange: &Exchange,
@@ -176,9 +174,9 @@ impl CoprocessorStage {
         let answer = Answer::read(answer, self.kind)?;
         let is_ended = matches!(answer.control, Some(Control::Break(_)));
         if let Some(text) = answer.body {
-            // The body first, because it is what may be refused; nothing is changed before.
+            // The body comes first, because it may be rejected. Then the response must still be unchanged.
             let is_part = response.part.is_some() && !is_ended;
-            let body = self.response_body(text, (&response.body, is_part))?;
+            let body = self.response_body(text, &response.body, is_part)?;
             response.body = body;
         }
         if is_ended && response.part.is_some() {
@@ -189,7 +187,7 @@ impl CoprocessorStage {
             Some(Control::Continue) => response.status = StatusCode::OK,
             Some(Control::Break(status)) => response.status = status,
         }
-        // Only the way out deletes: on the way in an omitted entry means "unchanged".
+        // Only response stages delete entries. At request stages an omitted entry means "unchanged".
         if let Some(entries) = &answer.context {
             self.upsert(exchange, entries);
             self.delete_missing(exchange, entries);
@@ -207,8 +205,8 @@ impl CoprocessorStage {
     ) -> Result<Bytes, CoprocessorError> {
         let mut headers = HeaderMap::new();
         let trace = call.exchange.trace.as_ref();
-        let to = (&self.endpoint, &self.endpoint);
-        let mut span = gateway_telemetry::sending(trace, &Method::POST, to, &mut headers);
+        let to = &self.endpoint;
+        let mut span = gateway_telemetry::sending(trace, &Method::POST, to, to, &mut headers);
         if let Some(span) = &mut span {
             span.set("coprocessor.stage", self.kind.as_str());
             if let Some((subgraph, _)) = call.subgraph {
@@ -223,12 +221,11 @@ impl CoprocessorStage {
             body: message.into(),
             timeout: Some(self.timeout),
             reply_bytes_max: None,
-            // A coprocessor decides; deciding twice does no harm.
+            // A coprocessor may be called twice for one request, because a repeated decision does no harm.
             is_idempotent: true,
         };
         let reply = call.client.send(&self.endpoint, http_call).await;
-        // Counted with its outcome before errors return, so that failed calls are in the metrics,
-        // too.
+        // Counted before errors return, so that the metrics include failed calls.
         let succeeded = matches!(&reply, Ok(reply) if reply.status.is_success());
         call.observer
             .coprocessor(self.kind, succeeded, started.elapsed());
@@ -250,7 +247,7 @@ impl CoprocessorStage {
         }
     }
 
-    /// On the way out, what the coprocessor could see and did not return is gone.
+    /// At response stages, deletes the entries that the coprocessor received and did not return.
     fn delete_missing(
         &self,
         exchange: &Exchange,
@@ -264,7 +261,7 @@ impl CoprocessorStage {
             });
             visible
                 .filter(|key| match self.stage.context {
-                    // A coprocessor may answer with old or new names; both keep the entry.
+                    // A coprocessor may return an old or a new name. Both keep the entry.
                     ContextParts::Deprecated => {
                         !entries.contains_key(crate::context::old_name(key))
                             && !entries.contains_key(*key)
@@ -279,7 +276,7 @@ impl CoprocessorStage {
         }
     }
 
-    /// Makes a part all of its answer: what would follow it is not for this client.
+    /// Turns a part into the last part of its response, because this client must not receive the later parts.
     fn end_parts(&self, response: &mut Response, is_replaced: bool) {
         response.part = None;
         let json = HeaderValue::from_static("application/json");
@@ -289,7 +286,7 @@ impl CoprocessorStage {
             let body = parts.without_part().write();
             response.body = body;
         } else if !is_replaced {
-            // The frame of a part is no answer.
+            // The frame of a part is not a GraphQL response.
             response.body = Bytes::new();
         }
     }
@@ -297,7 +294,8 @@ impl CoprocessorStage {
     fn response_body(
         &self,
         text: &serde_json::value::RawValue,
-        (original, is_part): (&Bytes, bool),
+        original: &Bytes,
+        is_part: bool,
     ) -> Result<Bytes, CoprocessorError> {
         if self.kind.is_router() {
             return answer::text_body(text);
@@ -307,7 +305,7 @@ impl CoprocessorStage {
             Err(_) if !self.validates => return Ok(original.clone()),
             Err(error) => return Err(CoprocessorError::Answer(format!("body: {error}"))),
         };
-        // Read only when a part of the old body is needed.
+        // Parsed only if a part of the old body is needed.
         let before = || ResponseParts::read(original).unwrap_or_default();
         let mut merged = match self.stage.body {
             BodyParts::Selected {
@@ -317,8 +315,8 @@ impl CoprocessorStage {
             } => {
                 let old = before();
                 let is_empty =
-                    // Stages were shown `[]` and `{}` for absent parts; an echo of them must not
-                    // add empty members.
+                    // Stages receive `[]` and `{}` for absent parts. If they return these unchanged, no empty
+                    // member must be added.
                     |text: &serde_json::value::RawValue| matches!(text.get(), "[]" | "{}");
                 ResponseParts {
                     data: if data { parts.data } else { old.data },
@@ -340,7 +338,7 @@ impl CoprocessorStage {
         }
         if self.validates
             && let Err(reason) = merged.check()
-            // What was not a response before need not become one.
+            // A body that was not a GraphQL response before need not be one now.
             && before().check().is_ok()
         {
             return Err(CoprocessorError::Answer(format!("body: {reason}")));
@@ -380,7 +378,7 @@ fn policy(client: &CoprocessorClient) -> Policy {
     }
 }
 
-/// What a call needs besides its message.
+/// The inputs of a call besides its message.
 pub(crate) struct StageCall<'a> {
     pub(crate) client: &'a Client,
     pub(crate) observer: &'a dyn Observer,
@@ -389,8 +387,8 @@ pub(crate) struct StageCall<'a> {
     pub(crate) subgraph: Option<(&'a str, &'a str)>,
 }
 
-/// What the client is told of a failed coprocessor, at the stages that have a
-/// client: the reason is for the log only.
+/// The client's response if a coprocessor failed, for the stages that have a client. Only the log contains
+/// the reason.
 pub(crate) fn failed_response(error: &CoprocessorError) -> Response {
     if error.is_timeout() {
         failure::timeout()

@@ -1,5 +1,5 @@
-//! Compressed bodies: of requests when `traffic_shaping` says so, of answers when
-//! a rule lets the client's `accept-encoding` through.
+//! Compression of bodies: requests if `traffic_shaping` enables it, responses if a rule propagates the
+//! client's `accept-encoding`.
 
 use std::io::{Read, Write};
 
@@ -9,15 +9,15 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use gateway_config::Compression;
 use http::header::{self, HeaderMap, HeaderValue};
 
-/// Bytes that a body may expand to where nothing less is configured: as many as may be received.
+/// Maximum size of a decompressed body in bytes, without a smaller configured limit. It equals the limit of
+/// received bodies.
 pub(crate) const EXPANDED_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Bytes of text that are compressed or expanded before other requests may go on: a millisecond of work
-/// or two.
+/// Bytes to compress or decompress before other requests may run: one or two milliseconds of work.
 const TURN_BYTES: usize = 256 * 1024;
-/// Brotli's quality and window: fast, as a request waits for it.
+/// Brotli's quality and window. They are fast, because a request waits for the result.
 const BROTLI: (u32, u32) = (4, 20);
 
-/// The name in `content-encoding`.
+/// The value for `content-encoding`.
 pub(crate) fn name(compression: Compression) -> HeaderValue {
     HeaderValue::from_static(match compression {
         Compression::Gzip => "gzip",
@@ -26,23 +26,23 @@ pub(crate) fn name(compression: Compression) -> HeaderValue {
     })
 }
 
-/// Removes the headers that describe a message as it came: the body that stages see is decoded and
-/// whole.
+/// Removes the headers that describe the received encoding, because stages see a decompressed and complete
+/// body.
 pub(crate) fn end_message_headers(headers: &mut HeaderMap) {
     gateway_hop::remove_hop_by_hop(headers);
     headers.remove(header::CONTENT_LENGTH);
     headers.remove(header::CONTENT_ENCODING);
 }
 
-/// The body, compressed. What HTTP calls deflate is zlib (RFC 9110, 8.4.1.2). `give_way` is called
-/// after each [`TURN_BYTES`] but the last.
+/// Compresses the body. HTTP's deflate is zlib (RFC 9110, 8.4.1.2). `give_way` is called after each
+/// [`TURN_BYTES`] except the last.
 pub(crate) async fn compress(
     compression: Compression,
     body: &[u8],
     give_way: impl AsyncFn(),
 ) -> Bytes {
     let level = flate2::Compression::fast();
-    // Text shrinks to half at least in most cases, so the buffer seldom grows.
+    // Text usually shrinks to at most half, so the buffer seldom grows.
     let out = Vec::with_capacity(body.len() / 2);
     let out = match compression {
         Compression::Gzip => {
@@ -75,14 +75,14 @@ async fn write(encoder: &mut impl Write, body: &[u8], give_way: impl AsyncFn()) 
     }
 }
 
-/// Lets the other requests of this thread go on.
+/// Lets the other requests of this thread run.
 pub(crate) async fn give_way() {
     tokio::task::yield_now().await;
 }
 
-/// The body without its coding, or what is wrong with it; also when it expands to more than
-/// `bytes_max` (at most [`EXPANDED_BYTES_MAX`]), beyond which nothing is expanded. `give_way` is called
-/// after each [`TURN_BYTES`] of what it expands to.
+/// Decompresses the body. Fails if the coding is invalid or unsupported. Also fails, and stops, if the result
+/// exceeds `bytes_max` (at most [`EXPANDED_BYTES_MAX`]). `give_way` is called after each [`TURN_BYTES`] of
+/// the result.
 pub(crate) async fn expand(
     coding: &[u8],
     body: &Bytes,
@@ -92,7 +92,7 @@ pub(crate) async fn expand(
     let bytes_max = bytes_max.map_or(EXPANDED_BYTES_MAX, |max| max.min(EXPANDED_BYTES_MAX));
     let coding = coding.trim_ascii().to_ascii_lowercase();
     match coding.as_slice() {
-        // Its length was looked at when it was received.
+        // Its length was checked when it was received.
         b"identity" | b"" => Ok(body.clone()),
         b"gzip" | b"x-gzip" => read(GzDecoder::new(&**body), bytes_max, give_way).await,
         b"deflate" => read(ZlibDecoder::new(&**body), bytes_max, give_way).await,
@@ -114,7 +114,7 @@ async fn read(
 ) -> Result<Bytes, String> {
     let mut out = Vec::new();
     loop {
-        // One byte more than allowed is read, so that "exactly the limit" differs from "beyond it".
+        // Reads one byte more than allowed, to detect a body above the limit.
         let turn = TURN_BYTES.min(bytes_max - out.len() + 1);
         let read = decoder
             .by_ref()
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// The body expanded, and how often others went first.
+    /// The decompressed body, and how often other requests could run.
     fn expand_in_turns(
         coding: &[u8],
         body: &Bytes,
@@ -225,7 +225,7 @@ mod tests {
         }
         let bomb = compress_whole(Compression::Gzip, &zeros);
         assert!(bomb.len() < 1_000_000);
-        // No configuration lifts the bound.
+        // No configuration can raise the limit.
         for bytes_max in [None, Some(usize::MAX)] {
             let error = expand_whole(b"gzip", &bomb, bytes_max).unwrap_err();
             assert!(error.contains("expands to more than 67108864"), "{error}");
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_body_expands_to_as_much_as_is_allowed_and_no_further() {
-        /// Counts what is asked of it.
+        /// Counts the bytes that are read from it.
         struct Counting<'a>(usize, &'a Cell<usize>);
         impl Read for Counting<'_> {
             fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

@@ -1,6 +1,6 @@
-//! The variables of the environment.
+//! Environment variables.
 
 use std::sync::Arc;
 
-/// Looks up a variable of the environment.
+/// Looks up an environment variable.
 pub(crate) type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;

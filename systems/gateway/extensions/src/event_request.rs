@@ -1,5 +1,5 @@
-//! What is sent to a subgraph to subscribe: header rules and request stages hold for it as for any
-//! request. Who sends it, and what comes back, is not decided here.
+//! The request that subscribes at a subgraph, after header rules and request stages. Sending it and reading
+//! the response is the caller's job.
 
 use bytes::Bytes;
 use gateway_upstream::Endpoint;
@@ -11,19 +11,19 @@ use crate::identifier;
 use crate::request_key::RequestKey;
 use crate::subgraph::{Subgraph, SubgraphOutcome};
 
-/// A request that subscribes, as it leaves.
+/// A request that subscribes, ready to send.
 #[derive(Debug)]
 pub struct EventRequest {
-    /// Where it goes.
+    /// The subgraph's endpoint.
     pub endpoint: Endpoint,
-    /// What rules and stages have left of the headers.
+    /// The headers after rules and stages.
     pub headers: HeaderMap,
     /// The GraphQL request as JSON.
     pub body: Bytes,
 }
 
 impl EventRequest {
-    /// Equal for requests that are the same but for these headers.
+    /// The key of the request. It is equal for requests that differ in ignored headers only.
     pub fn key(&self, is_ignored: impl Fn(&HeaderName) -> bool) -> RequestKey {
         let headers = self.headers.iter();
         let headers = headers.filter(|(name, _)| !is_ignored(name));
@@ -32,11 +32,11 @@ impl EventRequest {
 }
 
 impl Subgraph {
-    /// Takes a request that subscribes through header rules and request stages. `path` stands in place
-    /// of the endpoint's.
+    /// Runs header rules and request stages on a request that subscribes. `path` replaces the endpoint's
+    /// path.
     ///
     /// # Errors
-    /// What is the answer in its place: a stage gave one, or there is nowhere to send it.
+    /// Returns the response if a stage ended the request, or if the address is invalid.
     pub(crate) async fn event_request(
         &self,
         exchange: &Exchange,

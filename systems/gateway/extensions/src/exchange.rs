@@ -1,4 +1,4 @@
-//! What passes through the stages.
+//! The requests and responses that pass through the stages.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -13,52 +13,52 @@ use crate::header_rules::ClientBody;
 use crate::identifier;
 use crate::response_headers::Gathered;
 
-/// The head of the client's request, as the stages behind the router see it.
+/// The head of the client's request, as the stages after the router see it.
 #[derive(Clone, Debug, Default)]
 pub struct ClientHead {
-    /// The method.
+    /// The request method.
     pub method: Method,
-    /// The target of the request; usually only path and query.
+    /// The request target. It usually contains only path and query.
     pub uri: Uri,
-    /// The headers.
+    /// The request headers.
     pub headers: HeaderMap,
 }
 
-/// What belongs to one client request from its first stage to its last.
+/// The state of one client request from its first stage to its last.
 #[derive(Debug, Default)]
 pub struct Exchange {
-    /// Notes of the stages.
+    /// Entries that stages share with each other.
     pub context: Context,
-    /// The client's request. Set it anew when the router stage changed headers.
+    /// The client's request. Replace it if the router stage changed headers.
     pub client: Rc<ClientHead>,
-    /// The name of the operation, once it is known.
+    /// The name of the operation, or `None` before parsing.
     pub operation_name: Option<String>,
-    /// `query` or `mutation`, once it is known.
+    /// `query` or `mutation`, or `None` before parsing.
     pub operation_kind: Option<&'static str>,
-    /// The query plan; only asked for when [`crate::Worker::wants_query_plan`].
+    /// The query plan. It is present only if [`crate::Worker::wants_query_plan`] returns true.
     pub query_plan: Option<QueryPlan>,
-    /// The client's GraphQL request as JSON, once it is known.
+    /// The client's GraphQL request as JSON, empty before parsing.
     pub client_body: Rc<ClientBody>,
-    /// The trace that the request belongs to; nothing where requests are not traced.
+    /// The trace of the request, or `None` if requests are not traced.
     pub trace: Option<Active>,
     id: Rc<OnceCell<String>>,
-    /// Made when a rule for response headers is first carried out.
+    /// Created when the first rule for response headers runs.
     gathered: OnceCell<Box<Gathered>>,
 }
 
-/// The plan of an operation, as stages see it.
+/// The query plan of an operation, as stages see it.
 #[derive(Clone, Debug, Default)]
 pub struct QueryPlan {
-    /// Indented, for scripts.
+    /// Indented text, for scripts.
     pub text: Arc<str>,
-    /// The text of a JSON object, for coprocessors.
+    /// Text of a JSON object, for coprocessors.
     pub json: Arc<str>,
 }
 
 impl Exchange {
-    /// An exchange that starts with this request.
+    /// Creates an exchange that starts with this request.
     pub fn new(client: Rc<ClientHead>) -> Self {
-        // Each by itself: a default one would be made with a client of its own.
+        // Field by field: `..Self::default()` would create a second client head.
         Self {
             context: Context::default(),
             client,
@@ -72,7 +72,7 @@ impl Exchange {
         }
     }
 
-    /// One for an operation of a request with several: the entries of its context are its own.
+    /// Creates an exchange for one operation of a batch. It has its own copy of the context.
     #[must_use]
     pub fn for_operation(&self) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Exchange {
         }
     }
 
-    /// The same request once more, for what of its answer comes later.
+    /// Creates an exchange of this request for the later parts of its response.
     #[must_use]
     pub fn shared(&self) -> Self {
         Self {
@@ -99,19 +99,20 @@ impl Exchange {
         }
     }
 
-    /// Gives the client the headers that rules have gathered so far; what they gather later is lost.
+    /// Adds the headers that rules have gathered until now to the client's response. Headers that rules
+    /// gather later are lost.
     pub fn give_headers_so_far(&self, answer: &mut HeaderMap) {
         if let Some(gathered) = self.gathered.get() {
             gathered.give(answer);
         }
     }
 
-    /// The id of the request, a UUID; made when it is first asked for.
+    /// The request id, a UUID. The first call generates it.
     pub fn id(&self) -> &str {
         self.id.get_or_init(identifier::uuid_v4)
     }
 
-    /// Moves the headers that rules have gathered from the answers of subgraphs into the client's.
+    /// Moves the headers that rules gathered from subgraph responses into the client's response.
     pub fn give_headers(&mut self, answer: &mut HeaderMap) {
         if let Some(gathered) = self.gathered.take() {
             gathered.into_answer(answer);
@@ -129,56 +130,55 @@ impl Exchange {
 
 /// A request at one of the four services.
 ///
-/// At the router, `body` is what the client sent. At supergraph and execution it
-/// is the GraphQL request as JSON, at the subgraph service the outgoing one.
+/// At the router, `body` is the client's body. At supergraph and execution, it is the GraphQL request as
+/// JSON. At the subgraph service, it is the body of the outgoing request.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The method.
+    /// The request method.
     pub method: Method,
-    /// The target.
+    /// The request target.
     pub uri: Uri,
-    /// The headers; at the subgraph service those of the outgoing request.
+    /// The request headers. At the subgraph service, they are the headers of the outgoing request.
     pub headers: HeaderMap,
-    /// The body.
+    /// The request body, not parsed.
     pub body: Bytes,
 }
 
-/// A response at one of the four services; apart from the router's, `body` is a
-/// GraphQL response as JSON.
+/// A response at one of the four services. `body` is a GraphQL response as JSON, except at the router.
 #[derive(Clone, Debug, Default)]
 pub struct Response {
-    /// The status.
+    /// The HTTP status.
     pub status: StatusCode,
-    /// The headers.
+    /// The response headers.
     pub headers: HeaderMap,
-    /// The body.
+    /// The response body, not parsed.
     pub body: Bytes,
-    /// Which part of an answer it is; nothing when it is all of it.
+    /// The position in a response of several parts, or `None` if the response is complete.
     pub part: Option<PartOf>,
 }
 
-/// Which part of an answer a response is.
+/// The position of a part in a response of several parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartOf {
-    /// Whether it is the first, which alone has a status and headers.
+    /// True for the first part. Only the first part has a status and headers.
     pub is_first: bool,
-    /// Whether there are more.
+    /// True if more parts follow.
     pub has_next: bool,
 }
 
 impl Response {
-    /// Whether it comes behind the first part of an answer.
+    /// True if this is not the first part of a response.
     pub(crate) fn is_further(&self) -> bool {
         self.part.is_some_and(|part| !part.is_first)
     }
 }
 
-/// Whether a request goes on.
+/// The decision of a stage: continue with the request, or end it.
 #[derive(Debug)]
 #[must_use]
 pub enum Step {
-    /// With the next stage.
+    /// Continue with the next stage.
     Continue,
-    /// Not: this is the response.
+    /// Stop, and return this response.
     Break(Response),
 }

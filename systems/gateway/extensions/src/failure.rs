@@ -1,4 +1,4 @@
-//! What a client is told when a stage or a fetch went wrong.
+//! Client responses for failed stages and failed subgraph requests.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -6,17 +6,17 @@ use serde_json::{Map, Value, json};
 
 use crate::exchange::Response;
 
-/// A GraphQL error that the gateway attaches to a fetch.
+/// A GraphQL error that the gateway adds to a subgraph response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FetchProblem {
-    /// The sentence for people.
+    /// The message in plain English.
     pub message: String,
-    /// `code`, `reason` and the like; `service` is added where errors are redacted.
+    /// `code`, `reason` and similar members. If errors are redacted, `service` is added.
     pub extensions: Map<String, Value>,
 }
 
 impl FetchProblem {
-    /// `HTTP fetch failed from '<service>': <reason>`.
+    /// Builds the error `HTTP fetch failed from '<service>': <reason>`.
     pub(crate) fn http(service: &str, reason: &str, status: Option<StatusCode>) -> Self {
         let mut extensions = Map::new();
         extensions.insert("code".into(), "SUBREQUEST_HTTP_ERROR".into());
@@ -63,7 +63,7 @@ impl FetchProblem {
     }
 }
 
-/// A JSON response.
+/// Builds a response with a JSON body.
 pub(crate) fn json_response(status: StatusCode, body: impl Into<Bytes>) -> Response {
     let mut headers = HeaderMap::with_capacity(1);
     headers.insert(
@@ -78,13 +78,13 @@ pub(crate) fn json_response(status: StatusCode, body: impl Into<Bytes>) -> Respo
     }
 }
 
-/// The same, with one GraphQL error.
+/// Builds a JSON response with one GraphQL error.
 pub(crate) fn error_response(status: StatusCode, message: &str, code: &str) -> Response {
     let body = json!({"errors": [{"message": message, "extensions": {"code": code}}]});
     json_response(status, body.to_string())
 }
 
-/// What a client sees of a defect in a stage; the reason is in the log.
+/// The client's response if a stage has a defect. Only the log contains the reason.
 pub(crate) fn internal() -> Response {
     error_response(
         StatusCode::INTERNAL_SERVER_ERROR,
@@ -93,7 +93,7 @@ pub(crate) fn internal() -> Response {
     )
 }
 
-/// What a client sees when too many requests wait for a coprocessor.
+/// The client's response if too many requests wait for a coprocessor.
 pub(crate) fn crowded() -> Response {
     error_response(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -102,7 +102,7 @@ pub(crate) fn crowded() -> Response {
     )
 }
 
-/// What a client sees of a coprocessor that was too slow.
+/// The client's response if a coprocessor was too slow.
 pub(crate) fn timeout() -> Response {
     error_response(
         StatusCode::GATEWAY_TIMEOUT,

@@ -1,4 +1,4 @@
-//! Equal queries to one subgraph that are under way at the same time, and are sent once.
+//! Merges identical in-flight queries to one subgraph into one request.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 
 use crate::request_key::RequestKey;
 
-/// The requests to one subgraph that are under way.
+/// The in-flight requests to one subgraph.
 #[derive(Debug)]
 pub(crate) struct Flights<T> {
     cells: RefCell<HashMap<RequestKey, Rc<OnceCell<T>>>>,
@@ -24,9 +24,9 @@ impl<T> Default for Flights<T> {
 }
 
 impl<T: Clone> Flights<T> {
-    /// The answer to a request: from `send`, or from an equal request that is under way. When the
-    /// client whose request sent it disconnects, another waiting request sends it again. An answer that
-    /// is not `is_for_all` goes to the request that sent it alone; those that waited send their own.
+    /// The response to a request: from `send`, or from an identical request in flight. If the client of the
+    /// sending request disconnects, another waiting request sends again. A response that is not `is_for_all`
+    /// belongs to the sending request alone. The waiting requests then send their own.
     pub(crate) async fn join(
         &self,
         key: RequestKey,
@@ -34,12 +34,11 @@ impl<T: Clone> Flights<T> {
         send: impl Future<Output = T>,
     ) -> T {
         let cell = Rc::clone(self.cells.borrow_mut().entry(key.clone()).or_default());
-        // Two: the table's and ours.
+        // Two references: the table's and ours.
         if Rc::strong_count(&cell) > 2 {
             log::debug!("a fetch joins an equal one");
         }
-        // Before the wait, so that a request that is dropped in the middle removes its entry as
-        // well.
+        // Created before the wait, so that a request that is dropped while it waits also removes its entry.
         let leaving = LeaveOnDrop {
             flights: self,
             key,
@@ -65,7 +64,7 @@ impl<T: Clone> Flights<T> {
     }
 }
 
-/// Removes a request from those under way when its answer has arrived or no one waits for it.
+/// Removes a request from the table when its response has arrived or no request waits for it.
 struct LeaveOnDrop<'a, T> {
     flights: &'a Flights<T>,
     key: RequestKey,
@@ -75,13 +74,13 @@ struct LeaveOnDrop<'a, T> {
 impl<T> Drop for LeaveOnDrop<'_, T> {
     fn drop(&mut self) {
         let mut cells = self.flights.cells.borrow_mut();
-        // Two: the table's and ours.
+        // Two references: the table's and ours.
         let is_over = self.cell.initialized() || Rc::strong_count(&self.cell) <= 2;
         let is_ours = cells
             .get(&self.key)
             .is_some_and(|cell| Rc::ptr_eq(cell, &self.cell));
         if is_over && is_ours {
-            // Not ours: an equal request that began after this one was answered has the entry.
+            // The entry is not ours. It belongs to an identical request that began after this one ended.
             cells.remove(&self.key);
         }
     }
@@ -130,7 +129,7 @@ mod tests {
                 flights.join(key("b"), for_all, send()),
             ];
             let mut fetches = fetches.map(Box::pin);
-            // The first poll of each joins; then they are awaited in turn.
+            // The first poll lets each request join. Then the test awaits them in turn.
             std::future::poll_fn(|cx| {
                 for fetch in &mut fetches {
                     let _ = fetch.as_mut().poll(cx);

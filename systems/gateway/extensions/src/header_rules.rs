@@ -1,9 +1,7 @@
-//! Rules for the headers of subgraph requests, put into the order they run in.
+//! Rules for the headers of subgraph requests, in their order of execution.
 //!
-//! The semantics in one place: rules run in order; a target that an earlier
-//! propagation filled is skipped by later ones; insert and remove are not
-//! subject to that; patterns never touch headers of the connection or of
-//! content negotiation.
+//! If an earlier propagation has set a header, later propagations skip it. This does not apply to insert and
+//! remove. Patterns never match headers of the connection or of content negotiation.
 
 use std::cell::OnceCell;
 
@@ -15,7 +13,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 
-/// The client's GraphQL request, parsed when the first rule asks for it.
+/// The client's GraphQL request, parsed when the first rule needs it.
 #[derive(Debug, Default)]
 pub struct ClientBody {
     text: Bytes,
@@ -23,7 +21,7 @@ pub struct ClientBody {
 }
 
 impl ClientBody {
-    /// The request as JSON.
+    /// Creates it from the JSON text of the request.
     pub fn new(text: Bytes) -> Self {
         Self {
             text,
@@ -31,7 +29,7 @@ impl ClientBody {
         }
     }
 
-    /// The request as it was given.
+    /// The request text, unchanged.
     pub fn text(&self) -> &Bytes {
         &self.text
     }
@@ -39,8 +37,8 @@ impl ClientBody {
     fn at(&self, path: &BodyPath) -> Option<&Value> {
         let value = self
             .value
-            // A body that is not JSON has no values; the rule then uses its default, as for an
-            // absent member.
+            // A body that is not JSON has no values. Then a rule uses its default, as if the member were
+            // absent.
             .get_or_init(|| serde_json::from_slice(&self.text).unwrap_or_default());
         path.0.iter().try_fold(value, |value, step| match step {
             PathStep::Key(key) => value.get(key),
@@ -49,11 +47,11 @@ impl ClientBody {
     }
 }
 
-/// The rules of one subgraph, its own behind those for all.
+/// The rules of one subgraph: first the rules for all subgraphs, then its own rules.
 #[derive(Clone, Debug, Default)]
 pub struct Rules(Box<[HeaderRule]>);
 
-/// Headers that patterns never touch.
+/// True for headers that patterns never match.
 pub(crate) fn is_reserved(name: &HeaderName) -> bool {
     gateway_hop::is_hop_by_hop(name.as_str())
         || [
@@ -69,20 +67,20 @@ pub(crate) fn is_reserved(name: &HeaderName) -> bool {
 }
 
 impl Rules {
-    /// The rules for `subgraph`; empty without rules for it.
+    /// The rules for `subgraph`. The list may be empty.
     pub fn of_subgraph(headers: &Headers, subgraph: &str) -> Self {
         let own = headers.subgraphs.get(subgraph);
-        // The rules for all run first, so that a subgraph's own can override them.
+        // The rules for all subgraphs run first, so that a subgraph's own rules can override them.
         let own = own.into_iter().flat_map(|rules| &rules.request);
         Self(headers.all.request.iter().chain(own).cloned().collect())
     }
 
-    /// Whether there is nothing to do.
+    /// True if there are no rules.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Carries the rules out on the headers of a subgraph request.
+    /// Applies the rules to the headers of a subgraph request.
     pub fn apply(
         &self,
         client: &HeaderMap,
@@ -119,8 +117,8 @@ impl Rules {
                     if propagated.contains(to) {
                         continue;
                     }
-                    // Appended, not replaced: a header may have several values, and earlier
-                    // insertions stay.
+                    // Appended, not replaced, because a header may have several values, and values from
+                    // earlier inserts stay.
                     let before = target.len();
                     for value in client.get_all(named) {
                         target.append(to.clone(), value.clone());
@@ -135,8 +133,8 @@ impl Rules {
                     }
                 }
                 HeaderRule::PropagateMatching(pattern) => {
-                    // Matches are compared with earlier rules only: within one rule a header with
-                    // several values is propagated whole.
+                    // A match is compared with earlier rules only. Within one rule, all values of a header
+                    // are propagated.
                     let before = propagated.len();
                     for (name, value) in client {
                         if !is_reserved(name)
@@ -187,12 +185,11 @@ fn inserted(
     }
 }
 
-/// A context entry by its key, or a value inside one by `key#/json/pointer`, so
-/// that claims of a token can be reached:
-/// `apollo::authentication::jwt_claims#/client_name`.
+/// Reads a context entry by its key. `key#/json/pointer` reads a value inside an entry, for example a claim
+/// of a token: `apollo::authentication::jwt_claims#/client_name`.
 fn from_context<T>(key: &str, context: &Context, look: impl FnOnce(Option<&Value>) -> T) -> T {
     match key.split_once('#') {
-        // A key with `#` that exists is that key; only otherwise does it mean a pointer.
+        // If a key with `#` exists, it is used as it is. Otherwise the part after `#` is a JSON pointer.
         Some((entry, pointer)) if !context.contains(key) => context.with(entry, |value| {
             look(value.and_then(|value| value.pointer(pointer)))
         }),

@@ -2,7 +2,7 @@
 
 use gateway_telemetry::random_bytes;
 
-/// An evenly distributed number.
+/// A random number from the whole range of `u64`.
 #[must_use]
 pub fn random() -> u64 {
     u64::from_le_bytes(random_bytes())
@@ -21,7 +21,7 @@ mod tests {
 
     use super::*;
 
-    /// More than the pool of random bytes holds at a time.
+    /// More identifiers than the pool of random bytes holds at a time.
     const MANY: usize = 3 * 128;
 
     #[test]

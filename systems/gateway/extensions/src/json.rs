@@ -1,4 +1,4 @@
-//! GraphQL messages as JSON text whose members are left as text.
+//! GraphQL messages as JSON text. Their members stay text.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::de::{self, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// The members of a GraphQL response, or of a part of one, that stages look at. Others are dropped.
+/// The members that stages use of a GraphQL response, or of one part. All other members are dropped.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ResponseParts<'a> {
     #[serde(
@@ -50,7 +50,7 @@ pub(crate) struct ResponseParts<'a> {
     pub(crate) completed: Option<&'a RawValue>,
 }
 
-/// Keeps `null` apart from absence: `{"data":null}` is a GraphQL response.
+/// Distinguishes `null` from absence, because `{"data":null}` is a GraphQL response.
 fn present<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<&'de RawValue>, D::Error> {
@@ -59,10 +59,10 @@ fn present<'de, D: serde::Deserializer<'de>>(
 
 impl<'a> ResponseParts<'a> {
     pub(crate) fn read(text: &'a [u8]) -> Result<Self, serde_json::Error> {
-        // A derived reader takes a list for the members in their order as well, and code behind
-        // this check changes members by name.
+        // A derived deserializer also accepts a list of the members in their order. Code after this check
+        // changes members by name.
         if !text.trim_ascii_start().starts_with(b"{") {
-            // Text that is no JSON keeps the parser's own words.
+            // Text that is not JSON keeps the parser's message.
             serde_json::from_slice::<IgnoredAny>(text)?;
             return Err(de::Error::custom("expected an object"));
         }
@@ -75,8 +75,8 @@ impl<'a> ResponseParts<'a> {
             .into()
     }
 
-    /// Takes over what a client needs to put parts together, as far as it is missing. Whether more
-    /// parts come is not for stages to say.
+    /// Copies missing members that a client needs to combine the parts. Stages must not decide if more parts
+    /// follow.
     pub(crate) fn keep_part(&mut self, before: &Self) {
         self.has_next = before.has_next;
         self.pending = self.pending.or(before.pending);
@@ -84,7 +84,7 @@ impl<'a> ResponseParts<'a> {
         self.completed = self.completed.or(before.completed);
     }
 
-    /// The same without what tells of other parts.
+    /// Removes the members that refer to other parts.
     pub(crate) fn without_part(self) -> Self {
         Self {
             has_next: None,
@@ -95,8 +95,8 @@ impl<'a> ResponseParts<'a> {
         }
     }
 
-    /// Whether it is what the GraphQL specification calls a response: `data`, or
-    /// a list of errors that is not empty, each with a message.
+    /// Checks the body by the GraphQL specification. A response has `data`, or a non-empty list of errors,
+    /// each with a message.
     pub(crate) fn check(&self) -> Result<(), Cow<'static, str>> {
         #[derive(Deserialize)]
         struct Error<'a> {
@@ -117,12 +117,11 @@ impl<'a> ResponseParts<'a> {
     }
 }
 
-/// Whether a GraphQL response has a list of errors that is not empty.
+/// True if a GraphQL response has a non-empty list of errors.
 pub(crate) fn has_errors(body: &[u8]) -> bool {
     ResponseParts::read(body).is_ok_and(|parts| {
         parts
-            // A list with an opening brace has an error in it; counting elements would need a parse
-            // of the list.
+            // A list with an opening brace contains an error. Counting elements would need to parse the list.
             .errors
             .is_some_and(|errors| errors.get().bytes().any(|byte| byte == b'{'))
     })

@@ -1,14 +1,12 @@
 //! The extension points of the gateway: header rules, Rhai scripts, coprocessors, tokens.
 //!
-//! The one idea: the four services of a gateway (router, supergraph, execution,
-//! subgraph) have the same shape, a [`Request`] on the way in and a [`Response`]
-//! on the way out, whose bodies are bytes. A [`Service`] is the list of what is
-//! configured for one of them; where nothing is configured there is no service
-//! to call, and nothing is copied, parsed or allocated.
+//! The four services of a gateway (router, supergraph, execution, subgraph) have one shape: a [`Request`] on
+//! the way in and a [`Response`] on the way out. Both have bytes as bodies. A [`Service`] is the list of
+//! stages that are configured for one of them. If no stage is configured, there is no service, and the
+//! gateway copies, parses and allocates no data.
 //!
-//! [`Extensions`] belongs to a configuration and is shared by all workers;
-//! [`Worker`] belongs to one thread, holds its compiled scripts and its
-//! connections, and is where requests go.
+//! [`Extensions`] belongs to a configuration, and all workers share it. [`Worker`] belongs to one thread and
+//! contains its compiled scripts and its connections. Requests pass through a [`Worker`].
 //!
 //! Absent on purpose: the HTTP server, GraphQL and its plans.
 

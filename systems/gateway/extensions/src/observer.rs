@@ -1,8 +1,8 @@
-//! What a stage tells about its calls, for metrics.
+//! Reports of stages about their calls, for metrics.
 
 use std::time::Duration;
 
-/// One of the eight stages a coprocessor can be called at.
+/// One of the eight stages of a coprocessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the protocol")]
 pub enum StageKind {
@@ -28,7 +28,7 @@ impl StageKind {
         Self::SubgraphResponse,
     ];
 
-    /// The name in the protocol.
+    /// The name of the stage in the protocol.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RouterRequest => "RouterRequest",
@@ -57,17 +57,17 @@ impl StageKind {
     }
 }
 
-/// Learns how each call went.
+/// Receives the result of each call.
 pub trait Observer {
-    /// A coprocessor answered, or did not.
+    /// A call to a coprocessor ended.
     fn coprocessor(&self, stage: StageKind, succeeded: bool, took: Duration);
-    /// A subgraph answered with this status, or with none.
+    /// A call to a subgraph ended. `None` means that no response arrived.
     fn subgraph(&self, index: usize, status: Option<u16>, took: Duration);
-    /// A failed request to a subgraph is sent again.
+    /// The gateway sends a failed subgraph request again.
     fn retried(&self, _index: usize) {}
 }
 
-/// Learns nothing.
+/// Ignores all results.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoObserver;
 

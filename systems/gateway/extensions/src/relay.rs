@@ -1,5 +1,4 @@
-//! Any request to a service, on its way through header rules and stages: remote schemas and
-//! handlers of actions.
+//! Sends any request to a service through header rules and stages. Remote schemas and action handlers use it.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -18,32 +17,32 @@ use crate::subgraph::Subgraph;
 /// A request to a service.
 #[derive(Debug)]
 pub struct RelayCall {
-    /// The method.
+    /// The HTTP method.
     pub method: Method,
-    /// The URL when it is not the service's own.
+    /// The URL, if it differs from the service's configured URL.
     pub url: Option<String>,
-    /// Headers; rules and stages add theirs.
+    /// Headers of the call. Rules and stages add more.
     pub headers: HeaderMap,
-    /// The body.
+    /// The body, sent unchanged unless a stage replaces it.
     pub body: Bytes,
-    /// Whether the body is a GraphQL request, which is said in its headers.
+    /// True if the body is a GraphQL request. Then `content-type` and `accept` are fixed.
     pub is_graphql: bool,
-    /// Whether it may be sent again when a connection breaks.
+    /// True if the request may be sent again when a connection breaks.
     pub is_idempotent: bool,
-    /// How long connecting and the whole answer may take.
+    /// Time limit from connecting to the end of the response.
     pub timeout: Duration,
 }
 
-/// Why nothing came back.
+/// The reason why no response arrived.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
     /// The URL cannot be called.
     #[error(transparent)]
     Address(#[from] EndpointError),
-    /// The call failed.
+    /// The connection failed, or the time limit passed.
     #[error(transparent)]
     Send(#[from] SendError),
-    /// The answer is compressed in an unsupported way.
+    /// The response has an unsupported content encoding.
     #[error("{0}")]
     Encoding(String),
 }
@@ -52,8 +51,8 @@ const GRAPHQL_HEADERS: &[u8] = b"content-type: application/json\r\n\
     accept: application/json, application/graphql-response+json\r\n";
 const ACCEPT_JSON: &[u8] = b"accept: application/json\r\n";
 
-/// The client's headers without those that tell of a session. The call has the true ones; a rule
-/// such as `propagate: {matching: ".*"}` would add what the client says of itself.
+/// The client's headers without session headers. The call has the checked session. A rule such as
+/// `propagate: {matching: ".*"}` would add the client's unchecked values.
 fn without_session(client: &HeaderMap) -> Cow<'_, HeaderMap> {
     let is_session = |name: &HeaderName| name.as_str().starts_with(SessionName::PREFIX);
     if !client.keys().any(is_session) {
@@ -74,7 +73,7 @@ impl Subgraph {
         call: RelayCall,
     ) -> Result<Response, RelayError> {
         let relayed = self.relayed(exchange, call).await;
-        // With the address, which clients are not told.
+        // The log contains the address, which clients must not see.
         relayed.inspect_err(|error| {
             let error = error.to_string();
             let error = shortened(&error, 2 * TEXT_CHARS_MAX);
@@ -118,8 +117,8 @@ impl Subgraph {
         if let Step::Break(response) = service.request_of(exchange, &mut request, &id).await {
             return Ok(response);
         }
-        // Compared by value: a script may set the URI to what it was, and the connection pool of
-        // the endpoint then stays in use.
+        // Compared by value, because a script may set the URI to its old value. The endpoint's connection
+        // pool then stays in use.
         let rewritten = (request.uri != *endpoint.uri())
             .then(|| endpoint.moved_to(&request.uri))
             .transpose()?;
@@ -134,7 +133,7 @@ impl Subgraph {
         match url.parse::<Uri>() {
             Ok(uri) => self.endpoint.moved_to(&uri),
             Err(error) => Err(EndpointError::NotAUrl {
-                // Made from what a client has sent.
+                // Truncated, because client input may be part of the URL.
                 text: shortened(url, TEXT_CHARS_MAX).into_owned(),
                 reason: error.to_string(),
             }),
@@ -149,8 +148,7 @@ impl Subgraph {
         sending: &Sending,
     ) -> Result<Reply, RelayError> {
         let rendered_headers = if sending.is_graphql {
-            // Fixed for GraphQL: the body is JSON, whatever rules and stages have left in these
-            // headers.
+            // Fixed for GraphQL, because the body is JSON even if rules or stages have changed these headers.
             request.headers.remove(header::CONTENT_TYPE);
             request.headers.remove(header::ACCEPT);
             GRAPHQL_HEADERS
@@ -162,7 +160,8 @@ impl Subgraph {
         let mut span = gateway_telemetry::sending(
             exchange.trace.as_ref(),
             &request.method,
-            (&self.endpoint, endpoint),
+            &self.endpoint,
+            endpoint,
             &mut request.headers,
         );
         if let Some(span) = &mut span {
@@ -179,7 +178,7 @@ impl Subgraph {
             is_idempotent: sending.is_idempotent,
         };
         let sent = self.shared.client.send(endpoint, call).await;
-        // Observed before decoding: the metric is about the service's answer, not about ours.
+        // Observed before decompression, because the metric is about the service's response.
         let status = sent.as_ref().ok().map(|reply| reply.status.as_u16());
         self.shared
             .observer
@@ -188,7 +187,7 @@ impl Subgraph {
         let mut reply = sent?;
         if let Some(coding) = reply.content_encoding() {
             let most = self.reply_bytes_max;
-            // Boxed: most answers are not compressed, and have no room for it.
+            // Boxed: most responses are not compressed and must not reserve memory for it.
             let expanded = encoding::expand(coding, &reply.body, most, encoding::give_way);
             reply.body = Box::pin(expanded).await.map_err(RelayError::Encoding)?;
         }
@@ -196,8 +195,7 @@ impl Subgraph {
     }
 }
 
-/// A reply that no stage sees. Only its cookies are used, so the other headers are never parsed into
-/// a map.
+/// A reply that no stage sees. Only its cookies are used, so the other headers are never parsed into a map.
 fn with_cookies_only(reply: Reply) -> Response {
     let mut headers = HeaderMap::new();
     for cookie in reply.values(&header::SET_COOKIE) {
@@ -211,7 +209,7 @@ fn with_cookies_only(reply: Reply) -> Response {
     }
 }
 
-/// A reply as stages see it.
+/// The reply in the form that stages see.
 fn for_stages(reply: Reply) -> Response {
     let mut headers = reply.headers();
     encoding::end_message_headers(&mut headers);
@@ -223,7 +221,7 @@ fn for_stages(reply: Reply) -> Response {
     }
 }
 
-/// What holds for a request whatever stages make of it.
+/// Properties of a request that stages cannot change.
 struct Sending {
     is_graphql: bool,
     is_idempotent: bool,

@@ -1,19 +1,20 @@
-//! When two requests to a subgraph are the same, so that one is enough.
+//! Compares subgraph requests, so that identical requests are sent once.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 
-/// What makes two requests equal: all that is sent and can differ, once header rules, scripts and
-/// coprocessors are through with it. The method is always the same, and so is the subgraph.
+/// The parts of a subgraph request that can differ, after header rules, scripts and coprocessors. Two
+/// requests with equal keys are identical. Method and subgraph are no part of the key, because they are
+/// always equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RequestKey {
     body: Bytes,
-    /// The address, where it is not the subgraph's own, and the headers; empty without either.
+    /// The address, if a stage has changed it, and the headers. Empty without both.
     head: Vec<u8>,
 }
 
 impl RequestKey {
-    /// `moved_to` is the address that a stage has chosen instead of the subgraph's own.
+    /// Builds the key. `moved_to` is the address that a stage chose instead of the subgraph's own.
     pub(crate) fn new<'a>(
         moved_to: Option<&str>,
         headers: impl IntoIterator<Item = (&'a HeaderName, &'a HeaderValue)>,
@@ -22,13 +23,13 @@ impl RequestKey {
         let mut head = Vec::new();
         if let Some(address) = moved_to {
             head.extend_from_slice(address.as_bytes());
-            // No name of a header is empty, so this line cannot be mistaken for a header.
+            // No header name is empty, so this line cannot be confused with a header.
             head.extend_from_slice(b"\n:\n");
         }
         for (name, value) in headers {
             head.extend_from_slice(name.as_str().as_bytes());
             head.push(b':');
-            // No value has a line end.
+            // A header value contains no line end.
             head.extend_from_slice(value.as_bytes());
             head.push(b'\n');
         }

@@ -1,4 +1,4 @@
-//! Headers that clients get from the answers of subgraphs.
+//! Rules that copy headers of subgraph responses to the client's response.
 
 use std::cell::RefCell;
 
@@ -7,27 +7,27 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use crate::header_rules::is_reserved;
 
-/// The rules of one subgraph, its own behind those for all.
+/// The rules of one subgraph: first the rules for all subgraphs, then its own rules.
 #[derive(Clone, Debug)]
 pub(crate) struct ResponseRules(Box<[ResponseRule]>);
 
-/// What the rules have made of the answers so far.
+/// The headers that rules have gathered until now.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     headers: RefCell<HeaderMap>,
 }
 
 impl ResponseRules {
-    /// The rules for `subgraph`; nothing without rules for it.
+    /// The rules for `subgraph`, or `None` if there are no rules.
     pub(crate) fn of_subgraph(headers: &Headers, subgraph: &str) -> Option<Self> {
         let own = headers.subgraphs.get(subgraph);
-        // The rules for all run first, so that a subgraph's own can override them.
+        // The rules for all subgraphs run first, so that a subgraph's own rules can override them.
         let own = own.into_iter().flat_map(|rules| &rules.response);
         let rules: Box<[ResponseRule]> = headers.all.response.iter().chain(own).cloned().collect();
         (!rules.is_empty()).then_some(Self(rules))
     }
 
-    /// Carries the rules out for an answer with these headers.
+    /// Applies the rules to a subgraph response with these headers.
     pub(crate) fn apply(&self, answer: &HeaderMap, gathered: &Gathered) {
         let mut target = gathered.headers.borrow_mut();
         for rule in &self.0 {
@@ -73,21 +73,21 @@ impl ResponseRules {
 }
 
 impl Gathered {
-    /// Moves what was gathered into the client's answer, in place of headers of the same names.
+    /// Moves the gathered headers into the client's response and replaces its headers of the same names.
     pub(crate) fn into_answer(self, answer: &mut HeaderMap) {
         answer.extend(self.headers.into_inner());
     }
 
-    /// The same for a part of what is gathered.
+    /// Copies the headers gathered until now into the client's response.
     pub(crate) fn give(&self, answer: &mut HeaderMap) {
         answer.extend(self.headers.take());
     }
 }
 
-/// The names that a selection means, of those that are there.
+/// The names of existing headers that match a selection.
 fn selected(headers: &HeaderMap, selection: &HeaderSelection) -> Vec<HeaderName> {
     match selection {
-        // What tells of the body or the connection would be wrong of another body.
+        // Headers that describe the body or the connection would be wrong for another body.
         HeaderSelection::Named(name) => {
             let is_there = headers.contains_key(name) && !tells_of_body(name);
             is_there.then(|| name.clone()).into_iter().collect()
@@ -100,7 +100,7 @@ fn selected(headers: &HeaderMap, selection: &HeaderSelection) -> Vec<HeaderName>
     }
 }
 
-/// Which pages may read an answer is what the gateway is configured to say (`cors`), and no subgraph's.
+/// True for CORS headers. Only the gateway's `cors` configuration decides which pages may read a response.
 fn is_of_cors(name: &HeaderName) -> bool {
     name.as_str().starts_with("access-control-")
 }
@@ -116,7 +116,7 @@ fn tells_of_body(name: &HeaderName) -> bool {
 }
 
 fn put(target: &mut HeaderMap, name: &HeaderName, values: Vec<HeaderValue>, merge: Merge) {
-    // A cookie does not replace another of the same header.
+    // A cookie does not replace another cookie, because both use one header name.
     let is_appended = merge == Merge::Append || *name == header::SET_COOKIE;
     if !is_appended && target.contains_key(name) {
         if merge == Merge::First {
@@ -157,7 +157,7 @@ mod tests {
         map
     }
 
-    /// What a client gets when the answers of subgraphs have these headers.
+    /// The client's headers for subgraph responses with these headers.
     fn gathered(text: &str, answers: &[&[(&'static str, &'static str)]]) -> Vec<String> {
         let (rules, gathered) = (rules(text), Gathered::default());
         for answer in answers {

@@ -1,8 +1,8 @@
-//! How often failed requests to a subgraph may be sent again.
+//! Limits how often failed subgraph requests are sent again.
 //!
-//! A subgraph that fails because of its load must not get more load for it. Retries are therefore paid
-//! for: each request that succeeds earns a part of one, each second a few, and what was earned is
-//! forgotten after a while.
+//! A subgraph that fails under load must not receive even more load. Retries therefore have a budget. Each
+//! successful request adds a fraction of a retry, and each second adds a few. Unused budget expires after a
+//! while.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,46 +10,46 @@ use std::time::Duration;
 use gateway_config::Retry;
 use tokio::time::Instant;
 
-/// Most retries of one request. A budget that is full would let one request use it up.
+/// Maximum number of retries of one request. Otherwise one request could use up a full budget.
 pub(crate) const RETRIES_MAX: u32 = 3;
 
-/// Into how many parts the time is divided after which earnings are forgotten.
+/// Number of slots in the time after which unused budget expires.
 const SLOTS: usize = 10;
 
-/// The budget of one subgraph, shared by all workers.
+/// The retry budget of one subgraph, shared by all workers.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// Thousandths of a retry that a success earns.
+    /// Thousandths of a retry that a success adds.
     earned: i64,
-    /// Thousandths that are there in any case.
+    /// Thousandths of a retry that are always available.
     reserve: i64,
     slot: Duration,
-    /// Locked once a call, and only where retries are configured.
+    /// Locked once per call, only if retries are configured.
     state: Mutex<State>,
     retries_mutations: bool,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Thousandths earned and spent in each of the last slots.
+    /// Thousandths added minus thousandths spent, for each of the last slots.
     slots: [i64; SLOTS],
-    /// The slot of now.
+    /// Index of the current slot.
     current: usize,
     since: Instant,
 }
 
-/// Thousandths of one retry.
+/// One retry, in thousandths.
 const ONE: i64 = 1_000;
 
 impl Budget {
-    /// A budget that has only its reserve.
+    /// A new budget contains only its reserve.
     pub(crate) fn new(retry: &Retry, now: Instant) -> Self {
         let ttl = retry
             .ttl
             .0
             .clamp(Duration::from_secs(1), Duration::from_secs(60));
         let seconds = i64::try_from(ttl.as_secs()).unwrap_or(60);
-        // The check of the configuration holds it between 0 and 1,000.
+        // The configuration check keeps it between 0 and 1,000.
         let share = retry.retry_percent.clamp(0.0, 1_000.0) * 1_000.0;
         #[expect(
             clippy::cast_possible_truncation,
@@ -59,7 +59,7 @@ impl Budget {
         Self {
             earned,
             reserve: i64::from(retry.min_per_sec) * seconds * ONE,
-            // tokio's clock has nanoseconds; ten slots make the time.
+            // tokio's clock counts nanoseconds. Ten slots cover the whole time.
             slot: ttl / 10,
             state: Mutex::new(State {
                 slots: [0; SLOTS],
@@ -70,21 +70,21 @@ impl Budget {
         }
     }
 
-    /// Whether a request of this kind may be sent again at all.
+    /// True if a request of this kind may be sent again.
     pub(crate) fn is_for(&self, is_query: bool) -> bool {
         is_query || self.retries_mutations
     }
 
-    /// Earns for a request that succeeded.
+    /// Adds budget for a successful request.
     pub(crate) fn succeeded(&self, now: Instant) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.move_to(now, self.slot);
         let current = state.current;
-        // Bounded: at most a thousand retries a request, of which no slot sees 2^40.
+        // Bounded: a request adds at most a thousand retries, so no slot reaches 2^40 in practice.
         state.slots[current] = state.slots[current].saturating_add(self.earned);
     }
 
-    /// Spends one retry, if there is one.
+    /// Spends one retry. Returns false if the budget is empty.
     pub(crate) fn spend(&self, now: Instant) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.move_to(now, self.slot);
@@ -99,7 +99,7 @@ impl Budget {
 }
 
 impl State {
-    /// Forgets the slots whose time is over.
+    /// Clears the expired slots.
     fn move_to(&mut self, now: Instant, slot: Duration) {
         let passed = now.saturating_duration_since(self.since);
         let steps = passed.as_nanos() / slot.as_nanos().max(1);

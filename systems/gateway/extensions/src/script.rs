@@ -1,9 +1,8 @@
-//! Rhai scripts: compiled once for each worker, asked once for their callbacks.
+//! Rhai scripts. Each worker compiles them once and collects their callbacks once.
 //!
-//! Only the callbacks run per request, each with a scope of its own. A worker's
-//! engine is used by no other thread, so that a call takes no lock and counts no
-//! shared reference. Scripts are trusted like configuration, but what they work on is
-//! not: `bounds` ends a callback that would hold up all requests of its worker.
+//! Only the callbacks run for each request, each with a scope of its own. No other thread uses a worker's
+//! engine, so a call takes no lock and counts no shared reference. Scripts are trusted like configuration,
+//! but their input is not. `bounds` ends a callback that would block all requests of its worker.
 
 mod bounds;
 mod engine;
@@ -28,7 +27,7 @@ use handles::{Kind, RequestCell, RequestHandle, ResponseCell, ResponseHandle};
 use source::Imported;
 pub(crate) use source::{ScriptError, Source};
 
-/// Where a callback runs.
+/// The service, context and request ids that a callback runs with.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) exchange: &'a Exchange,
@@ -46,23 +45,23 @@ pub(crate) struct Compiled {
     has_imports: bool,
 }
 
-/// Which messages a callback sees.
+/// The kind of message that a callback sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Request,
     Response,
 }
 
-/// A callback, and the script it is from: the functions it can call.
+/// A callback, with its script, because it can call only the functions of that script.
 struct Layer {
     side: Side,
     callback: FnPtr,
     ast: Rc<AST>,
-    /// Its name, for the log.
+    /// The script's name, for the log.
     script: Rc<str>,
 }
 
-/// What a script sees as `service`.
+/// The `service` object of a script.
 #[derive(Clone, Default)]
 pub(crate) struct ServiceHandle(Rc<RefCell<Vec<(Side, FnPtr)>>>);
 
@@ -97,15 +96,14 @@ impl Compiled {
         })
     }
 
-    /// The callbacks that the script registers for a service; `None` when it
-    /// has none. A script that fails while registering leaves the service as it is.
+    /// The callbacks that the script registers for a service, or `None` if there are none. If a script fails
+    /// during registration, the service has no callbacks.
     pub(crate) fn layers(&self, entry: &str, subgraph: Option<&str>) -> Option<Layers> {
         let arity = 1 + usize::from(subgraph.is_some());
         self.ast
             .iter_functions()
             .find(|function| function.name == entry && function.params.len() == arity)?;
-        // The signature decides, as in Apollo's router: a subgraph entry takes the service and its
-        // name.
+        // The signature decides, as in Apollo Router. A subgraph function takes the service and its name.
         let service = ServiceHandle::default();
         let mut arguments = vec![Dynamic::from(service.clone())];
         arguments.extend(subgraph.map(|name| Dynamic::from(name.to_owned())));
@@ -114,8 +112,8 @@ impl Compiled {
         let called = self
             .engine
             .call_fn::<Dynamic>(&mut scope, &self.ast, entry, arguments);
-        // A failed registration must not stop the gateway, which may be serving requests when
-        // scripts change.
+        // A failed registration must not stop the gateway, because scripts can change while it serves
+        // requests.
         if let Err(error) = called {
             log::error!("rhai: `{entry}` failed, its service is used without scripts: {error}");
             return None;
@@ -146,13 +144,13 @@ impl Compiled {
         })
     }
 
-    /// The script that a callback is from, with its name.
+    /// The script of a callback, with its name.
     fn home(&self, callback: &FnPtr) -> (Rc<str>, Rc<AST>) {
         let has_it = |ast: &Rc<AST>| {
             ast.iter_functions()
                 .any(|function| function.name == callback.fn_name())
         };
-        // The main script wins over imported ones that have a function of the same name.
+        // The main script wins over imported scripts that have a function with the same name.
         let main = || (Rc::clone(&self.main), Rc::clone(&self.ast));
         if has_it(&self.ast) {
             return main();
@@ -165,7 +163,7 @@ impl Compiled {
     }
 }
 
-/// The callbacks of one service. Each wraps those registered before it.
+/// The callbacks of one service. Each callback wraps all callbacks that were registered before it.
 pub(crate) struct Layers {
     engine: Rc<Engine>,
     deadline: Deadline,
@@ -177,7 +175,8 @@ pub(crate) struct Layers {
 impl Layers {
     /// Runs the request callbacks, the last registered first.
     pub(crate) fn request(&self, place: &Place<'_>, request: &mut Request) -> Step {
-        // No callback, no cell: moving a request into one and out again is the cost of a layer.
+        // Without a callback there is no cell. The main cost of a layer is to move a request into a cell and
+        // out again.
         if !self.layers.iter().any(|layer| layer.side == Side::Request) {
             return Step::Continue;
         }
@@ -189,8 +188,8 @@ impl Layers {
             }
             let handle = RequestHandle(Rc::clone(&cell));
             if let Err(error) = self.call(layer, Dynamic::from(handle)) {
-                // Layers wrap each other: those registered later have seen the request, so they see
-                // the response that ends it.
+                // Layers wrap each other. Layers that were registered later have seen the request, so they
+                // see the response that ends it.
                 let mut response = thrown::response(&error, self.kind, &layer.script);
                 if let Some(span) = &mut span {
                     span.fail("the script threw");
@@ -208,7 +207,7 @@ impl Layers {
         self.responses(&self.layers, place, response);
     }
 
-    /// The span of the callbacks of one side, when the request is traced.
+    /// The span of all callbacks of one side, or `None` if the request is not traced.
     fn span(&self, place: &Place<'_>, side: Side) -> Option<Box<OpenSpan>> {
         let trace = place.exchange.trace.as_ref()?;
         let mut span = trace.start("rhai_plugin", gateway_telemetry::Kind::Internal)?;
@@ -235,8 +234,8 @@ impl Layers {
             if layer.side != Side::Response {
                 continue;
             }
-            // A cell for each callback: a script may keep a handle, and what it does later must not
-            // reach this response.
+            // Each callback has its own cell, because a script may keep its handle. Later changes through the
+            // handle must not reach this response.
             let cell = Rc::new(ResponseCell::new(self.kind, place, response));
             let handle = ResponseHandle(Rc::clone(&cell));
             match self.call(layer, Dynamic::from(handle)) {
@@ -253,16 +252,15 @@ impl Layers {
 
     fn call(&self, layer: &Layer, argument: Dynamic) -> Result<(), Box<rhai::EvalAltResult>> {
         let Layer { callback, ast, .. } = layer;
-        // For each callback its own time: one of them that is slow must not end the next.
+        // Each callback has its own time limit, so that a slow callback does not end the next one.
         self.deadline.start();
-        // Without imports the direct call is enough, and does not run the script's statements
-        // again.
+        // Without imports, the direct call is enough. It does not run the script's statements again.
         if !self.has_imports {
             let called = callback.call::<Dynamic>(&self.engine, ast, (argument,));
             return called.map(drop);
         }
-        // A bare call of a function pointer knows no imports: the statements
-        // outside of functions, which bring them, run before it.
+        // A bare call of a function pointer does not see imports. The statements outside of functions contain
+        // the imports, so they run before the call.
         let mut arguments = callback.curry().to_vec();
         arguments.push(argument);
         let options = CallFnOptions::new().eval_ast(true);

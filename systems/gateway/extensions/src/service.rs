@@ -1,6 +1,6 @@
-//! One of the four services: what is configured for it, in the order it runs.
+//! One of the four services, with its configured stages in their order.
 //!
-//! In: token, script, coprocessor. Out: coprocessor, script.
+//! Requests: token, script, coprocessor. Responses: coprocessor, script.
 
 use std::rc::Rc;
 
@@ -15,18 +15,18 @@ use crate::observer::Observer;
 use crate::script::{Layers, Place};
 use crate::token::Tokens;
 
-/// What all services of a worker use.
+/// The parts that all services of a worker share.
 pub(crate) struct Shared {
     pub(crate) client: Client,
     pub(crate) observer: Rc<dyn Observer>,
     pub(crate) environment: Environment,
 }
 
-/// What is configured for one service of one worker.
+/// The configured stages of one service of one worker.
 pub struct Service {
     pub(crate) shared: Rc<Shared>,
     pub(crate) subgraph: Option<Rc<str>>,
-    /// Whether `traffic_shaping` says something about this subgraph.
+    /// True if `traffic_shaping` applies to this subgraph.
     pub(crate) is_shaped: bool,
     pub(crate) tokens: Option<Tokens>,
     pub(crate) layers: Option<Layers>,
@@ -35,13 +35,13 @@ pub struct Service {
 }
 
 impl Service {
-    /// Takes a request through the service. A break is the response to send on
-    /// from here: what wraps the stage that broke has seen it already.
+    /// Runs the request stages. A break contains the response to continue with. The stages around the stage
+    /// that broke have seen this response already.
     pub async fn request(&self, exchange: &Exchange, request: &mut Request) -> Step {
         self.request_of(exchange, request, "").await
     }
 
-    /// Takes a response through the service.
+    /// Runs the response stages.
     pub async fn response(&self, exchange: &Exchange, response: &mut Response) {
         self.response_of(exchange, response, "").await;
     }
@@ -77,8 +77,7 @@ impl Service {
             Ok(Step::Break(response)) => response,
             Err(error) => self.failed(stage, &error),
         };
-        // The script wraps the coprocessor, so it sees the response that the coprocessor ended
-        // with.
+        // The script wraps the coprocessor, so it sees the coprocessor's final response.
         if let Some(layers) = &self.layers {
             layers.response(&self.place(exchange, subgraph_request_id), &mut response);
         }
@@ -104,7 +103,7 @@ impl Service {
         }
     }
 
-    /// Whether responses pass a stage, and thus have to be brought into form.
+    /// True if a stage sees responses. Then they must be valid GraphQL responses.
     pub(crate) fn has_response_stages(&self) -> bool {
         self.layers.is_some() || self.response.is_some()
     }
@@ -118,14 +117,14 @@ impl Service {
         let Some(subgraph) = &self.subgraph else {
             return failed_response(error);
         };
-        // Without `traffic_shaping` no time was promised, so the coprocessor's own timeout is one
-        // more failure.
+        // Without `traffic_shaping`, there is no promised time limit. Then the coprocessor's timeout is an
+        // ordinary failure.
         let problem = if error.is_timeout() && self.is_shaped {
             FetchProblem::timed_out()
         } else if error.is_crowded() {
             FetchProblem::crowded(subgraph)
         } else {
-            // The reason names internal addresses; it stays in the log.
+            // The reason contains internal addresses, so it stays in the log.
             FetchProblem::http(subgraph, "a coprocessor failed", None)
         };
         let body = serde_json::json!({ "errors": [problem.to_value()] });

@@ -24,32 +24,32 @@ use crate::response_headers::ResponseRules;
 use crate::retry::{Budget, RETRIES_MAX};
 use crate::service::{Service, Shared};
 
-/// Written at send time, behind whatever the stages left.
+/// Headers that are written at send time, after the headers that stages left.
 const FIXED_HEADERS: &[u8] = b"content-type: application/json\r\n\
     accept: application/json, application/graphql-response+json\r\n";
 
-/// What a plan wants from a subgraph.
+/// A request of a query plan to a subgraph.
 #[derive(Debug)]
 pub struct SubgraphCall {
     /// The whole request body as JSON.
     pub body: Bytes,
-    /// Whether it is a query, which may be sent again when a connection breaks.
+    /// True for a query. A query may be sent again if a connection breaks.
     pub is_query: bool,
 }
 
-/// What came of it.
+/// The result of a subgraph request.
 #[derive(Debug, Default)]
 pub struct SubgraphOutcome {
-    /// The body, expected to be a GraphQL response; empty when nothing was received.
+    /// The body, expected to be a GraphQL response. Empty if no response arrived.
     pub body: Bytes,
-    /// What the gateway adds in front of the body's own errors.
+    /// Errors that the gateway adds in front of the body's own errors.
     pub problems: Vec<FetchProblem>,
-    /// The status of the answer, when there was one.
+    /// The status of the response, or `None` if no response arrived.
     pub status: Option<StatusCode>,
 }
 
 impl SubgraphOutcome {
-    /// What stages have left, or given in place of an answer. It is not judged again.
+    /// A response as stages left it, or a response that a stage returned instead. It is not checked again.
     pub(crate) fn given(response: Response) -> Self {
         Self {
             body: response.body,
@@ -59,16 +59,16 @@ impl SubgraphOutcome {
     }
 }
 
-/// The answer to a request, or why there is none: one for all that were joined.
+/// The response to a request, or the error. All requests that were merged share it.
 type Sent = Result<Reply, Rc<SendError>>;
 
-/// Whether an answer may go to all that asked alike. A cookie is for one client: with another's, a
-/// client would go on as that one.
+/// True if the response can be shared by all identical in-flight requests. A cookie belongs to one client.
+/// With another client's cookie, a client would continue that client's session.
 fn is_for_all(sent: &Sent) -> bool {
     !matches!(sent, Ok(reply) if reply.has(&header::SET_COOKIE))
 }
 
-/// Where a request goes, and the trace that it belongs to.
+/// The endpoint of a request, and its trace.
 #[derive(Clone, Copy)]
 struct To<'a> {
     endpoint: &'a Endpoint,
@@ -82,13 +82,13 @@ pub(crate) struct Subgraph {
     pub(crate) rules: Rules,
     pub(crate) timeout: Option<Duration>,
     pub(crate) compression: Option<Compression>,
-    /// Where equal queries that are under way are sent once.
+    /// Merges identical in-flight queries into one request. `None` if the feature is off.
     pub(crate) flights: Option<Flights<Sent>>,
     pub(crate) service: Option<Service>,
     pub(crate) response_rules: Option<ResponseRules>,
     pub(crate) retry: Option<Arc<Budget>>,
     pub(crate) reply_bytes_max: Option<usize>,
-    /// Where its answers are kept; nothing where they are not.
+    /// Cache of the subgraph's responses. `None` if caching is off.
     pub(crate) answers: Option<Arc<AnswerCache>>,
     pub(crate) shared: Rc<Shared>,
 }
@@ -107,9 +107,9 @@ impl Subgraph {
                     };
                     self.send_alone(to, &mut headers, body, is_query).await
                 } else {
-                    // Boxed here and below: the work of a request has room for the largest of its
-                    // parts and is moved to the heap whole, so that each request would pay for what
-                    // few configurations use.
+                    // Boxed, here and below. The future of a request is as large as the largest of its parts,
+                    // and the heap contains all of it. So each request would pay for features that few
+                    // configurations use.
                     let asked = (body, is_query);
                     Box::pin(self.fetch(exchange, &self.endpoint, headers, asked)).await
                 };
@@ -120,7 +120,7 @@ impl Subgraph {
         }
     }
 
-    /// The headers that rules give a request.
+    /// The request headers after the header rules.
     pub(crate) fn ruled(&self, exchange: &Exchange) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if !self.rules.is_empty() {
@@ -132,7 +132,8 @@ impl Subgraph {
                 &mut headers,
             );
             if exchange.trace.is_some() {
-                // The request gets its own when it is sent. Until then equal requests look equal.
+                // Each request gets a `traceparent` of its own when it is sent. Without the header, identical
+                // requests compare as equal.
                 headers.remove(TRACEPARENT);
                 headers.remove(TRACESTATE);
             }
@@ -154,11 +155,11 @@ impl Subgraph {
             headers,
             body: call.body,
         };
-        // A break is taken as it is: its body is a response already, so it is not judged again.
+        // A break is used unchanged. Its body is a GraphQL response already, so it is not checked again.
         if let Step::Break(response) = service.request_of(exchange, &mut request, &id).await {
             return SubgraphOutcome::given(response);
         }
-        // The usual case: the endpoint with its pool, whose address needs no check.
+        // The usual case: the endpoint with its connection pool. Its address needs no check.
         let (headers, body) = (request.headers, (request.body, call.is_query));
         let sent = if request.uri == *self.endpoint.uri() {
             self.fetch(exchange, &self.endpoint, headers, body).await
@@ -180,7 +181,7 @@ impl Subgraph {
         SubgraphOutcome::given(response)
     }
 
-    /// Takes the answer from those that are kept, or sends the request.
+    /// Returns the cached response, or sends the request.
     async fn fetch(
         &self,
         exchange: &Exchange,
@@ -189,7 +190,7 @@ impl Subgraph {
         (body, is_query): (Bytes, bool),
     ) -> Sent {
         match &self.answers {
-            // Boxed: requests to other subgraphs have no room for it.
+            // Boxed: requests to other subgraphs must not reserve memory for it.
             Some(answers) if is_query => {
                 let asked = (headers, body);
                 Box::pin(self.fetch_kept(answers, exchange, endpoint, asked)).await
@@ -243,30 +244,30 @@ impl Subgraph {
                 }
             }
         }
-        // Errors speak of places in the list that was sent; the client's is another.
+        // Paths in errors refer to the list that was sent, which differs from the client's list.
         self.send(to, headers, body, true).await
     }
 
-    /// Carries out the rules for headers of the client's answer.
+    /// Runs the rules that copy subgraph response headers to the client's response.
     fn gather(&self, exchange: &Exchange, sent: &Sent) {
         if let (Some(rules), Ok(reply)) = (&self.response_rules, sent) {
             rules.apply(&reply.headers(), exchange.gathered());
         }
     }
 
-    /// Sends what rules and stages have left, or waits for an equal query that is under way. It is
-    /// compared here and not earlier: what two clients ask alike may be sent with the names of two
-    /// tenants.
+    /// Sends the request as rules and stages left it, or waits for an identical query in flight. The
+    /// comparison happens here and not earlier, because rules may add tenant names to identical client
+    /// queries.
     async fn send(&self, to: To<'_>, mut headers: HeaderMap, body: Bytes, is_query: bool) -> Sent {
         match &self.flights {
-            // A mutation is never shared: two clients that ask for the same change want it twice.
+            // A mutation is never shared. If two clients send one mutation each, both must run.
             Some(flights) if is_query => {
                 let is_moved = !std::ptr::eq(to.endpoint, &self.endpoint);
                 let moved_to = is_moved.then(|| to.endpoint.as_str());
                 let key = RequestKey::new(moved_to, &headers, &body);
-                // Boxed: `OnceCell` keeps a future in several places while it waits. Unboxed, it
-                // made the work of every request 10 KiB larger, shared or not, and all of that is
-                // moved to the heap.
+                // Boxed: `OnceCell` keeps a future in several places while it waits. Unboxed, it made the
+                // future of every request 10 KiB larger, shared or not, and that future is moved to the heap
+                // as a whole.
                 let send = Box::pin(self.send_alone(to, &mut headers, body, is_query));
                 flights.join(key, is_for_all, send).await
             }
@@ -281,19 +282,19 @@ impl Subgraph {
         body: Bytes,
         is_query: bool,
     ) -> Sent {
-        // The fixed header says it; a rule's value would make two.
+        // The fixed headers contain it already. A rule's value would add a second one.
         headers.remove(header::CONTENT_TYPE);
         let body = match self.compression {
             None => body,
             Some(compression) => {
                 headers.insert(header::CONTENT_ENCODING, encoding::name(compression));
-                // Boxed, as in `fetch`: few configurations use it.
+                // Boxed, as in `fetch`, because few configurations use it.
                 Box::pin(encoding::compress(compression, &body, encoding::give_way)).await
             }
         };
         match &self.retry {
             Some(budget) if budget.is_for(is_query) => {
-                // Boxed: the usual call, without retries, has no room for it.
+                // Boxed: the usual call, without retries, must not reserve memory for it.
                 let call = (headers, body, is_query);
                 Box::pin(self.send_again(budget, to, call)).await
             }
@@ -304,7 +305,7 @@ impl Subgraph {
         }
     }
 
-    /// Sends a request until it succeeds, the budget is spent or its time is over.
+    /// Sends a request until it succeeds, the retry budget is spent or its time is over.
     async fn send_again(
         &self,
         budget: &Budget,
@@ -322,7 +323,7 @@ impl Subgraph {
             let is_success = match &sent {
                 Ok(reply) => !reply.status.is_server_error(),
                 Err(error) => {
-                    // Too many wait already; one more would make it worse.
+                    // The queue for connections is full. A retry would make it worse.
                     if error.is_timeout() || error.is_crowded() {
                         return sent;
                     }
@@ -348,8 +349,9 @@ impl Subgraph {
         (headers, body, is_query): (&mut HeaderMap, Bytes, bool),
         (timeout, retries): (Option<Duration>, u32),
     ) -> Sent {
-        let to = (&self.endpoint, endpoint);
-        let mut span = gateway_telemetry::sending(trace, &Method::POST, to, headers);
+        let configured = &self.endpoint;
+        let mut span =
+            gateway_telemetry::sending(trace, &Method::POST, configured, endpoint, headers);
         if let Some(span) = &mut span {
             span.set("subgraph.name", self.name.to_string());
             let kind = if is_query { "query" } else { "mutation" };
@@ -384,10 +386,10 @@ impl Subgraph {
         }
     }
 
-    /// Tells GraphQL responses from everything else that can come back.
+    /// Separates GraphQL responses from all other results of a request.
     async fn judge(&self, sent: Sent) -> SubgraphOutcome {
         match sent {
-            // Boxed: most answers are not compressed, and have no room for it.
+            // Boxed: most responses are not compressed and must not reserve memory for it.
             Ok(reply) if reply.content_encoding().is_some() => {
                 Box::pin(self.judge_compressed(reply)).await
             }
@@ -398,7 +400,7 @@ impl Subgraph {
     async fn judge_compressed(&self, mut reply: Reply) -> SubgraphOutcome {
         let coding = reply.content_encoding().unwrap_or_default();
         let most = self.reply_bytes_max;
-        // Before the content type is judged: what arrives compressed may be JSON all the same.
+        // Decompressed before the content type is checked, because the compressed content may be JSON.
         match encoding::expand(coding, &reply.body, most, encoding::give_way).await {
             Ok(body) => reply.body = body,
             Err(reason) => return self.unsendable(&reason),
@@ -452,14 +454,14 @@ impl Subgraph {
         outcome
             .problems
             .push(FetchProblem::http(&self.name, &reason, Some(status)));
-        // With an error status a JSON body counts only if it is a response; a proxy's `{"error":…}`
+        // With an error status, a JSON body counts only if it is a GraphQL response. A proxy's `{"error":…}`
         // is not.
         let is_response = ResponseParts::read(&reply.body).is_ok_and(|parts| parts.check().is_ok());
         match kind {
             Kind::Json | Kind::Graphql if is_response => outcome.body = reply.body,
             Kind::Json => {
                 let raw = String::from_utf8_lossy(&reply.body);
-                // Stands in the error twice, and what is wrong can be seen at its beginning.
+                // The error contains this text twice. The beginning of the text is enough to see the problem.
                 let raw = gateway_telemetry::shortened(&raw, gateway_telemetry::TEXT_CHARS_MAX);
                 let reason = if raw.is_empty() {
                     "<empty response body>"
@@ -475,7 +477,7 @@ impl Subgraph {
         outcome
     }
 
-    /// What response stages see: a GraphQL response, whatever came back.
+    /// Converts any result to a GraphQL response, because response stages expect one.
     async fn in_form(&self, sent: Sent) -> Response {
         let mut headers = sent.as_ref().map(Reply::headers).unwrap_or_default();
         encoding::end_message_headers(&mut headers);
@@ -484,7 +486,7 @@ impl Subgraph {
             let checked = ResponseParts::read(&outcome.body)
                 .map_err(|error| error.to_string())
                 .and_then(|parts| parts.check().map_err(|reason| reason.to_string()));
-            // A body that is not a response must not reach stages as one.
+            // Stages must not receive an invalid body as a GraphQL response.
             if let Err(reason) = checked {
                 outcome.body = Bytes::new();
                 outcome
@@ -496,8 +498,8 @@ impl Subgraph {
             outcome.body = merged(&outcome);
         }
         Response {
-            // No status means that no response came; stages see the gateway's error in a response
-            // with 200.
+            // Without a status, no response arrived. Stages see the gateway's error in a response with status
+            // 200.
             status: outcome.status.unwrap_or(StatusCode::OK),
             headers,
             body: outcome.body,
@@ -506,7 +508,7 @@ impl Subgraph {
     }
 }
 
-/// The body with the problems in front of its own errors.
+/// The body with the gateway's problems in front of its own errors.
 fn merged(outcome: &SubgraphOutcome) -> Bytes {
     let mut body: Value =
         serde_json::from_slice(&outcome.body).unwrap_or_else(|_| json!({ "data": null }));
@@ -537,7 +539,7 @@ fn content_kind(value: Option<&[u8]>) -> Kind {
         ));
     };
     let essence = value.split(|byte| *byte == b';').next().unwrap_or(value);
-    // `split` yields one part at least.
+    // `split` yields at least one part.
     let essence = essence.trim_ascii();
     if essence.eq_ignore_ascii_case(b"application/json") {
         Kind::Json

@@ -1,4 +1,5 @@
-//! Tokens of clients: found in a header, checked, and their claims put into the context.
+//! Tokens of clients. The gateway finds them in a header, verifies them and writes their claims into the
+//! context.
 
 mod keys;
 mod remote;
@@ -22,34 +23,34 @@ use crate::failure::error_response;
 use keys::Key;
 pub use remote::{KeyStore, TokenKeys};
 
-/// Difference between clocks that is forgiven when times are compared.
+/// Tolerated difference between clocks when times are compared.
 const LEEWAY_SECONDS: f64 = 60.0;
 
-/// Why keys cannot be used.
+/// The reason why keys cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// A file cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// Not a set of keys.
+    /// The text is not a key set.
     #[error("`{origin}` is not a set of keys: {reason}")]
     NotKeys {
         /// The file or URL.
         origin: String,
-        /// What is wrong.
+        /// The parser's message.
         reason: String,
     },
-    /// A URL that cannot be called.
+    /// A URL cannot be called.
     #[error(transparent)]
     Endpoint(#[from] gateway_upstream::EndpointError),
 }
 
-/// Why a token is refused; the words are for the client.
+/// The reason why a token is rejected. The client receives its text.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum Refusal {
     #[error("the request has no token")]
@@ -80,7 +81,7 @@ enum Refusal {
     Audience,
 }
 
-/// What is known about checking tokens, in one worker.
+/// One worker's state for token verification.
 pub(crate) struct Tokens {
     jwt: Jwt,
     names: ClientNames,
@@ -89,10 +90,10 @@ pub(crate) struct Tokens {
 
 struct KeySet {
     config: Jwks,
-    /// Where the keys come from; `None` for a file.
+    /// The key set at a URL, or `None` for a file.
     remote: Option<Arc<TokenKeys>>,
-    /// This worker's view of the keys, and which version of them it is: a token costs a look at a
-    /// number, and no lock.
+    /// This worker's copy of the keys, and its version. A token then costs one comparison of a number and no
+    /// lock.
     keys: RefCell<Arc<[Key]>>,
     version: Cell<u64>,
 }
@@ -101,17 +102,18 @@ struct KeySet {
 struct Head {
     alg: String,
     kid: Option<String>,
-    /// Names of members that must be understood (RFC 7515, 4.1.11); none is here.
+    /// True if the token has `crit`, a list of extensions that a verifier must support (RFC 7515, 4.1.11).
+    /// The gateway supports no extension.
     #[serde(default, deserialize_with = "is_there")]
     crit: bool,
 }
 
-/// True for any value, null among them.
+/// True if the member exists, even if its value is null.
 fn is_there<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     serde::de::IgnoredAny::deserialize(deserializer).map(|_| true)
 }
 
-/// What a token is made of, decoded where it is needed.
+/// The parts of a token. Each is decoded when it is needed.
 struct Parts<'a> {
     head: Head,
     signed: &'a str,
@@ -125,7 +127,7 @@ fn decode(text: &str) -> Result<Vec<u8>, Refusal> {
 
 impl<'a> Parts<'a> {
     fn read(token: &'a str) -> Result<Self, Refusal> {
-        // From the right: the signed part is everything before the last dot.
+        // Split from the right, because the signed part is everything before the last dot.
         let (signed, signature) = token.rsplit_once('.').ok_or(Refusal::Malformed)?;
         let (head, payload) = signed.split_once('.').ok_or(Refusal::Malformed)?;
         let head: Head = serde_json::from_slice(&decode(head)?).map_err(|_| Refusal::Malformed)?;
@@ -141,21 +143,21 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The key sets of a configuration, in its order. Read once for all workers: a file may be gone, or be
-/// another one, a moment later.
+/// The key sets of a configuration, in its order. They are read once for all workers, because a file may
+/// disappear or change in between.
 #[derive(Default)]
 pub(crate) struct KeySets(Vec<(Jwks, Initial)>);
 
-/// What a worker begins with.
+/// The initial state of one key set in a worker.
 struct Initial {
-    /// Where the keys come from; `None` for a file.
+    /// The key set at a URL, or `None` for a file.
     remote: Option<Arc<TokenKeys>>,
-    /// Those of a file; those at a URL come later.
+    /// The keys of a file. Empty for a URL, because its keys arrive later.
     keys: Arc<[Key]>,
 }
 
 impl KeySets {
-    /// Reads key sets that are files; those at URLs come from `store`.
+    /// Reads the key sets that are files. `store` provides the key sets at URLs.
     pub(crate) fn read(jwt: &Jwt, store: &KeyStore) -> Result<Self, TokenError> {
         let sets = jwt.jwks.iter().map(|config| {
             let keys = match &*config.url {
@@ -177,7 +179,7 @@ impl KeySets {
         sets.collect::<Result<_, TokenError>>().map(Self)
     }
 
-    /// The key sets at URLs, with the time between two readings.
+    /// The key sets at URLs, each with its poll interval.
     pub(crate) fn remote(&self) -> Vec<(Arc<TokenKeys>, Duration)> {
         let sets = self.0.iter().filter_map(|(config, initial)| {
             let remote = initial.remote.as_ref()?;
@@ -202,7 +204,7 @@ impl Tokens {
         }
     }
 
-    /// The files among the key sets.
+    /// The paths of all key sets that are files.
     pub(crate) fn files(jwt: &Jwt) -> Vec<PathBuf> {
         let paths = jwt.jwks.iter().filter_map(|set| match &*set.url {
             KeySource::File(path) => Some(path.clone()),
@@ -211,7 +213,7 @@ impl Tokens {
         paths.collect()
     }
 
-    /// Checks the token of a request and notes its claims.
+    /// Verifies the token of a request and stores its claims in the context.
     pub(crate) async fn check(
         &self,
         client: &Client,
@@ -242,7 +244,7 @@ impl Tokens {
         let Some(value) = values.next() else {
             return Ok(None);
         };
-        // One would be checked, and all be sent on.
+        // Only one token would be verified, but all of them would be forwarded.
         if values.next().is_some() {
             return Err(Refusal::Doubled);
         }
@@ -251,8 +253,7 @@ impl Tokens {
         if prefix.is_empty() {
             return Ok(Some(value));
         }
-        // A value without a space is a word without a token; the empty token is refused below as
-        // malformed.
+        // A value without a space has no token. The empty token is then rejected as malformed.
         let (word, token) = value.split_once(' ').unwrap_or((value, ""));
         if !word.eq_ignore_ascii_case(prefix) {
             return match self.jwt.ignore_other_prefixes {
@@ -268,7 +269,7 @@ impl Tokens {
         client: &Client,
         parts: &Parts<'_>,
     ) -> Result<Map<String, Value>, Refusal> {
-        // The signature is checked before any claim is read.
+        // The signature is verified before any claim is read.
         let set = match self.verified_by(parts) {
             Err(Refusal::NoKey) => {
                 self.ask_for(parts, client).await;
@@ -285,12 +286,12 @@ impl Tokens {
             return Err(Refusal::Eternal);
         }
         check_times(&claims, now_seconds())?;
-        // The set that verified the token decides: another set's issuers must not vouch for it.
+        // Only the set that verified the token counts. Issuers of another set must not vouch for it.
         set.check_origin(&claims)?;
         Ok(claims)
     }
 
-    /// Asks anew for sets that have no key yet, or not the one that the token names.
+    /// Fetches key sets that have no key yet, or that lack the key named by the token.
     async fn ask_for(&self, parts: &Parts<'_>, client: &Client) {
         for set in &self.sets {
             let Some(remote) = &set.remote else {
@@ -302,8 +303,7 @@ impl Tokens {
                 .kid
                 .as_deref()
                 .is_some_and(|id| !set.keys.borrow().iter().any(|key| key.is_named(id)));
-            // A token whose key has no name may fit none of those that are known, however new they
-            // are.
+            // A token without a key name may match none of the current keys, even if they are up to date.
             if is_empty || names_unknown {
                 let pause = *set.config.unknown_key_pause;
                 remote.refresh_after(pause, client).await;
@@ -311,17 +311,18 @@ impl Tokens {
         }
     }
 
-    /// Whether some set at a URL has never answered.
+    /// True if a key set at a URL has not been fetched successfully yet.
     fn lacks_keys(&self) -> bool {
         let mut sets = self.sets.iter().filter_map(|set| set.remote.as_ref());
         sets.any(|remote| remote.version() == 0)
     }
 
-    /// The set with the key that made the signature.
+    /// The key set that contains the key of the signature.
     fn verified_by(&self, parts: &Parts<'_>) -> Result<&KeySet, Refusal> {
         let head = &parts.head;
         let algorithm = keys::algorithm(&head.alg).ok_or(Refusal::Algorithm)?;
-        // The most specific reason wins: a key that fits and does not verify says more than no key.
+        // The most specific reason wins. A key that matches but does not verify is more useful than a missing
+        // key.
         let mut refusal = Refusal::NoKey;
         for set in &self.sets {
             if !set.allows(algorithm) {
@@ -359,14 +360,14 @@ impl Tokens {
     }
 
     fn refuse(&self, refusal: &Refusal) -> Step {
-        // A missing token is refused also with `on_error: continue`, because `require_token` asks
-        // for it; two, because a subgraph might believe the other one.
+        // `require_token` rejects a missing token even with `on_error: continue`. Two tokens are always
+        // rejected, because a subgraph might use the unverified one.
         let is_final = matches!(refusal, Refusal::Missing | Refusal::Doubled);
         if self.jwt.on_error == OnTokenError::Continue && !is_final {
             log::debug!("token: {refusal}");
             return Step::Continue;
         }
-        // That keys are not known yet is nothing about the token, and asks for another try.
+        // Missing key sets are not the token's fault. The client should try again.
         let is_of_token = *refusal != Refusal::NoKeysYet;
         if self.jwt.on_error == OnTokenError::RedactedError && is_of_token {
             log::debug!("token: {refusal}");
@@ -376,12 +377,12 @@ impl Tokens {
     }
 }
 
-/// What is said of a token where the reason is not.
+/// The client's message about a token if the reason is hidden.
 const REDACTED: &str = "the request is not authenticated";
 
 fn refused(refusal: &Refusal, message: &str) -> Response {
     let status = match refusal {
-        // Not the client's fault: the same token may be good in a second.
+        // Not the client's fault. The token may be valid in a second.
         Refusal::NoKeysYet => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNAUTHORIZED,
     };
@@ -397,7 +398,7 @@ fn refused(refusal: &Refusal, message: &str) -> Response {
 }
 
 fn check_times(claims: &Map<String, Value>, now: f64) -> Result<(), Refusal> {
-    // A time that is not a number is a refusal, not an absence.
+    // A time that is not a number rejects the token. It does not count as absent.
     let time = |name| match claims.get(name) {
         None => Ok(None),
         Some(value) => value.as_f64().map(Some).ok_or(Refusal::Time),
@@ -410,7 +411,7 @@ fn check_times(claims: &Map<String, Value>, now: f64) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// How long a token with these claims is valid for; nothing when it does not say until when.
+/// The remaining validity of a token with these claims, in seconds. `None` without an expiry time.
 #[must_use]
 pub fn seconds_until_expiry(claims: Option<&Value>) -> Option<f64> {
     let end = claims?.get("exp")?.as_f64()?;
@@ -422,15 +423,15 @@ pub fn seconds_until_expiry(claims: Option<&Value>) -> Option<f64> {
     reason = "tokens name times of day, and this is where they are compared with it"
 )]
 fn now_seconds() -> f64 {
-    // Infinity is after every `exp`: with a clock before 1970, tokens that expire are refused
-    // rather than valid for ever.
+    // Infinity is after every `exp`. If the clock is before 1970, tokens that expire are rejected and do not
+    // stay valid for ever.
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(f64::INFINITY, |since| since.as_secs_f64())
 }
 
 impl KeySet {
-    /// Takes over keys that came since this worker last looked.
+    /// Copies new keys, if the set has changed since this worker last checked.
     fn look(&self) {
         let Some(remote) = &self.remote else {
             return;
@@ -459,7 +460,7 @@ impl KeySet {
             .collect();
         if !issuers.is_empty() {
             let issuer = claims.get("iss").and_then(Value::as_str);
-            // A token without `iss` is from no known issuer.
+            // A token without `iss` has no known issuer.
             if !issuers.iter().any(|known| Some(known.as_str()) == issuer) {
                 return Err(Refusal::Issuer);
             }

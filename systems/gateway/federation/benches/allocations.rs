@@ -1,5 +1,5 @@
-//! What one call of federation asks of the allocator. The allocations include those of the stand-in
-//! for the subgraphs: one a fetch, for its answer's `Bytes`.
+//! Counts the allocations of one call of the federation. The counts include the stand-in for the subgraphs,
+//! which makes one allocation per fetch, for the `Bytes` of its response.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What is measured of federation by itself: no network, one thread, over the lab's supergraph.
+//! The cases that the benches of this crate measure: no network, one thread, over the lab's supergraph.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -17,7 +17,7 @@ const ONE: &str = "query getLocationById($locationId: ID!) { location(id: $locat
 const ALL: &str = "query getAllLocations { locations \
     { description id overallRating reviewsForLocation { comment } } }";
 
-/// The subgraphs: one answer for each fetch of the plan.
+/// The subgraphs, with one response for each fetch of the plan.
 struct Answers(Vec<String>);
 
 impl Fetch for Answers {
@@ -30,7 +30,7 @@ impl Fetch for Answers {
 fn execute(prepared: &Prepared, variables: &[u8], answers: &Answers, policies: &ErrorPolicies) {
     let variables = prepared.coerce(Some(variables)).unwrap();
     let mut future = pin!(prepared.execute(&variables, answers, policies));
-    // Large responses give way to other requests, of which there are none.
+    // Large responses pause for other requests. There are no others here.
     loop {
         let poll = future
             .as_mut()
@@ -43,7 +43,7 @@ fn execute(prepared: &Prepared, variables: &[u8], answers: &Answers, policies: &
     }
 }
 
-/// The answers to a list of locations with reviews.
+/// The responses for a list of locations with reviews.
 fn list(locations: usize, reviews: usize) -> Answers {
     let mut places = String::new();
     let mut ratings = String::new();
@@ -65,7 +65,7 @@ fn list(locations: usize, reviews: usize) -> Answers {
     ])
 }
 
-/// Has every case measured: its name, how often to call it in a turn, and the call.
+/// Passes each case to `measure`: its name, the number of calls in a turn, and the call.
 pub(crate) fn each(mut measure: impl FnMut(&str, u32, &mut dyn FnMut())) {
     let supergraph = Arc::new(Supergraph::parse(SUPERGRAPH).unwrap());
     let operations = Operations::new(Arc::clone(&supergraph), OperationOptions::default());

@@ -1,4 +1,4 @@
-//! What federation costs by itself, in time.
+//! Measures the time of the federation alone.
 //!
 //! `cargo bench -p gateway-federation`. Each line is the time of one call.
 
@@ -8,8 +8,8 @@ mod cases;
 
 use test_client::bench::time;
 
-/// The gateway's. The system's takes large blocks from the kernel anew each time, and page faults
-/// would be half of what a large answer costs.
+/// The gateway's allocator. The system's allocator requests large blocks from the kernel each time, and page
+/// faults would be half of the time of a large response.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,7 +1,7 @@
 //! Access rules of a supergraph: `@authenticated`, `@requiresScopes` and `@policy`.
 //!
-//! Objects inherit the rules of their interfaces. Keys and `@requires` are read by the gateway
-//! itself. Rules do not apply to them, because they never reach the client.
+//! Objects inherit the rules of their interfaces. The gateway itself reads keys and the fields of
+//! `@requires`. Rules do not apply to them, because they never reach the client.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,11 +15,11 @@ use crate::supergraph_error::SupergraphError;
 /// A requirement for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Demand<'a> {
-    /// Claims of whatever kind.
+    /// The request must have claims of any kind.
     Authenticated,
-    /// This scope.
+    /// The claims must contain this scope.
     Scope(&'a str),
-    /// That a script or coprocessor has answered this policy with yes.
+    /// A script or coprocessor must have granted this policy.
     Policy(&'a str),
 }
 
@@ -40,13 +40,13 @@ enum Atom {
     Policy(String),
 }
 
-/// Alternatives, each of which is a list of atoms that must all be there.
+/// Alternatives. Each is a list of atoms that must all be granted.
 type Clause = Vec<Vec<usize>>;
 
 /// Clauses that must all hold.
 pub(crate) type Rule = Vec<Clause>;
 
-/// What the types and fields of a supergraph demand.
+/// The rules of the types and fields of a supergraph.
 #[derive(Debug)]
 pub(crate) struct Rules {
     atoms: Vec<Atom>,
@@ -59,7 +59,7 @@ pub(crate) struct Rules {
 pub(crate) struct Demands(Vec<usize>);
 
 impl Demands {
-    /// The demands of these atoms.
+    /// Creates demands from these atoms.
     pub(crate) fn of(atoms: BTreeSet<usize>) -> Demands {
         Demands(atoms.into_iter().collect())
     }
@@ -74,7 +74,7 @@ impl Demands {
 }
 
 impl Rules {
-    /// The rules of a supergraph; `None` when it has none.
+    /// Reads the rules of a supergraph. `None` if it has no rules.
     pub(crate) fn read(
         document: &Document<'static, String>,
         names: &Names,
@@ -113,7 +113,7 @@ impl Rules {
             return Ok(None);
         }
         let mut atoms: Vec<(Atom, usize)> = reader.atoms.into_iter().collect();
-        // Rules name atoms by their index, and a map gives them in no order.
+        // Sorted, because rules name atoms by their index and a map has no order.
         atoms.sort_by_key(|(_, index)| *index);
         let mut rules = Rules {
             atoms: atoms.into_iter().map(|(atom, _)| atom).collect(),
@@ -125,9 +125,9 @@ impl Rules {
         Ok(Some(rules))
     }
 
-    /// Forgets what an interface demands only because its objects do: composition says of an
-    /// interface what all its objects demand together. Each of them says it of itself, and must not
-    /// pass it on to the others.
+    /// Removes interface rules that only repeat the rules of their objects. Composition gives an interface
+    /// the combined rules of all its objects. Each object has its own rules, and must not pass them on to the
+    /// other objects.
     fn forget_derived(&mut self, document: &Document<'static, String>) {
         let mut objects: HashMap<&str, Vec<&str>> = HashMap::new();
         for definition in &document.definitions {
@@ -157,10 +157,11 @@ impl Rules {
         }
     }
 
-    /// Gives objects what their interfaces demand: a protected field of an interface must not be
-    /// open to who asks for it by the name of an object.
+    /// Copies the rules of interfaces to their objects. Otherwise a query on the object type could read a
+    /// protected field of an interface.
     fn inherit(&mut self, document: &Document<'static, String>) {
-        // From a copy, as each type lists all its interfaces, those of its interfaces among them.
+        // Reads from a copy, because each type lists all its interfaces, including the interfaces of its
+        // interfaces.
         let (types, fields) = (self.types.clone(), self.fields.clone());
         for definition in &document.definitions {
             let Some(composite) = sdl::composite(definition) else {
@@ -191,7 +192,7 @@ impl Rules {
         self.types.contains_key(name) || self.fields.contains_key(name)
     }
 
-    /// What an operation demands, one by one.
+    /// The demands of an operation, one by one.
     pub(crate) fn demanded<'a>(&'a self, of: &'a Demands) -> impl Iterator<Item = Demand<'a>> {
         of.0.iter().map(|index| match &self.atoms[*index] {
             Atom::Authenticated => Demand::Authenticated,
@@ -211,7 +212,7 @@ impl Rules {
         text.contains('0').then_some(Grants(text))
     }
 
-    /// Which atoms are granted, for each of the supergraph.
+    /// Returns true or false for each atom of the supergraph, for granted or not.
     pub(crate) fn granted(&self, of: &Demands, grants: &Grants) -> Vec<bool> {
         let mut granted = vec![false; self.atoms.len()];
         for (index, met) in of.0.iter().zip(grants.0.bytes()) {
@@ -238,7 +239,7 @@ pub(crate) fn holds(rule: &Rule, granted: &[bool]) -> bool {
     })
 }
 
-/// Most different atoms of rules that are compared.
+/// Maximum number of different atoms in rules that are compared.
 const COMPARED_MAX: usize = 12;
 
 /// True if a rule is equal to all other rules together, in any spelling. False if the comparison takes too
@@ -305,8 +306,9 @@ impl Reader<'_> {
     }
 }
 
-/// A list of lists of texts. As everywhere in GraphQL, one value stands for a list of it. An empty
-/// list of alternatives says neither that all nor that none may, so it is a mistake.
+/// A list of lists of strings. As everywhere in GraphQL, a single value counts as a list with one item. An
+/// empty list of alternatives is a mistake, because it can mean that all requests may pass or that no request
+/// may.
 fn lists(directive: &Applied, name: &str) -> Option<Vec<Vec<String>>> {
     let value = sdl::argument(directive, name)?;
     let text = |value: &Written| match value {
@@ -342,7 +344,7 @@ mod tests {
         assert!(!is_sum(&one, [&one, &other].into_iter()));
         assert!(!is_sum(&either, [&one, &other].into_iter()));
         assert!(!is_sum(&one, [].into_iter()));
-        // Too many to compare.
+        // One atom more than the comparison accepts.
         let many: Rule = (0..=COMPARED_MAX).map(|atom| vec![vec![atom]]).collect();
         assert!(!is_sum(&many, [&many].into_iter()));
     }

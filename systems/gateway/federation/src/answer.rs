@@ -1,5 +1,5 @@
-//! Takes a subgraph's answer in: its data into the merged data, its errors to the places
-//! they speak of.
+//! Reads the response of a subgraph. Merges its data into the data of the request and assigns its errors to
+//! their places.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::plan::FetchPlan;
 use crate::prepared::Prepared;
 use crate::store::{Malformed, ObjectId, Slice, Store, Value};
 
-/// Bytes of a body that an error quotes.
+/// Maximum bytes of a body that an error message quotes.
 const QUOTED_MAX: usize = 512;
 
 /// A GraphQL response as a subgraph sent it.
@@ -23,7 +23,7 @@ struct Response {
     errors: Option<Value>,
 }
 
-/// Merges one answer.
+/// Merges one subgraph response into the state.
 pub(crate) fn absorb(
     prepared: &Prepared,
     fetch: usize,
@@ -35,8 +35,8 @@ pub(crate) fn absorb(
     let failed = !answer.errors.is_empty();
     for mut error in answer.errors {
         if error.path.is_empty() {
-            // A fetch of root fields has no input; its error belongs to the whole response, which
-            // an empty path says.
+            // A fetch of root fields has no input. Its error belongs to the whole response and has an empty
+            // path.
             error.path = plan
                 .inputs
                 .first()
@@ -45,8 +45,8 @@ pub(crate) fn absorb(
         }
         state.fail(fetch, error);
     }
-    // The transport error is noted already. An empty body that is "not JSON" would be a second
-    // error for one failure.
+    // The transport error is recorded already. An error about an empty body would be a second error for one
+    // failure.
     if failed && answer.body.is_empty() {
         return;
     }
@@ -57,22 +57,21 @@ pub(crate) fn absorb(
             return state.exceed(plan, excess);
         }
         Err(Malformed(reason)) => {
-            // Behind an error of the transport, what came instead says more than where it
-            // stopped being JSON.
+            // After a transport error, the received text is more useful than the position of the JSON error.
             let reason = if failed { quoted(&answer.body) } else { reason };
             let name = &prepared.supergraph.subgraphs()[plan.subgraph].name;
             state.fail(fetch, malformed(name, &reason, plan));
             return;
         }
     };
-    // Errors before data: merging may replace values on the way to an entity, and the paths must
-    // lead to the objects that the representations were written for.
+    // Errors come before data, because merging can replace values on the path to an entity. The paths must
+    // lead to the objects of the representations.
     if let Some(errors) = response.errors {
         absorb_errors(prepared, fetch, state, targets, errors);
     }
     match response.data {
         Some(Value::Object(data)) if plan.inputs.is_empty() => {
-            // Rewrite before merging, because merging pairs members by their keys.
+            // Rewrites come before merging, because merging pairs members by their keys.
             entities::rewrite(&mut state.store, Value::Object(data), &plan.rewrites);
             let concrete = |name: &[u8]| prepared.supergraph.schema.is_object(name);
             let replaced = &plan.replaced;
@@ -81,13 +80,13 @@ pub(crate) fn absorb(
             state.root_has_data = true;
         }
         Some(Value::Object(data)) => merge_entities(prepared, plan, state, targets, data),
-        // Only noted: another fetch of root fields may still bring data; `respond` decides.
+        // Only recorded here, because another fetch of root fields may still return data. `respond` decides.
         Some(Value::Null) if plan.inputs.is_empty() => state.root_is_null = true,
         _ => {}
     }
 }
 
-/// Merges the entities of an answer into the objects that they were asked for.
+/// Merges the entities of a response into the objects that wait for them.
 fn merge_entities(
     prepared: &Prepared,
     plan: &FetchPlan,
@@ -100,8 +99,8 @@ fn merge_entities(
         let Some(Value::List(list)) = state.store.get(data, &output.key) else {
             continue;
         };
-        // Rewrites change the answer's own list, so each entity is changed once, however many
-        // targets share it.
+        // Rewrites change the list of the response. So each entity is changed once, even if many targets
+        // share it.
         entities::rewrite(&mut state.store, Value::List(list), &output.rewrites);
         let waiting = targets.get(output.input).map_or(&[][..], Vec::as_slice);
         let is_apart = plan.inputs[output.input].are_places_apart;
@@ -110,8 +109,8 @@ fn merge_entities(
             None => return state.exceed(plan, Excess::Answers(prepared.bounds.answers_bytes)),
         };
         for target in waiting {
-            // A list that is too short leaves its targets without these members. They count as
-            // null, and the writer reports those that must not be null.
+            // If the list is too short, its last targets lack these members. They count as null, and the
+            // writer reports nulls that the schema does not allow.
             let entity = state.store.items(list).get(target.representation).copied();
             if let Some(Value::Object(received)) = entity {
                 let copy = copies.get(&(target.place, target.representation));
@@ -123,10 +122,10 @@ fn merge_entities(
     }
 }
 
-/// A copy of each entity for each place beside the first one that waits for it, by place and
-/// representation; nothing where they do not fit.
+/// Copies each entity for every waiting place after the first, by place and representation. `None` if the
+/// copies do not fit.
 ///
-/// All are made before the first is merged: merging may write into what was received.
+/// All copies are made before the first merge, because a merge can write into the received objects.
 fn copies_of(
     store: &mut Store,
     list: Slice,
@@ -178,7 +177,7 @@ fn read(state: &mut State, body: &[u8]) -> Result<Response, Malformed> {
 }
 
 fn quoted(body: &[u8]) -> String {
-    // Lossy, because the cut may fall inside a character and the body may be anything.
+    // Lossy, because the cut can be inside a character and the body can contain anything.
     let text = String::from_utf8_lossy(body.get(..QUOTED_MAX).unwrap_or(body));
     if body.len() > QUOTED_MAX {
         format!("{text}…")
@@ -210,9 +209,9 @@ fn absorb_errors(
     let plan = &prepared.plan.fetches[fetch];
     let errors = match state.store.to_json(errors) {
         Ok(Json::Array(errors)) => errors,
-        // `read` lets only a list through.
+        // `read` returns only lists here.
         Ok(_) => return,
-        // The errors are lost, but not the fact that there were some.
+        // The error texts are lost, but the response still reports that there were errors.
         Err(Malformed(reason)) => {
             let name = &prepared.supergraph.subgraphs()[plan.subgraph].name;
             state.fail(fetch, malformed(name, &reason, plan));
@@ -224,12 +223,12 @@ fn absorb_errors(
     for error in errors {
         match entity_of(plan, &error.path) {
             Some((input, index, rest)) => {
-                tell(plan, fetch, state, places.of(input, index), (&error, rest));
+                tell(plan, fetch, state, places.of(input, index), &error, rest);
             }
             None if plan.inputs.is_empty() => state.fail(fetch, error),
             None => {
-                // This path does not name an entity, and the client does not know the subgraph's
-                // document, so the error gets the path of the fetch.
+                // This path does not lead to an entity, and the client does not have the subgraph's document.
+                // So the error gets the path of the fetch.
                 let path = entities::fetch_path(&plan.inputs[0]);
                 state.fail(fetch, GraphqlError { path, ..error });
             }
@@ -237,17 +236,18 @@ fn absorb_errors(
     }
 }
 
-/// One copy of an entity's error for each object that waited for the entity.
+/// Records one copy of an entity's error for each object that waits for the entity.
 fn tell(
     plan: &FetchPlan,
     fetch: usize,
     state: &mut State,
     places: Option<&Places>,
-    (error, rest): (&GraphqlError, &[PathSegment]),
+    error: &GraphqlError,
+    rest: &[PathSegment],
 ) {
     let weight = error.weight();
     for place in places.iter().flat_map(|places| &places.paths) {
-        // Before the copy: there may be a million of them.
+        // Checked before the copy, because there can be a million copies.
         if !state.has_room(weight) {
             state.left_out += 1;
             continue;
@@ -261,8 +261,8 @@ fn tell(
     }
     state.left_out += places.map_or(0, |places| places.further);
     if places.is_none_or(|places| places.paths.is_empty()) {
-        // No place waits for this entity, or its place was not found in time. The error is told all
-        // the same, or counted where there is no room for it.
+        // No place waits for this entity, or the search for its place ended early. The error is still
+        // reported. Without room for it, it is counted.
         let path = entities::fetch_path(&plan.inputs[0]);
         let error = GraphqlError {
             path,
@@ -272,7 +272,7 @@ fn tell(
     }
 }
 
-/// The input, the index in its representations and the rest of the path.
+/// Splits an error path into the input, the index in its representations and the rest of the path.
 fn entity_of<'a>(
     plan: &FetchPlan,
     path: &'a [PathSegment],
@@ -285,23 +285,23 @@ fn entity_of<'a>(
     Some((output.input, *index, rest))
 }
 
-/// Steps that the search for the places of errors may take, some ten milliseconds.
+/// Maximum number of steps in the search for error places. They take about ten milliseconds.
 const SEARCH_STEPS: usize = 1 << 20;
 
-/// Where one entity is in the data.
+/// The places of one entity in the data.
 #[derive(Default)]
 struct Places {
     paths: Vec<Vec<PathSegment>>,
-    /// How many more there are.
+    /// Number of further places without a stored path.
     further: usize,
 }
 
-/// The places of the entities that errors speak of, by input and index.
+/// The places of the entities with errors, by input and index.
 struct Found(HashMap<(usize, usize), Places>);
 
 impl Found {
-    /// Worked out here and not while representations are written: the search visits all the
-    /// data, and most answers have no error.
+    /// Computed here and not while representations are written. The search visits all the data, and most
+    /// responses have no error.
     fn search(
         plan: &FetchPlan,
         state: &mut State,
@@ -325,7 +325,7 @@ impl Found {
             let mut found = |object: ObjectId, at: &[PathSegment]| {
                 let place = waiting.get(&object).and_then(|place| all.get_mut(place));
                 if let Some(places) = place {
-                    // The first place of each is kept in any case, so that every error has one.
+                    // The first place of each entity is always stored, so that every error has one.
                     if kept < ERRORS_MAX || places.paths.is_empty() {
                         places.paths.push(at.to_vec());
                         kept += 1;
@@ -361,7 +361,7 @@ fn from_json(error: Json) -> GraphqlError {
             ..GraphqlError::default()
         };
     };
-    // A subgraph's error that breaks the form is told all the same, as far as it can be read.
+    // A malformed error of a subgraph is still reported, with all its readable parts.
     let message = match members.remove("message") {
         Some(Json::String(message)) => message,
         Some(other) => other.to_string(),

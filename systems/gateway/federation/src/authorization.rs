@@ -1,9 +1,9 @@
 //! Authorization of operations by the [rules](crate::access_rules) of a supergraph.
 //!
-//! What a request may not see is taken out of its operation before it is planned, so that no
-//! subgraph is asked for it, and is null in the answer, with an error. The decision is made for
-//! each object type that a field can meet: a field of an interface is left out when the request
-//! may not see it of one of the objects, however the client's fragments lead there.
+//! Before planning, the gateway removes unauthorized fields from the operation. So it does not request them
+//! from any subgraph. In the response, these fields are null, with an error. The gateway decides for each
+//! possible object type. It removes a field of an interface if the field is unauthorized for one of the
+//! object types, with any fragments in the query.
 
 mod filter;
 
@@ -17,10 +17,10 @@ use crate::projection_compiler::{self, Fragments};
 use crate::refusal::Refusal;
 use crate::supergraph::Supergraph;
 
-/// The code of errors that tell what a request may not see.
+/// The code of errors about unauthorized fields and types.
 pub const UNAUTHORIZED: &str = "UNAUTHORIZED_FIELD_OR_TYPE";
 
-/// What was left out of an operation, and where that is told.
+/// Errors about the removed fields of an operation, and their place in the response.
 #[derive(Debug)]
 pub(crate) struct Unauthorized {
     pub(crate) errors: Vec<GraphqlError>,
@@ -28,7 +28,7 @@ pub(crate) struct Unauthorized {
 }
 
 impl Unauthorized {
-    /// The errors that are told as errors.
+    /// The errors to report in `errors`.
     pub(crate) fn in_errors(&self) -> &[GraphqlError] {
         match self.told {
             ToldIn::Errors => &self.errors,
@@ -36,7 +36,7 @@ impl Unauthorized {
         }
     }
 
-    /// Appends `,"extensions":…` to a response, if they are told there.
+    /// Appends `,"extensions":…` to a response if the errors are reported there.
     pub(crate) fn write_extensions(&self, out: &mut Vec<u8>) {
         if self.told == ToldIn::Extensions && !self.errors.is_empty() {
             out.extend_from_slice(b",\"extensions\":{\"authorizationErrors\":");
@@ -53,7 +53,7 @@ impl Unauthorized {
     }
 }
 
-/// An operation that is being prepared, and what it demands.
+/// An operation under preparation, with its demands.
 pub(crate) struct Cut<'a> {
     supergraph: &'a Supergraph,
     options: AuthorizationOptions,
@@ -62,10 +62,10 @@ pub(crate) struct Cut<'a> {
     pub(crate) demands: Demands,
 }
 
-/// What is left of an operation.
+/// The authorized part of an operation.
 pub(crate) struct Remainder {
     pub(crate) told: Unauthorized,
-    /// What is planned, where that is not the client's document.
+    /// The document to plan. `None` if it is the client's document.
     pub(crate) asked: Option<QueryDocument>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Cut<'a> {
         let demands = match &supergraph.rules {
             Some(rules) if options.enabled => {
                 let root = schema.root(checked.kind);
-                filter::demands(rules, schema, (document, chosen.operation), root)
+                filter::demands(rules, schema, document, chosen.operation, root)
             }
             _ => Demands::default(),
         };
@@ -93,7 +93,7 @@ impl<'a> Cut<'a> {
         }
     }
 
-    /// Takes out what a request with these grants may not see; nothing without grants.
+    /// Removes the fields and types that these grants do not allow. `None` removes no field.
     pub(crate) fn apply(
         &self,
         grants: Option<&Grants>,
@@ -112,9 +112,10 @@ impl<'a> Cut<'a> {
         let schema = &self.supergraph.schema;
         let root = schema.root(checked.kind);
         let operation = (self.document, self.chosen.operation);
-        let filtered = filter::filter((rules, schema), operation, root, (&self.demands, grants));
+        let filtered = filter::filter(rules, schema, operation, root, (&self.demands, grants));
         rest.told.errors = filtered.errors;
-        // Where all is seen in another of several allowed ways, nothing was left out.
+        // A request can miss some demands and still see every field, because rules have alternatives. Then no
+        // field was removed.
         if rest.told.errors.is_empty() || self.options.dry_run {
             return Ok(rest);
         }

@@ -1,27 +1,27 @@
-//! What one request may make the gateway hold, send and do.
+//! Limits on the data, subgraph requests and work of one client request.
 //!
-//! A query of fifty bytes that goes to and fro between two types means a power of what
-//! subgraphs answer. Depth and aliases say little about it; what counts is looked at here while
-//! it comes to be, before memory is spent on it.
+//! A query of fifty bytes can go back and forth between two types. The size of its response then grows
+//! exponentially. Limits on depth and aliases do not prevent this. The limits here are checked during the
+//! work, before memory is allocated.
 
 use crate::error::GraphqlError;
 
-/// Largest number of errors in one response. An error of an entity stands at every place of the
-/// entity, so a small answer could mean very many.
+/// Maximum number of errors in one response. An entity's error is repeated at every place of the entity, so a
+/// small subgraph response can produce very many errors.
 pub(crate) const ERRORS_MAX: usize = 5_000;
 
-/// Bounds on the execution of an operation, named as in the configuration.
+/// Limits on the execution of an operation. The comments contain the configuration keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Largest `data` of a response, and largest list of entities in one request to a subgraph
-    /// (`limits.response_max_bytes`); 64 MiB by default, which is as much as one subgraph may
-    /// answer, so that whatever one subgraph knows can be asked for.
+    /// Maximum bytes of a response's `data` (`limits.response_max_bytes`). It also limits the list of
+    /// entities in a subgraph request. The default is 64 MiB, the default limit on one subgraph response. So
+    /// a client can receive all the data of one subgraph response.
     pub response_bytes: usize,
-    /// Memory for all the answers of subgraphs to one request
-    /// (`limits.subgraph_answers_max_bytes`); 256 MiB by default.
+    /// Maximum bytes of memory for all subgraph responses to one client request
+    /// (`limits.subgraph_answers_max_bytes`). The default is 256 MiB.
     pub answers_bytes: usize,
-    /// Most different entities in one request to a subgraph
-    /// (`limits.entities_max_per_request`); 10,000 by default.
+    /// Maximum number of different entities in one request to a subgraph (`limits.entities_max_per_request`).
+    /// The default is 10,000.
     pub fetch_entities: usize,
 }
 
@@ -36,32 +36,32 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// What a client is told of a response beyond [`response_bytes`](Self::response_bytes).
+    /// The error for a response beyond [`response_bytes`](Self::response_bytes).
     #[must_use]
     pub fn response_too_large(&self) -> GraphqlError {
         Excess::Response(self.response_bytes).error()
     }
 
-    /// What a client is told of answers beyond [`answers_bytes`](Self::answers_bytes).
+    /// The error for subgraph responses beyond [`answers_bytes`](Self::answers_bytes).
     #[must_use]
     pub fn answers_too_large(&self) -> GraphqlError {
         Excess::Answers(self.answers_bytes).error()
     }
 }
 
-/// Which bound was met. Numbers are the bound's.
+/// The exceeded limit. Each number is the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Excess {
     Response(usize),
     Answers(usize),
     FetchEntities(usize),
     FetchBytes(usize),
-    /// Following paths through what was received.
+    /// Steps along paths through the received data.
     Work,
 }
 
 impl Excess {
-    /// What the client is told. It is no subgraph's error, so that no policy hides it.
+    /// The error for the client. It is not an error of a subgraph, so no policy hides it.
     pub(crate) fn error(self) -> GraphqlError {
         let (message, code) = match self {
             Excess::Response(most) => (

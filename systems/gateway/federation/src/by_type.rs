@@ -1,7 +1,7 @@
-//! The same operation, written another way: below each interface and union, one fragment for each
-//! object type with all that is asked of it.
+//! Rewrites an operation without changing its meaning. Below each interface and union, the result has one
+//! fragment for each object type, with all fields requested for it.
 //!
-//! The planner finds right plans for some operations in this form that it gets wrong in another.
+//! For some operations, the planner finds a correct plan only in this form.
 
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::{
@@ -10,8 +10,8 @@ use hive_router_query_planner::ast::selection_set::{
 
 use crate::schema::Schema;
 
-/// Rewrites a selection of a type; `None` when there is nothing to rewrite, or when the result would
-/// have more than `items_max` fields and fragments.
+/// Rewrites a selection of a type. `None` if the selection does not change, or if the result would have more
+/// than `items_max` fields and fragments.
 pub(crate) fn by_type(
     schema: &Schema,
     parent: &str,
@@ -47,7 +47,7 @@ impl Writing<'_> {
         let mut items = Vec::new();
         let schema = self.schema;
         for object in schema.possible(parent) {
-            // Clients may not name it.
+            // The type is hidden, so a client's operation may not contain its name.
             if schema.named(object).is_none() {
                 continue;
             }
@@ -66,7 +66,7 @@ impl Writing<'_> {
         Some(SelectionSet { items })
     }
 
-    /// Adds what a selection asks of an object type.
+    /// Adds the fields that a selection requests for an object type.
     fn collect(&mut self, object: &str, set: &SelectionSet, into: &mut SelectionSet) -> Option<()> {
         for item in &set.items {
             match item {
@@ -129,7 +129,7 @@ fn is_fragment(item: &SelectionItem) -> bool {
     matches!(item, SelectionItem::InlineFragment(_))
 }
 
-/// Adds a field; what is asked of one that is there already is added to it.
+/// Adds a field. If it exists already, only its selections are added.
 fn add(item: SelectionItem, into: &mut SelectionSet) {
     if let SelectionItem::Field(field) = &item {
         for known in &mut into.items {

@@ -1,4 +1,4 @@
-//! The form of a document in which two that mean the same compare as equal.
+//! The canonical form of a document. Two documents with equal meaning are equal in this form.
 
 use std::collections::HashSet;
 
@@ -7,16 +7,17 @@ use graphql_tools::parser::query::{Definition, Selection};
 
 use crate::limits::{QueryDocument, Set, selection_set};
 
-/// A document without what a parser ignores, its definitions in order.
+/// A document without ignored tokens such as spaces and comments. Its definitions are sorted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Canonical {
-    /// Its text.
+    /// The text of the sorted definitions.
     pub text: String,
-    /// Whether all its operations only ask for the schema and for names of types.
+    /// True if all operations select only `__schema`, `__type` and `__typename`.
     pub is_introspection: bool,
 }
 
-/// The canonical form of a document of at most so many tokens; nothing when it cannot be parsed.
+/// Returns the canonical form of a document of at most `tokens_max` tokens. `None` if the parser refuses the
+/// document.
 #[must_use]
 pub fn canonical(query: &str, tokens_max: usize) -> Option<Canonical> {
     let document = parse_query_with_token_limit::<String>(query, tokens_max).ok()?;
@@ -42,7 +43,7 @@ fn is_introspection(document: &QueryDocument) -> bool {
     operations.all(|set| asks_for_schema(document, set, &mut seen))
 }
 
-/// Whether all fields of a root are those of introspection. Each fragment is looked at once.
+/// True if all fields of the root are introspection fields. Reads each fragment once.
 fn asks_for_schema<'a>(
     document: &'a QueryDocument,
     set: &'a Set,

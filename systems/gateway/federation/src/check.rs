@@ -1,7 +1,7 @@
-//! From a text to a [`Checked`] operation: parse, measure, validate, choose, project.
+//! Turns a text into a [`Checked`] operation: parse, measure, validate, choose, project.
 //!
-//! Cheap refusals come first. Heavy work runs only on documents of bounded size, with all fragments
-//! spread.
+//! Cheap checks come first. Heavy work runs only on documents of bounded size, measured with all fragments
+//! expanded.
 
 mod introspection_depth;
 
@@ -30,22 +30,22 @@ use crate::schema::Schema;
 use crate::variables::Declared;
 use introspection_depth::nests_too_deep;
 
-/// Validation errors that are told at most.
+/// Maximum number of validation errors in a response.
 const ERRORS_MAX: usize = 50;
 
-/// Code of the refusal of a subscription where none are served.
+/// Error code for a subscription if subscriptions are off.
 pub const SUBSCRIPTION_DISABLED: &str = "SUBSCRIPTION_DISABLED";
 
-/// Checks an operation and passes it to `next`, on a thread with room for deep documents.
+/// Checks an operation and passes it to `next`, on a thread with enough stack for deep documents.
 ///
-/// `next` gets the operation, its document and its definition in there.
+/// `next` receives the operation, its document and its definition on that thread.
 ///
 /// # Errors
-/// With what the client is told, when the text is not an operation that can be executed, or when
-/// `next` refuses it.
+/// The errors for the client, if the text is not an executable operation or `next` refuses it.
 pub fn check_operation<T: Send>(
     schema: &Arc<Schema>,
-    (query, operation_name): (&str, Option<&str>),
+    query: &str,
+    operation_name: Option<&str>,
     options: &OperationOptions,
     effort: &Effort,
     next: impl FnOnce(
@@ -59,7 +59,8 @@ pub fn check_operation<T: Send>(
         check(
             schema,
             options,
-            (query, operation_name),
+            query,
+            operation_name,
             &effort.start(),
             |checked, document, chosen| next(checked, document, chosen.operation),
         )
@@ -72,7 +73,7 @@ struct Checking<'a> {
     options: &'a OperationOptions,
 }
 
-/// The operation to execute, taken out of its document.
+/// The operation to execute, with its kind, name and measured size.
 pub(crate) struct Chosen<'a> {
     pub(crate) operation: &'a OperationDefinition<'static, String>,
     pub(crate) kind: OperationKind,
@@ -80,24 +81,25 @@ pub(crate) struct Chosen<'a> {
     extent: Extent,
 }
 
-/// Checks everything that does not depend on the sources of fields.
+/// Runs all checks that do not depend on the sources of fields.
 pub(crate) fn check<T>(
     schema: &Arc<Schema>,
     options: &OperationOptions,
-    (query, operation_name): (&str, Option<&str>),
+    query: &str,
+    operation_name: Option<&str>,
     work: &Work<'_>,
     next: impl FnOnce(Checked, &QueryDocument, &Chosen<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     let checking = Checking { schema, options };
     let document = parse(query, &options.limits)?;
-    // Before validation, some of whose rules compare all pairs of fields or expand fragments.
+    // Before validation, because some of its rules compare all pairs of fields or expand fragments.
     check_variables(query, &document).map_err(|excess| Refusal::from_error(excess.error()))?;
     let extents = checking.measure(&document)?;
     let selections = extents.iter().map(|it| it.selections);
     work.admit(selections.fold(0, u64::saturating_add))?;
     checking.validate(&document)?;
     work.go_on()?;
-    // After validation: an invalid document is told as such, even when the name is wrong, too.
+    // After validation, so that the errors of an invalid document come before an unknown operation name.
     let chosen = choose(&document, &extents, operation_name)?;
     checking.check_kind(chosen.kind)?;
     let over = exceeded(&chosen.extent, &options.limits);
@@ -123,8 +125,8 @@ impl Checking<'_> {
     fn measure(&self, document: &QueryDocument) -> Result<Vec<Extent>, Refusal> {
         measure(document, &self.options.limits).map_err(|excess| {
             if excess == TooMuch::Cycle {
-                // This rule words the error as clients know it and is safe on a cyclic document;
-                // others may not end on one.
+                // This rule is safe on a cyclic document and has the error text that clients expect. Other
+                // rules may not end on such a document.
                 let rule = ValidationPlan::from(vec![Box::new(NoFragmentsCycle::new())]);
                 let errors = validate(&self.schema.document, document, &rule);
                 if !errors.is_empty() {
@@ -215,7 +217,7 @@ fn parse(query: &str, limits: &Limits) -> Result<QueryDocument, Refusal> {
         .map_err(|error| {
             let place = error.0.position;
             let text = one_line(&error.to_string());
-            // The parser repeats the position in its message; clients get it in `locations`.
+            // The parser repeats the position in its message. Clients receive it in `locations`.
             let reason = text
                 .split_once(&format!("{}:{} ", place.line, place.column))
                 .map_or(text.as_str(), |(_, reason)| reason);
@@ -227,7 +229,7 @@ fn parse(query: &str, limits: &Limits) -> Result<QueryDocument, Refusal> {
 }
 
 fn invalid(errors: Vec<ValidationError>) -> Refusal {
-    // A small document can be wrong in thousands of places, and refusals are kept in the cache.
+    // A small document can have thousands of errors, and the cache stores them.
     let errors = errors.into_iter().take(ERRORS_MAX).map(|error| {
         let converted = GraphqlError::new(error.message, "GRAPHQL_VALIDATION_FAILED");
         let places = error.locations.iter();
@@ -249,8 +251,7 @@ fn choose<'a>(
         let (kind, name) = kind_and_name(operation);
         (operation, kind, name, *extent)
     });
-    // No operation can have an empty name, so an empty `operationName` can only mean that none is
-    // given.
+    // An operation cannot have an empty name. So an empty `operationName` counts as absent.
     let found = match wanted.filter(|wanted| !wanted.is_empty()) {
         Some(wanted) => candidates
             .find(|(.., name, _)| *name == Some(wanted))

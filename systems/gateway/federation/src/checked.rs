@@ -1,7 +1,7 @@
-//! A validated operation, before it is decided which source answers which field.
+//! A validated operation. The sources of its fields are not decided yet.
 //!
-//! Federation plans it over subgraphs. A gateway of merged schemas routes its root fields. Both
-//! need the variables that it declares and the members of its answer.
+//! The federation plans it over subgraphs. A gateway of merged schemas routes its root fields. Both need its
+//! variables and the members of its response.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::projection::{Clause, Member, Projection, Shape, What};
 use crate::schema::Schema;
 use crate::variables::{self, Declared, Variables};
 
-/// An operation that fits a schema.
+/// An operation that is valid for a schema.
 #[derive(Debug)]
 pub struct Checked {
     pub(crate) schema: Arc<Schema>,
@@ -22,20 +22,20 @@ pub struct Checked {
     pub(crate) exceeded: Vec<GraphqlError>,
 }
 
-/// A member of the answer's root, or of an object in it.
+/// A member of the response's root, or of an object in the response.
 #[derive(Debug, Clone, Copy)]
 pub struct AnswerMember<'a> {
     member: &'a Member,
 }
 
-/// What a value of the answer looks like.
+/// Shape of a value in the response.
 #[derive(Debug, Clone, Copy)]
 pub struct AnswerShape<'a> {
     shape: &'a Shape,
 }
 
 impl<'a> AnswerShape<'a> {
-    /// For a list: the shape of its items, and whether an item must not be null.
+    /// The shape of a list's items, and true if an item must not be null. `None` if the value is not a list.
     #[must_use]
     pub fn item(self) -> Option<(AnswerShape<'a>, bool)> {
         match self.shape {
@@ -47,51 +47,51 @@ impl<'a> AnswerShape<'a> {
         }
     }
 
-    /// Whether it is an object.
+    /// True if the value is an object.
     #[must_use]
     pub fn is_object(self) -> bool {
         matches!(self.shape, Shape::Object(_))
     }
 }
 
-/// What a member is made of.
+/// Source of a member's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberSource<'a> {
-    /// `__typename`: this JSON.
+    /// The field `__typename` with this JSON value.
     Typename(&'a [u8]),
-    /// `__schema` or `__type`; see [`Checked::write_introspection`].
+    /// The field `__schema` or `__type`. See [`Checked::write_introspection`].
     Introspection,
     /// A field of the schema.
     Field,
 }
 
 impl<'a> AnswerMember<'a> {
-    /// The response key.
+    /// The response key, without quotes.
     #[must_use]
     pub fn key(self) -> &'a str {
         std::str::from_utf8(&self.member.key)
             .expect("keys come from a parsed document, which is text")
     }
 
-    /// The key as JSON, with its colon.
+    /// The response key as JSON, with its colon.
     #[must_use]
     pub fn opener(self) -> &'a [u8] {
         &self.member.opener
     }
 
-    /// Which of [`Checked::presences`] decides whether it is there; `None` when it always is.
+    /// Index into [`Checked::presences`] of the member's condition. `None` if the member is always present.
     #[must_use]
     pub fn presence(self) -> Option<usize> {
         self.member.presence
     }
 
-    /// Whether the schema allows no null here.
+    /// True if the schema does not allow null here.
     #[must_use]
     pub fn is_non_null(self) -> bool {
         self.member.non_null
     }
 
-    /// The shape of its value; `None` for `__typename`.
+    /// The shape of the value. `None` for `__typename`.
     #[must_use]
     pub fn shape(self) -> Option<AnswerShape<'a>> {
         match &self.member.what {
@@ -111,7 +111,7 @@ impl<'a> AnswerMember<'a> {
         field
     }
 
-    /// Where it comes from.
+    /// The source of the member's value.
     #[must_use]
     pub fn source(self) -> MemberSource<'a> {
         match &self.member.what {
@@ -123,26 +123,26 @@ impl<'a> AnswerMember<'a> {
 }
 
 impl Checked {
-    /// Query, mutation or subscription.
+    /// The kind of the operation: query, mutation or subscription.
     #[must_use]
     pub fn kind(&self) -> OperationKind {
         self.kind
     }
 
-    /// The name of the chosen operation, when it has one.
+    /// The name of the chosen operation, if it has one.
     #[must_use]
     pub fn operation_name(&self) -> Option<&str> {
         self.operation_name.as_deref()
     }
 
-    /// The limits that the operation breaks and is let through with
+    /// The limits that the operation exceeds, although it is accepted
     /// ([`Limits::warn_only`](crate::Limits::warn_only)).
     #[must_use]
     pub fn exceeded(&self) -> &[GraphqlError] {
         &self.exceeded
     }
 
-    /// Position of a variable among those that the operation declares.
+    /// Position of a variable among the declared variables of the operation.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<usize> {
         self.declared.iter().position(|it| it.name == name)
@@ -150,22 +150,22 @@ impl Checked {
 
     /// Checks the variables of a request.
     ///
-    /// `raw` is the JSON text of the request's `variables`; absent and `null` mean no variables.
+    /// `raw` is the JSON text of the request's `variables`. `None` and `null` stand for no variables.
     ///
     /// # Errors
     /// `VALIDATION_INVALID_TYPE_VARIABLE` for each variable that does not fit its type,
-    /// `INVALID_GRAPHQL_REQUEST` when `raw` is not an object.
+    /// `INVALID_GRAPHQL_REQUEST` if `raw` is not an object.
     pub fn coerce(&self, raw: Option<&[u8]>) -> Result<Variables, Vec<GraphqlError>> {
         variables::coerce(&self.declared, raw, &self.schema)
     }
 
-    /// The members of the answer's root, in the client's order.
+    /// The members of the response's root, in the client's order.
     pub fn root_members(&self) -> impl Iterator<Item = AnswerMember<'_>> {
         self.members(self.projection.root)
     }
 
-    /// The members of an object of this shape. Empty when the shape is not an object, or an
-    /// object of several types.
+    /// The members of an object of this shape. Empty if the shape is not an object, or if it allows several
+    /// object types.
     pub fn members_of<'a>(
         &'a self,
         shape: AnswerShape<'a>,
@@ -174,8 +174,8 @@ impl Checked {
             Shape::Object(selection) => self.projection.selections.get(*selection),
             _ => None,
         };
-        // An abstract type has one list of members for each object type; without a value there is
-        // no way to choose.
+        // An abstract type has one list of members for each object type. Without a value, the list cannot be
+        // chosen.
         let index = index.filter(|per_type| per_type.by_type.is_empty());
         let members = index.map(|per_type| self.members(per_type.otherwise));
         members.into_iter().flatten()
@@ -186,12 +186,12 @@ impl Checked {
         members
             .into_iter()
             .flatten()
-            // Answers in one piece do not look at what is deferred.
+            // A response in one piece ignores the markers of deferred fragments.
             .filter(|member| !matches!(member.what, What::Deferred(_)))
             .map(|member| AnswerMember { member })
     }
 
-    /// Which conditions hold for these variables; empty when no member has a condition.
+    /// Evaluates all conditions for these variables. Empty if no member has a condition.
     #[must_use]
     pub fn presences(&self, variables: &Variables) -> Vec<bool> {
         let presences = self.projection.presences.iter();
@@ -206,14 +206,14 @@ impl Checked {
         conditions.all(|(variable, wanted)| self.truth(*variable, variables) == *wanted)
     }
 
-    /// Whether conditions decide about members.
+    /// True if some members have conditions.
     #[must_use]
     pub fn has_conditions(&self) -> bool {
         !self.projection.presences.is_empty()
     }
 
-    /// The truth of a Boolean variable; one that is neither given nor has a default counts
-    /// as false, which validation leaves possible for nullable variables alone.
+    /// The value of a Boolean variable. A variable without a value and a default counts as false. Validation
+    /// allows this only for nullable variables.
     pub(crate) fn truth(&self, index: usize, variables: &Variables) -> bool {
         match variables.json(index) {
             Some(json) => json == b"true",

@@ -1,4 +1,4 @@
-//! What each subgraph knows, read from the directives of composition (`@join__…`).
+//! The types, fields and keys of each subgraph, read from the directives of composition (`@join__…`).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -9,43 +9,44 @@ use crate::provides::selection;
 use crate::schema::inner_name;
 use crate::sdl::{self, Composite, composite};
 
-/// Position of a subgraph among those of the supergraph.
+/// Position of a subgraph in the supergraph.
 pub(crate) type Graph = usize;
 
 /// The types and fields of all subgraphs.
 #[derive(Debug, Default)]
 pub(crate) struct Composition {
-    /// Which types a subgraph has, by any name that its operations may use.
+    /// The types of each subgraph, by every name that its operations may use.
     types: HashSet<(Graph, String)>,
-    /// Interfaces that stand for all their objects, and where.
+    /// The interface objects of each subgraph. Such an interface stands for all its objects.
     interface_objects: HashMap<Graph, BTreeSet<String>>,
     fields: HashMap<String, HashMap<String, ComposedField>>,
-    /// What a subgraph may be asked for entities of a type by, in the order of its schema.
+    /// The keys for entities of a type in a subgraph, in the order of its schema.
     keys: HashMap<(Graph, String), Vec<SelectionSet>>,
 }
 
 /// A field of the supergraph.
 #[derive(Debug)]
 pub(crate) struct ComposedField {
-    /// The name of the type at the heart of its type.
+    /// The name of the innermost type, without list and non-null markers.
     pub(crate) returns: String,
-    /// Its whole type, such as `[ID!]!`.
+    /// The complete type of the field, such as `[ID!]!`.
     kind: String,
-    /// What single subgraphs say of it; nothing when it is the same wherever its type is.
+    /// The details per subgraph. `None` if every subgraph with the type has the field without special
+    /// details.
     graphs: Option<HashMap<Graph, Share>>,
 }
 
-/// What one subgraph says of a field.
+/// Details of a field in one subgraph.
 #[derive(Debug, Default)]
 struct Share {
-    /// Its type there, when that is another one.
+    /// Type of the field in the subgraph, if it differs from the supergraph's type.
     kind: Option<String>,
-    /// What it must be given of the entity.
+    /// The fields of the entity that the subgraph requires for this field.
     requires: Option<SelectionSet>,
 }
 
 impl Composition {
-    /// Reads a supergraph. `graphs` are the values of `join__Graph` in their order.
+    /// Reads a supergraph. `graphs` contains the values of `join__Graph` in their order.
     pub(crate) fn of(document: &Document<'static, String>, graphs: &[String]) -> Composition {
         let mut composition = Composition::default();
         let graph_of = |directive: &sdl::Applied| {
@@ -86,53 +87,54 @@ impl Composition {
         composition
     }
 
-    /// Whether a subgraph has a type.
+    /// True if a subgraph has a type.
     pub(crate) fn has(&self, graph: Graph, name: &str) -> bool {
-        // Without `&str` lookups in a set of pairs: plans are checked rarely.
+        // This allocates a key for each lookup, because plans are checked rarely.
         self.types.contains(&(graph, name.to_owned()))
     }
 
-    /// Whether an interface stands for all its objects in a subgraph.
+    /// True if an interface stands for all its objects in a subgraph.
     pub(crate) fn is_interface_object(&self, graph: Graph, name: &str) -> bool {
         let interfaces = self.interface_objects.get(&graph);
         interfaces.is_some_and(|interfaces| interfaces.contains(name))
     }
 
-    /// The keys by which a subgraph knows entities of a type.
+    /// The keys for entities of a type in a subgraph.
     pub(crate) fn keys(&self, graph: Graph, name: &str) -> &[SelectionSet] {
         let keys = self.keys.get(&(graph, name.to_owned()));
         keys.map_or(&[], Vec::as_slice)
     }
 
-    /// All interfaces that stand for their objects in a subgraph, in the order of their names.
+    /// All interface objects of a subgraph, sorted by name.
     pub(crate) fn interface_objects(&self, graph: Graph) -> impl Iterator<Item = &String> {
         self.interface_objects.get(&graph).into_iter().flatten()
     }
 
-    /// A field of a type.
+    /// Finds a field of a type.
     pub(crate) fn field(&self, parent: &str, name: &str) -> Option<&ComposedField> {
         self.fields.get(parent)?.get(name)
     }
 }
 
 impl ComposedField {
-    /// Whether a subgraph that has the type has the field, too.
+    /// True if a subgraph with the type also has the field.
     pub(crate) fn is_in(&self, graph: Graph) -> bool {
         let graphs = self.graphs.as_ref();
         graphs.is_none_or(|graphs| graphs.contains_key(&graph))
     }
 
-    /// What the subgraph must be given of the entity to answer it.
+    /// The fields of the entity that the subgraph requires to resolve this field.
     pub(crate) fn requires(&self, graph: Graph) -> Option<&SelectionSet> {
         self.share(graph)?.requires.as_ref()
     }
 
-    /// A subgraph that must be given something, and what, where every subgraph that has it must.
+    /// A subgraph with its required fields for this field. `None` unless every subgraph with the field
+    /// requires other fields.
     pub(crate) fn requiring(&self) -> Option<(Graph, &SelectionSet)> {
         let mut least = None;
         for (graph, share) in self.graphs.as_ref()? {
             let required = share.requires.as_ref()?;
-            // Always the same one: a map has no order.
+            // A map has no order. The smallest position makes the choice deterministic.
             if least.is_none_or(|(known, _)| *graph < known) {
                 least = Some((*graph, required));
             }
@@ -140,7 +142,7 @@ impl ComposedField {
         least
     }
 
-    /// Its type in a subgraph, such as `[ID!]!`.
+    /// The complete type of the field in a subgraph, such as `[ID!]!`.
     pub(crate) fn kind(&self, graph: Graph) -> &str {
         let own = self.share(graph).and_then(|share| share.kind.as_deref());
         own.unwrap_or(&self.kind)
@@ -161,7 +163,7 @@ fn fields_of(
             .iter()
             .filter(|it| it.name == "join__field")
             .collect();
-        // Without a graph, the field is one that an interface object gives to its objects.
+        // Without a graph, an interface object adds the field to its objects.
         let graphs = shares.iter().filter_map(|directive| {
             let requires = sdl::text(directive, "requires").and_then(selection);
             let share = Share {

@@ -1,11 +1,12 @@
-//! What an operation costs: by `@cost` and `@listSize` of a supergraph, as the specification of IBM has
-//! them and as Apollo Router counts.
+//! The cost of an operation, from `@cost` and `@listSize` of a supergraph. The rules are the IBM cost
+//! specification as Apollo Router implements it.
 //!
-//! An object, interface or union costs 1, a leaf 0, an input object 1, a mutation 10 more; `@cost` says
-//! otherwise. A list costs its items, as many as `@listSize` expects of it, or as the configuration says.
+//! By default an object, interface or union costs 1, a leaf 0 and an input object 1. A mutation adds 10.
+//! `@cost` overrides these values. A list costs the sum of its items. `@listSize` or the configuration sets
+//! the expected number of items.
 //!
-//! The text of an operation becomes a [`Formula`] once; each request fills its variables in. The cost of a
-//! response is counted along the same formula, with the lists as they are.
+//! The text of an operation becomes a [`Formula`] once. Each request fills in its variables. The cost of a
+//! response is counted along the same formula, with the actual lists.
 
 mod actual;
 mod compile;
@@ -26,14 +27,14 @@ pub(crate) use compile::Compiler;
 pub use formula::NoEstimate;
 pub(crate) use formula::{Formula, Request};
 
-/// What the directives of a supergraph say.
+/// The cost directives of a supergraph.
 #[derive(Debug, Default)]
 pub(crate) struct Costs {
-    /// `@cost` of types.
+    /// Weights from `@cost` on types, by type name.
     types: HashMap<String, f64>,
-    /// Of fields, by type and name.
+    /// Costs of fields, by type and name.
     fields: HashMap<(String, String), FieldCost>,
-    /// `@cost` of fields of input objects, by type and name.
+    /// Weights from `@cost` on fields of input objects, by type and name.
     inputs: HashMap<(String, String), f64>,
 }
 
@@ -44,18 +45,18 @@ struct FieldCost {
     list: Option<ListSize>,
 }
 
-/// `@listSize`.
+/// The arguments of one `@listSize`.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct ListSize {
     assumed: Option<f64>,
     slicing: Vec<String>,
-    /// Fields of the field's object whose size this is; empty for the field's own.
+    /// Fields of the returned object that have this size. Empty if the field itself has it.
     sized: Vec<String>,
-    /// Whether exactly one slicing argument must be given.
+    /// True if a query must set exactly one slicing argument.
     requires_one: bool,
 }
 
-/// What the two directives are called.
+/// Names of the two directives in the supergraph.
 pub(crate) struct CostNames {
     pub(crate) cost: String,
     pub(crate) list_size: String,
@@ -110,7 +111,7 @@ impl Costs {
     }
 
     fn field(&self, of: &str, name: &str) -> Option<&FieldCost> {
-        // The usual supergraph says nothing, and its fields are not looked up.
+        // A typical supergraph has no cost directives. Then the lookup is skipped.
         if self.fields.is_empty() {
             return None;
         }
@@ -126,7 +127,7 @@ impl Costs {
         self.inputs.get(&key).copied()
     }
 
-    /// What a value of this type costs by itself. `weight` is that of the place where it stands.
+    /// Cost of one value of this type, without its members. `weight` is the weight of the argument or field.
     fn input(&self, schema: &Schema, weight: Option<f64>, of: &str) -> f64 {
         weight
             .or_else(|| self.types.get(of).copied())
@@ -134,7 +135,8 @@ impl Costs {
     }
 }
 
-/// The first `@cost` that the planner panics about, with its weight: it has no message of its own.
+/// Finds the first `@cost` that makes the planner panic. Returns its place and weight for an error message,
+/// because the planner has no message.
 pub(crate) fn unreadable(sdl: &str) -> Option<(String, String)> {
     let document = safe_parse_schema(sdl).ok()?;
     let wrong = |directives: &[Applied]| {
@@ -217,10 +219,11 @@ fn list_size(directives: &[Applied], names: &CostNames) -> Option<ListSize> {
     })
 }
 
-/// A number of a schema; one that is written as a text, as the specification of IBM has weights, counts.
+/// Reads a number of a schema. A string with a number also counts, because the IBM specification writes
+/// weights as strings.
 fn number(value: &Value<'static, String>) -> Option<f64> {
     match value {
-        // Beyond 2^53 a cost need not be exact.
+        // Rounding beyond 2^53 is acceptable for a cost.
         #[expect(clippy::cast_precision_loss, reason = "a cost is an estimate")]
         Value::Int(number) => number.as_i64().map(|it| it as f64),
         Value::Float(number) => Some(*number),

@@ -1,8 +1,8 @@
 //! The deferred fragments of an operation, and the operation without some of them.
 //!
-//! A *group* is one `@defer` in the document below one chain of others around it: what is delivered
-//! together. Group 0 is what nothing defers. A fragment that is deferred by a variable is a group,
-//! too; whether it is one for a request is known when the variables are.
+//! A *group* is one `@defer` in the document below one chain of surrounding `@defer`s. Its fields are
+//! delivered together. Group 0 contains all fields outside of deferred fragments. A fragment that a variable
+//! defers is a group, too. The variables of a request decide if its data is delivered separately.
 
 use std::collections::HashMap;
 
@@ -16,42 +16,42 @@ use crate::limits::{QueryDocument, Set, selection_set};
 use crate::schema::{Schema, inner_name};
 use crate::variables::Declared;
 
-/// Groups of one operation. Fragments beyond them are not deferred: they belong to what is around
-/// them.
+/// Maximum number of groups in one operation. Further fragments are not deferred and belong to the
+/// surrounding group.
 const GROUPS_MAX: usize = 32;
 
-/// Bytes of a label, which a client gets back with each place of its fragment. A fragment with a longer
-/// one is not deferred.
+/// Maximum bytes of a label. The client receives the label for each place of its fragment. A fragment with a
+/// longer label is not deferred.
 const LABEL_MAX: usize = 256;
 
-/// What is delivered together.
+/// Fields that are delivered together.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// The group around it; always a smaller number.
+    /// The surrounding group. Always a smaller number.
     pub(crate) parent: usize,
     pub(crate) label: Option<String>,
-    /// The variable that says whether it is deferred.
+    /// The variable that decides if the fragment is deferred.
     pub(crate) condition: Option<usize>,
-    /// Where the directive stands in the document, which tells it from all others.
+    /// Place of the directive in the document. It identifies the directive.
     place: Pos,
 }
 
-/// All groups but the first, which is numbered 0.
+/// All groups except group 0.
 #[derive(Debug, Default)]
 pub(crate) struct Groups(Vec<Group>);
 
 impl Groups {
-    /// How many there are beside group 0.
+    /// Number of groups, without group 0.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Their numbers: parents come before their children.
+    /// The numbers of the groups. Parents come before their children.
     pub(crate) fn numbers(&self) -> std::ops::RangeInclusive<usize> {
         1..=self.0.len()
     }
 
-    /// The group of this number, which is not 0.
+    /// The group of this number. The number must not be 0.
     pub(crate) fn get(&self, number: usize) -> &Group {
         &self.0[number - 1]
     }
@@ -61,8 +61,8 @@ impl Groups {
         self.0.iter().position(found).map(|index| index + 1)
     }
 
-    /// The group of a fragment with these directives within another group; nothing when it is not
-    /// deferred.
+    /// Finds or adds the group of a fragment with these directives inside another group. `None` if the
+    /// fragment is not deferred.
     pub(crate) fn find_or_add(
         &mut self,
         parent: usize,
@@ -101,7 +101,7 @@ impl Groups {
         Some(self.0.len())
     }
 
-    /// Whether a group is another one or below it.
+    /// True if `group` is `outer` or inside it.
     pub(crate) fn is_within(&self, mut group: usize, outer: usize) -> bool {
         while group > outer {
             group = self.get(group).parent;
@@ -116,10 +116,10 @@ fn defer_of<'d>(
     directives.iter().find(|it| it.name == "defer")
 }
 
-/// The operation with the fragments of these groups alone, and none of them deferred.
+/// The operation with only the fragments of these groups, and without `@defer`.
 ///
-/// Where a fragment that is left out is for some types of objects, the type is asked for: it says
-/// which objects the fragment will be of.
+/// If a removed fragment applies to some object types only, the operation selects `__typename` instead. It
+/// shows which objects the fragment will apply to.
 pub(crate) fn restricted(
     (schema, root): (&Schema, &str),
     (document, operation): (&QueryDocument, &OperationDefinition<'static, String>),
@@ -165,12 +165,18 @@ impl Restriction<'_> {
         let items = set.items.iter().filter_map(|item| match item {
             Selection::Field(field) => Some(Selection::Field(self.field(parent, field, group))),
             Selection::InlineFragment(inline) => {
-                let inner = (inline.type_condition.as_ref(), &inline.selection_set);
-                self.fragment(parent, inner, (&inline.directives, group))
+                let condition = inline.type_condition.as_ref();
+                self.fragment(
+                    parent,
+                    condition,
+                    &inline.selection_set,
+                    &inline.directives,
+                    group,
+                )
             }
             Selection::FragmentSpread(spread) => {
                 let (condition, set) = self.fragments.get(spread.fragment_name.as_str())?;
-                self.fragment(parent, (Some(condition), set), (&spread.directives, group))
+                self.fragment(parent, Some(condition), set, &spread.directives, group)
             }
         });
         Set {
@@ -190,7 +196,7 @@ impl Restriction<'_> {
         let below = definition.map_or("", |it| inner_name(&it.field_type));
         let mut set = self.set(below, &field.selection_set, group);
         if set.items.is_empty() && !field.selection_set.items.is_empty() {
-            // Its object is there all the same.
+            // The response still contains the object without these fields.
             set.items.push(typename());
         }
         Field {
@@ -206,8 +212,10 @@ impl Restriction<'_> {
     fn fragment(
         &self,
         parent: &str,
-        (condition, set): (Option<&Condition>, &Set),
-        (directives, outer): (&[Directive<'static, String>], usize),
+        condition: Option<&Condition>,
+        set: &Set,
+        directives: &[Directive<'static, String>],
+        outer: usize,
     ) -> Option<Selection<'static, String>> {
         let deferred = defer_of(directives).and_then(|it| self.groups.find(outer, it.position));
         let group = deferred.unwrap_or(outer);
@@ -227,7 +235,7 @@ impl Restriction<'_> {
         })
     }
 
-    /// Whether a fragment is, as a whole or in part, for some types of objects only.
+    /// True if a fragment, or a part of it, applies to some object types only.
     fn narrows(&self, parent: &str, condition: Option<&Condition>, set: &Set) -> bool {
         let inside = condition.map_or(parent, |Condition::On(name)| name);
         !self.schema.is_subtype(parent, inside)

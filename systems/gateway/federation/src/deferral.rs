@@ -1,8 +1,8 @@
-//! Which requests to subgraphs a deferred fragment waits for, and which the first part.
+//! Assigns the subgraph requests of a plan to the first part and to the deferred fragments.
 //!
-//! The plan stays the one that answers the operation in one piece: the same requests, sent once. What
-//! a part needs of them is found by the proof: a request that can be left out, so that what remains
-//! still answers the operation as far as the part and those before it go, is not waited for.
+//! The requests are the requests of the plan in one piece, each sent once. The proof finds the requests that
+//! a part needs. A part does not wait for a request if the remaining requests still answer this part and the
+//! parts before it.
 
 use std::collections::HashMap;
 
@@ -16,34 +16,33 @@ use crate::plan::{Plan, Step};
 use crate::proof::Claim;
 use crate::supergraph::Supergraph;
 
-/// Trials of a plan for one operation, each some ten microseconds; beyond them it is answered in one
-/// piece.
+/// Maximum number of trials for one operation. Each takes about ten microseconds. Beyond this limit, the
+/// response comes in one piece.
 const TRIALS_MAX: usize = 600;
 
-/// How an operation is carried out in parts.
+/// A plan for a response in parts.
 #[derive(Debug)]
 pub(crate) struct Deferral {
     /// The requests that the first part needs.
     pub(crate) first: Option<Step>,
-    /// The others.
+    /// All requests except the requests of the first part.
     pub(crate) rest: Step,
-    /// Of each request among the others, those of the first part that come before it.
+    /// The earlier requests of the first part, for each request in `rest`.
     pub(crate) after: HashMap<usize, Vec<usize>>,
-    /// The requests among the others that each group needs, those of the groups around it included;
-    /// by number, without group 0. Empty for a group whose data comes with that of the group around
-    /// it.
+    /// The requests in `rest` that each group needs, including the needs of its surrounding groups. Indexed
+    /// by group number minus one. Empty for a group that arrives together with its surrounding group.
     pub(crate) needs: Vec<Vec<usize>>,
 }
 
 impl Deferral {
-    /// Bytes that it takes, roughly.
+    /// Approximate size of the deferral in bytes.
     pub(crate) fn weight(&self) -> usize {
         let needs = self.needs.iter().map(|it| 32 + 8 * it.len());
         let after = self.after.values().map(|it| 64 + 8 * it.len());
         size_of::<Self>() + needs.sum::<usize>() + after.sum::<usize>()
     }
 
-    /// Whether a group's data comes no earlier than that of the group around it, and no later.
+    /// True if a group's data arrives together with the data of its surrounding group.
     pub(crate) fn is_idle(&self, groups: &Groups, group: usize) -> bool {
         let needs = |number: usize| number.checked_sub(1).map(|index| &self.needs[index]);
         let own = needs(group).map_or(0, Vec::len);
@@ -51,7 +50,7 @@ impl Deferral {
     }
 }
 
-/// What a deferral is made of.
+/// Inputs for dividing a plan into parts.
 pub(crate) struct Deferring<'a> {
     pub(crate) supergraph: &'a Supergraph,
     pub(crate) document: &'a QueryDocument,
@@ -61,7 +60,7 @@ pub(crate) struct Deferring<'a> {
 }
 
 impl Deferring<'_> {
-    /// How a plan is carried out in parts; nothing where there is nothing to wait for.
+    /// Divides a plan into parts. `None` if the first part needs all requests.
     pub(crate) fn divide(
         &self,
         plan: &mut Plan,
@@ -69,7 +68,7 @@ impl Deferring<'_> {
         claim: &Claim<'_>,
     ) -> Option<Deferral> {
         let root = plan.root.take()?;
-        let deferral = self.divided(&root, (plan, documents), claim);
+        let deferral = self.divided(&root, plan, documents, claim);
         plan.root = Some(root);
         deferral
     }
@@ -77,7 +76,8 @@ impl Deferring<'_> {
     fn divided(
         &self,
         root: &Step,
-        (plan, documents): (&mut Plan, &[Document]),
+        plan: &mut Plan,
+        documents: &[Document],
         claim: &Claim<'_>,
     ) -> Option<Deferral> {
         let mut trials = Trials {
@@ -86,7 +86,7 @@ impl Deferring<'_> {
             left: TRIALS_MAX,
         };
         let all: Vec<usize> = (0..trials.plan.fetches.len()).collect();
-        let first = self.needed(&mut trials, (root, claim), (&all, &[]), &|group| group == 0)?;
+        let first = self.needed(&mut trials, root, claim, &all, &[], &|group| group == 0)?;
         let others: Vec<usize> = all
             .iter()
             .copied()
@@ -101,7 +101,7 @@ impl Deferring<'_> {
             let around = parent.checked_sub(1).map(|index| needs[index].clone());
             let known = [first.clone(), around.unwrap_or_default()].concat();
             let keeps = |number: usize| number == 0 || self.groups.is_within(group, number);
-            let own = self.needed(&mut trials, (root, claim), (&others, &known), &keeps)?;
+            let own = self.needed(&mut trials, root, claim, &others, &known, &keeps)?;
             needs.push(own.into_iter().filter(|it| !first.contains(it)).collect());
         }
         let deferral = Deferral {
@@ -110,7 +110,7 @@ impl Deferring<'_> {
             after: after(root, &first),
             needs,
         };
-        // Requests of both may now come to their ends in another order than in one piece.
+        // Requests of the two halves can now finish in another order than in one piece.
         let both = [deferral.first.as_ref(), Some(&deferral.rest)];
         let side_by_side = both.into_iter().flatten().map(copy).collect();
         let replaced = trials.replaced(Step::Parallel(side_by_side), claim)?;
@@ -124,13 +124,15 @@ impl Deferring<'_> {
         (nothing_is_replaced && defers).then_some(deferral)
     }
 
-    /// The requests without which the operation is not answered as far as these groups go: of
-    /// `open` and `known`, which are known to be needed.
+    /// Returns the requests that are necessary to answer the operation for these groups, out of `open` and
+    /// `known`. The requests in `known` are always necessary.
     fn needed(
         &self,
         trials: &mut Trials<'_>,
-        (root, claim): (&Step, &Claim<'_>),
-        (open, known): (&[usize], &[usize]),
+        root: &Step,
+        claim: &Claim<'_>,
+        open: &[usize],
+        known: &[usize],
         keeps: &dyn Fn(usize) -> bool,
     ) -> Option<Vec<usize>> {
         let asked = (self.document, self.operation);
@@ -144,14 +146,15 @@ impl Deferring<'_> {
         let mut needed: Vec<usize> = open.to_vec();
         needed.extend(known.iter().filter(|it| !open.contains(it)));
         needed.sort_unstable();
-        // From the last: what only others need is found when those are gone.
+        // From the last request, because a request can become unnecessary after its dependents are removed.
         for fetch in open.iter().rev().filter(|it| !known.contains(it)) {
             let without: Vec<usize> = needed.iter().copied().filter(|it| it != fetch).collect();
             if trials.answers(root, &without, &claim)? {
                 needed = without;
             }
         }
-        // All together must do; that they do not is a doubt about the proof itself.
+        // All necessary requests together must answer the operation. If they do not, the proof itself is in
+        // doubt.
         trials.answers(root, &needed, &claim)?.then_some(needed)
     }
 }
@@ -163,7 +166,7 @@ struct Trials<'a> {
 }
 
 impl Trials<'_> {
-    /// Whether these requests answer; nothing when that cannot be said for sure.
+    /// True if these requests answer the operation. `None` if the proof is not certain.
     fn answers(&mut self, root: &Step, kept: &[usize], claim: &Claim<'_>) -> Option<bool> {
         let step = with(root, &|fetch| kept.contains(&fetch));
         self.left = self.left.checked_sub(1)?;
@@ -172,7 +175,7 @@ impl Trials<'_> {
         self.plan.root = None;
         match held {
             Ok(Some(_)) => Some(true),
-            // It was believed.
+            // The proof accepted a part without a check.
             Ok(None) => None,
             Err(_) => claim.work.go_on().ok().map(|()| false),
         }
@@ -190,7 +193,7 @@ fn copy(step: &Step) -> Step {
     with(step, &|_| true).expect("every step has a request")
 }
 
-/// A step with some of its requests; nothing without any.
+/// A step with only some of its requests. `None` if no request remains.
 fn with(step: &Step, keeps: &dyn Fn(usize) -> bool) -> Option<Step> {
     let all = |steps: &[Step]| -> Vec<Step> {
         steps.iter().filter_map(|step| with(step, keeps)).collect()
@@ -223,7 +226,7 @@ fn with(step: &Step, keeps: &dyn Fn(usize) -> bool) -> Option<Step> {
     }
 }
 
-/// The requests of a step.
+/// Collects the requests of a step.
 pub(crate) fn fetches(step: &Step, out: &mut Vec<usize>) {
     match step {
         Step::Fetch(index) => out.push(*index),
@@ -239,7 +242,7 @@ pub(crate) fn fetches(step: &Step, out: &mut Vec<usize>) {
     }
 }
 
-/// Of each request beside those of the first part, which of the first part's come before it.
+/// The earlier requests of the first part, for each request outside of the first part.
 fn after(root: &Step, first: &[usize]) -> HashMap<usize, Vec<usize>> {
     fn walk(
         step: &Step,

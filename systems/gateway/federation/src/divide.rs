@@ -1,8 +1,8 @@
-//! An operation in two parts: one field of the objects of one type at one place, and the rest.
+//! Divides an operation in two: one field of one object type at one place, and the rest.
 //!
-//! Where the planner gets a field wrong beside others, it often gets it right alone. The fetches of
-//! root fields of such a part repeat what the rest has asked already, so only its fetches of entities
-//! are carried out besides; that they find all they need there is for the proof to say.
+//! The planner often plans a field correctly if it stands alone. The root fetches of such a plan repeat
+//! fetches of the rest, so only its entity fetches are added to the plan. The proof then checks that these
+//! fetches find all the data they need.
 
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::{
@@ -13,7 +13,7 @@ use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, Seq
 use crate::proof::Missing;
 use crate::schema::Schema;
 
-/// The part with this field alone; `None` where the operation does not ask for it.
+/// The part with only this field. `None` if the operation does not contain it.
 pub(crate) fn only(
     schema: &Schema,
     parent: &str,
@@ -25,7 +25,7 @@ pub(crate) fn only(
     (!part.items.is_empty()).then_some(part)
 }
 
-/// The part without it. Objects of other types keep the field, which takes an operation that is
+/// The part without the field. Objects of other types keep the field. This requires an operation that is
 /// written [by type](crate::by_type).
 pub(crate) fn without(
     schema: &Schema,
@@ -37,7 +37,7 @@ pub(crate) fn without(
     dividing.without(parent, set, &missing.path)
 }
 
-/// A plan without its fetches of root fields; `None` where nothing is left.
+/// A plan without its fetches of root fields. `None` if it has no other fetch.
 pub(crate) fn entities_of(node: PlanNode) -> Option<PlanNode> {
     let left = |nodes: Vec<PlanNode>| -> Vec<PlanNode> {
         nodes.into_iter().filter_map(entities_of).collect()
@@ -67,7 +67,7 @@ impl Dividing<'_> {
         let Some((first, rest)) = path.split_first() else {
             self.fields(set, &mut items);
             let is_own = parent == self.missing.real;
-            // Of an interface, only the objects of this one type.
+            // Below an interface, only the objects of this type.
             if !is_own && !items.is_empty() {
                 let selections = SelectionSet { items };
                 items = vec![SelectionItem::InlineFragment(InlineFragmentSelection {
@@ -110,7 +110,7 @@ impl Dividing<'_> {
         SelectionSet { items }
     }
 
-    /// The field as often as it is asked of the type, with the conditions on the way.
+    /// Collects all selections of the field for the type, with the conditions around them.
     fn fields(&self, set: &SelectionSet, into: &mut Vec<SelectionItem>) {
         for item in &set.items {
             match item {
@@ -149,7 +149,7 @@ impl Dividing<'_> {
                         let returns = self.schema.field_type(parent, &field.name);
                         let below = returns.unwrap_or_default();
                         let mut selections = self.without(below, &field.selections, rest);
-                        // Something must be asked of the objects, whose places count.
+                        // The selection must not be empty, because the places of the objects matter.
                         if selections.items.is_empty() {
                             selections.items.push(typename());
                         }

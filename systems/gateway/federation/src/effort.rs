@@ -1,7 +1,7 @@
-//! How much may be spent on making one operation ready, and how that is ended early.
+//! Limits on the preparation of one operation, and ways to end it early.
 //!
-//! The planner asks its token as it searches; the phases around it do not, so they are bounded by
-//! the size of the operation, which is known before they start.
+//! The planner checks its cancellation token during the search. The other phases do not, so the size of the
+//! operation limits them. The gateway measures this size before they start.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,14 +11,14 @@ use hive_router_query_planner::utils::cancellation::{CancellationError, Cancella
 
 use crate::refusal::Refusal;
 
-/// Selections, fragments spread, up to which an operation counts as small. Most are: the largest of
-/// a page or an app have a few hundred.
+/// Maximum number of selections of a small operation, with fragments expanded. Most operations are small: the
+/// largest operation of a page or an app has a few hundred.
 const QUICK_SELECTIONS: u64 = 1_000;
 
-/// How long a small operation is tried.
+/// Planning time for a small operation.
 const QUICK_TIME: Duration = Duration::from_millis(100);
 
-/// Says that no client waits for an operation any more. Clones share it.
+/// Signals that no client waits for an operation any more. Clones share the signal.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<State>);
 
@@ -29,20 +29,20 @@ struct State {
 }
 
 impl Stop {
-    /// Asks the work to end.
+    /// Requests the end of the work.
     pub fn ask(&self) {
         let running = self.running();
-        // Under the lock, so that work which starts now either sees this or is cancelled here.
+        // Under the lock. Work that starts now either reads the signal or is cancelled here.
         self.0.is_asked.store(true, Ordering::Relaxed);
         if let Some(token) = &*running {
             token.cancel();
         }
     }
 
-    /// Whether the work was asked to end.
+    /// True after a call of [`Stop::ask`].
     #[must_use]
     pub fn is_asked(&self) -> bool {
-        // Relaxed: `token` reads it under the lock, and others may see it a little late.
+        // Relaxed, because `token` reads it under the lock. Other readers may see it a little late.
         self.0.is_asked.load(Ordering::Relaxed)
     }
 
@@ -57,13 +57,13 @@ impl Stop {
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, Option<Arc<CancellationToken>>> {
-        // A token is stored whole, so a poisoned lock guards a valid one.
+        // A token is replaced in one step, so a poisoned lock still contains a valid token.
         let running = self.0.running.lock();
         running.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// How much may be spent on one operation.
+/// Limits on the work for one operation.
 #[derive(Clone, Debug)]
 pub struct Effort {
     selections_max: u64,
@@ -72,8 +72,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// As much as a small operation needs. One that needs more is refused with
-    /// [`Refusal::wants_more`].
+    /// The limits for a small operation. A larger operation is refused with [`Refusal::wants_more`].
     #[must_use]
     pub fn quick(full: Duration, stop: Stop) -> Self {
         Effort {
@@ -83,7 +82,7 @@ impl Effort {
         }
     }
 
-    /// Up to this time. An operation that takes longer is refused for good.
+    /// The full time limit. An operation that takes longer is refused permanently.
     #[must_use]
     pub fn full(time: Duration, stop: Stop) -> Self {
         Effort {
@@ -105,14 +104,14 @@ impl Effort {
     }
 }
 
-/// Work that has started.
+/// The work on one operation, with its cancellation token.
 pub(crate) struct Work<'a> {
     effort: &'a Effort,
     pub(crate) token: Arc<CancellationToken>,
 }
 
 impl Work<'_> {
-    /// Refuses an operation that is larger than what may be spent on it.
+    /// Refuses an operation with more selections than this effort allows.
     pub(crate) fn admit(&self, selections: u64) -> Result<(), Refusal> {
         if selections > self.effort.selections_max {
             return Err(Refusal::more());
@@ -120,7 +119,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Refuses an operation whose time is over, or that no client waits for.
+    /// Refuses an operation after its time limit, or if no client waits for it.
     pub(crate) fn go_on(&self) -> Result<(), Refusal> {
         match self.token.bail_if_cancelled() {
             Ok(()) => Ok(()),
@@ -132,8 +131,8 @@ impl Work<'_> {
         }
     }
 
-    /// The same for what may be left out when all the time there is has been spent: then it goes on
-    /// without.
+    /// Like [`Work::go_on`], for an optional step. If the full time limit is over, the work continues without
+    /// this step.
     pub(crate) fn go_on_without(&self) -> Result<(), Refusal> {
         match self.token.bail_if_cancelled() {
             Err(CancellationError::TimedOut) if self.effort.is_full() => Ok(()),

@@ -1,9 +1,8 @@
-//! Finds the entities of a fetch in the data, writes their representations and puts the
-//! answers back where they belong.
+//! Finds the entities of a fetch in the data and writes their representations. It also finds the places for
+//! the entities in the subgraph's response.
 //!
-//! An entity that occurs many times is asked about once: representations are compared by
-//! their JSON. Paths of errors are worked out only when there is an error, by walking the
-//! same way again.
+//! An entity that occurs many times is requested once, because equal representations have equal JSON. Error
+//! paths are computed only after an error, with a second walk along the same path.
 
 use std::hash::BuildHasher;
 
@@ -14,24 +13,24 @@ use crate::error::PathSegment;
 use crate::plan::{Change, Input, Need, PathStep, Place, Rewrite, RewriteStep};
 use crate::store::{ObjectId, Slice, Store, Value};
 
-/// An object that waits for the answer about a representation.
+/// An object that waits for the entity of a representation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) object: ObjectId,
-    /// Position in the list of representations.
+    /// Index in the list of representations.
     pub(crate) representation: usize,
-    /// Position of its place among those of the input.
+    /// Index of the object's place in the input.
     pub(crate) place: usize,
 }
 
-/// Steps of a walk that are always allowed. What a walk visits is bounded by what was received;
-/// only answers that contradict each other need more than a few steps for each object.
+/// Minimum limit on the steps of a walk. The received data normally bounds a walk. Only contradicting
+/// responses need more than a few steps for each object.
 const STEPS_MIN: usize = 1 << 20;
 
-/// Appends the list of representations and says which object waits for which.
+/// Appends the list of representations. Returns each waiting object with its representation.
 ///
 /// # Errors
-/// When there are more of them than the bounds allow.
+/// If there are more representations than the bounds allow.
 pub(crate) fn write_representations(
     (store, root): (&Store, ObjectId),
     input: &Input,
@@ -67,13 +66,13 @@ pub(crate) fn write_representations(
     Ok(targets)
 }
 
-/// A visit to the objects at the end of a path, to each once.
+/// A walk that visits each object at the end of a path once.
 ///
-/// An object that was merged into many others is reached on many paths, and their number grows
-/// by a power with each level of the query. So what lies behind it is visited once.
+/// Many paths can lead to an object that was merged into many others. The number of paths grows exponentially
+/// with the levels of the query. So the walk visits the objects behind such an object once.
 struct Walk<'a> {
     store: &'a Store,
-    /// The mark of objects visited at the end of the path; one more for each step before it.
+    /// The mark for objects at the end of the path. Each earlier step adds one to it.
     marks: u32,
     steps_left: usize,
 }
@@ -83,8 +82,8 @@ impl<'a> Walk<'a> {
         Walk {
             store,
             marks: store.marks(path.len() + 1),
-            // Objects whose lists were merged may share them, so that this is no bound that
-            // follows from what was received; it is one that only hostile answers reach.
+            // Merged objects can share their lists, so the received data gives no strict bound. Only hostile
+            // responses reach this limit.
             steps_left: STEPS_MIN.max(store.extent().saturating_mul(4)),
         }
     }
@@ -98,7 +97,7 @@ impl<'a> Walk<'a> {
         let store = self.store;
         self.steps_left = self.steps_left.checked_sub(1).ok_or(Excess::Work)?;
         match (value, path) {
-            // A path that does not mention a list means each of its elements.
+            // A list that the path does not mention stands for each of its elements.
             (Value::List(list), [PathStep::List, path @ ..] | path) => {
                 for item in store.items(list) {
                     self.go(*item, path, visit)?;
@@ -106,7 +105,7 @@ impl<'a> Walk<'a> {
             }
             (Value::Object(object), []) if self.is_new(object, path) => visit(object)?,
             (Value::Object(object), [PathStep::Key(key), rest @ ..]) => {
-                // The one that has the member is marked, and not the many that have it merged.
+                // Marks the object that owns the member, not the many objects that it was merged into.
                 if let Some((owner, value)) = store.get_owned(object, key)
                     && self.is_new(owner, path)
                 {
@@ -114,8 +113,8 @@ impl<'a> Walk<'a> {
                 }
             }
             (Value::Object(object), [PathStep::Types(types), rest @ ..])
-                // Without a `__typename` the condition cannot be checked. The planner asks for one
-                // wherever several types are possible.
+                // Without a `__typename` the condition cannot be checked. The planner requests it at every
+                // place with several possible types.
                 if typename(store, object).is_none_or(|name| types.contains(name)) =>
             {
                 self.go(value, rest, visit)?;
@@ -130,17 +129,16 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The places of objects, for errors.
+/// A search for the places of objects, for error paths.
 pub(crate) struct Places<'a> {
     pub(crate) store: &'a Store,
-    /// Called with each place.
+    /// Callback for each object and its path.
     pub(crate) found: &'a mut dyn FnMut(ObjectId, &[PathSegment]),
     pub(crate) steps_left: usize,
 }
 
 impl Places<'_> {
-    /// Looks for all places of objects at the end of a path, as often as objects occur there.
-    /// False when the search ended early.
+    /// Finds every place of each object at the end of a path. Returns false if the search ended early.
     pub(crate) fn trace(
         &mut self,
         value: Value,
@@ -153,7 +151,7 @@ impl Places<'_> {
         };
         self.steps_left = left;
         match (value, path) {
-            // The cases must stay those of `Walk::go`, without its marks.
+            // These cases must match the cases of `Walk::go`, except for the marks.
             (Value::List(list), [PathStep::List, path @ ..] | path) => {
                 for (index, item) in store.items(list).iter().enumerate() {
                     at.push(PathSegment::Index(index));
@@ -188,12 +186,12 @@ impl Places<'_> {
     }
 }
 
-/// The path of a fetch as a whole: `@` for each list.
+/// The path of a whole fetch, with `@` for each list.
 pub(crate) fn fetch_path(input: &Input) -> Vec<PathSegment> {
     input.places.first().map(place_path).unwrap_or_default()
 }
 
-/// The path of a place: `@` for each list.
+/// The path of a place, with `@` for each list.
 pub(crate) fn place_path(place: &Place) -> Vec<PathSegment> {
     let steps = place.path.iter();
     steps
@@ -217,17 +215,17 @@ struct Representations<'a> {
     store: &'a Store,
     input: &'a Input,
     bounds: &'a Bounds,
-    /// Length of the output at which no more is written.
+    /// Maximum length of the output.
     bytes_max: usize,
     out: &'a mut Vec<u8>,
-    /// Where each representation stands in the output.
+    /// The start and end of each representation in the output.
     ranges: Vec<(usize, usize)>,
-    /// Positions in `ranges`, by the text there.
+    /// Indexes into `ranges`, hashed by the text of the representation.
     known: HashTable<usize>,
     hasher: DefaultHashBuilder,
 }
 
-/// How one part of a representation came out.
+/// Result of writing one part of a representation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Written {
     Value,
@@ -237,11 +235,11 @@ enum Written {
 }
 
 impl Representations<'_> {
-    /// The position of the object's representation; `None` when it has none.
+    /// The index of the object's representation. `None` if the object has no complete key.
     fn add(&mut self, object: ObjectId, needs: &[Need]) -> Result<Option<usize>, Excess> {
         let comma = self.out.len();
-        // Written in place and cut off again when it is incomplete or known already: no buffer and
-        // no copy for each entity.
+        // Written in place, and cut off if the representation is incomplete or exists already. This saves a
+        // buffer and a copy for each entity.
         if !self.ranges.is_empty() {
             self.out.push(b',');
         }
@@ -279,7 +277,7 @@ impl Representations<'_> {
         Ok(Some(index))
     }
 
-    /// Writes an object; at the top level one that is nothing but nulls counts as missing.
+    /// Writes an object. At the top level, an object with only nulls counts as missing.
     fn object(&mut self, object: ObjectId, needs: &[Need], top: bool) -> Written {
         self.out.push(b'{');
         let mut members = Members {
@@ -291,8 +289,8 @@ impl Representations<'_> {
         if self.needs(object, name, needs, &mut members) == Written::Missing {
             return Written::Missing;
         }
-        // A key of nulls identifies no entity. The subgraph could only answer null, so it is not
-        // asked.
+        // A key of nulls identifies no entity. The subgraph could only respond with null, so the gateway does
+        // not request it.
         if top && members.values == 0 {
             return Written::Missing;
         }
@@ -315,8 +313,8 @@ impl Representations<'_> {
                     };
                     members.separate(self.out);
                     self.out.extend_from_slice(b"\"__typename\":\"");
-                    // The plan renames the entity itself; objects inside of it keep the name that
-                    // their subgraph gave.
+                    // The plan renames only the type of the entity itself. Objects inside it keep the type
+                    // name from their subgraph.
                     let name = if members.top {
                         rewritten(name, &self.input.rewrites)
                     } else {
@@ -367,8 +365,8 @@ impl Representations<'_> {
     }
 
     fn value(&mut self, value: Value, needs: &[Need]) -> Written {
-        // What is required may lie below entities that were merged into many objects. `add` tells
-        // this case from others by the length.
+        // Required fields can lie below entities that were merged into many objects. `add` detects this case
+        // by the length of the output.
         if self.out.len() > self.bytes_max {
             return Written::Missing;
         }
@@ -377,8 +375,8 @@ impl Representations<'_> {
                 self.out.extend_from_slice(b"null");
                 Written::Null
             }
-            // Without a selection of its own it is a custom scalar, which may be an object or a
-            // list and is copied below as it is.
+            // A value without a selection is a custom scalar. It can be an object or a list, and is copied
+            // unchanged below.
             Value::Object(object) if !needs.is_empty() => self.object(object, needs, false),
             Value::List(list) if !needs.is_empty() => {
                 self.out.push(b'[');
@@ -401,8 +399,7 @@ impl Representations<'_> {
     }
 }
 
-/// The name that the subgraph knows the type by: an interface object's, where the plan says
-/// so.
+/// The type name to send to the subgraph. The plan can replace it with the name of an interface object.
 pub(crate) fn rewritten<'a>(name: &'a [u8], rewrites: &'a [Rewrite]) -> &'a [u8] {
     for rewrite in rewrites {
         if let ([RewriteStep::Types(types), RewriteStep::Key(key)], Change::Set(text)) =
@@ -417,10 +414,10 @@ pub(crate) fn rewritten<'a>(name: &'a [u8], rewrites: &'a [Rewrite]) -> &'a [u8]
 }
 
 struct Members {
-    /// Whether they are the representation's own, not those of an object within.
+    /// True for the members of the representation itself, false for the members of an object inside it.
     top: bool,
     any: bool,
-    /// Members other than `__typename` that are not null.
+    /// Number of members that are not null, without `__typename`.
     values: usize,
 }
 
@@ -435,8 +432,8 @@ impl Members {
 /// Applies the plan's changes to received data.
 pub(crate) fn rewrite(store: &mut Store, value: Value, rewrites: &[Rewrite]) {
     for rewrite in rewrites {
-        // Kept once for all objects: once per object, a plan's long name could make the store
-        // many times larger than the answer.
+        // Stored once for all objects. With one copy per object, a long name in a plan could make the store
+        // many times larger than the response.
         let change = match &rewrite.change {
             Change::Rename(to) => Kept::Key(store.keep_text(to)),
             Change::Set(text) => Kept::Value(store.keep_text(text)),
@@ -445,7 +442,7 @@ pub(crate) fn rewrite(store: &mut Store, value: Value, rewrites: &[Rewrite]) {
     }
 }
 
-/// A [`Change`] whose text lies in the store.
+/// A [`Change`] with its text in the store.
 #[derive(Clone, Copy)]
 enum Kept {
     Key(Slice),
@@ -455,7 +452,7 @@ enum Kept {
 fn rewrite_at(store: &mut Store, value: Value, path: &[RewriteStep], change: Kept) {
     match (value, path) {
         (Value::List(list), path) => {
-            // By index, because each element needs the store mutably.
+            // By index, because the change of each element borrows the store mutably.
             for index in 0..list.len as usize {
                 if let Some(item) = store.items(list).get(index).copied() {
                     rewrite_at(store, item, path, change);
@@ -463,7 +460,7 @@ fn rewrite_at(store: &mut Store, value: Value, path: &[RewriteStep], change: Kep
             }
         }
         (Value::Object(object), [RewriteStep::Types(types), rest @ ..])
-            // As in `walk`: without a `__typename` only one type is possible.
+            // As in `Walk::go`: without a `__typename` only one type is possible.
             if typename(store, object).is_none_or(|name| types.contains(name)) =>
         {
             rewrite_at(store, value, rest, change);

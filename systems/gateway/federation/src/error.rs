@@ -1,40 +1,40 @@
-//! Errors in GraphQL form, and how they are written.
+//! Errors in GraphQL form, and functions that write them as JSON.
 
 use serde_json::{Map, Value};
 
 /// A place in the client's document, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
-    /// The line.
+    /// The line, counted from 1.
     pub line: usize,
-    /// The column.
+    /// The column, counted from 1.
     pub column: usize,
 }
 
 /// One step of a response path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathSegment {
-    /// A response key; `@` stands for every element of a list.
+    /// A response key. `@` stands for every element of a list.
     Key(String),
-    /// The position in a list.
+    /// The position in a list, counted from 0.
     Index(usize),
 }
 
-/// An entry of `errors`.
+/// One entry of `errors` in a GraphQL response.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GraphqlError {
-    /// The sentence for people.
+    /// The error text for people.
     pub message: String,
-    /// Where in the client's document.
+    /// Places in the client's document. Can be empty.
     pub locations: Vec<Location>,
-    /// Where in the response; empty means that the error has no path.
+    /// Path in the response. Empty if the error has no path.
     pub path: Vec<PathSegment>,
-    /// Everything else, `code` among it.
+    /// All other members, including `code`.
     pub extensions: Map<String, Value>,
 }
 
 impl GraphqlError {
-    /// An error with `extensions.code`.
+    /// Creates an error with a message and `extensions.code`.
     pub fn new(message: impl Into<String>, code: &str) -> Self {
         let mut extensions = Map::new();
         extensions.insert("code".to_owned(), Value::from(code));
@@ -59,23 +59,22 @@ impl GraphqlError {
         self
     }
 
-    /// `extensions.code`, when it is a string.
+    /// `extensions.code`, if it is a string.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         self.extensions.get("code").and_then(Value::as_str)
     }
 
-    /// How many bytes it takes, roughly.
+    /// Approximate size of the error in bytes.
     pub(crate) fn weight(&self) -> usize {
         let extensions = self.extensions.iter();
-        // 16 bytes stand for the size of a path segment. The sum only bounds memory, so a rough
-        // figure is enough.
+        // Each path segment counts 16 bytes. The sum only bounds memory, so an estimate is enough.
         let extensions = extensions.map(|(key, value)| key.len() + weight(value));
         self.message.len() + 16 * self.path.len() + extensions.sum::<usize>()
     }
 
-    /// Appends the error as JSON: `message`, `locations`, `path`, `extensions`, without
-    /// those that are empty.
+    /// Appends the error as JSON with `message`, `locations`, `path` and `extensions`. Leaves out empty
+    /// members.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"message\":");
         json_text::write_string(&self.message, out);
@@ -126,7 +125,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// A complete response that is nothing but errors: `{"errors":[…]}`.
+/// A complete response that contains only errors: `{"errors":[…]}`.
 #[must_use]
 pub fn errors_body(errors: &[GraphqlError]) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);

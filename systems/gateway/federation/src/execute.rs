@@ -1,8 +1,8 @@
-//! Carries a plan out.
+//! Executes a plan.
 //!
-//! Between two fetches everything is synchronous: a step borrows the merged data to write
-//! its request, lets go of it while the subgraph works, and borrows it again to merge the
-//! answer. So fetches run side by side on one thread without a lock.
+//! Everything between two fetches is synchronous. A step borrows the merged data to write its request and
+//! releases it while the subgraph works. It borrows the data again to merge the response. So fetches run
+//! concurrently on one thread without a lock.
 
 use std::cell::RefCell;
 
@@ -21,13 +21,13 @@ use crate::prepared::Prepared;
 use crate::response::{Progress, Writer};
 use crate::variables::Variables;
 
-/// A complete GraphQL response.
+/// A complete GraphQL response with `data` and `errors`.
 #[derive(Debug, Clone)]
 pub struct Executed {
     body: Bytes,
-    /// Where `data` ends; it begins after `{"data":`.
+    /// End of the value of `data`. It starts after `{"data":`.
     data_end: usize,
-    /// Where `errors` ends.
+    /// End of the list of `errors` in the body.
     errors_end: usize,
     error_count: usize,
     is_cut: bool,
@@ -37,25 +37,25 @@ pub(crate) const DATA_OPENER: &[u8] = b"{\"data\":";
 pub(crate) const ERRORS_OPENER: &[u8] = b",\"errors\":";
 
 impl Executed {
-    /// `{"data":…}`, with `errors` behind when there are any.
+    /// `{"data":…}`, with `errors` after it if there are any.
     #[must_use]
     pub fn body(&self) -> &Bytes {
         &self.body
     }
 
-    /// The body, to be sent.
+    /// Converts the response into its body.
     #[must_use]
     pub fn into_body(self) -> Bytes {
         self.body
     }
 
-    /// The JSON of `data`: an object or null.
+    /// The JSON value of `data`: an object or null.
     #[must_use]
     pub fn data(&self) -> &[u8] {
         &self.body[DATA_OPENER.len()..self.data_end]
     }
 
-    /// The JSON list of `errors`, when there are any.
+    /// The JSON list of `errors`. `None` without errors.
     #[must_use]
     pub fn errors(&self) -> Option<&[u8]> {
         if self.error_count == 0 {
@@ -65,21 +65,21 @@ impl Executed {
         self.body.get(start..self.errors_end)
     }
 
-    /// How many errors there are.
+    /// Number of entries in `errors`.
     #[must_use]
     pub fn error_count(&self) -> usize {
         self.error_count
     }
 
-    /// Whether something is missing because of [`Bounds`](crate::Bounds).
+    /// True if data is missing because of [`Bounds`](crate::Bounds).
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 }
 
-/// Bodies of answers behind which other requests of the thread may go on: reading one takes a
-/// fraction of a millisecond.
+/// Minimum size of a large body in bytes. After a large body, other requests of the thread may run, because
+/// reading it takes a fraction of a millisecond.
 const LARGE_BODY: usize = 256 << 10;
 
 impl Prepared {
@@ -106,26 +106,27 @@ impl Prepared {
         self.respond(policies, state, out, violations)
     }
 
-    /// The request that subscribes, for an operation that is a subscription whose root field a
-    /// subgraph answers.
+    /// The request that opens a subscription. `None` if the operation is no subscription or no subgraph
+    /// answers its root field.
     ///
-    /// Each event of the subgraph is answered by [`execute`](Self::execute), with a [`Fetch`] that
-    /// takes the event as the answer to the request of kind
-    /// [`Subscription`](crate::OperationKind::Subscription) and sends all others.
+    /// For each event of the subgraph, the caller runs [`execute`](Self::execute). Its [`Fetch`] returns the
+    /// event as the response to the request of kind [`Subscription`](crate::OperationKind::Subscription) and
+    /// sends all other requests.
     #[must_use]
     pub fn subscription(&self, variables: &Variables) -> Option<SubgraphRequest<'_>> {
         let plan = self.plan.subscription()?;
         let nothing = State::new(self.bounds.answers_bytes);
-        // Without representations there is nothing that could exceed a bound.
+        // A request without representations cannot exceed a bound.
         let request = write_request(plan, variables, &self.bounds, &nothing).ok()??;
-        Some(self.request(0, plan, (request.body, request.variables)))
+        Some(self.request(0, plan, request.body, request.variables))
     }
 
     fn request<'a>(
         &'a self,
         index: usize,
         plan: &'a FetchPlan,
-        (body, variables): (Bytes, Option<std::ops::Range<usize>>),
+        body: Bytes,
+        variables: Option<std::ops::Range<usize>>,
     ) -> SubgraphRequest<'a> {
         let subgraph = &self.supergraph.subgraphs()[plan.subgraph];
         SubgraphRequest {
@@ -141,7 +142,8 @@ impl Prepared {
         }
     }
 
-    /// The response up to the end of `data`, and what the schema did not allow.
+    /// Writes the response up to the end of `data`. Also returns the errors about values that the schema does
+    /// not allow.
     pub(crate) async fn write_data<F: Fetch>(
         &self,
         variables: &Variables,
@@ -150,12 +152,12 @@ impl Prepared {
     ) -> (Vec<u8>, Vec<GraphqlError>) {
         let presences = self.checked.presences(variables);
         let bytes_max = self.bounds.response_bytes;
-        // The data is a selection of the answers' text, so this capacity is nearly always enough.
+        // The data is a selection of the subgraphs' text. So this capacity is nearly always enough.
         let capacity = state.store.raw().len().min(bytes_max);
         let mut out = Vec::with_capacity(DATA_OPENER.len() + capacity + 64);
         out.extend_from_slice(DATA_OPENER);
-        // A fetch of root fields that answered `null` makes the whole data null only if no other
-        // one brought data; otherwise its fields are null one by one.
+        // A `null` from a fetch of root fields makes the whole data null only if no other fetch returned
+        // data. Otherwise the fields of this fetch are null one by one.
         if state.root_is_null && !state.root_has_data {
             out.extend_from_slice(b"null");
             return (out, Vec::new());
@@ -175,13 +177,13 @@ impl Prepared {
         (writer.out, writer.errors)
     }
 
-    /// Errors of fetches as their policies let them be told.
+    /// Applies the error policies to the errors of fetches.
     pub(crate) fn permitted(
         &self,
         mut told: Vec<(usize, GraphqlError)>,
         policies: &ErrorPolicies,
     ) -> Vec<GraphqlError> {
-        // Parallel fetches end in any order; sorted, the same request gives the same list. The sort
+        // Parallel fetches end in any order. After sorting, the same request returns the same list. The sort
         // is stable and keeps each subgraph's own order.
         told.sort_by_key(|(fetch, _)| *fetch);
         let subgraphs = self.supergraph.subgraphs();
@@ -201,16 +203,17 @@ impl Prepared {
         mut violations: Vec<GraphqlError>,
     ) -> Executed {
         let data_end = out.len();
-        // A null that an error explains is not reported a second time.
+        // An error that explains a null prevents a second error about the same null.
         let known = state.errors.iter().map(|(_, error)| error);
         let known = known.chain(&state.excesses);
         violations.retain(|violation| !known.clone().any(|error| explains(&error.path, violation)));
-        // What authorization left out is said by the gateway, so no policy of a subgraph hides it.
+        // The gateway itself reports the fields that authorization removed. So no policy for a subgraph hides
+        // these errors.
         let mut errors = self.unauthorized.in_errors().to_vec();
         let told = std::mem::take(&mut state.errors);
         errors.extend(self.permitted(told, policies));
-        // Violations come last and are not subject to a policy: their text comes from the client's
-        // schema, not from a subgraph.
+        // Violations of the schema come last. No policy applies to them, because their text comes from the
+        // client's schema and not from a subgraph.
         let is_cut = !state.excesses.is_empty();
         errors.append(&mut state.excesses);
         errors.append(&mut violations);
@@ -232,15 +235,15 @@ impl Prepared {
     }
 }
 
-/// Whether an error of a subgraph lies on the way to a place, or below it.
+/// True if a subgraph's error is on the path to a place, or below it.
 pub(crate) fn explains(path: &[PathSegment], violation: &GraphqlError) -> bool {
     path.iter().zip(&violation.path).all(|(theirs, ours)| {
-        // `fetch_path` writes `@` for a list, which stands for any of its items.
+        // `fetch_path` writes `@` for a list. It stands for any item.
         theirs == ours || matches!(theirs, PathSegment::Key(key) if key == "@")
     })
 }
 
-/// An execution under way.
+/// One running execution of an operation.
 pub(crate) struct Run<'a, F> {
     pub(crate) prepared: &'a Prepared,
     pub(crate) variables: &'a Variables,
@@ -254,8 +257,8 @@ impl<F: Fetch> Run<'_, F> {
             Step::Fetch(index) => self.fetch(*index).await,
             Step::Sequence(steps) => {
                 for step in steps {
-                    // `step` is recursive, so a nested step needs a box; a fetch does not, and most
-                    // steps are fetches.
+                    // `step` is recursive, so a nested step needs a box. A fetch does not, and most steps are
+                    // fetches.
                     match step {
                         Step::Fetch(index) => self.fetch(*index).await,
                         step => Box::pin(self.step(step)).await,
@@ -263,8 +266,8 @@ impl<F: Fetch> Run<'_, F> {
                 }
             }
             Step::Parallel(steps) => {
-                // One task polls all of them, so answers are merged one at a time, in the order of
-                // their arrival.
+                // One task polls all of them. So responses are merged one at a time, in the order of their
+                // arrival.
                 join_all(steps.iter().map(|step| Box::pin(self.step(step)))).await;
             }
             Step::Condition {
@@ -289,18 +292,20 @@ impl<F: Fetch> Run<'_, F> {
             return;
         };
         let bounds = &self.prepared.bounds;
-        // The borrow ends with this statement. Held across the `await` below, it would make the
-        // merge of any other answer panic.
+        // The borrow ends with this statement. If it lasted across the `await` below, the merge of another
+        // response would panic.
         let request = write_request(plan, self.variables, bounds, &self.state.borrow());
         let request = match request {
             Ok(Some(request)) => request,
             Ok(None) => return,
             Err(excess) => return self.state.borrow_mut().exceed(plan, excess),
         };
-        let written = (request.body, request.variables);
         let answer = self
             .fetch
-            .fetch(self.prepared.request(index, plan, written))
+            .fetch(
+                self.prepared
+                    .request(index, plan, request.body, request.variables),
+            )
             .await;
         let is_large = answer.body.len() > LARGE_BODY;
         let targets = &request.targets;
@@ -320,11 +325,11 @@ impl<F: Fetch> Run<'_, F> {
 struct Request {
     body: Bytes,
     variables: Option<std::ops::Range<usize>>,
-    /// Who waits, for each input of the plan.
+    /// The waiting objects, one list per input of the plan.
     targets: Vec<Vec<Target>>,
 }
 
-/// The request of a fetch; `None` when there is no entity to ask about.
+/// Writes the request of a fetch. `None` if there is no entity to request.
 fn write_request(
     plan: &FetchPlan,
     variables: &Variables,
@@ -352,12 +357,12 @@ fn write_request(
         let data = (&state.store, state.root);
         targets.push(write_representations(data, input, bounds, &mut out)?);
     }
-    // No object has a complete key, so the subgraph could only answer nulls.
+    // No object has a complete key, so the subgraph could only respond with nulls.
     if !targets.is_empty() && targets.iter().all(Vec::is_empty) {
         return Ok(None);
     }
     let mut range = None;
-    // Taken back here, because only writing the variables shows whether any is given.
+    // Removed here, because only the writing shows if the client sent any variable.
     if out.len() == start + 1 {
         out.truncate(before);
     } else {

@@ -6,7 +6,7 @@ use crate::error::GraphqlError;
 use crate::plan::FetchPlan;
 use crate::store::{ObjectId, Store};
 
-/// Bytes that the errors of one response may take, unless it is a single one.
+/// Maximum bytes of all errors in one response, unless there is a single error.
 const ERROR_BYTES_MAX: usize = 16 << 20;
 
 /// The data and errors of the fetches that have ended.
@@ -15,17 +15,17 @@ pub(crate) struct State {
     pub(crate) root: ObjectId,
     /// Errors of subgraphs, each with the index of its fetch.
     pub(crate) errors: Vec<(usize, GraphqlError)>,
-    /// Bytes that they take, roughly.
+    /// Approximate size of `errors` in bytes.
     error_bytes: usize,
     /// Exceeded bounds. No policy hides them, unlike the errors of subgraphs.
     pub(crate) excesses: Vec<GraphqlError>,
     /// The number of errors beyond [`ERRORS_MAX`] and [`ERROR_BYTES_MAX`].
     pub(crate) left_out: usize,
-    /// True if even more errors were left out.
+    /// True if `left_out` is a lower bound.
     pub(crate) is_left_out_partial: bool,
-    /// A subgraph answered `"data": null` to a fetch of root fields.
+    /// True if a subgraph sent `"data": null` for a fetch of root fields.
     pub(crate) root_is_null: bool,
-    /// Some fetch of root fields brought data.
+    /// True if a fetch of root fields returned data.
     pub(crate) root_has_data: bool,
 }
 
@@ -46,7 +46,7 @@ impl State {
         }
     }
 
-    /// Notes an error of a fetch.
+    /// Records an error of a fetch.
     pub(crate) fn fail(&mut self, fetch: usize, error: GraphqlError) {
         let weight = error.weight();
         if self.has_room(weight) {
@@ -57,16 +57,16 @@ impl State {
         }
     }
 
-    /// True if an error of this weight would be kept.
+    /// True if an error of this weight would be stored.
     pub(crate) fn has_room(&self, weight: usize) -> bool {
         let is_full =
             self.errors.len() >= ERRORS_MAX || self.error_bytes + weight > ERROR_BYTES_MAX;
-        // The first error is always kept, however large: a failed response must not look like a
+        // The first error is always stored, whatever its size. A failed response must not look like a
         // success.
         !is_full || self.errors.is_empty()
     }
 
-    /// The error that stands for the errors that were left out.
+    /// Returns one error that stands for all errors that were left out.
     pub(crate) fn left_out_error(&mut self) -> Option<GraphqlError> {
         let left_out = std::mem::take(&mut self.left_out);
         if left_out == 0 {
@@ -81,7 +81,7 @@ impl State {
         Some(GraphqlError::new(message, "TOO_MANY_ERRORS"))
     }
 
-    /// Notes that a fetch exceeded a bound.
+    /// Records that a fetch exceeded a bound.
     pub(crate) fn exceed(&mut self, plan: &FetchPlan, excess: Excess) {
         let mut error = excess.error();
         error.path = plan.inputs.first().map(fetch_path).unwrap_or_default();

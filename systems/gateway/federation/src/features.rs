@@ -1,9 +1,9 @@
-//! The specifications that a supergraph says it follows (`@link`, or `@core` of old ones), and
-//! which of them this gateway knows.
+//! The specifications that a supergraph links to (`@link`, or `@core` in old supergraphs), and the versions
+//! that this gateway supports.
 //!
-//! The link specification demands that a feature which says what it is `for` is understood or the
-//! schema refused: what `SECURITY` protects would be served to all otherwise, and what
-//! `EXECUTION` changes would be answered wrongly.
+//! A feature can have a purpose (`for`). Then the link specification requires the gateway to refuse the
+//! schema if it does not support the feature. Otherwise everybody would receive data that `SECURITY`
+//! protects, and responses would be wrong for features with `EXECUTION`.
 
 use graphql_tools::parser::schema::{Definition, Document, Value};
 
@@ -14,11 +14,11 @@ use crate::supergraph_error::SupergraphError;
 
 type Sdl = Document<'static, String>;
 
-/// Where the specifications below are.
+/// URL prefix of the specifications below.
 const APOLLO: &str = "https://specs.apollo.dev/";
 
-/// Names and versions of the specifications that are understood. A major version of 0 promises
-/// nothing about the next minor one, so each is listed.
+/// Names and versions of the supported specifications. Minor versions of major version 0 can be incompatible,
+/// so each is listed.
 const KNOWN: &[(&str, &[&str])] = &[
     ("link", &["v1.0"]),
     ("core", &["v0.1", "v0.2"]),
@@ -26,23 +26,24 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("tag", &["v0.1", "v0.2", "v0.3"]),
     ("inaccessible", &["v0.1", "v0.2"]),
     ("cost", &["v0.1"]),
-    // Arguments from contexts are refused where they are; a context that none reads asks for nothing.
+    // The gateway refuses arguments from contexts at the argument. A context without a reader needs no
+    // support.
     ("context", &["v0.1"]),
-    // Answers are invalidated by subgraph and type.
+    // The gateway invalidates responses by subgraph and type.
     ("cacheTag", &["v0.1"]),
     ("authenticated", &["v0.1"]),
     ("requiresScopes", &["v0.1"]),
     ("policy", &["v0.1"]),
 ];
 
-/// Those whose links count without `for`, too: a supergraph with them must never be taken for one
-/// without.
+/// Specifications that are checked even without `for`. The gateway must never treat a supergraph with them as
+/// one without them.
 const ALWAYS_CHECKED: &[&str] = &["inaccessible", "authenticated", "requiresScopes", "policy"];
 
-/// Those that read and call REST services in place of subgraphs.
+/// Specifications for calls of REST services instead of subgraphs.
 const CONNECTORS: &[&str] = &["connect", "source"];
 
-/// GraphQL's own directives, and `@defer`, whatever a link is called.
+/// GraphQL's own directives and `@defer`. Clients see them even if a link has the same name.
 const ALWAYS_SHOWN: &[&str] = &[
     "skip",
     "include",
@@ -52,22 +53,22 @@ const ALWAYS_SHOWN: &[&str] = &[
     "defer",
 ];
 
-/// A specification that a supergraph follows.
+/// A link of a supergraph to a specification.
 #[derive(Debug)]
 struct Link<'a> {
-    /// As it is written.
+    /// The URL as written in the supergraph.
     url: &'a str,
     /// The URL without the version.
     identity: &'a str,
     version: Option<&'a str>,
-    /// What the feature is for.
+    /// The purpose from the argument `for`.
     purpose: Option<String>,
     directive: &'a Applied,
 }
 
 impl<'a> Link<'a> {
     fn read(directive: &'a Applied) -> Option<Self> {
-        // `@link` can itself be renamed; what has such an argument on a schema is one.
+        // `@link` itself can be renamed. So each schema directive with such an argument counts as a link.
         let url = sdl::text(directive, "url").or_else(|| sdl::text(directive, "feature"))?;
         let trimmed = url.trim_end_matches('/');
         let (identity, version) = match trimmed.rsplit_once('/') {
@@ -88,12 +89,13 @@ impl<'a> Link<'a> {
         })
     }
 
-    /// The name of the specification, when it is one of Apollo's.
+    /// The name of the specification, if it is one of Apollo's.
     fn name(&self) -> Option<&'a str> {
         self.identity.strip_prefix(APOLLO)
     }
 
-    /// What is wrong with following it; nothing when it is understood, or need not be.
+    /// The reason why the gateway cannot follow this link. `None` if the specification is supported or
+    /// optional.
     fn fault(&self) -> Option<String> {
         let name = self.name();
         let must_be_known =
@@ -114,15 +116,15 @@ impl<'a> Link<'a> {
             let versions = versions.join(", ");
             return Some(format!("`{url}`{purpose} is known in {versions} only"));
         }
-        // The planner's crate finds this directive by its usual name alone; under another one,
-        // what should be hidden would be shown.
+        // The planner's crate finds this directive by its usual name only. Under another name, clients would
+        // see hidden fields.
         if name == Some("inaccessible") && self.is_renamed("inaccessible") {
             return Some(format!("`{url}`{purpose} is known under its own name only"));
         }
         None
     }
 
-    /// Whether a directive of this name comes from here.
+    /// True if this link defines a directive of this name.
     fn brings(&self, name: &str) -> bool {
         let is_named = |text: &str| text.strip_prefix('@') == Some(name);
         let imported = match argument(self.directive, "import") {
@@ -141,12 +143,12 @@ impl<'a> Link<'a> {
         imported || self.name_of(self.own_name()) == name
     }
 
-    /// Whether a directive belongs to the specification, imported or not.
+    /// True if a directive belongs to the specification, imported or not.
     fn owns(&self, name: &str) -> bool {
         self.brings(name) || self.has_namespace_of(name)
     }
 
-    /// Whether a name begins with that of the specification and two underscores.
+    /// True if a name begins with the name of the specification and two underscores.
     fn has_namespace_of(&self, name: &str) -> bool {
         let own = sdl::text(self.directive, "as").unwrap_or(self.own_name());
         let rest = name.strip_prefix(own).filter(|_| !own.is_empty());
@@ -158,12 +160,12 @@ impl<'a> Link<'a> {
         self.identity.rsplit('/').next().unwrap_or_default()
     }
 
-    /// Whether the directive that bears the name of the specification has another one here.
+    /// True if this link renames the directive that is named like the specification.
     fn is_renamed(&self, name: &str) -> bool {
         self.name_of(name) != name
     }
 
-    /// What a directive of the specification is called here: as it was imported, or below its name.
+    /// Name of a directive in this supergraph: the imported name, or the name with the namespace prefix.
     fn directive_name(&self, usual: &str) -> String {
         let imported = match argument(self.directive, "import") {
             Some(Value::List(imports)) => imports.iter().any(|it| match it {
@@ -182,7 +184,7 @@ impl<'a> Link<'a> {
         format!("{own}__{usual}")
     }
 
-    /// What the directive that bears the name of the specification is called here.
+    /// Name in this supergraph of the directive that is named like the specification.
     fn name_of(&self, name: &str) -> String {
         let imported = match argument(self.directive, "import") {
             Some(Value::List(imports)) => imports.iter().find_map(|it| match it {
@@ -209,7 +211,7 @@ fn is_version(text: &str) -> bool {
     numbers.is_some_and(|(major, minor)| is_number(major) && is_number(minor))
 }
 
-/// What the directives of the specification `cost` are called in a supergraph.
+/// Names of the directives of the specification `cost` in a supergraph.
 pub(crate) fn cost_names(document: &Sdl) -> CostNames {
     let mut links = links(document);
     let link = links.find(|link| link.name() == Some("cost"));
@@ -223,7 +225,7 @@ pub(crate) fn cost_names(document: &Sdl) -> CostNames {
     }
 }
 
-/// What the directives of authorization are called in a supergraph.
+/// Names of the authorization directives in a supergraph.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     pub(crate) authenticated: Vec<String>,
@@ -232,8 +234,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The names that the links say; the usual ones as well where no other specification has them,
-    /// so that a directive without a link protects what it stands at.
+    /// Collects the names from the links. A usual name also counts unless another specification uses it, so
+    /// that a directive without a link protects its field or type.
     pub(crate) fn of(document: &Sdl) -> Names {
         let links: Vec<Link<'_>> = links(document).collect();
         let names = |spec: &str| {
@@ -259,9 +261,10 @@ impl Names {
     }
 }
 
-/// Refuses a supergraph that needs what this gateway does not know.
+/// Refuses a supergraph that needs an unsupported feature.
 pub(crate) fn check(document: &Sdl) -> Result<(), SupergraphError> {
-    // Before the features: a connector's link is also an unknown one, and this says more.
+    // Checked before the features. A connector's link is also an unknown feature, but this error is more
+    // specific.
     if uses_connectors(document) {
         return Err(SupergraphError::Connectors);
     }
@@ -274,8 +277,8 @@ pub(crate) fn check(document: &Sdl) -> Result<(), SupergraphError> {
     })
 }
 
-/// Takes what belongs to specifications out of the client's schema: their directives, and their types,
-/// whose names begin with theirs (`context__ContextFieldValue`).
+/// Removes the directives and types of specifications from the client's schema. Names of such types begin
+/// with the name of the specification (`context__ContextFieldValue`).
 pub(crate) fn hide(client: &mut Sdl, supergraph: &Sdl, names: &Names) {
     let links: Vec<Link<'_>> = links(supergraph).collect();
     client.definitions.retain(|it| match it {
@@ -303,7 +306,7 @@ fn links(document: &Sdl) -> impl Iterator<Item = Link<'_>> {
         .filter_map(Link::read)
 }
 
-/// Whether some fields come from REST services that the router is to call itself.
+/// True if some fields come from REST services that the router must call itself.
 fn uses_connectors(document: &Sdl) -> bool {
     let is_connector = |url: &str| {
         let name = url.strip_prefix(APOLLO).and_then(|it| it.split('/').next());
@@ -317,7 +320,7 @@ fn uses_connectors(document: &Sdl) -> bool {
             let Some(name) = sdl::text(directive, "name") else {
                 return false;
             };
-            // Composition carries a subgraph's `@link` of the connectors along in this way.
+            // Composition copies a subgraph's `@link` to the connectors into `join__directive`.
             let url = match argument(directive, "args") {
                 Some(Value::Object(entries)) => member(entries, "url"),
                 _ => None,

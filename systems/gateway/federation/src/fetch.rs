@@ -1,8 +1,7 @@
-//! The interface to subgraphs: one request, one answer.
+//! The interface to subgraphs: one request, one response.
 //!
-//! The crate opens no socket. The caller passes a [`Fetch`], which turns a
-//! [`SubgraphRequest`] into a [`SubgraphAnswer`] with its own stages and connections; tests
-//! pass a function.
+//! The crate opens no socket. The caller passes a [`Fetch`], which turns a [`SubgraphRequest`] into a
+//! [`SubgraphAnswer`] with its own stages and connections. Tests pass a function.
 
 use std::ops::Range;
 use std::task::Poll;
@@ -11,19 +10,19 @@ use bytes::Bytes;
 
 use crate::error::GraphqlError;
 
-/// What kind of operation a document or a fetch is.
+/// Kind of an operation or of a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OperationKind {
-    /// Reads; its fetches may run side by side.
+    /// An operation that reads. Its fetches may run in parallel.
     Query,
-    /// Writes; its root fields run one after the other.
+    /// An operation that writes. Its root fields run one after the other.
     Mutation,
-    /// Goes on: its one root field gives an answer for each event.
+    /// An operation that stays open. Its single root field returns a response for each event.
     Subscription,
 }
 
 impl OperationKind {
-    /// The GraphQL keyword.
+    /// The GraphQL keyword of the kind.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -43,35 +42,36 @@ pub struct SubgraphRequest<'a> {
     pub name: &'a str,
     /// The subgraph's routing URL, as in the supergraph.
     pub url: &'a str,
-    /// The operation text, minified.
+    /// The minified text of the operation.
     pub operation: &'a str,
-    /// The operation's name, `<client's>__<subgraph>__<n>`; absent when the client's has none.
+    /// The name of the operation, `<client's>__<subgraph>__<n>`. `None` if the client's operation has no
+    /// name.
     pub operation_name: Option<&'a str>,
-    /// Only queries may be de-duplicated in flight or retried. A subscription's is not sent again: it
-    /// asks for the event that is being answered, see
+    /// Kind of the operation. Only queries may be de-duplicated in flight or retried. A subscription is not
+    /// sent again, because its response is the current event. See
     /// [`Prepared::subscription`](crate::Prepared::subscription).
     pub kind: OperationKind,
     /// Position of the fetch in its plan, counted from 0.
     pub fetch_index: usize,
     /// The whole request body as JSON, in the order `query`, `operationName`, `variables`.
     pub body: Bytes,
-    /// Where in `body` the object of variables stands, when there is one.
+    /// Range of the object of variables in `body`. `None` if there are no variables.
     pub variables: Option<Range<usize>>,
 }
 
-/// The result of a [`SubgraphRequest`].
+/// The response to a [`SubgraphRequest`].
 #[derive(Debug, Clone, Default)]
 pub struct SubgraphAnswer {
-    /// The body, expected to be a GraphQL response; empty when nothing was received.
+    /// The body, expected to be a GraphQL response. Empty if the subgraph sent no body.
     pub body: Bytes,
-    /// Errors that the gateway adds in front of the body's own: a refused connection, a
-    /// status that is not 2xx, a stage that answered instead. With errors here, an empty
-    /// body is not reported as malformed a second time.
+    /// Errors that the gateway adds before the errors of the body. Examples are a refused connection, a
+    /// status other than 2xx, and a stage that responded instead of the subgraph. If there are errors here,
+    /// an empty body is not reported as malformed.
     pub errors: Vec<GraphqlError>,
 }
 
 impl SubgraphAnswer {
-    /// An answer with nothing but its body.
+    /// A response with a body and without gateway errors.
     #[must_use]
     pub fn from_body(body: impl Into<Bytes>) -> Self {
         SubgraphAnswer {
@@ -80,7 +80,7 @@ impl SubgraphAnswer {
         }
     }
 
-    /// An answer that is nothing but a failure.
+    /// A failed response with one error and an empty body.
     #[must_use]
     pub fn from_error(error: GraphqlError) -> Self {
         SubgraphAnswer {
@@ -90,18 +90,18 @@ impl SubgraphAnswer {
     }
 }
 
-/// Carries requests to subgraphs.
+/// Sends requests to subgraphs.
 ///
-/// The future need not be `Send`: a request stays on the thread that accepted it.
+/// The future does not have to be `Send`, because a request stays on the thread that accepted it.
 pub trait Fetch {
-    /// Asks one subgraph. Failures are answers with errors, so that the other fetches of
-    /// the plan go on.
+    /// Sends one request to a subgraph. A failure is a response with errors, so that the other fetches of the
+    /// plan continue.
     fn fetch(&self, request: SubgraphRequest<'_>) -> impl Future<Output = SubgraphAnswer>;
 
-    /// Lets the other requests of this thread go on; called now and then while a large response
-    /// is made, so that their answers, timers and limits do not have to wait for its end.
+    /// Lets the other requests of this thread run. Called repeatedly while a large response is written, so
+    /// that it does not delay their responses, timers and limits.
     ///
-    /// What is here wakes its task at once; a runtime has better ways.
+    /// This default wakes its task immediately. A runtime has better ways.
     fn give_way(&self) -> impl Future<Output = ()> {
         let mut has_waited = false;
         std::future::poll_fn(move |context| {

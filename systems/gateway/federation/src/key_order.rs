@@ -1,7 +1,7 @@
-//! Puts `__typename` and the keys of entities first in the selections they are read from.
+//! Moves `__typename` and the keys of entities to the front of their selections.
 //!
-//! A GraphQL server does not depend on the order of fields. Fixtures do: they compare request
-//! bodies with those of Apollo's planner, which begins the parent's selection with the key.
+//! A GraphQL server does not depend on the order of fields. Some fixtures do, because they compare request
+//! bodies with the bodies of Apollo's planner. It begins the parent's selection with the key.
 
 use hive_router_query_planner::ast::document::Document;
 use hive_router_query_planner::ast::selection_item::SelectionItem;
@@ -9,13 +9,13 @@ use hive_router_query_planner::ast::selection_set::SelectionSet;
 
 use crate::plan::{FetchPlan, Need, PathStep, response_keys};
 
-/// Reorders the documents; one for each fetch.
+/// Reorders the documents. Each belongs to one fetch.
 pub(crate) fn keys_first(fetches: &[FetchPlan], documents: &mut [Document]) {
     for input in fetches.iter().flat_map(|fetch| &fetch.inputs) {
         for place in &input.places {
             let mut keys = Vec::new();
             key_names(&place.needs, &mut keys);
-            // All fetches, because the plan does not say which of them brings an entity's keys.
+            // All fetches, because the plan does not contain the fetch that returns an entity's keys.
             for (fetch, document) in fetches.iter().zip(documents.iter_mut()) {
                 reorder_in(fetch, document, &place.path, &keys);
             }
@@ -75,7 +75,7 @@ fn descend(set: &mut SelectionSet, path: &[&[u8]], keys: &[&[u8]]) {
             SelectionItem::Field(field) if field.selection_identifier().as_bytes() == *first => {
                 descend(&mut field.selections, rest, keys);
             }
-            // `path` has no steps for type conditions, so entering a fragment consumes none.
+            // `path` has no steps for type conditions. So a fragment consumes no step.
             SelectionItem::InlineFragment(inline) => descend(&mut inline.selections, path, keys),
             _ => {}
         }

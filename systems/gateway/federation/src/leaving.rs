@@ -1,8 +1,8 @@
-//! What may be missing in a representation.
+//! Finds the optional parts of a representation.
 //!
-//! A field that a variable leaves out needs nothing, so that what it requires may not have been asked
-//! for. Its absence must not keep the other fields from being asked for. A key is never left out: the
-//! subgraph could not tell which object is meant.
+//! If a variable leaves out a field, the plan may not have fetched the fields that it requires. Their absence
+//! must not prevent the request for the other fields. A key is never optional, because the subgraph needs it
+//! to identify the object.
 
 use hive_router_query_planner::ast::document::Document;
 use hive_router_query_planner::ast::selection_item::SelectionItem;
@@ -11,13 +11,13 @@ use hive_router_query_planner::ast::selection_set::{FieldSelection, SelectionSet
 use crate::composition::{Composition, Graph};
 use crate::plan::{Need, opener};
 
-/// What fields of one entity require.
+/// The required fields of one entity.
 pub(crate) struct Leaving<'a> {
     composition: &'a Composition,
     graph: Graph,
-    /// By fields that a variable may leave out.
+    /// Requirements of fields that a variable may leave out.
     by_some: Vec<&'a SelectionSet>,
-    /// By fields that are always asked for.
+    /// Requirements of fields that are always selected.
     by_all: Vec<&'a SelectionSet>,
 }
 
@@ -31,8 +31,8 @@ impl<'a> Leaving<'a> {
         }
     }
 
-    /// Takes in what a request asks of an entity of a type, and whether a variable may leave all of
-    /// it out.
+    /// Adds the requirements of a selection on an entity of a type. `is_left` is true if a variable may leave
+    /// out the whole selection.
     pub(crate) fn take(
         &mut self,
         document: &'a Document,
@@ -66,7 +66,7 @@ impl<'a> Leaving<'a> {
         }
     }
 
-    /// Marks the parts of a representation that may be missing.
+    /// Marks the optional parts of a representation.
     pub(crate) fn leave_open(&self, needs: &mut [Need]) {
         if self.by_some.is_empty() {
             return;
@@ -74,7 +74,7 @@ impl<'a> Leaving<'a> {
         for need in needs {
             if let Need::Fragment { name, needs, .. } = need {
                 let keys = self.composition.keys(self.graph, name);
-                // An object of an interface object is known by the interface's keys.
+                // The keys of an interface object also identify its objects.
                 let interfaces = self.composition.interface_objects(self.graph);
                 let others = interfaces.flat_map(|it| self.composition.keys(self.graph, it));
                 let key = keys.iter().chain(others).find(|key| is_given(key, needs));
@@ -89,7 +89,7 @@ impl<'a> Leaving<'a> {
     }
 }
 
-/// Marks what only `open` has, and `kept` has not.
+/// Marks the parts that only `open` contains and `kept` does not.
 fn leave_open(needs: &mut [Need], kept: &[&SelectionSet], open: &[&SelectionSet]) {
     for need in needs {
         match need {
@@ -109,7 +109,7 @@ fn leave_open(needs: &mut [Need], kept: &[&SelectionSet], open: &[&SelectionSet]
     }
 }
 
-/// What sets have below a member of a representation.
+/// The selections of these sets below a member of a representation.
 fn below<'a>(sets: &[&'a SelectionSet], member: &[u8]) -> Vec<&'a SelectionSet> {
     let mut found = Vec::new();
     for set in sets {
@@ -122,7 +122,7 @@ fn below<'a>(sets: &[&'a SelectionSet], member: &[u8]) -> Vec<&'a SelectionSet> 
     found
 }
 
-/// Whether a representation has all of a key.
+/// True if a representation contains the complete key.
 fn is_given(key: &SelectionSet, needs: &[Need]) -> bool {
     let mut is_whole = true;
     each_field(key, &mut |field| {

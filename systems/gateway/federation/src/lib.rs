@@ -1,19 +1,20 @@
-//! Federation 2: from a client's query and a supergraph to one response.
+//! Federation 2: executes a client's query over the subgraphs of a supergraph.
 //!
-//! The way of a request, each step a file: [`Operations`] finds the operation ready or has
-//! it prepared (`check`: parse, measure in `limits`, validate, compile the `projection`;
-//! `prepare`: plan with the planner's crate, compile the `plan`); [`Prepared::coerce`] checks
-//! the variables; [`Prepared::execute`] carries the plan out (`execute`, `entities`, `answer`),
-//! merging answers in a `store` that never unescapes or copies a value, and writes the
-//! client's data (`response`).
+//! A request takes these steps, and each step has a file:
 //!
-//! The one idea: everything that can be decided before the variables are known is decided
-//! when the operation is prepared, and every value stays the text that the subgraph wrote.
+//! 1. [`Operations`] finds the prepared operation or prepares it. `check` parses, measures (`limits`),
+//!    validates and compiles the `projection`. `prepare` calls the planner's crate and compiles the `plan`.
+//! 2. [`Prepared::coerce`] checks the variables.
+//! 3. [`Prepared::execute`] executes the plan (`execute`, `entities`, `answer`). It merges responses in a
+//!    `store`, which never unescapes or copies a value.
+//! 4. `response` writes the client's data.
 //!
-//! [`check_operation`] is the part of this that knows nothing of federation; gateways of merged
-//! schemas use it.
+//! Everything that does not depend on the variables is decided during preparation. Every value stays the text
+//! that the subgraph wrote.
 //!
-//! Absent on purpose: sockets, HTTP, headers, configuration and clocks. Requests leave
+//! [`check_operation`] is independent of federation. Gateways of merged schemas use it.
+//!
+//! The crate deliberately contains no sockets, HTTP, headers, configuration or clocks. Requests leave it
 //! through [`Fetch`].
 
 mod access_rules;

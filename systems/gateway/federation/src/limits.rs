@@ -1,8 +1,8 @@
 //! Measures a parsed document before any heavy work is done on it.
 //!
-//! Fragments make a short text large: a chain of a few dozen, each spreading the next one
-//! twice, means millions of fields. Everything here is computed once per fragment and
-//! combined, so measuring stays linear in the text however large its meaning is.
+//! Fragments make a short text large. In a chain of a few dozen fragments, each can spread the next one
+//! twice, and the last then counts millions of times. Here, each value is computed once per fragment and
+//! combined. So the work stays linear in the length of the text.
 
 mod names;
 
@@ -14,28 +14,29 @@ use graphql_tools::parser::query::{
 
 use crate::error::GraphqlError;
 
-/// Bounds on operations, named as in the configuration.
+/// Limits on operations. The names are the configuration keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Deepest nesting of fields; unlimited by default.
+    /// Maximum nesting of fields. `None` by default, without a limit.
     pub max_depth: Option<u32>,
-    /// Number of distinct fields, fragments included; unlimited by default.
+    /// Maximum number of distinct fields, fragments included. `None` by default, without a limit.
     pub max_height: Option<u32>,
-    /// Number of root fields, aliases counted each; unlimited by default.
+    /// Maximum number of root fields. Each alias counts. `None` by default, without a limit.
     pub max_root_fields: Option<u32>,
-    /// Number of aliased fields, fragments included; unlimited by default.
+    /// Maximum number of aliased fields, fragments included. `None` by default, without a limit.
     pub max_aliases: Option<u32>,
-    /// Selections with fragments spread, of any operation of a document; 4,000 by default, which
-    /// take the planner some 200 ms, twice as many six times as long. Every 64 bytes of a name count
-    /// as one more. Nothing lets an operation beyond it pass.
+    /// Maximum number of selections of any operation in a document, with fragments expanded. The default is
+    /// 4,000, which take the planner about 200 ms. Twice as many take six times as long. Every 64 bytes of a
+    /// name count as one more selection. `warn_only` does not affect this limit.
     pub max_selections: u32,
-    /// Lexical tokens of a document; 15,000 by default.
+    /// Maximum number of lexical tokens in a document. The default is 15,000.
     pub parser_max_tokens: usize,
-    /// Nesting of selection sets with fragments spread; 500 by default. The parser itself
-    /// goes no deeper than 50 brackets in one definition.
+    /// Maximum nesting of selection sets, with fragments expanded. The default is 500. The parser itself
+    /// accepts at most 50 nested brackets in one definition.
     pub parser_max_recursion: usize,
-    /// Whether the four `max_` limits let operations pass; see
-    /// [`Prepared::exceeded`](crate::Prepared::exceeded) for the log.
+    /// True if operations may exceed the four limits `max_depth`, `max_height`, `max_root_fields` and
+    /// `max_aliases`. [`Prepared::exceeded`](crate::Prepared::exceeded) returns the exceeded limits for the
+    /// log.
     pub warn_only: bool,
 }
 
@@ -57,23 +58,23 @@ impl Default for Limits {
 pub(crate) type QueryDocument = Document<'static, String>;
 pub(crate) type Set = SelectionSet<'static, String>;
 
-/// Pairs of fields under one response key, and of fragments in one selection, that a document
-/// may have. Validation compares each pair with each other (GraphQL specification, 5.3.2), so
-/// that a few thousand repetitions of one field would keep it busy for minutes.
+/// Maximum number of pairs in a document: pairs of fields under one response key, and pairs of fragments in
+/// one selection. Validation compares all of these pairs (GraphQL specification, 5.3.2). Without a limit, a
+/// few thousand repetitions of one field would take it minutes.
 const PAIRS_MAX: u64 = 400_000;
 
-/// Bytes of names that count as one pair more: a pair that does not fit is told by its names.
+/// Bytes of names that count as one more pair. The error about a conflicting pair contains its names.
 const PAIR_NAME_BYTES: u64 = 64;
 
-/// Bytes that the messages about the variables of a document may have. Validation makes one for each
-/// variable of each operation, with the operation's name in it, before it is known how many will be
-/// told.
+/// Maximum size in bytes of all messages about the variables of a document. Validation makes one message for
+/// each variable of each operation, with the operation's name in it. The number of messages to report is
+/// decided only afterwards.
 const VARIABLE_MESSAGES_BYTES_MAX: u64 = 32 << 20;
 
-/// Bytes of such a message besides the name of the operation.
+/// Bytes of such a message without the name of the operation.
 const VARIABLE_MESSAGE_BYTES: u64 = 128;
 
-/// What one operation or fragment amounts to, fragments spread.
+/// Measured size of one operation or fragment, with fragments expanded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) selections: u64,
@@ -85,20 +86,20 @@ pub(crate) struct Extent {
     nesting: u64,
 }
 
-/// Why a document is refused before validation.
+/// Reason for refusing a document before validation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TooMuch {
-    /// A fragment contains itself.
+    /// A fragment spreads itself, directly or through another fragment.
     Cycle,
-    /// Deeper than `parser_max_recursion`.
+    /// The nesting exceeds `parser_max_recursion`.
     Deep,
-    /// More selections than so many.
+    /// The document has more selections than this number.
     Large(u64),
-    /// More members of the answer, by type of object, than are compiled.
+    /// The response has more members, counted by object type, than can be compiled.
     Compiled,
-    /// More pairs of fields to compare than [`PAIRS_MAX`].
+    /// The document has more pairs of fields to compare than [`PAIRS_MAX`].
     ManyPairs,
-    /// Longer messages about variables than [`VARIABLE_MESSAGES_BYTES_MAX`].
+    /// The messages about variables are longer than [`VARIABLE_MESSAGES_BYTES_MAX`].
     ManyVariables,
 }
 
@@ -134,9 +135,9 @@ impl TooMuch {
     }
 }
 
-/// Refuses a document if what could be said of its variables would be too long.
+/// Refuses a document if the messages about its variables would be too long.
 pub(crate) fn check_variables(query: &str, document: &QueryDocument) -> Result<(), TooMuch> {
-    // At least as many as variables are named, in whatever fragment.
+    // An upper bound on the number of variables in all fragments.
     let named = query.bytes().filter(|byte| *byte == b'$').count() as u64;
     let operations = document.definitions.iter().filter_map(|it| match it {
         Definition::Operation(operation) => Some(operation),
@@ -145,7 +146,7 @@ pub(crate) fn check_variables(query: &str, document: &QueryDocument) -> Result<(
     let bytes = operations.fold(0_u64, |sum, operation| {
         let name = name_of(operation).map_or(0, str::len) as u64;
         let named = match operation {
-            // The same is said of its fields whose keys begin so.
+            // Validation also makes such a message for fields of subscriptions that begin with `__`.
             OperationDefinition::Subscription(_) => named + query.matches("__").count() as u64,
             _ => named,
         };
@@ -166,7 +167,7 @@ fn name_of<'a>(operation: &'a OperationDefinition<'static, String>) -> Option<&'
     }
 }
 
-/// Measures every operation of a document, in order.
+/// Measures every operation of a document, in document order.
 pub(crate) fn measure(document: &QueryDocument, limits: &Limits) -> Result<Vec<Extent>, TooMuch> {
     let recursion_max = limits.parser_max_recursion;
     let fragments = document
@@ -181,18 +182,18 @@ pub(crate) fn measure(document: &QueryDocument, limits: &Limits) -> Result<Vec<E
         fragments,
         known: HashMap::new(),
         open: HashSet::new(),
-        // A spread takes two levels here and one in `Extent::nesting`, so twice the limit lets
-        // every document at the limit through to `within`, which decides.
+        // A spread takes two levels here and one in `Extent::nesting`. With twice the limit, every document
+        // at the limit reaches `within`, which decides.
         nesting_max: recursion_max.saturating_mul(2).saturating_add(2),
     };
-    // Fragments that nothing spreads are validated, too.
+    // Validation also reads fragments without a spread.
     let names: Vec<&str> = measuring.fragments.keys().copied().collect();
     for name in names {
         let mut extent = measuring.fragment(name, 0)?;
         extent.selections = extent.selections.saturating_add(names::of(name));
         within(extent, limits)?;
     }
-    // In the order of the document, because `choose` pairs operations with extents by position.
+    // In document order, because `choose` pairs operations with extents by position.
     let mut extents = Vec::new();
     for definition in &document.definitions {
         if let Definition::Operation(operation) = definition {
@@ -221,8 +222,8 @@ fn count_pairs(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Resu
     let mut by_key: HashMap<&str, SameKey<'_>> = HashMap::new();
     let mut spreads = 0_u64;
     let mut open = sets.to_vec();
-    // A loop, not recursion: fragments of one object belong to one selection, and only fields lead
-    // to the next object.
+    // A loop instead of recursion: fragments of one object belong to one selection, and only fields lead to
+    // the next object.
     while let Some(set) = open.pop() {
         for selection in &set.items {
             match selection {
@@ -254,8 +255,8 @@ fn count_pairs(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Resu
             sum.saturating_add(count.saturating_mul(count).saturating_mul(weight))
         });
     *left = left.checked_sub(pairs).ok_or(TooMuch::ManyPairs)?;
-    // The selections below one key are merged by execution and compared by validation, so they are
-    // counted together.
+    // Execution merges the selections under one key and validation compares them. So they are counted
+    // together.
     by_key
         .values()
         .filter(|same| !same.below.is_empty())
@@ -266,9 +267,9 @@ fn count_pairs(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Resu
 #[derive(Default)]
 struct SameKey<'a> {
     count: u64,
-    /// Of the longest of their names and the key.
+    /// Length of the longest field name or of the key.
     name_bytes: u64,
-    /// What they select.
+    /// The selection sets of these fields.
     below: Vec<&'a Set>,
 }
 
@@ -283,7 +284,7 @@ fn within(extent: Extent, limits: &Limits) -> Result<(), TooMuch> {
     Ok(())
 }
 
-/// Which of the configured limits an operation breaks.
+/// Returns an error for each configured limit that an operation exceeds.
 pub(crate) fn exceeded(extent: &Extent, limits: &Limits) -> Vec<GraphqlError> {
     let checks = [
         (limits.max_depth, extent.depth, "depth", "MAX_DEPTH_LIMIT"),
@@ -331,25 +332,25 @@ struct Measuring<'a> {
     fragments: Fragments<'a>,
     known: HashMap<&'a str, Extent>,
     open: HashSet<&'a str>,
-    /// Nesting that measuring itself follows; a spread counts twice.
+    /// Maximum nesting during the measurement. A spread counts twice.
     nesting_max: usize,
 }
 
 impl<'a> Measuring<'a> {
     fn fragment(&mut self, name: &'a str, nesting: usize) -> Result<Extent, TooMuch> {
-        // A known fragment is not walked again, so only `within` sees how deep it lies here.
+        // A measured fragment is not walked again. So only `within` checks its depth at this place.
         if let Some(extent) = self.known.get(name) {
             return Ok(*extent);
         }
-        // An unknown fragment is validation's to complain about.
+        // Validation reports unknown fragments.
         let Some(fragment) = self.fragments.get(name).copied() else {
             return Ok(Extent::default());
         };
-        // `open` holds the fragments entered and not left; meeting one again is a cycle.
+        // `open` contains the fragments that the walk is inside of. A second visit to one of them is a cycle.
         if !self.open.insert(name) {
             return Err(TooMuch::Cycle);
         }
-        // An error leaves the name in `open`, which is harmless: it ends the measuring.
+        // After an error the name stays in `open`. This is harmless, because an error ends the measurement.
         let mut extent = self.set(&fragment.selection_set, nesting + 1)?;
         let names = names::of_fragment(fragment);
         extent.selections = extent.selections.saturating_add(names);
@@ -365,8 +366,8 @@ impl<'a> Measuring<'a> {
         let mut total = Extent::default();
         let mut names = HashSet::new();
         for selection in &set.items {
-            // Everything saturates: fragments that double 64 times exceed any integer, and a
-            // saturated total is above every limit.
+            // All sums saturate. Fragments that double 64 times exceed any integer, and a saturated total
+            // exceeds every limit.
             let own = names::of_selection(selection).saturating_add(1);
             total.selections = total.selections.saturating_add(own);
             let inner = match selection {
@@ -380,8 +381,8 @@ impl<'a> Measuring<'a> {
                     total.height = total.height.saturating_add(u64::from(is_new));
                     let mut inner = self.set(&field.selection_set, nesting + 1)?;
                     inner.depth += 1;
-                    // Fields below a field are not root fields; those of a fragment are, and are
-                    // added below.
+                    // Fields below a field are not root fields. Fields of a fragment are, and are added
+                    // below.
                     inner.root_fields = 0;
                     inner
                 }
@@ -440,7 +441,7 @@ mod tests {
         let repeated = |count: usize| format!("{{a{{{}}}}}", "b ".repeat(count));
         assert!(extent(&repeated(600)).is_ok());
         assert_eq!(extent(&repeated(700)), Err(TooMuch::ManyPairs));
-        // 40 times 40 fields meet each other below 40 that do.
+        // 40 fields under one key, each with 40 fields: all of these are compared with each other.
         let nested = format!("{{{}}}", format!("a{{{}}}", "b ".repeat(40)).repeat(40));
         assert_eq!(extent(&nested), Err(TooMuch::ManyPairs));
         let apart: String = (0..40)

@@ -1,4 +1,4 @@
-//! The planner's normal form of an operation, without fields that no subgraph answers.
+//! The planner's normal form of an operation, without the fields that the gateway answers itself.
 
 use hive_router_query_planner::ast::normalization::error::NormalizationError;
 use hive_router_query_planner::ast::normalization::normalize_operation;
@@ -27,7 +27,7 @@ pub(crate) fn normalize(
 
 /// Removes the fields that the gateway answers itself from the root.
 fn drop_own_fields(set: &mut SelectionSet) {
-    // Inner fragments first, so that one that becomes empty is removed below.
+    // Inner fragments first, so that an emptied fragment is removed below.
     for item in &mut set.items {
         if let SelectionItem::InlineFragment(inline) = item {
             drop_own_fields(&mut inline.selections);

@@ -1,8 +1,8 @@
-//! Writes the planner's operations for subgraphs in the fewest characters.
+//! Writes the planner's operations for subgraphs with the fewest characters.
 //!
-//! The form is what graphql-js' `stripIgnoredCharacters` leaves of a document: a space only
-//! between two tokens that would otherwise run together, and before a spread that follows
-//! a name. Fixtures that compare request bodies byte by byte depend on it.
+//! The form is the result of `stripIgnoredCharacters` of graphql-js. It has a space between two tokens that
+//! would otherwise merge, and before a spread after a name. Fixtures that compare request bodies byte by byte
+//! depend on it.
 
 use hive_router_query_planner::ast::document::Document;
 use hive_router_query_planner::ast::operation::VariableDefinition;
@@ -44,7 +44,7 @@ pub(crate) fn render(document: &Document, kind: OperationKind, name: Option<&str
 
 /// The name of one fetch: `<operation>__<subgraph>__<n>`.
 pub(crate) fn fetch_name(operation: &str, subgraph: &str, index: usize) -> String {
-    // A subgraph's name may hold any character, a GraphQL name may not.
+    // The name of a subgraph may contain any character, but a GraphQL name may not.
     let subgraph: String = subgraph
         .chars()
         .map(|letter| {
@@ -85,7 +85,7 @@ impl Writer {
         self.punctuator("$");
         self.word(&variable.name);
         self.punctuator(":");
-        // A type has no spaces; whether it ends in a name decides about the next one.
+        // A type has no spaces. The next token needs a space only if the type ends in a name.
         let kind = variable.variable_type.to_string();
         self.text.push_str(&kind);
         self.after_word = !kind.ends_with(['!', ']']);
@@ -100,7 +100,7 @@ impl Writer {
         for item in &set.items {
             match item {
                 SelectionItem::Field(field) => self.field(field),
-                // The planner leaves some behind when it folds conditions.
+                // The planner leaves empty fragments when it folds conditions.
                 SelectionItem::InlineFragment(inline) if inline.selections.items.is_empty() => {}
                 SelectionItem::InlineFragment(inline) => {
                     self.punctuator("...");
@@ -176,7 +176,7 @@ impl Writer {
                 }
                 self.punctuator("}");
             }
-            // A whole number would lose its type at a custom scalar.
+            // `{:?}` keeps the decimal point. A whole number would lose its type in a custom scalar.
             Value::Float(number) => self.word(&format!("{number:?}")),
             other => self.word(&other.to_string()),
         }

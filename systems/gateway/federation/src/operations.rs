@@ -1,6 +1,6 @@
-//! Prepared operations by text: a bounded cache in front of the work.
+//! Prepared operations by text, in a bounded cache.
 //!
-//! Refusals are kept, too, so that a client in a loop cannot buy a validation with every request.
+//! The cache also stores refusals. So a client cannot cause a new validation with every repeated request.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::supergraph::Supergraph;
 
 fn add_grants(asked: &Asked<'_>, variant: &mut String) {
     if let Some(grants) = asked.grants {
-        // No label has a control character.
+        // Labels contain no control characters, so this separator is unique.
         variant.push('\t');
         variant.push_str(grants.text());
     }
@@ -30,13 +30,13 @@ pub struct Operations {
     supergraph: Arc<Supergraph>,
     options: OperationOptions,
     cache: OperationCache<Outcome>,
-    /// Which labels an operation depends on. Absent when the supergraph has none, so that others
-    /// pay one comparison.
+    /// The labels that each operation depends on. `None` if the supergraph has no labels, so that its
+    /// requests pay one comparison.
     labels: Option<OperationCache<Arc<OverrideLabels>>>,
 }
 
 impl Operations {
-    /// No operation is ready at first.
+    /// Creates an empty cache of operations.
     #[must_use]
     pub fn new(supergraph: Arc<Supergraph>, options: OperationOptions) -> Operations {
         let bounds = options.cache_bounds();
@@ -49,25 +49,25 @@ impl Operations {
         }
     }
 
-    /// Whether parts of the supergraph may not be seen by everybody.
+    /// True if parts of the supergraph have access rules.
     #[must_use]
     pub fn has_rules(&self) -> bool {
         self.options.authorization.enabled && self.supergraph.rules.is_some()
     }
 
-    /// The supergraph that operations are prepared for.
+    /// The supergraph of the operations.
     #[must_use]
     pub fn supergraph(&self) -> &Arc<Supergraph> {
         &self.supergraph
     }
 
-    /// The labels of the supergraph's `@override`s; nothing when it has none.
+    /// The labels of `@override` in the supergraph. `None` if it has no labels.
     #[must_use]
     pub fn override_labels(&self) -> Option<&OverrideLabels> {
         self.supergraph.labelled.as_ref().map(|it| &it.all)
     }
 
-    /// The operation if it is ready, or its refusal. Never parses.
+    /// Returns the operation or its refusal from the cache. Never parses.
     pub fn cached(&self, query: &str, operation_name: Option<&str>) -> Option<Outcome> {
         self.find(&Asked {
             query,
@@ -77,11 +77,10 @@ impl Operations {
         })
     }
 
-    /// The operation, made ready if it is not yet, however long that takes within the limits.
+    /// Returns the operation. Prepares it if necessary, for any time within the limits.
     ///
     /// # Errors
-    /// With what the client is told, when the text is not an operation that can be
-    /// executed.
+    /// The errors for the client, if the text is not an executable operation.
     pub fn prepare(&self, query: &str, operation_name: Option<&str>) -> Outcome {
         let asked = Asked {
             query,
@@ -93,13 +92,13 @@ impl Operations {
         self.make(&asked, &effort)
     }
 
-    /// The operation for a request that drew labels, if it is ready, or its refusal. Never parses.
+    /// Returns the operation or its refusal from the cache, for a request with chosen labels. Never parses.
     pub fn find(&self, asked: &Asked<'_>) -> Option<Outcome> {
         let key = Key::new(asked.query, asked.operation_name);
         if self.labels.is_none() && asked.grants.is_none() {
             return self.cache.get(key);
         }
-        // Without known labels the variant has no name, so the operation counts as not ready.
+        // Without the operation's labels there is no variant, so the operation counts as absent.
         let mut variant = match &self.labels {
             None => String::new(),
             Some(labels) => labels.get(key)?.variant(asked.overrides),
@@ -111,19 +110,19 @@ impl Operations {
         })
     }
 
-    /// The operation, made ready if it is not yet. May take milliseconds then, on a thread
-    /// of its own that the caller waits for.
+    /// Returns the operation. Prepares it if necessary, which may take milliseconds on a new thread. The
+    /// caller waits for it.
     ///
     /// # Errors
-    /// With what the client is told, when the text is not an operation that can be executed; with
-    /// [`Refusal::wants_more`] when it takes more than a quick effort.
+    /// The errors for the client, if the text is not an executable operation. An error with
+    /// [`Refusal::wants_more`] if it needs more than a quick effort.
     pub fn make(&self, asked: &Asked<'_>, effort: &Effort) -> Outcome {
-        // While the caller waited for a thread, another request may have made it.
+        // Another request may have prepared it while the caller waited for a thread.
         if let Some(outcome) = self.find(asked) {
             return outcome;
         }
-        // Not under a lock: two requests that bring one new text at once may both prepare it, but
-        // no request waits for another's text.
+        // Not under a lock. Two concurrent requests with one new text may both prepare it. But a request
+        // never waits for the text of another request.
         let outcome = prepare(&self.supergraph, asked, &self.options, effort);
         let outcome = outcome.map(Arc::new).map_err(Arc::new);
         let keep = match &outcome {
@@ -141,20 +140,21 @@ impl Operations {
             variant: &variant,
             ..Key::new(asked.query, asked.operation_name)
         };
-        // Where another request was faster, both use the outcome that is kept already.
+        // If another request was faster, both use the outcome in the cache.
         self.cache.get_or_make(key, || (outcome, keep))
     }
 
-    /// What an outcome is kept under beside its text; tells the next request of it.
+    /// Returns the part of the cache key in addition to the text. Stores the operation's labels for the next
+    /// request.
     fn variant(&self, asked: &Asked<'_>, outcome: &Outcome) -> String {
         let (Some(known), Some(all)) = (&self.labels, self.override_labels()) else {
             return String::new();
         };
         let labels = match outcome {
             Ok(prepared) => Arc::clone(&prepared.labels),
-            // The planner may fail for one of the ways to plan and not for another.
+            // The planner can fail with some active labels and succeed with others.
             Err(refusal) if refusal.internal => Arc::new(all.clone()),
-            // Nor is what a request may not see all that others may.
+            // Other grants can allow more fields, and these fields can have labels.
             Err(_) if asked.grants.is_some() => Arc::new(all.clone()),
             Err(_) => Arc::default(),
         };
@@ -164,7 +164,7 @@ impl Operations {
         labels.variant(asked.overrides)
     }
 
-    /// What the cache has done so far.
+    /// The statistics of the cache.
     #[must_use]
     pub fn cache_stats(&self) -> CacheStats {
         self.cache.stats()

@@ -1,4 +1,4 @@
-//! Options of a configuration for checking, planning and keeping operations.
+//! Options for checking, planning and caching operations, from the configuration.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use operation_cache::Bounds as CacheBounds;
 use crate::bounds::Bounds;
 use crate::limits::Limits;
 
-/// Options for checking operations and for keeping them ready.
+/// Options for checking, planning and caching operations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationOptions {
     /// True if `__schema` and `__type` are answered (`supergraph.introspection`).
@@ -17,22 +17,22 @@ pub struct OperationOptions {
     pub introspection_max_depth: bool,
     /// True if subscriptions are served (`subscription.enabled`).
     pub subscriptions: bool,
-    /// Bounds on operations.
+    /// Limits on the size of operations.
     pub limits: Limits,
     /// The treatment of denied fields.
     pub authorization: AuthorizationOptions,
-    /// Bounds on responses.
+    /// Limits on responses and subgraph requests.
     pub bounds: Bounds,
-    /// Most operations that are kept ready, at least one.
+    /// Maximum number of cached operations, at least one.
     pub cached_plans: usize,
-    /// Most bytes that they take, refusals included.
+    /// Maximum bytes of the cached operations and refusals.
     pub cached_bytes: usize,
-    /// The longest time for planning one operation.
+    /// Time limit for planning one operation.
     pub planning_time: Duration,
-    /// The size of lists without a size in the supergraph (`demand_control`). `None` if costs are
-    /// not estimated.
+    /// Length of lists without a size in the supergraph (`demand_control`). `None` if costs are not
+    /// estimated.
     pub demand_list_size: Option<u32>,
-    /// True if deferred fragments may come in parts of their own (`supergraph.defer_support`).
+    /// True if deferred fragments may arrive in separate parts (`supergraph.defer_support`).
     pub defer: bool,
 }
 
@@ -55,7 +55,7 @@ impl Default for OperationOptions {
 }
 
 impl OperationOptions {
-    /// The bounds of the cache of operations.
+    /// The limits of the operation cache.
     #[must_use]
     pub fn cache_bounds(&self) -> CacheBounds {
         CacheBounds {
@@ -68,11 +68,11 @@ impl OperationOptions {
 /// Options for fields that a request may not see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuthorizationOptions {
-    /// True if the directives count (`authorization.directives.enabled`).
+    /// True if the gateway applies the directives (`authorization.directives.enabled`).
     pub enabled: bool,
     /// True if the whole request is refused (`reject_unauthorized`).
     pub reject: bool,
-    /// True if a denied field is reported and answered all the same (`dry_run`).
+    /// True if a denied field is reported and still answered (`dry_run`).
     pub dry_run: bool,
     /// The member of the response that reports denied fields (`errors.response`).
     pub told: ToldIn,
@@ -92,10 +92,10 @@ impl Default for AuthorizationOptions {
 /// The member of a response that reports denied fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToldIn {
-    /// `errors`.
+    /// Reports denied fields in `errors`.
     Errors,
-    /// `extensions.authorizationErrors`.
+    /// Reports denied fields in `extensions.authorizationErrors`.
     Extensions,
-    /// No member.
+    /// Does not report denied fields in the response.
     Nothing,
 }

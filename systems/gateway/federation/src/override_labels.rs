@@ -1,8 +1,8 @@
-//! `@override` with a label: fields that move to another subgraph for a share of the requests, or
-//! when a stage of the gateway says so.
+//! `@override` with a label: fields that move to another subgraph. They move for a percentage of the
+//! requests, or if a stage of the gateway activates the label.
 //!
-//! Each request draws one number for all percentages, so that `k` different ones lead to `k + 1`
-//! plans of an operation and not to a power of two.
+//! Each request draws one random number for all percentages. So an operation with `k` different percentages
+//! has at most `k + 1` plans instead of a power of two.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,53 +13,53 @@ use hive_router_query_planner::graph::{PERCENTAGE_SCALE_FACTOR, PlannerOverrideC
 use crate::limits::{QueryDocument, Set, selection_set};
 use crate::sdl::{self, Applied};
 
-/// The labels of a supergraph, or those that matter to an operation.
+/// The labels of a supergraph, or only the labels that matter to one operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OverrideLabels {
-    /// In the planner's unit, ascending, each once.
+    /// Percentages in the planner's unit, ascending, without duplicates.
     percentages: Vec<u64>,
-    /// Ascending, each once.
+    /// Other labels, ascending, without duplicates.
     custom: Vec<String>,
 }
 
-/// What one request drew: which fields are asked of the subgraph that they move to.
+/// The active labels of one request. Their fields come from the new subgraph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// Below 100 %; labels of more than this are active.
+    /// Random number below 100 %. Labels with a higher percentage are active.
     percentage: u64,
-    /// Active labels, ascending.
+    /// Active labels without a percentage, ascending.
     custom: Vec<String>,
 }
 
 impl OverrideLabels {
-    /// The labels that are not percentages, which only a stage can activate.
+    /// The labels without a percentage. Only a stage can activate them.
     #[must_use]
     pub fn custom(&self) -> &[String] {
         &self.custom
     }
 
-    /// The labels for one request. `random` is any number, evenly distributed.
+    /// Chooses the active labels for one request. `random` is any evenly distributed number.
     #[must_use]
     pub fn draw(&self, random: u64, is_active: impl Fn(&str) -> bool) -> Overrides {
         let custom = self.custom.iter().filter(|label| is_active(label));
         Overrides {
-            // A remainder favors small numbers, but by nothing that shows among 2^64.
+            // A remainder favors small numbers, but the bias is negligible among 2^64 values.
             percentage: random % (100 * PERCENTAGE_SCALE_FACTOR),
             custom: custom.cloned().collect(),
         }
     }
 
-    /// The labels that are active, as they are written in the supergraph.
+    /// The active labels, as written in the supergraph.
     #[must_use]
     pub fn active(&self, drawn: &Overrides) -> Vec<String> {
         let percentages = self.percentages.iter().filter(|it| drawn.percentage < **it);
-        // Exact: there are fewer than 2^53 of these.
+        // The conversion is exact, because the number is below 2^53.
         let unit = PERCENTAGE_SCALE_FACTOR as f64;
         let percentages = percentages.map(|it| format!("percent({})", *it as f64 / unit));
         percentages.chain(drawn.custom.iter().cloned()).collect()
     }
 
-    /// A text that is equal for requests that get the same plan; empty when all do.
+    /// A text that is equal for all requests with the same plan. Empty if there is only one plan.
     pub(crate) fn variant(&self, drawn: &Overrides) -> String {
         if *self == OverrideLabels::default() {
             return String::new();
@@ -68,9 +68,9 @@ impl OverrideLabels {
             .percentages
             .partition_point(|it| *it <= drawn.percentage);
         let mut variant = bucket.to_string();
-        // A label that does not matter to the operation must not split its plans.
+        // Other labels must not create further plans of the operation.
         for label in drawn.custom.iter().filter(|it| self.custom.contains(it)) {
-            // No label has a control character.
+            // Labels contain no control characters, so this separator is unique.
             variant.push('\n');
             variant.push_str(label);
         }
@@ -105,11 +105,11 @@ impl Overrides {
     }
 }
 
-/// A percentage as the planner reads it. It has refused the supergraph if it is not a number.
+/// Parses a percentage like the planner, which refuses a supergraph with an invalid number.
 fn percentage(label: &str) -> Option<u64> {
     let number = label.strip_prefix("percent(")?.strip_suffix(')')?;
     let number: f64 = number.parse().ok()?;
-    // The planner's own cast, so that both compare alike.
+    // The cast is the planner's own, so that both compare equally.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -118,18 +118,18 @@ fn percentage(label: &str) -> Option<u64> {
     Some((number * PERCENTAGE_SCALE_FACTOR as f64) as u64)
 }
 
-/// Where a supergraph has labels.
+/// The labels of a supergraph by field.
 #[derive(Debug, Default)]
 pub(crate) struct Labelled {
     pub(crate) all: OverrideLabels,
-    /// Labels by the name of a field, whatever its type.
+    /// Labels by field name, for all types.
     by_field: HashMap<String, Vec<String>>,
-    /// Names of fields that the planner may ask for on its own account.
+    /// Names of fields that the planner may add to an operation.
     implied: HashSet<String>,
 }
 
 impl Labelled {
-    /// Nothing when the supergraph has no label.
+    /// Collects the labels. `None` if the supergraph has no label.
     pub(crate) fn of(supergraph: &schema::Document<'static, String>) -> Option<Labelled> {
         let mut found = Labelled::default();
         for definition in &supergraph.definitions {
@@ -161,8 +161,8 @@ impl Labelled {
         self.implied.extend(words.map(str::to_owned));
     }
 
-    /// The labels that the plan of any operation of a document can depend on: those of fields with
-    /// a name that the document has, and of fields that keys or requirements are made of.
+    /// The labels that can affect the plans of a document. These are the labels of fields that the document
+    /// names, and of fields in keys or requirements.
     pub(crate) fn relevant(&self, document: &QueryDocument) -> OverrideLabels {
         let mut names = HashSet::new();
         for definition in &document.definitions {
@@ -192,13 +192,13 @@ fn collect_names<'a>(set: &'a Set, names: &mut HashSet<&'a str>) {
                 collect_names(&field.selection_set, names);
             }
             Selection::InlineFragment(inline) => collect_names(&inline.selection_set, names),
-            // Each fragment's definition is visited by itself.
+            // The definition of each fragment is visited separately.
             Selection::FragmentSpread(_) => {}
         }
     }
 }
 
-/// The text of an argument of a directive of this name.
+/// The text of an argument of a directive.
 fn argument<'a>(directive: &'a Applied, name: &str, argument: &str) -> Option<&'a str> {
     if directive.name != name {
         return None;

@@ -1,11 +1,11 @@
-//! Carries a plan out and answers in parts: what is deferred comes behind the rest.
+//! Executes a plan and responds in parts. Deferred fragments follow the first part.
 //!
-//! The requests to subgraphs are those of an answer in one piece, and each starts as soon as those it
-//! depends on have been answered; only what is written, and when, differs. Parts are written between
-//! two answers of subgraphs, so nothing here needs a lock.
+//! The subgraph requests are the requests of a response in one piece. Each starts when the requests that it
+//! depends on have finished. Only the content and the time of the writing differ. Parts are written between
+//! two subgraph responses, so this needs no lock.
 //!
-//! Of a deferred fragment at a place, everything is in one part. Nothing waits for a fragment whose
-//! place turned out to be null.
+//! All data of a deferred fragment at one place arrives in one part. The gateway does not wait for a fragment
+//! if its place is null.
 
 mod composer;
 mod gate;
@@ -33,39 +33,38 @@ use gate::Gate;
 use groups::Delivery;
 use text::Instance;
 
-/// How parts say where they belong.
+/// Format of the parts, which determines how a part refers to its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartsFormat {
-    /// By `path` and `label` (`deferSpec=20220824`). A part has all fields of its fragment.
+    /// Places by `path` and `label` (`deferSpec=20220824`). A part contains all fields of its fragment.
     Path,
-    /// By the id of what was announced as pending (`incrementalSpec=v0.2`). No leaf is sent twice.
+    /// Places by the id that was announced as pending (`incrementalSpec=v0.2`). No leaf is sent twice.
     Pending,
 }
 
-/// One part of an answer.
+/// One part of a response.
 #[derive(Debug, Clone, Default)]
 pub struct Piece {
-    /// A JSON object. The first one is the whole response when there are no more.
+    /// A JSON object. If there is only one part, it is the whole response.
     pub body: Bytes,
-    /// How many errors are in it.
+    /// Number of errors in the part.
     pub error_count: usize,
-    /// Whether something is missing because of [`Bounds`](crate::Bounds).
+    /// True if data is missing because of [`Bounds`](crate::Bounds).
     pub is_cut: bool,
-    /// Whether there are more.
+    /// True if more parts follow.
     pub has_next: bool,
-    /// What is still to come behind it.
+    /// The announced places that are still missing after this part.
     pub open: Open,
-    /// With the last part, the whole response, where costs are estimated.
+    /// The whole response. Only in the last part, and only if costs are estimated.
     pub whole: Option<Bytes>,
 }
 
-/// What was announced and has not come.
+/// Announced places without data.
 #[derive(Debug, Clone, Default)]
 pub struct Open(Vec<Instance>);
 
 impl Open {
-    /// The last part of an answer that has to end before its time: nothing comes of what is open, for
-    /// this reason.
+    /// The last part of a response that must end early. It reports `reason` for each open place.
     #[must_use]
     pub fn end(&self, format: PartsFormat, reason: &GraphqlError) -> Bytes {
         let mut instances = self.0.clone();
@@ -81,24 +80,25 @@ impl Open {
 }
 
 impl Prepared {
-    /// Whether an answer to these variables may come in parts.
+    /// True if the response to these variables may come in parts.
     #[must_use]
     pub fn defers(&self, variables: &Variables) -> bool {
-        // The one comparison that operations without `@defer` pay.
+        // Operations without `@defer` pay only for this comparison.
         let Some(deferral) = &self.deferral else {
             return false;
         };
         Delivery::new(&self.checked, variables, deferral).is_divided()
     }
 
-    /// Executes the operation and gives the answer in parts; done behind the last one.
+    /// Executes the operation and passes each part of the response to `give`. Ends after the last part.
     ///
-    /// The future stays on this thread. Dropping it ends the requests under way.
+    /// The future stays on this thread. Dropping it ends the running requests.
     pub async fn execute_in_parts<F: Fetch>(
         &self,
         variables: &Variables,
         fetch: &F,
-        (policies, format): (&ErrorPolicies, PartsFormat),
+        policies: &ErrorPolicies,
+        format: PartsFormat,
         give: impl Fn(Piece),
     ) {
         let Some(deferral) = &self.deferral else {
@@ -119,7 +119,7 @@ impl Prepared {
         let mut composer = Composer::new((self, variables), (policies, format), delivery);
         let mut work = pin!(parts.all());
         let mut is_over = false;
-        // Once the requests are over, each round gives a part or joins a group to another.
+        // After the last request, each round gives a part or joins a group to another group.
         while !is_over || composer.is_ready(&parts.gate) {
             std::future::poll_fn(|task| {
                 is_over = is_over || work.as_mut().poll(task).is_ready();
@@ -130,7 +130,7 @@ impl Prepared {
                 }
             })
             .await;
-            // Put back below. Nothing else looks at it meanwhile: `work` is polled only above.
+            // The state is put back below. Only `work` uses it, and `work` is polled only above.
             let mut state = run.state.replace(State::new(0));
             let piece = composer.compose(&mut state, &parts.gate, fetch).await;
             run.state.replace(state);
@@ -151,7 +151,7 @@ impl Prepared {
     }
 }
 
-/// The requests of an answer in parts.
+/// The requests of a response in parts.
 struct Parts<'a, F> {
     run: &'a Run<'a, F>,
     deferral: &'a Deferral,
@@ -159,7 +159,7 @@ struct Parts<'a, F> {
 }
 
 impl<F: Fetch> Parts<'_, F> {
-    /// Sends all of them, each when its time has come.
+    /// Sends all requests. Each waits for the requests that it depends on.
     async fn all(&self) {
         let first = async {
             if let Some(step) = &self.deferral.first {
@@ -201,7 +201,7 @@ impl<F: Fetch> Parts<'_, F> {
                     false => (if_false, if_true),
                 };
                 if let Some(step) = left {
-                    // What is not asked holds nothing up.
+                    // Skipped requests must not delay any part.
                     let mut skipped = Vec::new();
                     fetches(step, &mut skipped);
                     skipped.into_iter().for_each(|index| self.gate.open(index));

@@ -1,12 +1,12 @@
-//! The planner's plan, compiled for execution: request texts rendered up to the variables,
-//! names turned into bytes and indices, type conditions resolved to sets of objects.
+//! The planner's plan, compiled for execution. Request texts are rendered up to the variables. Names are
+//! bytes and indexes. Type conditions are sets of objects.
 
 use std::collections::HashSet;
 
 use crate::fetch::OperationKind;
 use crate::schema::Schema;
 
-/// What to do, in which order.
+/// The fetches in their order.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// Index into [`Plan::fetches`].
@@ -27,7 +27,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The fetch whose answers are the events of a subscription.
+    /// The fetch that returns the events of a subscription.
     pub(crate) fn subscription(&self) -> Option<&FetchPlan> {
         let first = self.fetches.first();
         first.filter(|fetch| fetch.kind == OperationKind::Subscription)
@@ -41,45 +41,45 @@ pub(crate) struct FetchPlan {
     pub(crate) kind: OperationKind,
     pub(crate) operation: String,
     pub(crate) operation_name: Option<String>,
-    /// The request body up to and without `variables`: `{"query":…,"operationName":…`.
+    /// The request body before `variables`: `{"query":…,"operationName":…`.
     pub(crate) prefix: Vec<u8>,
-    /// The client's variables it uses: index and `"name":`.
+    /// The client's variables in this request: index and `"name":`.
     pub(crate) variables: Vec<(usize, Vec<u8>)>,
-    /// The lists of entities it is about; none for a fetch of root fields.
+    /// The lists of entities in this request. Empty for a fetch of root fields.
     pub(crate) inputs: Vec<Input>,
-    /// The members of its answer that hold entities.
+    /// The members of its response that contain entities.
     pub(crate) outputs: Vec<Output>,
-    /// For a fetch of root fields.
+    /// Changes to the response of a fetch of root fields.
     pub(crate) rewrites: Vec<Rewrite>,
-    /// Keys of its objects under which an earlier fetch brought another field, which nothing needs
-    /// any more; found by [`Claim::holds`](crate::proof::Claim::holds).
+    /// Keys of its objects that contain another field from an earlier fetch. No later step needs the old
+    /// values. [`Claim::holds`](crate::proof::Claim::holds) finds these keys.
     pub(crate) replaced: Vec<Vec<u8>>,
 }
 
-/// One variable of representations.
+/// One variable for a list of representations.
 #[derive(Debug)]
 pub(crate) struct Input {
-    /// `"representations":`
+    /// The key as JSON with colon, such as `"representations":`.
     pub(crate) opener: Vec<u8>,
     pub(crate) places: Vec<Place>,
     pub(crate) rewrites: Vec<Rewrite>,
-    /// Whether other fetches write into what some of its places get: then an entity that is at two
-    /// places is two objects, as what is asked below it differs.
+    /// True if other fetches write into the objects at some of its places. Then an entity at two places
+    /// becomes two objects, because the selections below it differ.
     pub(crate) are_places_apart: bool,
 }
 
-/// Where entities are, and what says which ones they are.
+/// A place of entities in the data, and the fields that identify them.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) path: Vec<PathStep>,
     pub(crate) needs: Vec<Need>,
 }
 
-/// One `_entities` field.
+/// One `_entities` field of a request.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) key: Vec<u8>,
-    /// Index of the input whose representations it was asked about.
+    /// Index of the input with its representations.
     pub(crate) input: usize,
     pub(crate) rewrites: Vec<Rewrite>,
 }
@@ -92,7 +92,7 @@ pub(crate) enum PathStep {
     Types(TypeSet),
 }
 
-/// Names of types that satisfy a condition, subtypes included.
+/// Names of the types that satisfy a condition, including subtypes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TypeSet(HashSet<Vec<u8>>);
 
@@ -100,7 +100,7 @@ impl TypeSet {
     pub(crate) fn of<'a>(names: impl IntoIterator<Item = &'a String>, schema: &Schema) -> TypeSet {
         let mut set = HashSet::new();
         for name in names {
-            // The name itself is added as well, because interface objects are known by it alone.
+            // The set also contains the name itself, because interface objects have no other name.
             set.extend(
                 schema
                     .possible(name)
@@ -128,23 +128,23 @@ pub(crate) enum Need {
     Field {
         /// The key in the merged data.
         key: Vec<u8>,
-        /// The key in the representation, as JSON with colon.
+        /// The key in the representation, as JSON with its colon.
         opener: Vec<u8>,
-        /// Whether the schema promises a value; without it there is no representation.
+        /// True if the schema does not allow null. Without a value there is no representation.
         non_null: bool,
-        /// Whether it may be missing: only a field requires it that a variable may leave out.
+        /// True if the value may be missing, because only fields that a variable may leave out require it.
         is_optional: bool,
         needs: Vec<Need>,
     },
     Fragment {
-        /// The name of the condition, used where the data has no `__typename`.
+        /// The type name of the condition. Used if the data has no `__typename`.
         name: String,
         types: TypeSet,
         needs: Vec<Need>,
     },
 }
 
-/// A change to make in data that was received, or in a representation before it is sent.
+/// A change in received data, or in a representation before it is sent.
 #[derive(Debug)]
 pub(crate) struct Rewrite {
     pub(crate) path: Vec<RewriteStep>,
@@ -163,7 +163,7 @@ pub(crate) enum Change {
     Set(Vec<u8>),
 }
 
-/// Something in the planner's plan that cannot be carried out here.
+/// A part of the planner's plan that the gateway cannot execute.
 #[derive(Debug, thiserror::Error)]
 #[error("the query plan {0}")]
 pub(crate) struct Unsupported(pub(crate) &'static str);

@@ -1,8 +1,7 @@
 //! Compiles the planner's plan for execution.
 //!
-//! Subgraph operations are written as Apollo's gateways write them (see
-//! [`operation_text`](crate::operation_text)), and in the selections that entities are
-//! identified by, `__typename` and the keys come first.
+//! Subgraph operations have the format of Apollo's gateways (see [`operation_text`](crate::operation_text)).
+//! In the selections that identify entities, `__typename` and the keys come first.
 
 use hive_router_query_planner::ast::document::Document;
 use hive_router_query_planner::ast::selection_item::SelectionItem;
@@ -27,7 +26,7 @@ use crate::schema::Schema;
 use crate::supergraph::Subgraph;
 use crate::variables::Declared;
 
-/// The parts of the operation and the supergraph that a plan is compiled with.
+/// The parts of the operation and the supergraph that the compiler needs.
 pub(crate) struct PlanInputs<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) subgraphs: &'a [Subgraph],
@@ -36,7 +35,7 @@ pub(crate) struct PlanInputs<'a> {
     pub(crate) operation_name: Option<&'a str>,
 }
 
-/// A plan, and the planner's document of each of its fetches.
+/// A plan, and the planner's document for each of its fetches.
 pub(crate) struct Compiled {
     pub(crate) plan: Plan,
     pub(crate) documents: Vec<Document>,
@@ -65,9 +64,9 @@ pub(crate) fn compile(node: &PlanNode, inputs: &PlanInputs<'_>) -> Result<Compil
 
 struct Compiler<'a> {
     inputs: &'a PlanInputs<'a>,
-    /// The planner's document of each fetch.
+    /// The planner's document for each fetch.
     documents: Vec<Document>,
-    /// What each input requires, in the planner's words: fetch, input and selection.
+    /// The requirements of each input from the planner: fetch, input and selection.
     required: Vec<(usize, usize, SelectionSet)>,
     plan: Plan,
 }
@@ -88,7 +87,7 @@ impl Compiler<'_> {
                 if_true: self.clause(it.if_clause.as_deref())?,
                 if_false: self.clause(it.else_clause.as_deref())?,
             },
-            // Where it may stand is checked by `compile`, when all is known.
+            // `compile` checks its position at the end.
             PlanNode::Subscription(it) => Step::Fetch(self.fetch(&it.primary, None)?),
             PlanNode::Defer(_) => return Err(Unsupported("defers")),
         })
@@ -161,7 +160,7 @@ impl Compiler<'_> {
         let mut inputs: Vec<Input> = Vec::new();
         let mut outputs = Vec::new();
         for alias in &batch.entity_batch.aliases {
-            // Aliases that share a variable share its input, too.
+            // Aliases with one variable also share its input.
             let opener = opener(&alias.representations_variable_name);
             let known = inputs.iter().position(|input| input.opener == opener);
             let input = known.unwrap_or_else(|| {
@@ -232,7 +231,7 @@ impl Compiler<'_> {
                 .operation_name
                 .map(|name| fetch_name(name, service, index)),
             prefix: Vec::new(),
-            // A variable that the client has not declared holds representations.
+            // A variable that the client has not declared contains representations.
             variables: variables
                 .filter_map(|variable| {
                     let index = declared.iter().position(|it| it.name == variable.name)?;
@@ -248,7 +247,7 @@ impl Compiler<'_> {
         Ok(index)
     }
 
-    /// Finds what each entity is named by, when all fetches are known.
+    /// Finds the fields that identify each entity. All fetches must be complete.
     fn find_needs(&mut self) -> Result<(), Unsupported> {
         let schema = self.inputs.schema;
         let mut found = Vec::new();
@@ -268,7 +267,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// What fields of the entities of an input require.
+    /// The required and optional fields for the entities of an input.
     fn leaving(&self, fetch: usize, input: usize) -> Leaving<'_> {
         let (plan, document) = (&self.plan.fetches[fetch], &self.documents[fetch]);
         let mut leaving = Leaving::new(self.inputs.composition, plan.subgraph);
@@ -285,10 +284,10 @@ impl Compiler<'_> {
         leaving
     }
 
-    /// Finds the inputs whose places must not share objects.
+    /// Finds the inputs with places that must not share objects.
     fn part_places(&mut self) {
         let fetches = &self.plan.fetches;
-        // A second answer about the root may bring objects anywhere.
+        // A second fetch of root fields can return objects at any place.
         let roots = fetches.iter().filter(|it| it.inputs.is_empty()).count();
         let each = |(fetch, plan): (usize, &FetchPlan)| {
             let inputs = 0..plan.inputs.len();
@@ -308,12 +307,12 @@ impl Compiler<'_> {
         }
     }
 
-    /// Orders keys and renders texts, when all fetches are known.
+    /// Orders keys and renders texts. All fetches must be complete.
     fn finish(&mut self) {
         key_order::keys_first(&self.plan.fetches, &mut self.documents);
         for (fetch, document) in self.plan.fetches.iter_mut().zip(&self.documents) {
             let name = fetch.operation_name.as_deref();
-            // Rendered once here, so that a request copies bytes and escapes nothing.
+            // Rendered here once. A request then only copies bytes and escapes no text.
             fetch.operation = render(document, fetch.kind, name);
             fetch.prefix.extend_from_slice(b"{\"query\":");
             json_text::write_string(&fetch.operation, &mut fetch.prefix);
@@ -326,8 +325,8 @@ impl Compiler<'_> {
 }
 
 impl Plan {
-    /// A subscription is the first step, without a condition, and the only one: what follows is done
-    /// for each of its events.
+    /// Checks that a subscription is the first step, the only subscription, and has no condition. The
+    /// following steps run for each of its events.
     fn check_subscription(&self) -> Result<(), Unsupported> {
         let subscribing = self.fetches.iter().enumerate();
         let subscribing = subscribing.filter(|(_, it)| it.kind == OperationKind::Subscription);
@@ -346,7 +345,7 @@ impl Plan {
 }
 
 impl Input {
-    /// Whether something is written at one of its places, or below it.
+    /// True if `other` writes at one of these places, or below it.
     fn is_touched_by(&self, other: &Place) -> bool {
         let other = response_keys(&other.path);
         self.places
@@ -355,7 +354,7 @@ impl Input {
     }
 }
 
-/// A place whose needs are found later.
+/// A place without its needs, which are found later.
 fn place(path: &FlattenNodePath, schema: &Schema) -> Place {
     Place {
         path: path_steps(path, schema),

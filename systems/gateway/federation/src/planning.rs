@@ -1,7 +1,7 @@
-//! From a checked operation to a plan that answers it.
+//! Plans a checked operation.
 //!
-//! The planner is a library whose plans are proven before they are used (see `proof`); where one does
-//! not answer the operation, the planner is asked in other ways.
+//! The plans of the planner's library are proven before they are used (see `proof`). If a plan does not
+//! answer the operation, the planner receives the operation in other forms.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -32,25 +32,25 @@ use crate::unselected;
 use crate::unserved;
 use crate::variables::Declared;
 
-/// Fields and fragments of an operation that is written in another way.
+/// Maximum number of fields and fragments of an operation after it was rewritten into another form.
 const WRITTEN_MAX: usize = 2_000;
 
-/// Fields of an operation that are planned apart.
+/// Maximum number of fields of an operation that are planned separately.
 const APART_MAX: usize = 8;
 
-/// How often what fields require may itself require others.
+/// Maximum nesting of required fields that require further fields.
 const REQUIRED_LEVELS: usize = 4;
 
-/// What an operation is planned with.
+/// Inputs for planning an operation.
 pub(crate) struct Planning<'a> {
     pub(crate) supergraph: &'a Arc<Supergraph>,
     pub(crate) overrides: &'a Overrides,
     pub(crate) work: &'a Work<'a>,
-    /// The deferred fragments, when answers may come in parts and there are any.
+    /// The deferred fragments. `None` if the response must come in one piece or no fragment is deferred.
     pub(crate) groups: Option<&'a Groups>,
 }
 
-/// A plan, as it is carried out in one piece and in parts.
+/// A plan, for a response in one piece and for a response in parts.
 #[derive(Debug, Default)]
 pub(crate) struct Planned {
     pub(crate) plan: Plan,
@@ -58,17 +58,17 @@ pub(crate) struct Planned {
 }
 
 impl Planning<'_> {
-    /// The plan; it asks for nothing where the gateway answers the operation itself.
+    /// Returns the plan. It is empty if the gateway answers the operation itself.
     ///
     /// # Errors
-    /// When no plan was found that answers the operation, or its time is over.
+    /// If no plan was found that answers the operation, or the time limit is over.
     pub(crate) fn plan(
         &self,
         document: &QueryDocument,
         chosen: &Chosen<'_>,
         declared: &[Declared],
     ) -> Result<Planned, Refusal> {
-        // Authorization may leave nothing to be asked, which the planner does not know.
+        // Authorization can remove all fields. The planner does not handle this case.
         if document.definitions.iter().all(is_empty) {
             return Ok(Planned::default());
         }
@@ -78,7 +78,7 @@ impl Planning<'_> {
         let undeferred = unserved::without_defer(document);
         let normalized = normalize(self.supergraph, &undeferred, chosen.name);
         let mut operation = normalized.map_err(|error| failed(error.to_string()))?;
-        // The operation asks only for introspection or `__typename`, which the gateway answers
+        // Empty if the operation contains only introspection or `__typename`. The gateway answers these
         // itself.
         if operation.selection_set.is_empty() {
             return Ok(Planned::default());
@@ -87,7 +87,8 @@ impl Planning<'_> {
         unselected::fill(
             &mut operation.selection_set,
             root_type,
-            (&self.supergraph.schema, &self.supergraph.composition),
+            &self.supergraph.schema,
+            &self.supergraph.composition,
         );
         let inputs = PlanInputs {
             schema: &self.supergraph.schema,
@@ -108,7 +109,7 @@ impl Planning<'_> {
         for way in Way::ALL {
             self.work.go_on()?;
             let planned = self.attempt(way, &operation, &claim);
-            // First whether it was ended from outside: the planner words that in many ways.
+            // Checked first, because the planner has many different messages for a cancelled operation.
             self.work.go_on()?;
             let node = match planned {
                 Attempt::Node(node) => node,
@@ -119,12 +120,12 @@ impl Planning<'_> {
                     continue;
                 }
             };
-            match self.proven(*node, &operation, (&inputs, &claim)) {
+            match self.proven(*node, &operation, &inputs, &claim) {
                 Ok(compiled) => {
-                    let planned = self.in_parts_too(compiled, (document, chosen), &claim);
+                    let planned = self.in_parts_too(compiled, document, chosen, &claim);
                     if self.groups.is_some() && planned.deferral.is_none() {
-                        // Where the time was over, there may be parts after all. Kept now, it would be
-                        // answered in one piece for as long as it is remembered.
+                        // After a timeout, a later attempt might still find the parts. A cached plan without
+                        // them would produce responses in one piece until it leaves the cache.
                         self.work.go_on_without()?;
                     }
                     return Ok(planned);
@@ -133,15 +134,16 @@ impl Planning<'_> {
             }
         }
         self.work.go_on()?;
-        // What is wrong with the operation as it was written, not with another form of it.
+        // The error about the operation as written, not about another form of it.
         Err(failed(first.unwrap_or_default()))
     }
 
-    /// The plan, and how it is carried out in parts, where fragments are deferred.
+    /// The plan. If fragments are deferred, it includes the plan for a response in parts.
     fn in_parts_too(
         &self,
         compiled: Compiled,
-        (document, chosen): (&QueryDocument, &Chosen<'_>),
+        document: &QueryDocument,
+        chosen: &Chosen<'_>,
         claim: &Claim<'_>,
     ) -> Planned {
         let Compiled {
@@ -151,7 +153,7 @@ impl Planning<'_> {
         let deferring = self.groups.map(|groups| Deferring {
             supergraph: self.supergraph,
             document,
-            // Authorization may have left another one of the same name.
+            // Authorization can have replaced the operation by a smaller one of the same name.
             operation: only_operation(document).unwrap_or(chosen.operation),
             name: chosen.name,
             groups,
@@ -160,38 +162,40 @@ impl Planning<'_> {
         Planned { plan, deferral }
     }
 
-    /// The plan, if it answers the operation.
+    /// Returns the plan if it answers the operation.
     fn proven(
         &self,
         node: PlanNode,
         operation: &PlannedOperation,
-        (inputs, claim): (&PlanInputs<'_>, &Claim<'_>),
+        inputs: &PlanInputs<'_>,
+        claim: &Claim<'_>,
     ) -> Result<Compiled, String> {
         let gap = match prove(&node, inputs, claim)? {
             Ok(compiled) => return Ok(compiled),
             Err(gap) => gap,
         };
         let told = gap.to_string();
-        // Root fields of a mutation must not be carried out twice, nor subscribed to.
+        // The root fields of a mutation must not run twice. A subscription must not subscribe twice.
         let is_query = matches!(operation.operation_kind, None | Some(PlannedKind::Query));
         match gap.missing {
             Some(missing) if is_query => self
-                .apart(node, missing, operation, (inputs, claim))
+                .apart(node, missing, operation, inputs, claim)
                 .ok_or(told),
             _ => Err(told),
         }
     }
 
-    /// A plan in which fields that the first one gets wrong are planned apart: `missing`, and those
-    /// that are found wrong after it. `None` when that does not help.
+    /// Plans the fields that the first plan gets wrong separately: `missing`, and the fields that later
+    /// proofs find. `None` if this does not help.
     fn apart(
         &self,
         mut node: PlanNode,
         mut missing: Missing,
         operation: &PlannedOperation,
-        (inputs, claim): (&PlanInputs<'_>, &Claim<'_>),
+        inputs: &PlanInputs<'_>,
+        claim: &Claim<'_>,
     ) -> Option<Compiled> {
-        // What is planned together; `node` is its plan.
+        // The fields that are planned together. `node` is their plan.
         let mut together = operation.clone();
         let mut apart = Vec::new();
         for _ in 0..APART_MAX {
@@ -222,7 +226,7 @@ impl Planning<'_> {
         None
     }
 
-    /// The planner's plan, made in one of several ways.
+    /// The planner's plan for one form of the operation.
     fn attempt(&self, way: Way, operation: &PlannedOperation, claim: &Claim<'_>) -> Attempt {
         let whole = |operation: &PlannedOperation| match self.whole(operation) {
             Ok(Some(node)) => Attempt::Node(Box::new(node)),
@@ -245,17 +249,17 @@ impl Planning<'_> {
         }
     }
 
-    /// A plan of the whole operation; nothing when no subgraph need be asked.
+    /// A plan of the whole operation. `None` if it needs no subgraph.
     ///
     /// # Errors
-    /// Why the planner has none.
+    /// The planner's reason if it has no plan.
     fn whole(&self, operation: &PlannedOperation) -> Result<Option<PlanNode>, String> {
         let plan = |planner: &Planner| {
             let overrides = self.overrides.for_planner();
             let planned =
                 || planner.plan_from_normalized_operation(operation, overrides, &self.work.token);
-            // The planner has assertions that some operations do not meet. It may still have a plan
-            // when it is asked in another way.
+            // Some operations violate assertions of the planner. It may still have a plan for another form of
+            // the operation.
             match catch_unwind(AssertUnwindSafe(planned)) {
                 Ok(planned) => planned
                     .map(|planned| planned.node)
@@ -266,7 +270,8 @@ impl Planning<'_> {
         let node = plan(&self.supergraph.planner)?;
         if let (Some(careful), Some(first)) = (&self.supergraph.careful, &node)
             && !careful.permissions.allow(first, &self.supergraph.schema)
-            // No plan of its own: the first one is right but for what was not provided.
+            // If the careful planner has no plan, the first plan stays. It is correct except for fields that
+            // the subgraph does not provide.
             && let Ok(Some(other)) = plan(&careful.planner)
         {
             return Ok(Some(other));
@@ -274,8 +279,8 @@ impl Planning<'_> {
         Ok(node)
     }
 
-    /// A plan of what fields require, and behind it the requests for the fields. What is required may
-    /// itself require others, which are then planned in the same way.
+    /// A plan of the required fields, followed by the requests for the fields that require them. Required
+    /// fields can require further fields, which are planned in the same way.
     fn behind(
         &self,
         operation: &PlannedOperation,
@@ -291,7 +296,7 @@ impl Planning<'_> {
             variables: operation.variable_definitions.as_deref().unwrap_or(&[]),
         };
         let parted = parting.part(claim.root_type, by_type.as_ref().unwrap_or(asked));
-        // A subscription's first request may have nothing before it.
+        // The first request of a subscription must be the subscription itself.
         let is_subscription = operation.operation_kind == Some(PlannedKind::Subscription);
         let Some(parted) = parted.filter(|_| !is_subscription) else {
             return Attempt::NotThisWay;
@@ -316,11 +321,11 @@ impl Planning<'_> {
         Attempt::Node(Box::new(PlanNode::Sequence(SequenceNode { nodes })))
     }
 
-    /// A plan of each root field. They depend on nothing but their order, and the planner's
-    /// optimizations merge fetches of different ones.
+    /// A plan that combines one plan per root field. Root fields depend only on their order, and the
+    /// planner's optimizations merge fetches of different root fields.
     fn in_parts(&self, operation: &PlannedOperation) -> Attempt {
         let items = &operation.selection_set.items;
-        // One root field has no smaller parts.
+        // A single root field cannot be divided.
         if items.len() < 2 {
             return Attempt::NotThisWay;
         }
@@ -332,7 +337,7 @@ impl Planning<'_> {
                 },
                 ..operation.clone()
             };
-            // After a deadline, parts would only use up the time again.
+            // After the deadline, planning in parts would use up the time again.
             if self.work.go_on().is_err() {
                 return Attempt::NotThisWay;
             }
@@ -342,24 +347,24 @@ impl Planning<'_> {
             }
         }
         Attempt::Node(Box::new(match operation.operation_kind {
-            // The specification demands that mutations run one after the other.
+            // The GraphQL specification requires that the root fields of a mutation run one after the other.
             Some(PlannedKind::Mutation) => PlanNode::Sequence(SequenceNode { nodes }),
             _ => PlanNode::Parallel(ParallelNode { nodes }),
         }))
     }
 }
 
-/// How a plan is made. The planner is asked in another way when its plan does not answer the
-/// operation, or when it has none.
+/// The forms of an operation, in the order of planning. The next form is tried if there is no plan, or if the
+/// plan does not answer the operation.
 #[derive(Clone, Copy)]
 enum Way {
-    /// As it was asked.
+    /// The operation unchanged.
     Whole,
-    /// Each root field for itself.
+    /// Each root field separately.
     InParts,
-    /// With one fragment for each object type.
+    /// One fragment for each object type.
     ByType,
-    /// Fields that require others behind a plan of what they require.
+    /// Required fields first, then the fields that require them.
     Behind,
 }
 
@@ -367,20 +372,20 @@ impl Way {
     const ALL: [Way; 4] = [Way::Whole, Way::InParts, Way::ByType, Way::Behind];
 }
 
-/// What came of one way.
+/// Result of planning one form of the operation.
 enum Attempt {
     Node(Box<PlanNode>),
-    /// No subgraph need be asked.
+    /// The operation needs no subgraph.
     NothingToAsk,
-    /// The operation is the same in this way as in another one.
+    /// This form equals another form, or the operation cannot have it.
     NotThisWay,
     Failed(String),
 }
 
-/// Compiles a plan and holds it against the operation.
+/// Compiles a plan and proves that it answers the operation.
 ///
 /// # Errors
-/// When it cannot be compiled at all.
+/// If the plan cannot be compiled.
 fn prove(
     node: &PlanNode,
     inputs: &PlanInputs<'_>,
@@ -396,7 +401,7 @@ fn prove(
     }))
 }
 
-/// The operation of a document that has one.
+/// The operation of a document with a single operation.
 fn only_operation(document: &QueryDocument) -> Option<&OperationDefinition<'static, String>> {
     let mut operations = document.definitions.iter().filter_map(|it| match it {
         Definition::Operation(operation) => Some(operation),

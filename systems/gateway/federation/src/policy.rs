@@ -1,30 +1,30 @@
-//! What clients learn of subgraphs' errors (`include_subgraph_errors`).
+//! Policies for subgraph errors in client responses (`include_subgraph_errors`).
 
 use crate::error::GraphqlError;
 use crate::supergraph::Supergraph;
 
-/// Which entries of `extensions` stay.
+/// Selects the entries of `extensions` that the client receives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExtensionFilter {
-    /// Only these.
+    /// Keeps only entries with these names.
     Allow(Vec<String>),
-    /// All but these.
+    /// Keeps all entries except these names.
     Deny(Vec<String>),
 }
 
-/// What is told of one subgraph's errors.
+/// Policy for the errors of one subgraph.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ErrorPolicy {
-    /// That there was an error, and where.
+    /// Shows only the existence of an error and its path.
     #[default]
     Redact,
-    /// Everything.
+    /// Shows the complete error.
     Include,
-    /// A choice of the extensions, with or without the message.
+    /// Shows some of the extensions, with or without the message.
     Filter {
-        /// The choice.
+        /// The entries of `extensions` that stay.
         extensions: ExtensionFilter,
-        /// Whether the message is replaced.
+        /// True if the gateway replaces the message.
         redact_message: bool,
     },
 }
@@ -36,7 +36,7 @@ pub struct ErrorPolicies(Vec<ErrorPolicy>);
 const REDACTED: &str = "Subgraph errors redacted";
 
 impl ErrorPolicies {
-    /// Asks for the policy of each subgraph by name.
+    /// Calls the function for each subgraph, to get its policy.
     pub fn new(
         supergraph: &Supergraph,
         mut policy_of: impl FnMut(&str) -> ErrorPolicy,
@@ -59,8 +59,7 @@ impl ErrorPolicies {
                 redact_message,
             } => {
                 add_service(name, error);
-                // `service` was added before, so that an allow list which does not name it removes
-                // it, too.
+                // `service` was added before. So an allow list without `service` removes it, too.
                 error.extensions.retain(|key, _| match extensions {
                     ExtensionFilter::Allow(keys) => keys.iter().any(|allowed| allowed == key),
                     ExtensionFilter::Deny(keys) => !keys.iter().any(|denied| denied == key),

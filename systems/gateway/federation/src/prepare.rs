@@ -1,6 +1,6 @@
-//! From a text to a [`Prepared`] operation: check, authorize, plan, compile.
+//! Turns a text into a [`Prepared`] operation: check, authorize, plan, compile.
 //!
-//! Planning has a deadline (see `effort`). It gets only operations that passed the checks.
+//! Planning has a deadline (see `effort`) and receives only operations that passed the checks.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::prepared::{Prepared, Shown};
 use crate::refusal::Refusal;
 use crate::supergraph::Supergraph;
 
-/// An operation that a request asks for.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     /// The text of the document.
     pub query: &'a str,
     /// The name of one of its operations.
     pub operation_name: Option<&'a str>,
-    /// The labels that the request drew. They are read only if the supergraph has labels.
+    /// The active labels of the request. They matter only if the supergraph has labels.
     pub overrides: &'a Overrides,
     /// The demands that the request meets, from [`Prepared::grants`] of the operation. `None` if the
     /// request may see everything.
@@ -44,7 +44,8 @@ pub(crate) fn prepare(
         check(
             &supergraph.schema,
             options,
-            (asked.query, asked.operation_name),
+            asked.query,
+            asked.operation_name,
             &work,
             |mut checked, document, chosen| {
                 let cut = Cut::new(

@@ -1,4 +1,4 @@
-//! An operation made ready: everything that does not depend on the request's variables.
+//! A prepared operation: everything that does not depend on the request's variables.
 
 mod plan_json;
 
@@ -24,21 +24,21 @@ pub struct Prepared {
     pub(crate) supergraph: Arc<Supergraph>,
     pub(crate) checked: Checked,
     pub(crate) plan: Plan,
-    /// How it is carried out in parts, where something is deferred.
+    /// The plan for a response in parts. `None` if no fragment is deferred.
     pub(crate) deferral: Option<Box<Deferral>>,
-    /// What a request must bring to see everything.
+    /// The demands that a request must meet to see the whole operation.
     pub(crate) demands: Demands,
-    /// What was left out.
+    /// Errors about the unauthorized fields that were removed.
     pub(crate) unauthorized: Unauthorized,
-    /// What the plan depends on beside the text.
+    /// The labels that the plan depends on, in addition to the text.
     pub(crate) labels: Arc<OverrideLabels>,
     pub(crate) bounds: Bounds,
-    /// What it costs, where that is estimated.
+    /// The cost formula. `None` if costs are not estimated.
     pub(crate) cost: Option<Formula>,
     pub(crate) shown: Shown,
 }
 
-/// The plan as stages may see it, written when it is first asked for.
+/// The plan as a text for stages, written at its first use.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
     text: OnceLock<Arc<str>>,
@@ -46,26 +46,26 @@ pub(crate) struct Shown {
 }
 
 impl Prepared {
-    /// Query, mutation or subscription.
+    /// The kind of the operation: query, mutation or subscription.
     #[must_use]
     pub fn kind(&self) -> OperationKind {
         self.checked.kind
     }
 
-    /// The name of the chosen operation, when it has one.
+    /// The name of the chosen operation, if it has one.
     #[must_use]
     pub fn operation_name(&self) -> Option<&str> {
         self.checked.operation_name()
     }
 
-    /// The limits that the operation breaks and is let through with
+    /// The limits that the operation exceeds, although it is accepted
     /// ([`Limits::warn_only`](crate::Limits::warn_only)).
     #[must_use]
     pub fn exceeded(&self) -> &[GraphqlError] {
         &self.checked.exceeded
     }
 
-    /// What a request must bring to see everything that is asked for; nothing for most operations.
+    /// The demands that a request must meet to see all selected fields. Empty for most operations.
     pub fn demanded(&self) -> impl Iterator<Item = Demand<'_>> {
         let rules = self.supergraph.rules.as_ref();
         rules
@@ -73,38 +73,39 @@ impl Prepared {
             .flat_map(|rules| rules.demanded(&self.demands))
     }
 
-    /// What a request may see of it, when that is not everything: the operation has to be found
-    /// or made anew, with these grants.
+    /// The grants of a request. `None` if it meets every demand. Otherwise the caller must find or prepare
+    /// the operation again with these grants.
     #[must_use]
     pub fn grants(&self, meets: impl FnMut(Demand<'_>) -> bool) -> Option<Grants> {
-        // The one comparison that operations without demands pay.
+        // Operations without demands pay only for this comparison.
         if self.demands.is_empty() {
             return None;
         }
         self.supergraph.rules.as_ref()?.grants(&self.demands, meets)
     }
 
-    /// What the request may not see, for the log.
+    /// Errors about unauthorized fields, for the log.
     #[must_use]
     pub fn unauthorized(&self) -> &[GraphqlError] {
         &self.unauthorized.errors
     }
 
-    /// How many requests to subgraphs the plan has at most.
+    /// Maximum number of subgraph requests in the plan.
     #[must_use]
     pub fn fetch_count(&self) -> usize {
         self.plan.fetches.len()
     }
 
-    /// What the operation is expected to cost with these variables; nothing where costs are not
-    /// estimated ([`OperationOptions::demand_list_size`](crate::OperationOptions)).
+    /// Estimated cost of the operation with these variables. `None` if costs are not estimated
+    /// ([`OperationOptions::demand_list_size`](crate::OperationOptions)).
     #[must_use]
     pub fn estimate(&self, variables: &Variables) -> Option<Result<f64, NoEstimate>> {
         let formula = self.cost.as_ref()?;
         Some(formula.estimate(&self.cost_request(variables)))
     }
 
-    /// What its response with this body has cost; nothing inside when it is not a response.
+    /// Actual cost of the response with this body. The inner `None` means that the body is not a GraphQL
+    /// response.
     #[must_use]
     pub fn actual_cost(&self, variables: &Variables, body: &[u8]) -> Option<Option<f64>> {
         let formula = self.cost.as_ref()?;
@@ -122,11 +123,11 @@ impl Prepared {
 
     /// Checks the variables of a request.
     ///
-    /// `raw` is the JSON text of the request's `variables`; absent and `null` mean no variables.
+    /// `raw` is the JSON text of the request's `variables`. `None` and `null` stand for no variables.
     ///
     /// # Errors
     /// `VALIDATION_INVALID_TYPE_VARIABLE` for each variable that does not fit its type,
-    /// `INVALID_GRAPHQL_REQUEST` when `raw` is not an object.
+    /// `INVALID_GRAPHQL_REQUEST` if `raw` is not an object.
     pub fn coerce(&self, raw: Option<&[u8]>) -> Result<Variables, Vec<GraphqlError>> {
         self.checked.coerce(raw)
     }

@@ -1,45 +1,45 @@
-//! What the client asked for, compiled: which members to write, in which order, of which
-//! object, and what must be true of each value.
+//! The client's selection, compiled. It contains the members to write for each object, their order, and the
+//! conditions that each value must meet.
 //!
-//! Answering is a walk over lists. It leaves no question open but `@skip` and `@include` with
-//! variables and the type of each object of an abstract field.
+//! Writing a response is a walk over lists. Only two decisions remain for it: `@skip` and `@include` with
+//! variables, and the type of each object of an abstract field.
 
 use graphql_tools::parser::query::Value as Literal;
 
 use crate::defer::Groups;
 
-/// A conjunction of conditions, and where it stands.
+/// Conditions that must all hold, and the deferred fragment around them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Clause {
-    /// Each variable must have the given truth.
+    /// Pairs of a variable's position and its required value.
     pub(crate) conditions: Vec<(usize, bool)>,
-    /// The innermost deferred fragment around it; see [`Groups`].
+    /// The innermost deferred fragment around it. See [`Groups`].
     pub(crate) group: usize,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Projection {
-    /// Members to write, for each kind of object.
+    /// Members to write, one list for each kind of object.
     pub(crate) members: Vec<Box<[Member]>>,
-    /// Which members, by type of the object.
+    /// Indexes of the members, by type of the object.
     pub(crate) selections: Vec<PerType>,
-    /// Conditions of members: present when any clause holds.
+    /// Conditions of members. A member is present if any of its clauses holds.
     pub(crate) presences: Vec<Vec<Clause>>,
-    /// The values of enums, unquoted.
+    /// The values of enums, without quotes.
     pub(crate) enums: Vec<EnumValues>,
-    /// Index of the root's members.
+    /// Index of the root's members in `members`.
     pub(crate) root: usize,
-    /// The fragments of the operation that are deferred.
+    /// The deferred fragments of the operation.
     pub(crate) groups: Groups,
-    /// Where they stand; [`What::Deferred`] points here.
+    /// The places of the deferred fragments. [`What::Deferred`] contains an index into this list.
     pub(crate) anchors: Vec<Anchor>,
 }
 
-/// Fragments around one object that are deferred.
+/// A place at which a deferred fragment is selected.
 #[derive(Debug)]
 pub(crate) struct Anchor {
     pub(crate) group: usize,
-    /// What holds around the fragment, in one of the ways that lead to it.
+    /// The conditions around the fragment, one clause for each path to it.
     pub(crate) clauses: Vec<Clause>,
 }
 
@@ -49,11 +49,11 @@ pub(crate) struct EnumValues {
     pub(crate) values: Vec<Box<[u8]>>,
 }
 
-/// The members of an object that has one of several types.
+/// The members of an object with one of several types.
 #[derive(Debug)]
 pub(crate) struct PerType {
     pub(crate) by_type: Vec<(Box<[u8]>, usize)>,
-    /// For objects whose type is not named, or only by the name of an interface.
+    /// The members for objects without a type name, or with the name of an interface.
     pub(crate) otherwise: usize,
 }
 
@@ -64,13 +64,13 @@ pub(crate) struct Member {
     pub(crate) key: Box<[u8]>,
     /// The key as JSON, with colon.
     pub(crate) opener: Box<[u8]>,
-    /// Index of its condition, when it has one.
+    /// Index into [`Projection::presences`]. `None` without a condition.
     pub(crate) presence: Option<usize>,
     pub(crate) non_null: bool,
     pub(crate) what: What,
-    /// `Type.field`, for messages.
+    /// The coordinate `Type.field`, for error messages.
     pub(crate) coordinate: Box<str>,
-    /// Name and arguments, for introspection alone.
+    /// Name and arguments of an introspection field.
     pub(crate) introspection: Option<Box<Asked>>,
 }
 
@@ -82,18 +82,18 @@ pub(crate) struct Asked {
 
 #[derive(Debug)]
 pub(crate) enum What {
-    /// `__typename` where the type is known.
+    /// `__typename` with a known type, as JSON.
     Text(Box<[u8]>),
-    /// Null, whatever was answered: the request may not see it.
+    /// Always null, because the request may not see the field.
     Denied,
-    /// Nothing to write: a deferred fragment stands here, of this index among
-    /// [`Projection::anchors`]. The member is never present.
+    /// The place of a deferred fragment, an index into [`Projection::anchors`]. This member is never present,
+    /// so the writer writes no text for it.
     Deferred(usize),
-    /// Anything else.
+    /// Any other value, from the merged data.
     Value(Shape),
 }
 
-/// What a value looks like.
+/// Shape of a value.
 #[derive(Debug)]
 pub(crate) enum Shape {
     Leaf(Leaf),
@@ -107,7 +107,7 @@ pub(crate) enum Shape {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leaf {
-    /// A custom scalar: whatever JSON.
+    /// A custom scalar: any JSON value.
     Any,
     Int,
     Float,

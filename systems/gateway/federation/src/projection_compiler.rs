@@ -1,10 +1,10 @@
 //! Compiles the selections of an operation into its projection.
 //!
-//! Fields of equal response key are merged. Fragments are resolved for every object type that they
+//! The compiler merges fields with equal response keys. It resolves fragments for every object type that they
 //! can meet.
 //!
-//! Equal selections for equal types are compiled once and shared. Without that, nesting within an
-//! interface of many objects would grow exponentially.
+//! Equal selections for equal types are compiled once and shared. Otherwise, nesting within an interface of
+//! many objects would grow exponentially.
 
 use std::collections::HashMap;
 
@@ -21,11 +21,11 @@ use crate::schema::{Named, Schema, TypeText};
 use crate::unserved::has_defer;
 use crate::variables::Declared;
 
-/// Marks a field of the client's operation that the request may not see. No client can write this
-/// directive, because validation refuses unknown directives.
+/// Marks an unauthorized field of the client's operation. No client can write this directive, because
+/// validation refuses unknown directives.
 pub(crate) const DENIED: &str = "__denied";
 
-/// Members compiled for one operation, above which it is refused.
+/// Maximum number of compiled members of one operation. A larger operation is refused.
 const COMPILED_MAX: usize = 200_000;
 
 /// The fragments of a document by name.
@@ -46,7 +46,7 @@ pub(crate) fn compile(
         declared,
         compiled: 0,
         defers: has_defer(set) || fragments.values().any(|it| has_defer(&it.selection_set)),
-        // The root fields of a mutation are carried out one after the other, deferred or not.
+        // The root fields of a mutation run one after the other, even if they are in deferred fragments.
         undeferred: (schema.mutation_root() == Some(root_type)).then(|| root_type.to_owned()),
         members: HashMap::new(),
         selections: HashMap::new(),
@@ -61,19 +61,19 @@ pub(crate) fn compile(
     Ok(compiler.out)
 }
 
-/// A selection set, and the condition under which it counts.
+/// A selection set with its condition.
 #[derive(Clone)]
 struct Part<'a> {
     set: &'a Set,
     clause: Clause,
 }
 
-/// Which sets, by address, under which conditions, for which type.
+/// A type name, and the addresses of selection sets with their conditions.
 type Key = (String, Vec<(usize, Clause)>);
 
 fn key_of(type_name: &str, parts: &[Part<'_>]) -> Key {
-    // Sets are compared by address: the document does not move while it is compiled, and comparing
-    // contents would cost what sharing saves.
+    // Sets are compared by address. The document does not move during the compilation. A comparison of
+    // contents would cost as much as sharing saves.
     let parts = parts
         .iter()
         .map(|part| (std::ptr::from_ref(part.set).addr(), part.clause.clone()));
@@ -83,7 +83,7 @@ fn key_of(type_name: &str, parts: &[Part<'_>]) -> Key {
 /// All fields of one response key.
 struct Collected<'a> {
     field: AskedField<'a>,
-    /// Whether it may not be seen where it is asked for, or at one of several such places.
+    /// True if the field is unauthorized at one of its places.
     is_denied: bool,
     presence: Vec<Clause>,
     parts: Vec<Part<'a>>,
@@ -101,9 +101,10 @@ struct Compiler<'a> {
     fragments: &'a Fragments<'a>,
     declared: &'a [Declared],
     compiled: usize,
-    /// Whether something is deferred: then each member has a condition, which says what delivers it.
+    /// True if the operation has deferred fragments. Then each member has a condition, which contains the
+    /// groups that deliver it.
     defers: bool,
-    /// The type whose own fields are never deferred.
+    /// The type with fields that are never deferred.
     undeferred: Option<String>,
     members: HashMap<Key, usize>,
     selections: HashMap<Key, usize>,
@@ -121,8 +122,8 @@ impl<'a> Compiler<'a> {
         for part in parts {
             self.collect(parent, part.set, &part.clause, &mut collection);
         }
-        // Checked before the members are compiled: each abstract type multiplies them by its
-        // objects, and memory is taken only for what is allowed.
+        // Checked before the members are compiled, so that memory is allocated only within the limit. Each
+        // abstract type multiplies the members by its object types.
         self.compiled += collection.order.len() + collection.anchors.len();
         if self.compiled > COMPILED_MAX {
             return Err(TooMuch::Compiled);
@@ -182,7 +183,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The clause inside of a fragment that may be deferred.
+    /// The clause inside a fragment that may be deferred.
     fn deferred(
         &mut self,
         parent: &str,
@@ -212,10 +213,10 @@ impl<'a> Compiler<'a> {
         inner
     }
 
-    /// What stands for a deferred fragment among the members of an object.
+    /// The member that represents a deferred fragment in an object.
     fn anchored(&mut self, parent: &str, anchor: Anchor) -> Member {
         self.out.anchors.push(anchor);
-        // No clause holds.
+        // Without a clause, the member is never present.
         let never = self.presence(Vec::new());
         Member {
             key: Box::default(),
@@ -228,7 +229,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The clause with those of the directives added; `None` when it can never hold.
+    /// The clause with the conditions of the directives added. `None` if it can never hold.
     fn conditions(
         &self,
         outer: &Clause,
@@ -286,7 +287,7 @@ impl<'a> Compiler<'a> {
         };
         if field.name == "__typename" {
             member.what = match self.schema.named(parent) {
-                // The name of an interface is never the type of an object; only the data has the type.
+                // The name of an interface is never the type of an object. Only the data contains the type.
                 Some(Named::Interface(_) | Named::Union(_)) => {
                     member.key = b"__typename".as_slice().into();
                     What::Value(Shape::Leaf(Leaf::String))
@@ -317,7 +318,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn presence(&mut self, clauses: Vec<Clause>) -> Option<usize> {
-        // A clause without conditions always holds, and with it the whole alternative.
+        // A clause without conditions always holds. So the whole presence always holds.
         if !self.defers && clauses.iter().any(|it| it.conditions.is_empty()) {
             return None;
         }
@@ -384,7 +385,7 @@ impl<'a> Compiler<'a> {
         if !matches!(self.schema.named(name), Some(Named::Object(_))) {
             let schema = self.schema;
             for object in schema.possible(name) {
-                // Objects that clients may not see are not among those that can be written.
+                // The response cannot contain objects of hidden types.
                 if schema.named(object).is_some() {
                     by_type.push((object.as_bytes().into(), self.members(object, parts)?));
                 }

@@ -1,14 +1,14 @@
-//! Whether a plan answers its operation.
+//! Proves that a plan answers its operation.
 //!
-//! The planner is a library, and for some operations it makes plans that leave out fields, ask the
-//! wrong objects or give a subgraph something else than a field requires. Such a plan gives wrong
-//! data without an error. So every plan is carried out once without data before it is used: for each
-//! object type that can be at a place there is one object there, and of each object it is known which
-//! member came from which field with which arguments. Whatever the operation asks for must have come.
+//! The planner is a library. For some operations its plans leave out fields, ask the wrong objects, or send a
+//! subgraph other values than a field requires. Such a plan returns wrong data without an error. So every
+//! plan is carried out once without data before it is used. In this trial, each possible object type at a
+//! place has one object. For each object, the trial records the field and arguments that each member came
+//! from. The plan is correct if every requested field arrives.
 //!
-//! Conditions with variables are taken as given: a plan is carried out for each combination of them,
-//! or for some, where there are many. Absent on purpose: errors and nulls of subgraphs, which no plan
-//! can know, and the order of fetches that run at once.
+//! The proof sets the variables in conditions itself. It carries a plan out for each combination of their
+//! values, or for some combinations if there are many. The proof deliberately ignores errors and nulls of
+//! subgraphs, because a plan cannot predict them. It also ignores the order of concurrent fetches.
 
 mod fetching;
 mod given;
@@ -28,47 +28,47 @@ use crate::schema::Schema;
 use crate::variables::Declared;
 use objects::{Id, Objects};
 
-/// Variables of conditions of which every combination is tried.
+/// Maximum number of condition variables. Up to it, the proof tries every combination.
 const COMBINED_MAX: usize = 4;
 
-/// Of many variables, those of which each is tried alone.
+/// Maximum number of variables that are each tried alone, if there are more than [`COMBINED_MAX`].
 const ALONE_MAX: usize = 32;
 
-/// Objects of one trial. An operation with so many kinds of places is believed: with ten types at each
-/// of five levels it would have a hundred thousand, and planning would take seconds.
+/// Maximum number of objects in one trial. Beyond it, the plan is accepted without a proof. Ten types at each
+/// of five levels would need a hundred thousand objects, and planning would take seconds.
 const OBJECTS_MAX: usize = 50_000;
 
-/// Objects after which it is asked whether there is time left: some hundred microseconds.
+/// Objects between two checks of the time limit. They take a few hundred microseconds.
 const OBJECTS_BETWEEN_LOOKS: usize = 256;
 
-/// Why a plan does not answer its operation.
+/// Reason why a plan does not answer its operation.
 #[derive(Debug, thiserror::Error)]
 #[error("no plan was found that answers it: {text}")]
 pub(crate) struct Gap {
     text: String,
-    /// The field that does not come, where one is to blame.
+    /// The missing field, if a single field is the cause.
     pub(crate) missing: Option<Missing>,
 }
 
-/// A field that a plan does not bring, or asks for without what it requires.
+/// A field that a plan does not fetch, or requests without the fields that it requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Missing {
-    /// The response keys on the way to the object.
+    /// The response keys on the path to the object.
     pub(crate) path: Vec<Vec<u8>>,
-    /// The object's type.
+    /// The object type.
     pub(crate) real: String,
-    /// The field's response key.
+    /// The response key of the field.
     pub(crate) key: Vec<u8>,
-    /// Whether it is asked for in a wrong way, and not only left out.
+    /// True if the plan requests the field incorrectly. False if the plan leaves it out.
     pub(crate) is_asked: bool,
 }
 
-/// How a trial ended early.
+/// Reason why a trial ended early.
 enum Halt {
     Gap(Gap),
-    /// It would need more than [`OBJECTS_MAX`].
+    /// The trial would need more than [`OBJECTS_MAX`] objects.
     TooLarge,
-    /// The operation has had its time.
+    /// The time limit of the operation is over.
     Ended,
 }
 
@@ -86,34 +86,34 @@ fn gap(text: String) -> Gap {
 /// The keys that each fetch of a plan replaces ([`FetchPlan::replaced`]).
 type Replaced = Vec<Vec<Vec<u8>>>;
 
-/// What a plan is held against.
+/// The operation that a plan must answer, with its schema and limits.
 #[derive(Clone, Copy)]
 pub(crate) struct Claim<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) composition: &'a Composition,
     pub(crate) declared: &'a [Declared],
     pub(crate) root_type: &'a str,
-    /// What the client asks, normalized.
+    /// The client's selection, normalized.
     pub(crate) asked: &'a SelectionSet,
-    /// What may be spent on it.
+    /// The work limit of the operation.
     pub(crate) work: &'a Work<'a>,
 }
 
 impl Claim<'_> {
-    /// Carries a plan out for this operation. `documents` are those of the plan's fetches.
+    /// Carries a plan out for this operation. `documents` are the documents of the plan's fetches.
     ///
-    /// Gives the keys that each fetch replaces ([`FetchPlan::replaced`]).
+    /// Returns the keys that each fetch replaces ([`FetchPlan::replaced`]).
     ///
     /// # Errors
-    /// The first thing that is missing or wrong.
+    /// The first missing or wrong field.
     pub(crate) fn holds(&self, plan: &Plan, documents: &[Document]) -> Result<Replaced, Gap> {
         self.tried(plan, documents).map(|(replaced, _)| replaced)
     }
 
-    /// The same; nothing where a part of it was believed.
+    /// Like [`Claim::holds`]. Returns `None` if a part was accepted without a proof.
     ///
     /// # Errors
-    /// As above.
+    /// As for [`Claim::holds`].
     pub(crate) fn holds_wholly(
         &self,
         plan: &Plan,
@@ -130,7 +130,7 @@ impl Claim<'_> {
         }
         let mut names = BTreeSet::new();
         conditions(self.asked, &mut names);
-        // What is asked may be a part of what the plan is for, whose requests depend on more.
+        // `asked` can be a part of the plan's operation. So the plan's requests can depend on more variables.
         for document in documents {
             conditions(&document.operation.selection_set, &mut names);
             for fragment in &document.fragments {
@@ -158,7 +158,7 @@ impl Claim<'_> {
                     is_whole = false;
                     break;
                 }
-                // The caller asks for itself, and has the words for it.
+                // The caller checks the time limit itself and has the error message for it.
                 Err(Halt::Ended) => {
                     return Err(gap("there was no time to check it".to_owned()));
                 }
@@ -169,7 +169,7 @@ impl Claim<'_> {
 }
 
 impl<'a> Claim<'a> {
-    /// The variables on which steps depend.
+    /// Collects the condition variables of steps.
     fn conditions_of_steps(&self, step: &Step, names: &mut BTreeSet<&'a str>) {
         match step {
             Step::Fetch(_) => {}
@@ -193,7 +193,7 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// The variables on which a selection depends.
+/// Collects the condition variables of a selection.
 fn conditions<'a>(set: &'a SelectionSet, names: &mut BTreeSet<&'a str>) {
     for item in &set.items {
         let (skip, include, below) = match item {
@@ -207,8 +207,8 @@ fn conditions<'a>(set: &'a SelectionSet, names: &mut BTreeSet<&'a str>) {
     }
 }
 
-/// The truths of variables to try: all combinations of few; of many all true, all false, and each
-/// alone the one and the other.
+/// The values of variables to try. Few variables get all combinations. Many variables get all true, all
+/// false, and each alone with both values.
 fn trials<'a>(names: &[&'a str]) -> Vec<HashMap<&'a str, bool>> {
     let of = |truth: &dyn Fn(usize) -> bool| {
         let each = names.iter().enumerate();
@@ -227,35 +227,36 @@ fn trials<'a>(names: &[&'a str]) -> Vec<HashMap<&'a str, bool>> {
     trials
 }
 
-/// One time that a plan is carried out.
+/// One trial run of a plan.
 struct Trial<'a> {
     claim: &'a Claim<'a>,
     plan: &'a Plan,
     documents: &'a [Document],
     truths: HashMap<&'a str, bool>,
     objects: Objects<'a>,
-    /// Of each fetch.
+    /// The replaced keys, one list per fetch.
     replaced: &'a mut Vec<Vec<Vec<u8>>>,
-    /// Whether other fetches may come to their end before or after the one under way. Then nothing may
-    /// replace what they might need.
+    /// True if other fetches may finish before or after the current fetch. Then it must not replace members
+    /// that they might need.
     is_beside_others: bool,
 }
 
-/// A fetch under way.
+/// The fetch that a trial carries out.
 #[derive(Clone, Copy)]
 struct Asking<'a> {
     graph: Graph,
-    /// How its operation is called in messages: it is named after the subgraph.
+    /// Name of its operation in messages. It is named after the subgraph.
     operation: &'a str,
     document: &'a Document,
 }
 
-/// What an object is to the subgraph that is asked about it.
+/// An object as the requested subgraph sees it.
 #[derive(Clone, Copy)]
 struct Seen<'a> {
-    /// Its type there: its own, or the interface that stands for it.
+    /// Type of the object in the subgraph: its own type, or the interface that represents it.
     name: &'a str,
-    /// What the representation holds, and the object it was made of; none below it.
+    /// The fields in the representation, and the object that they were read from. `None` for objects below
+    /// the entity.
     given: Option<(&'a [Need], Id)>,
 }
 
@@ -281,7 +282,8 @@ impl<'a> Trial<'a> {
             Step::Sequence(steps) => steps.iter().try_for_each(|step| self.step(step, root)),
             Step::Parallel(steps) => {
                 let outside = self.is_beside_others;
-                // Fetches alone have all been written before the first answer is merged.
+                // If all steps are fetches, the gateway writes all requests before it merges the first
+                // response.
                 let are_fetches = steps.iter().all(|step| matches!(step, Step::Fetch(_)));
                 self.is_beside_others = outside || !are_fetches;
                 let done = steps.iter().try_for_each(|step| self.step(step, root));
@@ -301,7 +303,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Whether an object has what is asked of it.
+    /// Checks that an object has every requested field.
     fn check(
         &self,
         set: &'a SelectionSet,
@@ -311,7 +313,7 @@ impl<'a> Trial<'a> {
     ) -> Result<(), Gap> {
         let schema = self.claim.schema;
         let real = self.objects.real(object);
-        // Without its name, the answer cannot tell which of several types it is.
+        // Without its type name, the gateway cannot determine the type of the object.
         let tells_types = set.items.iter().any(|item| match item {
             SelectionItem::Field(field) => field.name == "__typename",
             SelectionItem::InlineFragment(_) => true,
@@ -379,7 +381,7 @@ impl<'a> Trial<'a> {
         };
         path.push(key.as_bytes().to_vec());
         for below in &member.below {
-            // Objects that clients may not see are not written.
+            // The response does not contain objects of hidden types.
             if self.claim.schema.named(self.objects.real(*below)).is_some() {
                 self.check(&field.selections, *below, &definition.returns, path)?;
             }

@@ -1,11 +1,12 @@
-//! `@provides` where the planner would mix up two of them, or two levels of one.
+//! Handles supergraphs with two `@provides`, or two levels of one, that the planner would confuse.
 //!
-//! The planner (2.10) numbers the fields with `@provides` of each type from one, and keeps
-//! for each subgraph, type and number one node of what is provided there. Two types'
-//! fields of one number share that node, and so do two places of one type in one `@provides`:
-//! each seems to provide what the other provides. Most operations are planned right all the
-//! same, so what a plan asks is held against what is provided (`permission`); an operation
-//! whose plan asks for more is planned again with [`reduced`] provisions.
+//! The planner (2.10) numbers the fields with `@provides` of each type, starting at one. For each subgraph,
+//! type and number it has one node for the provided fields. Fields of two types with one number share this
+//! node, and two places of one type in one `@provides` do, too. Each then seems to provide the fields of the
+//! other.
+//!
+//! Most operations are still planned correctly. So the gateway compares each plan with the provided fields
+//! (`permission`). If a plan requests more, the operation is planned again with [`reduced`] provisions.
 
 mod permission;
 
@@ -24,10 +25,10 @@ use crate::sdl::{self, composite};
 
 type Text = String;
 
-/// What is selected of each type.
+/// The selected fields of each type.
 type Selected = BTreeMap<String, BTreeSet<String>>;
 
-/// One `@provides`, and where it stands.
+/// One `@provides`, with its place in the document.
 struct Provision {
     graph: String,
     definition: usize,
@@ -38,9 +39,9 @@ struct Provision {
     selected: Selected,
 }
 
-/// The document with provisions of which no two are confused, if it has some that are: levels are
-/// cut off within one, and of two the later one is removed. What remains may cost a fetch more,
-/// and may leave out what can be reached in no other way.
+/// Returns the document with provisions that the planner cannot confuse. `None` if the document has only such
+/// provisions. Levels within one provision are cut off. The later of two conflicting provisions is removed.
+/// The remaining provisions can cost an additional fetch, and can make some fields unreachable.
 pub(crate) fn reduced(document: &Document<'static, Text>) -> Option<Document<'static, Text>> {
     let types = types_of(document);
     let mut kept: Vec<Provision> = Vec::new();
@@ -78,7 +79,7 @@ pub(crate) fn reduced(document: &Document<'static, Text>) -> Option<Document<'st
             .and_then(|fields| fields.get_mut(provision.field));
         let directive = field.and_then(|field| field.directives.get_mut(provision.directive));
         if let Some(directive) = directive {
-            // Only the argument changes; the rest of `@join__field` says where the field lives.
+            // Only the argument changes. The other arguments of `@join__field` contain the field's subgraph.
             let arguments = &mut directive.arguments;
             arguments.retain(|(name, _)| name != "provides");
             if !provision.set.items.is_empty() {
@@ -102,19 +103,19 @@ impl Provision {
     }
 }
 
-/// A selection as `provides` writes it, without the outer braces.
+/// A selection in the form of `provides`, without the outer braces.
 fn text_of(set: &SelectionSet<'static, Text>) -> String {
     let text = set.to_string();
     let inside = text.trim().trim_start_matches('{');
     inside.strip_suffix('}').unwrap_or(inside).trim().to_owned()
 }
 
-/// Whether a type is selected in two ways.
+/// True if a type is selected in two ways.
 fn is_ambiguous(provision: &Provision) -> bool {
     provision.selected.values().any(|ways| ways.len() > 1)
 }
 
-/// A selection without the fields that lead back to a type on the way to them.
+/// A selection without fields that return a type on the path to them.
 fn without_repetition(
     types: &Types<'_>,
     path: &[String],
@@ -148,7 +149,8 @@ fn without_repetition(
     out
 }
 
-/// Fields of one type have numbers of their own; those of two may have the same.
+/// True if the planner confuses two provisions. Fields of one type have different numbers, but fields of two
+/// types can have equal numbers.
 fn conflict(one: &Provision, other: &Provision) -> bool {
     one.graph == other.graph
         && one.definition != other.definition
@@ -158,7 +160,7 @@ fn conflict(one: &Provision, other: &Provision) -> bool {
             .any(|(name, ways)| other.selected.get(name).is_some_and(|other| other != ways))
 }
 
-/// The fields of each type that has some.
+/// The fields of each type, without types that have no fields.
 type Types<'a> = HashMap<&'a str, &'a [Field<'static, Text>]>;
 
 fn types_of<'a>(document: &'a Document<'static, Text>) -> Types<'a> {
@@ -188,7 +190,7 @@ fn provisions(document: &Document<'static, Text>) -> Vec<Provision> {
                 if of.name != "join__field" {
                     continue;
                 }
-                // What cannot be read is left to the planner, which names the place.
+                // The planner reports an unreadable selection with its place.
                 let Some(set) = selection(text) else {
                     continue;
                 };
@@ -210,7 +212,7 @@ fn provisions(document: &Document<'static, Text>) -> Vec<Provision> {
     found
 }
 
-/// A selection as `provides`, `requires` and keys write it, without the outer braces.
+/// Parses a selection in the form of `provides`, `requires` and keys, without the outer braces.
 pub(crate) fn selection(text: &str) -> Option<SelectionSet<'static, Text>> {
     let document = parse_query::<Text>(&format!("{{{text}}}"))
         .ok()?

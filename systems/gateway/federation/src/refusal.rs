@@ -1,4 +1,4 @@
-//! Refusals of operations, and how long they are kept.
+//! Refusals of operations, with the time that the cache may store them.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use operation_cache::Keep;
 
 use crate::error::{GraphqlError, errors_body};
 
-/// Time for which a refusal is kept if a busy machine may be its cause.
+/// Lifetime in the cache of a refusal that a busy machine may have caused.
 const DOUBTFUL_KEPT: Duration = Duration::from_secs(60);
 
 /// A reason not to execute an operation.
@@ -21,13 +21,13 @@ pub struct Refusal {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cause {
-    /// The text, which will not change.
+    /// The text of the operation, which never changes.
     Text,
-    /// The planner failed, or ran out of time. On another day it might not.
+    /// The planner failed or ran out of time. It may succeed later.
     Doubtful,
-    /// More effort than was allowed for now.
+    /// The operation needs more effort than this attempt allowed.
     Effort,
-    /// No client waited any more.
+    /// No client waits for the operation any more.
     Stopped,
 }
 
@@ -70,7 +70,7 @@ impl Refusal {
         }
     }
 
-    /// Never reaches a client, because it has left.
+    /// Never reaches a client, because no client waits any more.
     pub(crate) fn stopped() -> Refusal {
         Refusal {
             cause: Cause::Stopped,
@@ -91,7 +91,7 @@ impl Refusal {
         Refusal { errors, ..self }
     }
 
-    /// Time for which it may be kept for requests with the same text.
+    /// Returns the lifetime of the refusal in the cache, for this text.
     #[must_use]
     pub fn keep(&self) -> Keep {
         let errors = self.errors.iter();
@@ -107,7 +107,7 @@ impl Refusal {
         }
     }
 
-    /// The response: `{"errors":[…]}`.
+    /// The response body: `{"errors":[…]}`.
     #[must_use]
     pub fn body(&self) -> Vec<u8> {
         errors_body(&self.errors)

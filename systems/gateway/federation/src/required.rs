@@ -1,9 +1,8 @@
-//! What names an entity, and under which key of the merged data each part of it lies.
+//! Finds the fields that identify an entity, and their keys in the merged data.
 //!
-//! A required field usually lies under its own name. It lies elsewhere when the client asks
-//! for the same field with other arguments: the planner then gives one of the two an alias,
-//! and tells some but not all of those who read it. So fields with arguments are looked up
-//! in the operations that brought them.
+//! A required field usually has its own name as key. The key differs if the client requests the same field
+//! with other arguments. The planner then gives one of the two an alias, but it does not rename all the
+//! places that read the field. So fields with arguments are looked up in the operations that fetched them.
 
 use hive_router_query_planner::ast::document::Document;
 use hive_router_query_planner::ast::selection_item::SelectionItem;
@@ -12,7 +11,7 @@ use hive_router_query_planner::ast::selection_set::{FieldSelection, SelectionSet
 use crate::plan::{FetchPlan, Need, PathStep, Place, TypeSet, Unsupported, opener, response_keys};
 use crate::schema::{Schema, inner_name};
 
-/// The selections that fetches make of the objects at one place.
+/// The selections of all fetches for the objects at one place.
 pub(crate) struct Sources<'a> {
     fetches: &'a [FetchPlan],
     documents: &'a [Document],
@@ -27,7 +26,7 @@ struct Source<'a> {
 }
 
 impl<'a> Sources<'a> {
-    /// Those of the objects at the end of a path.
+    /// The selections for the objects at the end of a path.
     pub(crate) fn at(
         fetches: &'a [FetchPlan],
         documents: &'a [Document],
@@ -53,8 +52,8 @@ impl<'a> Sources<'a> {
                 let own = fetch.inputs.get(output.input);
                 for Place { path: own, .. } in own.into_iter().flat_map(|input| &input.places) {
                     if let Some(rest) = steps.strip_prefix(response_keys(own).as_slice()) {
-                        // Below an `_entities` field the path begins again with that field's
-                        // response key.
+                        // Below an `_entities` field, the path starts again with the response key of that
+                        // field.
                         let mut steps = vec![output.key.as_slice()];
                         steps.extend_from_slice(rest);
                         root.descend(&steps, &mut sources);
@@ -70,20 +69,20 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Those of the objects below a key.
+    /// The selections for the objects below a key.
     fn below(&self, key: &[u8]) -> Self {
         let mut path = self.path.clone();
         path.push(key.to_vec());
         Self::at_keys(self.fetches, self.documents, path)
     }
 
-    /// The key under which a field with these arguments was asked for.
+    /// The response key of a field with these arguments.
     fn key_of(&self, name: &str, asked: &FieldSelection) -> Option<&'a str> {
         let mut found = None;
         for source in &self.sources {
             source.each_field(&mut |_, field| {
                 if field.name == name && field.arguments() == asked.arguments() {
-                    // The first fetch decides: equal fields with equal arguments have equal values.
+                    // The first fetch decides, because equal fields with equal arguments have equal values.
                     found.get_or_insert(field.selection_identifier());
                 }
             });
@@ -132,7 +131,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Compiles the selection that names an entity.
+/// Compiles the selection that identifies an entity.
 pub(crate) fn needs(
     set: &SelectionSet,
     parent: Option<&str>,
@@ -143,7 +142,7 @@ pub(crate) fn needs(
     for item in &set.items {
         match item {
             SelectionItem::Field(field) if field.name == "__typename" => {
-                // Ahead of everything else, whatever the planner's order.
+                // `__typename` comes first, independent of the planner's order.
                 needs.insert(0, Need::Typename);
             }
             SelectionItem::Field(field) => {
@@ -165,7 +164,7 @@ pub(crate) fn needs(
                     sources,
                 )?,
             }),
-            // Inputs are not minified, hence have no named fragments.
+            // Inputs are not minified. So they have no named fragments.
             SelectionItem::FragmentSpread(_) => {}
         }
     }
@@ -178,15 +177,15 @@ fn field(
     schema: &Schema,
     sources: &Sources<'_>,
 ) -> Result<Need, Unsupported> {
-    // An alias here is the name that the subgraph knows; the name is where the planner had
-    // the value put.
+    // The alias is the name of the field in the subgraph. The name is the key that the planner chose for the
+    // value.
     let known_as = field.alias.as_deref().unwrap_or(&field.name);
     let definition = parent
         .and_then(|parent| schema.named(parent))
         .and_then(|parent| parent.field(known_as));
     let inner = definition.map(|it| inner_name(&it.field_type));
     let key = match field.arguments() {
-        // A field without arguments has one value, which lies under the field's name.
+        // A field without arguments has one value, under the field's name.
         Some(_) => sources.key_of(known_as, field).unwrap_or(&field.name),
         None => &field.name,
     };
@@ -199,15 +198,15 @@ fn field(
     Ok(Need::Field {
         key: key.as_bytes().to_vec(),
         opener: opener(known_as),
-        // The client's schema lacks inaccessible fields; these count as nullable, and the subgraph
-        // judges a null itself.
+        // The client's schema lacks inaccessible fields. They count as nullable, and the subgraph decides
+        // about a null.
         non_null: definition.is_some_and(|it| it.field_type.to_string().ends_with('!')),
         is_optional: false,
         needs,
     })
 }
 
-/// Whether two fields would be one member of a representation with two values.
+/// True if two fields would be one member of a representation with two values.
 fn is_rival(one: &Need, other: &Need) -> bool {
     match (one, other) {
         (

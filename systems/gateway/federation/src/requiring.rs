@@ -1,9 +1,9 @@
-//! Fields whose requirements lead the planner to no plan.
+//! Plans fields with requirements if the planner finds no plan.
 //!
-//! The planner finds no way to a field that requires what one subgraph has, where the field's own
-//! subgraph knows the object by a key of a third. So the operation is planned without such fields, and
-//! with what they require in their place; the fields are asked for behind that, by requests that are
-//! made here. Whether the whole answers the operation is for the proof to say.
+//! The planner fails if three subgraphs are involved. The first has the required fields. The second has the
+//! field, and identifies the object by a key of the third. So the operation is planned without such fields,
+//! and with their required fields instead. Additional requests then fetch the fields. The proof decides if
+//! the whole plan answers the operation.
 
 use std::collections::BTreeSet;
 
@@ -25,27 +25,27 @@ use crate::composition::{Composition, Graph};
 use crate::schema::Schema;
 use crate::supergraph::Subgraph;
 
-/// The variable that holds representations.
+/// Name of the variable with the representations.
 const REPRESENTATIONS: &str = "representations";
 
-/// An operation in two steps.
+/// An operation, divided into two steps.
 pub(crate) struct Parted {
-    /// What is asked first: what fields require in place of the fields.
+    /// The first step: the operation with the required fields instead of the fields.
     pub(crate) rest: SelectionSet,
-    /// The requests for the fields.
+    /// The second step: the requests for the fields.
     pub(crate) behind: Vec<PlanNode>,
 }
 
-/// What an operation is parted with.
+/// Inputs for dividing an operation.
 pub(crate) struct Parting<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) composition: &'a Composition,
     pub(crate) subgraphs: &'a [Subgraph],
-    /// Those of the operation.
+    /// The declared variables of the operation.
     pub(crate) variables: &'a [VariableDefinition],
 }
 
-/// Fields of the objects of one type at one place that one subgraph is asked for.
+/// Fields of the objects of one type at one place, requested from one subgraph.
 struct Group {
     path: Vec<Segment>,
     real: String,
@@ -55,7 +55,7 @@ struct Group {
 }
 
 impl Parting<'_> {
-    /// The operation in two steps; `None` where it asks for no field that requires others.
+    /// Divides the operation into two steps. `None` if no field requires other fields.
     pub(crate) fn part(&self, root_type: &str, asked: &SelectionSet) -> Option<Parted> {
         let mut groups = Vec::new();
         let rest = self.set(root_type, asked, &mut Vec::new(), &mut groups);
@@ -100,7 +100,7 @@ impl Parting<'_> {
         rest
     }
 
-    /// The rest of a fragment, whose conditions hold for what is asked behind, too.
+    /// Divides a fragment. Its conditions also apply to the fields of the second step.
     fn fragment(
         &self,
         parent: &str,
@@ -137,7 +137,7 @@ impl Parting<'_> {
         }
     }
 
-    /// Takes a field that requires others into its group, and gives what it requires.
+    /// Moves a field with requirements into its group. Returns the required fields.
     fn postponed(
         &self,
         parent: &str,
@@ -225,7 +225,7 @@ impl Parting<'_> {
 }
 
 impl Group {
-    /// Adds it to that of the same objects and subgraph, where there is one.
+    /// Adds the group to an existing group for the same objects and subgraph, or to the list.
     fn put_into(self, groups: &mut Vec<Group>) {
         match groups.iter_mut().find(|known| known.is_beside(&self)) {
             Some(known) => {
@@ -241,13 +241,13 @@ impl Group {
     }
 }
 
-/// The planner's path of these steps, which has no other constructor than that of its text form.
+/// The planner's path of these steps. Its only constructor reads the text form.
 fn path_of(steps: &[Segment]) -> Option<FlattenNodePath> {
     let text = serde_json::to_value(steps).ok()?;
     serde_json::from_value(text).ok()
 }
 
-/// Adds what one selection has and another lacks.
+/// Adds the items of `from` that `into` lacks.
 fn unite(into: &mut SelectionSet, from: &SelectionSet) {
     for item in &from.items {
         let known = into.items.iter_mut().find_map(|known| match (known, item) {

@@ -1,9 +1,9 @@
-//! Writes the client's `data` from the merged answers.
+//! Writes the client's `data` from the merged responses.
 //!
-//! Straight into the output: what turns out to be null where null is not allowed is taken
-//! back to the nearest member that may be null, by cutting the output there (GraphQL
-//! specification, section 6.4.4). Values that the schema does not allow (an `Int` that is a
-//! text, an enum value that clients may not see) count as null, with an error.
+//! The writer appends directly to the output. If a value is null and its place does not allow null, the
+//! writer cuts the output back to the nearest nullable member. Section 6.4.4 of the GraphQL specification
+//! requires this. Values that the schema does not allow count as null, with an error. Examples are a string
+//! for an `Int` and an enum value that is hidden from clients.
 
 mod introspection;
 mod measure;
@@ -19,49 +19,50 @@ use crate::variables::{IntText, Variables, int_of};
 pub(crate) use measure::Measure;
 pub(crate) use places::{Place, Places, Room, path_bytes};
 
-/// Why a value was not written to its end.
+/// Reason why the writer did not complete a value.
 enum Stop {
-    /// It had to be null, and its place does not allow that.
+    /// The value had to be null, and its place does not allow null.
     Nulled,
-    /// Other requests come first; [`Writer::resumed`] knows where to go on.
+    /// Other requests run first. [`Writer::resumed`] contains the place to continue.
     Paused,
-    /// The response would be larger than it may be.
+    /// The response would exceed its size limit.
     TooLarge,
 }
 
-/// How far a response was written.
+/// State of the response after a call of the writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
     Done,
-    /// Not to its end, so that other requests of this thread can go on.
+    /// The response is incomplete. Other requests of this thread can run now.
     Paused,
-    /// It would be larger than it may be; what was written is of no use.
+    /// The response would exceed its size limit. The caller must discard the output.
     TooLarge,
 }
 
-/// Members and items that are written before other requests may go on, a fraction of a
-/// millisecond of work. Most responses have fewer.
+/// Members and items that the writer writes before other requests may run. This takes a fraction of a
+/// millisecond, and most responses have fewer.
 const TURN_STEPS: usize = 1 << 15;
 
-/// Turns after which the rest of a response is measured before it is written: a few megabytes.
+/// Turns after which the writer measures the rest of a response before it continues. They write a few
+/// megabytes.
 const TURNS_UNMEASURED: usize = 8;
 
-/// Bytes of text that count as one step more.
+/// Bytes of text that count as one additional step.
 const STEP_BYTES: usize = 64;
 
-/// Members and items that may be written in any case. Beyond them there are at most as many as the
-/// response may have bytes, though members that are left out by a condition write nothing.
+/// Minimum limit on the members and items of a response. The limit is higher if the response may have more
+/// bytes than this. Members that a condition leaves out count, although they write no bytes.
 const WORK_MIN: usize = 1 << 20;
 
-/// Where to go on with an object or a list after a pause.
+/// Place at which the writer continues an object or a list after a pause.
 #[derive(Clone, Copy)]
 struct Resumption {
-    /// Where its text begins.
+    /// Start of its text in the output.
     start: usize,
-    /// Of the member or item that was not written to its end.
+    /// Position of the incomplete member or item.
     position: usize,
     hint: Hint,
-    /// Whether a comma stands before the next one.
+    /// True if a comma precedes the next member or item.
     separate: bool,
 }
 
@@ -80,39 +81,40 @@ impl Step<'_> {
     }
 }
 
-/// Writes one response's data.
+/// Writes the `data` of one response.
 pub(crate) struct Writer<'a> {
     checked: &'a Checked,
     variables: &'a Variables,
     store: &'a Store,
     presences: &'a [bool],
     pub(crate) out: Vec<u8>,
-    /// What the schema did not allow.
+    /// Errors about values that the schema does not allow.
     pub(crate) errors: Vec<GraphqlError>,
-    /// How many errors there were beyond [`ERRORS_MAX`].
+    /// Number of errors beyond [`ERRORS_MAX`].
     pub(crate) left_out: usize,
-    /// Where deferred fragments stand, when that is of interest.
+    /// Places of deferred fragments. `None` if the caller does not need them.
     pub(crate) places: Option<Places>,
     path: Vec<Step<'a>>,
-    /// Where the data begins in the output.
+    /// Start of the data in the output.
     start: usize,
-    /// Length of the output that the data may reach, less what was cut off: a response that has much
-    /// written and cut off again pays for it, too.
+    /// Maximum length of the output, minus all bytes that were cut off. So a response also pays for text that
+    /// it writes and cuts off again.
     end_max: usize,
     /// Steps left before a pause.
     turn: usize,
-    /// How many turns are over.
+    /// Number of finished turns of this response.
     turns: usize,
-    /// Steps left in all, those of this turn not counted.
+    /// Steps left in total, without the steps of this turn.
     work: usize,
-    /// The objects and lists to go on with, from the innermost to the root.
+    /// The objects and lists to continue, from the innermost to the root.
     resumed: Vec<Resumption>,
-    /// The parts of an answer of introspection to go on with, from the root to the innermost.
+    /// The parts of an introspection response to continue, from the root to the innermost.
     introspected: Vec<introspection::Part<'a>>,
 }
 
 impl<'a> Writer<'a> {
-    /// Appends to `out` at most so many bytes, roughly: the text of one scalar is written whole.
+    /// Creates a writer that appends at most about `bytes_max` bytes to `out`. A scalar is always written
+    /// whole.
     pub(crate) fn new(
         checked: &'a Checked,
         variables: &'a Variables,
@@ -140,12 +142,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the object at the root, or null; called again with the same object after a pause.
+    /// Writes the root object, or null. After a pause, the caller calls it again with the same object.
     pub(crate) fn root(&mut self, root: ObjectId) -> Progress {
         self.object_with(self.checked.projection.root, root)
     }
 
-    /// The same for an object anywhere, of which members of this index are asked.
+    /// Like [`Writer::root`], for any object. `members` is the index of the requested members.
     pub(crate) fn object_with(&mut self, members: usize, object: ObjectId) -> Progress {
         match self.members(members, object) {
             Ok(()) => Progress::Done,
@@ -164,14 +166,15 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Looked at before much memory is taken, and only for responses that are large already.
+    /// True if the rest exceeds the limit. Checked before much memory is allocated, and only for responses
+    /// that are already large.
     fn will_be_too_large(&self, members: usize, object: ObjectId) -> bool {
         let room = self.end_max.saturating_sub(self.start);
         let size = Measure::new(self.checked, self.store, self.presences).size(members, object);
         size.is_some_and(|size| size > room as u64)
     }
 
-    /// Takes back a value and everything inside of it: the text lies behind its start.
+    /// Removes a value with everything inside it. Its text begins at `start`.
     fn cut_to_null(&mut self, start: usize) {
         self.end_max = self.end_max.saturating_sub(self.out.len() - start);
         self.out.truncate(start);
@@ -181,7 +184,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Passes a deferred fragment.
+    /// Records the place of a deferred fragment.
     fn pass(&mut self, anchor: usize, at: (usize, ObjectId)) {
         if let Some(places) = &mut self.places
             && places.wants(anchor)
@@ -192,7 +195,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Errors are told, and places noted, as of an object at this path.
+    /// Sets the path of the object to write. Errors and recorded places begin with this path.
     pub(crate) fn stand_at(&mut self, path: &'a [PathSegment]) {
         self.path = path
             .iter()
@@ -203,7 +206,7 @@ impl<'a> Writer<'a> {
             .collect();
     }
 
-    /// Counts what is about to be written, a member or an item.
+    /// Counts the next member or item as a step.
     fn step(&mut self, bytes: usize) -> Result<(), Stop> {
         if self.turn == 0 {
             return Err(self.end_turn());
@@ -231,14 +234,14 @@ impl<'a> Writer<'a> {
         let Some(members) = projection.members.get(index) else {
             return Err(Stop::Nulled);
         };
-        // Subgraphs answer in the order they were asked, so each search starts behind the last hit
-        // and reads the object once.
+        // Subgraphs respond in the order of the requested fields. So each search starts after the last hit,
+        // and the writer reads the object once.
         let mut at = self.enter(b'{');
-        // Outer ones are popped first, so whatever is left lies inside the member at `position`.
+        // The writer pops outer places first. So the remaining ones lie inside the member at `position`.
         let mut is_inside = !self.resumed.is_empty() || !self.introspected.is_empty();
         for (position, member) in members.iter().enumerate().skip(at.position) {
             at.position = position;
-            // Otherwise the member's key is written, and a part of its value.
+            // Inside a resumed member, its key and a part of its value are written already.
             if !std::mem::take(&mut is_inside) {
                 if let Err(stop) = self.step(member.opener.len()) {
                     return Err(self.leave(stop, at));
@@ -259,7 +262,7 @@ impl<'a> Writer<'a> {
             }
             match &member.what {
                 What::Text(text) => self.out.extend_from_slice(text),
-                // Told with the operation, not again for each object.
+                // The error is reported once for the operation, not for each object.
                 What::Denied if member.non_null => return Err(Stop::Nulled),
                 What::Denied => self.out.extend_from_slice(b"null"),
                 What::Deferred(_) => unreachable!("such a member is never present"),
@@ -286,7 +289,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Begins an object or a list, or goes on with it.
+    /// Begins an object or a list, or continues it after a pause.
     fn enter(&mut self, opener: u8) -> Resumption {
         if let Some(resumed) = self.resumed.pop() {
             return resumed;
@@ -301,7 +304,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Keeps the place in an object or a list if it is left for a pause.
+    /// Records the place in an object or a list if the writer leaves it for a pause.
     fn leave(&mut self, stop: Stop, at: Resumption) -> Stop {
         if matches!(stop, Stop::Paused) {
             self.resumed.push(at);
@@ -333,8 +336,8 @@ impl<'a> Writer<'a> {
             self.out.extend_from_slice(b"null");
             return Ok(());
         }
-        // Where a null is allowed, the output is cut back to here; what `members` and `list` wrote
-        // up to an error goes with it.
+        // If null is allowed here, the output is cut back to this position. This also removes the text that
+        // `members` and `list` wrote before an error.
         let start = match self.resumed.last() {
             Some(resumed) => resumed.start,
             None => self.out.len(),
@@ -431,7 +434,7 @@ impl<'a> Writer<'a> {
     /// Writes a value as the subgraph did.
     fn text(&mut self, value: Value) -> Result<(), Stop> {
         let before = self.out.len();
-        // Looked at before memory is taken for it.
+        // Checked before memory is allocated for the value.
         let known = match value {
             Value::String(text) | Value::Number(text) => text.len as usize,
             _ => 0,
@@ -445,7 +448,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes a text of the schema.
+    /// Writes a text from the schema as a JSON string.
     fn json_string(&mut self, text: &str) -> Result<(), Stop> {
         if !self.has_room(text.len()) {
             return Err(Stop::TooLarge);
@@ -476,11 +479,11 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// What an object's type means where it stands.
+/// Meaning of an object's type at its place.
 pub(crate) enum Type {
     /// Index of the members to write.
     Members(usize),
-    /// An object that clients may not see, or one of another interface.
+    /// A type that is hidden from clients, or a type of another interface.
     Foreign,
     Unknown,
 }
@@ -500,7 +503,7 @@ pub(crate) fn type_of(
     let Some(Value::String(name)) = store.get(object, b"__typename") else {
         return Type::Members(per_type.otherwise);
     };
-    // Searched in a row: an abstract type has few objects in most schemas.
+    // A linear search, because an abstract type has few object types in most schemas.
     let name = store.text(name);
     for (known, members) in &per_type.by_type {
         if **known == *name {
@@ -510,11 +513,11 @@ pub(crate) fn type_of(
     if checked.schema.is_object(name) {
         return Type::Foreign;
     }
-    // The name of an interface, from the subgraph of an interface object, which knows no other.
+    // The name is an interface. The subgraph of an interface object has no other type name.
     Type::Members(per_type.otherwise)
 }
 
-/// Whether the schema allows this value.
+/// True if the schema allows this value.
 fn fits(checked: &Checked, store: &Store, leaf: Leaf, value: Value) -> bool {
     match (leaf, value) {
         (Leaf::Any, _)
@@ -522,7 +525,7 @@ fn fits(checked: &Checked, store: &Store, leaf: Leaf, value: Value) -> bool {
         | (Leaf::Boolean, Value::Bool(_))
         | (Leaf::Float, Value::Number(_)) => true,
         (Leaf::Int, Value::Number(text)) => int_of(store.text(text)) == IntText::Fits,
-        // Identifiers are texts; many subgraphs answer with their numbers.
+        // Identifiers are strings, but many subgraphs send them as numbers.
         (Leaf::Id, Value::Number(text)) => int_of(store.text(text)) != IntText::Fraction,
         (Leaf::Enum(index), Value::String(text)) => {
             let text = store.text(text);

@@ -1,9 +1,8 @@
-//! The schema that clients see, indexed for questions asked while preparing and answering.
+//! The client's schema, indexed for lookups during preparation and execution.
 //!
-//! The planner's crate derives the client's document from the supergraph (without
-//! `@inaccessible` elements and federation's own directives); here it gets an index. The
-//! one thing kept from the whole supergraph is which objects stand behind an interface or
-//! union, because subgraphs speak of inaccessible objects, too.
+//! The planner's crate derives the client's document from the supergraph, without `@inaccessible` elements
+//! and federation's own directives. This file adds the index. It also stores the objects behind each
+//! interface and union of the whole supergraph, because subgraphs return inaccessible objects, too.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -30,7 +29,7 @@ pub(crate) enum Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// The output fields; empty for types that have none.
+    /// The output fields. Empty for types without fields.
     pub(crate) fn fields(self) -> &'a [Field<'static, Text>] {
         match self {
             Named::Object(object) => &object.fields,
@@ -44,37 +43,37 @@ impl<'a> Named<'a> {
     }
 }
 
-/// The client's schema.
+/// The schema that clients see.
 #[derive(Debug)]
 pub struct Schema {
     pub(crate) document: Arc<Document<'static, Text>>,
     /// Index of each type's definition in the document.
     types: HashMap<String, usize>,
-    /// The roots: query, mutation, subscription.
+    /// The root types: query, mutation, subscription.
     roots: [Option<String>; 3],
-    /// Abstract type to the objects behind it, over the whole supergraph.
+    /// The objects behind each abstract type, over the whole supergraph.
     possible: HashMap<String, Vec<String>>,
-    /// All objects of the supergraph.
+    /// All object types of the supergraph.
     objects: HashSet<String>,
 }
 
 impl Schema {
-    /// The schema of a document without federation: everything in it can be seen by clients. It
-    /// must hold the types of introspection, too.
+    /// The schema of a document without federation. Clients can see everything in it. The document must
+    /// contain the types of introspection, too.
     #[must_use]
     pub fn of(document: Document<'static, Text>) -> Schema {
         let document = Arc::new(document);
         Schema::new(Arc::clone(&document), &document)
     }
 
-    /// The name at the heart of a field's type.
+    /// The innermost type name of a field's type.
     #[must_use]
     pub fn field_type(&self, parent: &str, field: &str) -> Option<&str> {
         let field = self.named(parent)?.field(field)?;
         Some(inner_name(&field.field_type))
     }
 
-    /// The definitions.
+    /// The document with all definitions.
     #[must_use]
     pub fn document(&self) -> &Document<'static, Text> {
         &self.document
@@ -87,8 +86,8 @@ impl Schema {
         let types = client
             .definitions
             .iter()
-            // The planner's crate leaves these types in the document; without an index entry
-            // clients can neither ask for them nor see them.
+            // The planner's crate leaves these types in the document. Without an index entry, clients can
+            // neither select nor see them.
             .enumerate()
             .filter_map(|(index, definition)| match definition {
                 Definition::TypeDefinition(definition) if !is_composed(type_name(definition)) => {
@@ -137,7 +136,7 @@ impl Schema {
         self.roots[2].as_deref()
     }
 
-    /// The name of the type that an operation of this kind selects from.
+    /// The name of the root type for operations of this kind.
     #[must_use]
     pub fn root(&self, kind: OperationKind) -> &str {
         match kind {
@@ -147,7 +146,7 @@ impl Schema {
         }
     }
 
-    /// The objects that a value of this type can be: itself for an object.
+    /// The possible object types of a value with this type. For an object, the type itself.
     pub(crate) fn possible(&self, name: &str) -> Vec<&str> {
         match self.possible.get(name) {
             Some(objects) => objects.iter().map(String::as_str).collect(),
@@ -160,7 +159,7 @@ impl Schema {
         }
     }
 
-    /// Whether every value of type `name` is also one of type `condition`.
+    /// True if every value of type `name` also has the type `condition`.
     pub(crate) fn is_subtype(&self, name: &str, condition: &str) -> bool {
         if name == condition {
             return true;
@@ -168,21 +167,21 @@ impl Schema {
         let Some(allowed) = self.possible.get(condition) else {
             return false;
         };
-        // Compared over the whole supergraph: with the client's objects alone, a fragment could
-        // seem to fit an interface that has inaccessible objects besides.
+        // Compared over the whole supergraph. With the client's objects alone, a fragment could seem to fit
+        // an interface that also has inaccessible objects.
         match self.possible.get(name) {
             Some(objects) => objects.iter().all(|object| allowed.contains(object)),
             None => allowed.iter().any(|object| object == name),
         }
     }
 
-    /// Whether the name is that of an object, not of an interface or union.
+    /// True if the name belongs to an object, not to an interface or union.
     pub(crate) fn is_object(&self, name: &[u8]) -> bool {
         std::str::from_utf8(name).is_ok_and(|name| self.objects.contains(name))
     }
 }
 
-/// The name that a definition gives its type.
+/// The name of a defined type.
 pub fn type_name<'a>(definition: &'a TypeDefinition<'static, Text>) -> &'a str {
     match definition {
         TypeDefinition::Scalar(it) => &it.name,
@@ -194,14 +193,14 @@ pub fn type_name<'a>(definition: &'a TypeDefinition<'static, Text>) -> &'a str {
     }
 }
 
-/// Whether a type is part of composition itself. The planner's crate knows those of the
-/// join specification it was written for; later ones add more.
+/// True if a type is part of composition itself. The planner's crate removes only the types of its version of
+/// the join specification. Later versions have more.
 fn is_composed(name: &str) -> bool {
     let prefixes = ["join__", "link__", "requiresScopes__", "policy__"];
     prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The name at the heart of a type, without lists and exclamation marks.
+/// The innermost name of a type, without lists and exclamation marks.
 pub(crate) fn inner_name(of: &TypeText) -> &str {
     match of {
         Type::NamedType(name) => name,
@@ -247,7 +246,7 @@ fn possible_types(supergraph: &Document<'static, Text>) -> Possible {
                 }
             }
             TypeDefinition::Interface(interface) => {
-                // An interface that no type implements is abstract all the same.
+                // An interface without an implementing type is still abstract.
                 possible.entry(interface.name.clone()).or_default();
             }
             TypeDefinition::Union(union) => {

@@ -1,4 +1,4 @@
-//! Reading the definitions of a supergraph: the arguments of directives, and types with fields.
+//! Reads the definitions of a supergraph: the arguments of directives, and types with fields.
 
 use graphql_tools::parser::schema::{Definition, Directive, Field, TypeDefinition, Value};
 
@@ -10,7 +10,7 @@ pub(crate) fn argument<'a>(directive: &'a Applied, name: &str) -> Option<&'a Wri
     member(&directive.arguments, name)
 }
 
-/// An argument of a directive that is a text.
+/// A string argument of a directive.
 pub(crate) fn text<'a>(directive: &'a Applied, name: &str) -> Option<&'a str> {
     match argument(directive, name)? {
         Value::String(text) => Some(text),
@@ -18,7 +18,7 @@ pub(crate) fn text<'a>(directive: &'a Applied, name: &str) -> Option<&'a str> {
     }
 }
 
-/// The value of `join__Graph` that a directive of composition speaks of.
+/// The value of `join__Graph` in a directive of composition.
 pub(crate) fn graph(directive: &Applied) -> Option<&str> {
     match argument(directive, "graph")? {
         Value::Enum(graph) => Some(graph),
@@ -26,13 +26,13 @@ pub(crate) fn graph(directive: &Applied) -> Option<&str> {
     }
 }
 
-/// A member of an object, or an argument of many.
+/// Finds a member of an object, or one of several arguments.
 pub(crate) fn member<'a>(members: &'a [(String, Written)], name: &str) -> Option<&'a Written> {
     let mut members = members.iter();
     members.find(|(key, _)| key == name).map(|(_, it)| it)
 }
 
-/// What objects and interfaces have in common.
+/// The common parts of objects and interfaces.
 #[derive(Clone, Copy)]
 pub(crate) struct Composite<'a> {
     pub(crate) name: &'a str,

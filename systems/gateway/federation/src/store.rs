@@ -1,12 +1,11 @@
-//! The data of one request: every subgraph's answer, merged.
+//! The merged responses of all subgraphs for one request.
 //!
-//! The one idea: nothing is unescaped, boxed or copied per value. All answers lie one
-//! behind the other in a single text; a value is a tag and a range in it; the members of an
-//! object are one run in one vector. Merging an entity into an object links the two
-//! instead of copying members, so that an entity shared by many list elements is stored
-//! once.
+//! The store does not unescape, box or copy single values. All responses stand one after the other in a
+//! single text. A value is a tag and a range of this text. The members of an object are one run in one
+//! vector. When the gateway merges an entity into an object, the store links the two and copies no members.
+//! So an entity that many list elements share is stored once.
 //!
-//! Absent on purpose: numbers. What a subgraph wrote is what the client reads.
+//! The store deliberately does not convert numbers. The client receives each number as the subgraph wrote it.
 
 mod json;
 mod key_index;
@@ -16,8 +15,8 @@ use std::cell::{Cell, RefCell};
 
 use key_index::{KeyIndexes, SCANNED_MAX};
 
-/// What a value takes of the memory that [`Store::bounded`] allows: an item or a member of 20
-/// bytes, and an object of 16, rounded up.
+/// Bytes of a value that count against the limit of [`Store::bounded`]. An item or a member takes 20 bytes
+/// and an object 16, rounded up.
 const VALUE_BYTES: usize = 40;
 
 /// A range of the store's text.
@@ -27,27 +26,27 @@ pub(crate) struct Slice {
     pub(crate) len: u32,
 }
 
-/// A JSON value whose text lies in the store.
+/// A JSON value. Its text is in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Value {
     Null,
     Bool(bool),
     Number(Slice),
-    /// What stands between the quotes, escapes as written.
+    /// The text between the quotes, with escapes as the subgraph wrote them.
     String(Slice),
     /// A run of the store's items.
     List(Slice),
     Object(ObjectId),
 }
 
-/// Index of an object.
+/// Index into [`Store::objects`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectId(pub(crate) u32);
 
 /// A member of an object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Member {
-    /// The key, unescaped.
+    /// The key without escapes.
     pub(crate) key: Slice,
     pub(crate) value: Value,
 }
@@ -55,36 +54,36 @@ pub(crate) struct Member {
 #[derive(Debug)]
 struct Object {
     members: Slice,
-    /// Index of the first link plus one; zero means none.
+    /// Index of the first link plus one, or 0 without a link.
     links: u32,
-    /// The last mark that a walk left; see [`Store::marks`].
+    /// The mark of the last walk that visited the object. See [`Store::marks`].
     mark: Cell<u32>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Link {
     object: ObjectId,
-    /// Index of the next link plus one; zero means none.
+    /// Index of the next link plus one, or 0 at the end.
     next: u32,
 }
 
-/// Where to look first for the next member of an object.
+/// Positions at which the search for the next member of an object starts.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Hint {
-    /// Behind the object's own member that was found last.
+    /// Position after the object's own member that was found last.
     own: usize,
-    /// Behind the member found last in an object merged into it.
+    /// Position after the member that was found last in a merged object.
     linked: usize,
 }
 
-/// The answers of one request.
+/// The subgraph responses of one request.
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// Bytes that all of it may take, roughly.
+    /// Approximate maximum of all bytes in the store.
     bytes_max: usize,
-    /// Whether an answer was refused because it would have taken more.
+    /// True if the store refused a response because it would exceed `bytes_max`.
     is_full: bool,
-    /// The last mark that was given to a walk.
+    /// The last mark that a walk received.
     marks: Cell<u32>,
     /// Boxed, because most requests have no large object.
     indexes: RefCell<Option<Box<KeyIndexes>>>,
@@ -99,7 +98,7 @@ pub(crate) struct Store {
     open_members: Vec<Member>,
 }
 
-/// Why a body could not be taken in.
+/// Reason why the store could not read a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) String);
 
@@ -110,12 +109,11 @@ impl Default for Store {
 }
 
 impl Store {
-    /// A store that takes in no more than about so many bytes.
+    /// Creates a store of at most about `bytes_max` bytes.
     pub(crate) fn bounded(bytes_max: usize) -> Store {
         Store {
-            // Keys with escapes are stored a second time, unescaped and so at most half as long,
-            // and rewrites add the plan's texts. Half of what a `Slice` can reach has room for
-            // both.
+            // The store also contains an unescaped copy of each key with escapes, which is at most half as
+            // long. Rewrites add the plan's texts. Half of the range of a `Slice` leaves room for both.
             bytes_max: bytes_max.min(u32::MAX as usize / 2),
             is_full: false,
             marks: Cell::default(),
@@ -132,13 +130,13 @@ impl Store {
         }
     }
 
-    /// Takes in a whole JSON text. What cannot be read leaves nothing behind.
+    /// Reads a whole JSON text into the store. An unreadable text leaves the store unchanged.
     pub(crate) fn parse(&mut self, body: &[u8]) -> Result<Value, Malformed> {
         let body = std::str::from_utf8(body)
             .map_err(|_| Malformed("the body is not valid UTF-8".to_owned()))?;
         let start = self.text.len();
         let end = start.saturating_add(body.len());
-        // Looked at before the text is copied, and for each value before it is kept.
+        // The limit is checked before the text is copied, and again before each value is stored.
         let taken = self.taken().saturating_add(body.len());
         let Some(left) = self.bytes_max.checked_sub(taken) else {
             return Err(self.full());
@@ -146,11 +144,11 @@ impl Store {
         self.text.extend_from_slice(body.as_bytes());
         let before = (self.items.len(), self.members.len(), self.objects.len());
         let outcome = json::parse(self, start..end, left / VALUE_BYTES);
-        // A body that ends early leaves elements open; the next body must not close over them.
+        // A truncated body leaves elements open. The next body must not close them.
         self.open_items.clear();
         self.open_members.clear();
         if outcome.is_err() {
-            // Links and indexes need no way back: only what was read to its end gets any.
+            // Links and indexes need no rollback, because only completely read values get any.
             self.text.truncate(start);
             self.items.truncate(before.0);
             self.members.truncate(before.1);
@@ -159,31 +157,31 @@ impl Store {
         outcome
     }
 
-    /// Notes that an answer does not fit.
+    /// Records that a response does not fit.
     #[cold]
     fn full(&mut self) -> Malformed {
         self.is_full = true;
         Malformed("it is larger than one request may hold".to_owned())
     }
 
-    /// Whether an answer did not fit.
+    /// True if a response did not fit.
     pub(crate) fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// How many lists' items and objects there are.
+    /// Number of list items plus number of objects.
     pub(crate) fn extent(&self) -> usize {
         self.items.len() + self.objects.len()
     }
 
-    /// The first of `count` marks that no object has, for one walk.
+    /// Reserves `count` marks that no object has yet, for one walk. Returns the first.
     pub(crate) fn marks(&self, count: usize) -> u32 {
         let first = self.marks.get() + 1;
         self.marks.set(first + u32_of(count));
         first
     }
 
-    /// Marks an object with one of a walk's marks; false when it has that mark already.
+    /// Marks an object with one of a walk's marks. Returns false if the object has that mark already.
     pub(crate) fn mark(&self, object: ObjectId, first: u32, offset: usize) -> bool {
         let mark = first + u32_of(offset);
         self.objects[object.0 as usize].mark.replace(mark) != mark
@@ -194,12 +192,12 @@ impl Store {
         &self.text[start..start + slice.len as usize]
     }
 
-    /// The whole text; the parser reads it by position.
+    /// The whole text. The parser reads it by position.
     pub(crate) fn raw(&self) -> &[u8] {
         &self.text
     }
 
-    /// Keeps a text that no answer contains as it stands.
+    /// Adds a text that is not part of a response.
     pub(crate) fn keep_text(&mut self, text: &[u8]) -> Slice {
         let slice = slice(self.text.len(), text.len());
         self.text.extend_from_slice(text);
@@ -211,7 +209,7 @@ impl Store {
         &self.items[start..start + list.len as usize]
     }
 
-    /// The object's own members, without those of the entities merged into it.
+    /// The object's own members, without the members of merged entities.
     pub(crate) fn own_members(&self, object: ObjectId) -> &[Member] {
         let members = self.objects[object.0 as usize].members;
         let start = members.start as usize;
@@ -229,13 +227,13 @@ impl Store {
         })
     }
 
-    /// Looks a member up, first in the object, then in what was merged into it.
+    /// Finds a member, first in the object and then in the objects merged into it.
     pub(crate) fn get(&self, object: ObjectId, key: &[u8]) -> Option<Value> {
         self.get_hinted(object, key, &mut Hint::default())
     }
 
-    /// Like [`Store::get`], trying first the member after the one found last: subgraphs
-    /// answer in the order they were asked.
+    /// Like [`Store::get`], but first tries the member after the last hit. Subgraphs respond in the order of
+    /// the requested fields.
     pub(crate) fn get_hinted(
         &self,
         object: ObjectId,
@@ -245,7 +243,7 @@ impl Store {
         if let Some(value) = self.own_hinted(object, key, &mut hint.own) {
             return Some(value);
         }
-        // One hint serves all linked objects; where it is wrong, it costs one comparison.
+        // All linked objects share one hint. A wrong hint costs one comparison.
         self.linked(object).find_map(|linked| {
             let own = self.own_hinted(linked, key, &mut hint.linked);
             own.or_else(|| Some(self.linked_place(linked, key)?.1))
@@ -265,7 +263,7 @@ impl Store {
         own.get(index).map(|member| member.value)
     }
 
-    /// Like [`Store::get`], with the object that has the member itself.
+    /// Like [`Store::get`], and also returns the object that owns the member.
     pub(crate) fn get_owned(&self, object: ObjectId, key: &[u8]) -> Option<(ObjectId, Value)> {
         match self.own_position(object, key) {
             Some(index) => Some((object, self.own_members(object)[index].value)),
@@ -273,7 +271,7 @@ impl Store {
         }
     }
 
-    /// The member that an object has from one merged into it, and that object.
+    /// A member of a merged object, together with that object.
     fn linked_place(&self, object: ObjectId, key: &[u8]) -> Option<(ObjectId, Value)> {
         self.linked(object)
             .find_map(|linked| self.get_owned(linked, key))
@@ -287,14 +285,14 @@ impl Store {
         own.iter().position(|member| self.is_key(member, key))
     }
 
-    /// Kept out of `own_position`, which is inlined into every search.
+    /// Separate from `own_position`, because that function is inlined into every search.
     #[inline(never)]
     fn indexed_position(&self, object: ObjectId, key: &[u8]) -> Option<usize> {
         let members = self.objects[object.0 as usize].members;
         let mut indexes = self.indexes.borrow_mut();
         let indexes = indexes.get_or_insert_default();
         let key_at = |position: u32| self.key_at(position);
-        let found = indexes.find((object, members), key, key_at)?;
+        let found = indexes.find(object, members, key, key_at)?;
         Some(found - members.start as usize)
     }
 
@@ -308,14 +306,14 @@ impl Store {
         self.text(member.key) == key
     }
 
-    /// Tests hold the work to what it may be by this count.
+    /// Counts comparisons, so that tests can limit the work.
     #[inline]
     fn count_comparison(&self) {
         #[cfg(test)]
         self.compared.set(self.compared.get() + 1);
     }
 
-    /// The position of a member in the store, wherever the object has it from, and its owner.
+    /// The owner of a member and the member's position in the store. Includes merged objects.
     fn find_slot(&self, object: ObjectId, key: &[u8]) -> Option<(ObjectId, usize)> {
         let start = self.objects[object.0 as usize].members.start as usize;
         if let Some(index) = self.own_position(object, key) {
@@ -334,7 +332,7 @@ impl Store {
         // An index holds the hash of the old key, so a search for the new one would miss it.
         if let Some(indexes) = self.indexes.borrow_mut().as_deref_mut() {
             let key_at = |position: u32| self.key_at(position);
-            indexes.rename(owner, u32_of(slot), (from, self.text(to)), key_at);
+            indexes.rename(owner, u32_of(slot), from, self.text(to), key_at);
         }
     }
 
@@ -359,16 +357,16 @@ impl Store {
         self.open_members.push(Member { key, value });
     }
 
-    /// Closes a list whose elements are those pushed since there were `open`.
+    /// Closes a list. Its elements are the open items from index `open` on.
     fn close_list(&mut self, open: usize) -> Value {
-        // Open elements wait on a stack of their own, so that a nested list is finished first and
-        // every run is contiguous, without an allocation per list.
+        // Open elements wait on a separate stack. So a nested list is complete first and every run is
+        // contiguous, without an allocation per list.
         let run = slice(self.items.len(), self.open_items.len() - open);
         self.items.extend(self.open_items.drain(open..));
         Value::List(run)
     }
 
-    /// Closes an object whose members are those pushed since there were `open`.
+    /// Closes an object. Its members are the open members from index `open` on.
     fn close_object(&mut self, open: usize) -> Value {
         let run = slice(self.members.len(), self.open_members.len() - open);
         self.members.extend(self.open_members.drain(open..));
@@ -381,8 +379,8 @@ impl Store {
         Value::Object(id)
     }
 
-    /// An object of its own with the same members, and so on below it; nothing where it does not
-    /// fit. What was merged into the object is not copied, so there must be nothing yet.
+    /// Copies an object with everything below it. `None` if the copy does not fit. Merged objects are not
+    /// copied, so the object must not have any yet.
     pub(crate) fn copy(&mut self, object: ObjectId) -> Option<ObjectId> {
         let (items, members) = self.begin();
         let copied = self.copied(Value::Object(object));
@@ -425,7 +423,7 @@ impl Store {
         }
     }
 
-    /// Whether there is room for so many more values beside those that are open.
+    /// Checks that `values` more values fit in addition to the open ones. `None` if they do not.
     fn reserve(&mut self, values: u32) -> Option<()> {
         let open = self.open_items.len() + self.open_members.len();
         let taken = self.taken().saturating_add(open * VALUE_BYTES);
@@ -437,9 +435,10 @@ impl Store {
         Some(())
     }
 
-    /// Bytes that all of it takes, roughly.
+    /// Approximate number of bytes in use.
     fn taken(&self) -> usize {
-        // Objects count here beside the items and members that hold them: hence `VALUE_BYTES / 2`.
+        // An object counts twice: once itself and once as the item or member that holds it. So each counts
+        // half of `VALUE_BYTES`.
         let values = self.items.len() + self.members.len() + self.objects.len();
         self.text.len().saturating_add(values * (VALUE_BYTES / 2))
     }
@@ -482,8 +481,8 @@ impl Store {
         }
     }
 
-    /// Writes each key once, with the value that a search for it finds: a key that a subgraph gave
-    /// twice, or two subgraphs gave, must not mean one value here and another to who reads this.
+    /// Writes each key once, with the value that a search finds for it. A subgraph or two subgraphs can send
+    /// a key twice. Every reader must then see the same value.
     fn write_members(&self, object: ObjectId, out: &mut Vec<u8>) {
         let (own, mut merged) = ([object], Vec::new());
         let parts: &[ObjectId] = if self.objects[object.0 as usize].links == 0 {
@@ -509,7 +508,7 @@ impl Store {
         }
     }
 
-    /// An object and those merged into it, each once, in the order in which they are searched.
+    /// Collects an object and its merged objects, each once, in search order.
     fn collect_parts(&self, object: ObjectId, parts: &mut Vec<ObjectId>) {
         if parts.contains(&object) {
             return;
@@ -520,11 +519,11 @@ impl Store {
         }
     }
 
-    /// The value as `serde_json` has it, for the few places that look into extensions.
+    /// Converts a value for `serde_json`. The few places that read extensions use it.
     ///
     /// # Errors
-    /// `serde_json` is stricter than the store: it refuses lone surrogates, numbers beyond a
-    /// 64-bit float and nesting deeper than 127.
+    /// `serde_json` is stricter than the store: it refuses lone surrogates, numbers beyond a 64-bit float and
+    /// nesting deeper than 127.
     pub(crate) fn to_json(&self, value: Value) -> Result<serde_json::Value, Malformed> {
         let mut text = Vec::new();
         self.write(value, &mut text);
@@ -533,7 +532,7 @@ impl Store {
     }
 }
 
-/// A range; the caller has checked that the store stays below 4 GiB.
+/// Creates a range. The caller has checked that the store stays below 4 GiB.
 fn slice(start: usize, len: usize) -> Slice {
     Slice {
         start: u32_of(start),

@@ -22,34 +22,34 @@ use crate::unserved;
 /// A service behind the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subgraph {
-    /// The name given at composition.
+    /// The name from composition.
     pub name: String,
-    /// The routing URL; may be empty when the configuration overrides it.
+    /// The routing URL. May be empty if the configuration overrides it.
     pub url: String,
 }
 
-/// A supergraph that operations can be prepared for.
+/// A supergraph for preparing operations.
 pub struct Supergraph {
     sdl: String,
     subgraphs: Vec<Subgraph>,
     pub(crate) schema: Arc<Schema>,
-    /// What may not be seen by everybody. Absent when everything may.
+    /// Access rules. `None` if every request may see everything.
     pub(crate) rules: Option<Rules>,
     pub(crate) planner: Planner,
-    /// Fields that move with labels of `@override`. Absent when there are none.
+    /// Fields that move with labels of `@override`. `None` if there are no labels.
     pub(crate) labelled: Option<Labelled>,
-    /// Only where the planner may mix up what is provided.
+    /// A second planner. `None` if the first cannot confuse the provided fields.
     pub(crate) careful: Option<Careful>,
-    /// What plans are held against.
+    /// The parts of the supergraph that the proof of a plan needs.
     pub(crate) composition: Composition,
-    /// What its directives say of costs.
+    /// The cost directives.
     pub(crate) costs: Costs,
 }
 
-/// For plans that ask for more than a subgraph provides.
+/// A planner for operations with a plan that requests more than a subgraph provides.
 pub(crate) struct Careful {
     pub(crate) permissions: Permissions,
-    /// Knows fewer provisions, which it does not mix up.
+    /// A planner with fewer provisions, which it cannot confuse.
     pub(crate) planner: Planner,
 }
 
@@ -65,14 +65,14 @@ impl Supergraph {
     /// Reads a composed supergraph.
     ///
     /// # Errors
-    /// When the text is not SDL, has no `join__Graph` or no query type, follows a specification that
-    /// is not known, or when the planner refuses it.
+    /// If the text is not SDL or has no `join__Graph` or no query type. Also if it uses an unsupported
+    /// specification, or if the planner refuses it.
     pub fn parse(sdl: &str) -> Result<Supergraph, SupergraphError> {
-        // Reading SDL and building the planner's graph recurse; the text may be anything.
+        // The parser and the builder of the planner's graph are recursive, and the text can be anything.
         let text = sdl.to_owned();
         large_stack::run(move || Self::build(text)).unwrap_or_else(|_| {
             let text = sdl.to_owned();
-            // Reading the same text again needs the same room.
+            // Reading the same text again needs a large stack again.
             let place = large_stack::run(move || cost::unreadable(&text));
             Err(match place.ok().flatten() {
                 Some((place, found)) => SupergraphError::Cost { place, found },
@@ -135,13 +135,13 @@ impl Supergraph {
         })
     }
 
-    /// The text as it was read.
+    /// The SDL text that was parsed.
     #[must_use]
     pub fn sdl(&self) -> &str {
         &self.sdl
     }
 
-    /// Whether parts of it may not be seen by everybody.
+    /// True if parts of the supergraph have access rules.
     #[must_use]
     pub fn has_rules(&self) -> bool {
         self.rules.is_some()
@@ -172,7 +172,7 @@ fn has_query_root(document: &Document<'static, String>) -> bool {
     )
 }
 
-/// The enum whose values are the subgraphs.
+/// The enum `join__Graph`. Its values are the subgraphs.
 fn graphs_of<'a>(document: &'a Document<'static, String>) -> Option<&'a EnumType<'static, String>> {
     document.definitions.iter().find_map(|it| match it {
         Definition::TypeDefinition(TypeDefinition::Enum(it)) if it.name == "join__Graph" => {
@@ -182,7 +182,7 @@ fn graphs_of<'a>(document: &'a Document<'static, String>) -> Option<&'a EnumType
     })
 }
 
-/// One for each value of the enum: subgraphs are known by their position among them.
+/// One subgraph for each value of the enum, in its order. Plans refer to subgraphs by position.
 fn subgraphs_of(document: &Document<'static, String>) -> Result<Vec<Subgraph>, SupergraphError> {
     let values = graphs_of(document).map_or(&[][..], |graphs| &graphs.values);
     let subgraphs = values.iter().map(|value| {

@@ -1,8 +1,8 @@
-//! Fields of objects of which nothing is left to be asked.
+//! Completes objects with an empty selection.
 //!
-//! `@skip(if: true)` in the document and fragments that never apply can leave an object without a
-//! selection, which no subgraph accepts. Then its name is asked for, which tells that it is there; the
-//! answer to the client does not have it.
+//! `@skip(if: true)` in the document and fragments that never apply can leave an object without a selection.
+//! No subgraph accepts this. Then the gateway selects `__typename`, which shows that the object exists. The
+//! client's response does not contain it.
 
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::{FieldSelection, SelectionSet};
@@ -10,13 +10,13 @@ use hive_router_query_planner::ast::selection_set::{FieldSelection, SelectionSet
 use crate::composition::Composition;
 use crate::schema::Schema;
 
-/// Has each object of a normalized selection asked for something.
+/// Gives each object of a normalized selection at least one selected field.
 pub(crate) fn fill(
     set: &mut SelectionSet,
     parent: &str,
-    (schema, composition): (&Schema, &Composition),
+    schema: &Schema,
+    composition: &Composition,
 ) {
-    let of = (schema, composition);
     for item in &mut set.items {
         match item {
             SelectionItem::Field(field) => {
@@ -24,14 +24,19 @@ pub(crate) fn fill(
                     continue;
                 };
                 let returns = composed.returns.as_str();
-                fill(&mut field.selections, returns, of);
+                fill(&mut field.selections, returns, schema, composition);
                 if field.selections.items.is_empty() && !schema.possible(returns).is_empty() {
                     let name = FieldSelection::new_skipped_typename();
                     field.selections.items.push(SelectionItem::Field(name));
                 }
             }
             SelectionItem::InlineFragment(inline) => {
-                fill(&mut inline.selections, &inline.type_condition, of);
+                fill(
+                    &mut inline.selections,
+                    &inline.type_condition,
+                    schema,
+                    composition,
+                );
             }
             SelectionItem::FragmentSpread(_) => {}
         }

@@ -1,5 +1,5 @@
-//! Directives that ask for more than this gateway does: where the answer is right without, they
-//! are ignored; where it would be wrong, the supergraph is refused.
+//! Directives for features that this gateway lacks. It ignores a directive if the response is still correct.
+//! Otherwise it refuses the supergraph.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use graphql_tools::parser::schema::{Definition, Document, Value, parse_schema};
 use crate::limits::{QueryDocument, Set, selection_set};
 use crate::sdl;
 
-/// What clients may write, and what is ignored: an answer in one piece is an answer to a query
-/// with `@defer`, too.
+/// A directive that clients may write and that can be ignored. A response in one piece is a valid response to
+/// a query with `@defer`.
 const DEFER: &str = "directive @defer(if: Boolean! = true, label: String) \
     on FRAGMENT_SPREAD | INLINE_FRAGMENT";
 
-/// The client's schema with `@defer`, so that validation knows it and its arguments.
+/// The client's schema with `@defer`, so that validation accepts it and its arguments.
 pub(crate) fn with_defer(client: &Document<'static, String>) -> Document<'static, String> {
     let mut client = client.clone();
     let is_defined = client.definitions.iter().any(
@@ -27,8 +27,8 @@ pub(crate) fn with_defer(client: &Document<'static, String>) -> Document<'static
     client
 }
 
-/// A document without `@defer`: the planner would take a fragment that has it for one under a
-/// condition, and forget a field of which nothing else is asked.
+/// A document without `@defer`. The planner would treat a fragment with this directive as conditional, and
+/// lose a field without other selections.
 pub(crate) fn without_defer(document: &QueryDocument) -> Cow<'_, QueryDocument> {
     let mut sets = document
         .definitions
@@ -55,7 +55,7 @@ pub(crate) fn without_defer(document: &QueryDocument) -> Cow<'_, QueryDocument> 
     Cow::Owned(document)
 }
 
-/// Whether a fragment in a selection is deferred.
+/// True if a fragment in a selection is deferred.
 pub(crate) fn has_defer(set: &Set) -> bool {
     set.items.iter().any(|item| match item {
         Selection::Field(field) => has_defer(&field.selection_set),
@@ -80,10 +80,10 @@ fn drop_defer(set: &mut Set) {
     }
 }
 
-/// The field that takes an argument from a context (`@fromContext`), if there is one.
+/// The field with an argument from a context (`@fromContext`), if there is one.
 ///
-/// Composition takes such arguments out of the client's schema, and the planner (2.10) knows
-/// nothing of them, so the subgraph would never see one.
+/// Composition removes such arguments from the client's schema, and the planner (2.10) does not support them.
+/// So the subgraph would never receive one.
 pub(crate) fn argument_from_context(document: &Document<'static, String>) -> Option<String> {
     document.definitions.iter().find_map(|definition| {
         let composite = sdl::composite(definition)?;

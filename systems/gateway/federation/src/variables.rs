@@ -1,7 +1,7 @@
-//! Checks the variables of a request against what the operation declares.
+//! Checks the variables of a request against the declarations of the operation.
 //!
-//! Values are checked, not converted: a subgraph coerces by the same rules, so it gets each
-//! value as the client wrote it. Messages are those of graphql-js.
+//! The gateway checks the values but does not convert them. A subgraph coerces by the same rules, so it
+//! receives each value as the client wrote it. The messages equal the messages of graphql-js.
 
 use std::ops::Range;
 
@@ -12,28 +12,28 @@ use crate::error::GraphqlError;
 use crate::schema::{Named, Schema, TypeText};
 use crate::store::{ObjectId, Store, Value};
 
-/// A variable as the operation declares it.
+/// A variable declaration of the operation.
 #[derive(Debug, Clone)]
 pub(crate) struct Declared {
     pub(crate) name: String,
     pub(crate) kind: TypeText,
-    /// The default, when it is a Boolean: conditions are decided here, everything else by
-    /// the subgraphs, to which defaults are sent with the declaration.
+    /// The default, if it is a Boolean, because the gateway evaluates conditions. Subgraphs receive all
+    /// defaults with the declaration.
     pub(crate) boolean_default: Option<bool>,
     /// The default as JSON, for introspection arguments.
     pub(crate) default: Option<Literal<'static, String>>,
 }
 
-/// The variables of one request, checked.
+/// The checked variables of one request.
 #[derive(Debug, Clone, Default)]
 pub struct Variables {
     text: Vec<u8>,
-    /// By position in the operation's declarations.
+    /// Ranges in the JSON text, by position in the operation's declarations.
     values: Vec<Option<Range<usize>>>,
 }
 
 impl Variables {
-    /// The JSON of a variable that the client gave.
+    /// The JSON of a variable from the client.
     #[must_use]
     pub fn json(&self, index: usize) -> Option<&[u8]> {
         let range = self.values.get(index)?.clone()?;
@@ -47,7 +47,7 @@ pub(crate) fn coerce(
     raw: Option<&[u8]>,
     schema: &Schema,
 ) -> Result<Variables, Vec<GraphqlError>> {
-    // What a client sends without a declaration is ignored unread, as graphql-js does.
+    // Variables without a declaration are ignored without reading them, as in graphql-js.
     if declared.is_empty() {
         return Ok(Variables::default());
     }
@@ -57,8 +57,8 @@ pub(crate) fn coerce(
     let mut variables = Variables::default();
     for variable in declared {
         let value = given.and_then(|given| store.get(given, variable.name.as_bytes()));
-        // All variables are checked before the request is refused, so that the client learns of all
-        // mistakes at once.
+        // All variables are checked before the request is refused. So the client receives all mistakes in one
+        // response.
         if let Some(message) = problem(variable, value, schema, &store) {
             let error = GraphqlError::new(message, "VALIDATION_INVALID_TYPE_VARIABLE");
             errors.push(error.with("name", variable.name.as_str()));
@@ -125,7 +125,7 @@ fn problem(
     }
 }
 
-/// Why a value does not fit.
+/// Reason why a value does not fit its type.
 struct Misfit {
     value: String,
     message: String,
@@ -134,7 +134,8 @@ struct Misfit {
 struct Checker<'a> {
     schema: &'a Schema,
     store: &'a Store,
-    /// Where the misfit is; kept when a check fails, popped when it succeeds.
+    /// Path to the current value. A successful check removes its segments. A failed check leaves them for the
+    /// message.
     path: Vec<String>,
 }
 
@@ -144,7 +145,7 @@ impl Checker<'_> {
         let mut out = Vec::new();
         self.store.write(value, &mut out);
         let text = String::from_utf8_lossy(&out);
-        // By characters: a cut inside a character would not be UTF-8.
+        // By characters, because a cut inside a character would be invalid UTF-8.
         if text.chars().count() > SHOWN_MAX {
             let cut: String = text.chars().take(SHOWN_MAX).collect();
             format!("{cut}…")
@@ -176,7 +177,7 @@ impl Checker<'_> {
                 }
                 Ok(())
             }
-            // A single value stands for a list of one.
+            // A single value counts as a list with one item.
             (Type::ListType(inner), _) => self.check(inner, value),
             (Type::NamedType(name), _) => self.check_named(name, value),
         }
@@ -214,7 +215,7 @@ impl Checker<'_> {
                     Err(self.misfit(value, message))
                 }
             },
-            // Validation has refused variables of output types.
+            // Validation has already refused variables of output types.
             _ => Ok(()),
         }
     }
@@ -244,8 +245,8 @@ impl Checker<'_> {
                 None => {}
             }
         }
-        // Unknown keys are checked after the declared ones, as graphql-js does; the first mistake
-        // is the one reported.
+        // Unknown keys are checked after the declared keys, as in graphql-js. Only the first mistake is
+        // reported.
         let members = self.store.own_members(object);
         for member in members {
             let key = String::from_utf8_lossy(self.store.text(member.key));
@@ -254,7 +255,7 @@ impl Checker<'_> {
                 return Err(self.misfit(whole, message));
             }
         }
-        // A single key that is null does not specify anything.
+        // A single key with null does not specify a value.
         let one_of = kind.directives.iter().any(|it| it.name == "oneOf");
         if one_of && (members.len() != 1 || members.iter().any(|it| it.value == Value::Null)) {
             let message = format!(
@@ -288,7 +289,7 @@ fn scalar_problem(name: &str, value: Value, store: &Store) -> Option<&'static st
     }
 }
 
-/// What a JSON number is to `Int`.
+/// Result of reading a JSON number as `Int`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IntText {
     Fits,
@@ -296,11 +297,10 @@ pub(crate) enum IntText {
     Fraction,
 }
 
-/// Whether a JSON number is an `Int`; `1.0` and `1e3` are whole numbers as well.
+/// Checks that a JSON number is an `Int`. `1.0` and `1e3` are whole numbers, too.
 pub(crate) fn int_of(text: &[u8]) -> IntText {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
-    // Nine digits fit into 32 bits in any case, and few numbers have more, so most are never
-    // parsed.
+    // Nine digits always fit into 32 bits. Few numbers have more, so most numbers are never parsed.
     if digits.iter().all(u8::is_ascii_digit) {
         if digits.len() < 10 {
             return IntText::Fits;
@@ -313,7 +313,7 @@ pub(crate) fn int_of(text: &[u8]) -> IntText {
             None => IntText::TooLarge,
         };
     }
-    // A 64-bit float holds every 32-bit integer exactly, so `1.0` and `1e3` are judged correctly.
+    // A 64-bit float represents every 32-bit integer exactly. So `1.0` and `1e3` give correct results.
     let parsed = std::str::from_utf8(text)
         .ok()
         .and_then(|it| it.parse::<f64>().ok());

@@ -1,4 +1,4 @@
-//! How many bytes a prepared operation takes, roughly: what the cache of operations bounds.
+//! Approximate size of a prepared operation in bytes. The operation cache limits the sum of these sizes.
 
 use crate::checked::Checked;
 use crate::plan::{FetchPlan, Input, Need, PathStep, Plan, Rewrite, RewriteStep, TypeSet};
@@ -6,7 +6,7 @@ use crate::prepared::Prepared;
 use crate::projection::Projection;
 
 impl Prepared {
-    /// Bytes that it takes, roughly.
+    /// Approximate size in bytes.
     pub(crate) fn weight(&self) -> usize {
         let cost = self.cost.as_ref().map_or(0, |it| it.weight());
         size_of::<Self>()
@@ -21,7 +21,7 @@ impl Prepared {
 }
 
 impl Checked {
-    /// Bytes that it takes, roughly.
+    /// Approximate size in bytes.
     #[must_use]
     pub fn weight(&self) -> usize {
         // The type and the default of a variable are small trees.
@@ -37,7 +37,7 @@ impl Checked {
 impl Projection {
     fn weight(&self) -> usize {
         let members = self.members.iter().flat_map(|members| members.iter());
-        // A list's shape is boxed; 32 bytes stand for it.
+        // The shape of a list is boxed and counts 32 bytes.
         let members = members.map(|it| {
             let text = it.key.len() + it.opener.len() + it.coordinate.len();
             let asked = it.introspection.as_ref().map_or(0, |_| 256);
@@ -72,7 +72,7 @@ impl Plan {
 
 impl FetchPlan {
     fn weight(&self) -> usize {
-        // Twice the text for the two forms of the plan that stages may ask for.
+        // Two additional copies of the text, for the two forms of the plan that stages can request.
         let text = 3 * self.operation.len() + self.prefix.len();
         let variables = self.variables.iter().map(|it| size_of_val(it) + it.1.len());
         let outputs = self.outputs.iter();

@@ -1,4 +1,4 @@
-//! What a request may not see is neither asked for nor answered.
+//! The gateway neither requests nor returns unauthorized fields.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 const SDL: &str = include_str!("authorization.graphql");
 
-/// One data for every request: what is not asked for is there all the same, as from a subgraph
-/// that answers too much.
+/// Returns all data for every request, even fields that the request does not select. A subgraph can do this,
+/// too.
 struct Everything {
     data: Value,
     asked: RefCell<Vec<String>>,
@@ -58,7 +58,8 @@ impl Gateway {
         Self(Operations::new(Arc::new(supergraph), options))
     }
 
-    /// The answer for somebody with these: `user`, scopes as they are, policies after `!`.
+    /// Sends a query for a user with these grants. `user` stands for claims, scopes are plain, and policies
+    /// start with `!`. Returns the response and the requests.
     fn ask(&self, query: &str, has: &[&str]) -> (Value, Vec<String>) {
         let overrides = Overrides::default();
         let mut asked = Asked {
@@ -116,7 +117,7 @@ fn open() -> Gateway {
     Gateway::new(AuthorizationOptions::default())
 }
 
-/// Data, and the paths of the errors; all of them must be of the one kind.
+/// The data, and the paths of the errors. All errors must be authorization errors.
 fn outcome(answer: &Value) -> (Value, Vec<String>) {
     let errors = answer["errors"].as_array().cloned().unwrap_or_default();
     let paths = errors.iter().map(|error| {
@@ -165,7 +166,7 @@ fn fields_are_null_and_nobody_is_asked_for_them() {
         &[],
         &["{me{name}open{name email}}"],
     );
-    // Under the client's own names, in fragments, and twice.
+    // With aliases, in fragments, and twice.
     is(
         "{ open { b: email ...F ... { c: email } } } fragment F on User { d: email name }",
         &[],
@@ -288,7 +289,7 @@ fn fields_of_an_interface_are_those_of_all_its_objects() {
         &["/posts/@/... on PrivateBlog"],
         &["{posts{__typename ...on PublicBlog{id}}}"],
     );
-    // The object's type is asked for, to tell whose field is null.
+    // The gateway requests the object's type, to decide which object has the null.
     is(
         "{ posts { title ... on PrivateBlog { notes } } }",
         &["user"],
@@ -296,7 +297,7 @@ fn fields_of_an_interface_are_those_of_all_its_objects() {
         &["/posts/@/notes"],
         &["{posts{title __typename}}"],
     );
-    // Of an object that may be seen, a field that may not.
+    // An unauthorized field of an authorized object.
     is(
         "{ posts { title notes } }",
         &["user"],
@@ -315,7 +316,7 @@ fn fields_of_an_interface_are_those_of_all_its_objects() {
 
 #[test]
 fn no_way_around_leads_to_a_protected_object() {
-    // Through the interface within a fragment, within a union, and by a named fragment.
+    // Through the interface in a fragment, in a union, and with a named fragment.
     for query in [
         "{ posts { ... on Post { title } } }",
         "{ posts { ... { title } } }",
@@ -334,7 +335,7 @@ fn no_way_around_leads_to_a_protected_object() {
         let (answer, _) = open().ask(query, &["user"]);
         assert!(answer.to_string().contains("\"T\""), "{query}: {answer}");
     }
-    // What cannot meet the protected object is open.
+    // A selection that cannot meet the protected object is open.
     is(
         "{ found { ... on PublicBlog { ... on Post { title } } } }",
         &[],
@@ -352,7 +353,7 @@ fn keys_are_fetched_for_the_gateway_and_not_for_the_client() {
         json!({"data": {"product": {"name": "P", "inStock": true}}})
     );
     assert_eq!(asked.len(), 2);
-    // The key is in the merged data, and asked for by the client: it must not get out.
+    // The merged data contains the key, and the client selects it. The response must not contain it.
     for query in [
         "{ product { id name inStock } }",
         "{ product { i: id inStock } }",
@@ -422,7 +423,7 @@ fn one_text_has_a_plan_for_each_of_its_grants() {
                 json!({"name": "A"}),
                 json!({"email": "e"}),
             ),
-            // Scopes that the operation does not know make no difference.
+            // Scopes that the operation does not use make no difference.
             (
                 &["user", "read:email", "x"],
                 json!({"name": "A"}),
@@ -445,7 +446,7 @@ fn a_renamed_directive_protects_as_well_and_one_without_a_link_too() {
     let sealed = |link_: &str| SDL.replace("@authenticated", "@seal").replace(link, link_);
     for sdl in [
         sealed(import),
-        // `replace` has changed no link here, as it stands without the word.
+        // The first `replace` does not change the link, because the link contains no `@authenticated`.
         sealed(other),
         SDL.replace(link, ""),
     ] {
@@ -512,10 +513,10 @@ fn what_composition_says_of_an_interface_does_not_hold_for_its_other_objects() {
     let open = of("", "");
     let ids = json!([{"id": "1", "notes": "N"}, {}]);
     assert_eq!(open.0["data"]["posts"], ids, "{}", open.0);
-    // What `PrivateBlog` demands, as composition repeats it.
+    // The rule of `PrivateBlog`, as composition repeats it.
     let scope = r#" @requiresScopes(scopes: [["notes"]])"#;
     assert_eq!(of("@authenticated ", scope), open);
-    // What none of the objects demands is the interface's own, and holds for all.
+    // A rule that no object has is the interface's own rule. It applies to all its objects.
     let policy = r#" @policy(policies: [["posts"]])"#;
     for (type_rule, field_rule) in [
         (format!("{policy} "), String::new()),

@@ -1,5 +1,5 @@
-//! What one request may make of the answers of subgraphs: two types that refer to each other, of
-//! each ten entities, so that each level of a query means ten times as much.
+//! Limits on the growth of subgraph responses. Two types with ten entities each refer to each other, so each
+//! level of a query multiplies the response by ten.
 
 #![cfg(test)]
 
@@ -16,12 +16,12 @@ use serde_json::{Value, json};
 
 const SDL: &str = include_str!("bounds.graphql");
 
-/// Subgraphs that know `width` entities of each type, all of which refer to all of the other.
+/// Subgraphs with `width` entities of each type. Each entity refers to all entities of the other type.
 struct Subgraphs {
     width: usize,
-    /// Whether every second answer says that all its entities failed.
+    /// True if every second response reports an error for each of its entities.
     fails: bool,
-    /// How many representations each request had.
+    /// Number of representations in each request.
     asked: RefCell<Vec<usize>>,
     pauses: Cell<usize>,
 }
@@ -98,7 +98,7 @@ fn execute(query: &str, bounds: Bounds, fetch: &impl Fetch) -> Executed {
     let operations = Operations::new(Arc::clone(&supergraph), options);
     let prepared = operations.prepare(query, None).unwrap();
     let variables = prepared.coerce(None).unwrap();
-    // Errors of subgraphs are hidden, those of bounds are not.
+    // Errors of subgraphs are hidden, but errors about limits are not.
     let policies = ErrorPolicies::new(&supergraph, |_| ErrorPolicy::Redact);
     let mut future = pin!(prepared.execute(&variables, fetch, &policies));
     let mut context = Context::from_waker(Waker::noop());
@@ -136,14 +136,14 @@ fn a_short_query_that_means_a_power_of_the_answers_is_refused() {
     assert!(executed.is_cut());
     let body = String::from_utf8_lossy(executed.body());
     assert!(body.contains("larger than 1048576 bytes"), "{body}");
-    // Entities are asked about once each however often they are met: without that, finding them
+    // Each entity is requested once, even if it occurs at many places. Otherwise, the search for entities
     // would take as long as writing the response.
     assert!(subgraphs.asked.borrow().iter().all(|count| *count <= 10));
 }
 
 #[test]
 fn levels_of_the_plan_cost_what_was_received_and_not_its_power() {
-    // 10^24 places: any work by the place would not end.
+    // 10^24 places. Work for each place would never end.
     let subgraphs = Subgraphs::new(10);
     let executed = execute(&query(24), small(), &subgraphs);
     assert_eq!(codes(&executed), ["RESPONSE_TOO_LARGE"]);
@@ -157,7 +157,7 @@ fn levels_of_the_plan_cost_what_was_received_and_not_its_power() {
 
 #[test]
 fn errors_that_are_left_out_are_counted_wherever_they_belong() {
-    // Of entities that nobody asked about, so that no place waits for them.
+    // Errors for entities without a request, so that no place waits for them.
     struct Complaining;
     impl Fetch for Complaining {
         async fn fetch(&self, request: SubgraphRequest<'_>) -> SubgraphAnswer {
@@ -182,7 +182,7 @@ fn a_response_that_will_be_too_large_is_known_before_it_is_written() {
     let subgraphs = Subgraphs::new(10);
     let executed = execute(&query(16), Bounds::default(), &subgraphs);
     assert_eq!(codes(&executed), ["RESPONSE_TOO_LARGE"]);
-    // 64 MiB of it would have taken hundreds of turns.
+    // 64 MiB of output would take hundreds of turns.
     assert!(subgraphs.pauses.get() < 10, "{}", subgraphs.pauses.get());
 }
 
@@ -200,7 +200,7 @@ fn the_measure_of_a_response_is_its_size() {
         let subgraphs = Subgraphs::new(10);
         let executed = execute(&query(6), bounds, &subgraphs);
         assert_eq!(executed.error_count(), count, "{response_bytes} of {size}");
-        // Refused by the measure, long before the last byte is reached.
+        // The measurement refuses the response long before the last byte.
         assert_eq!(subgraphs.pauses.get() < 10, count == 1);
     }
 }
@@ -226,7 +226,7 @@ fn other_requests_go_on_while_a_large_response_is_written() {
     let subgraphs = Subgraphs::new(10);
     let executed = execute(&query(5), Bounds::default(), &subgraphs);
     assert_eq!(executed.error_count(), 0);
-    // 111,110 members and as many items, no pause for fewer than 32,768 of both together.
+    // 111,110 members and 111,110 items. A pause comes after 32,768 of both together, at the earliest.
     assert!(
         (4..=7).contains(&subgraphs.pauses.get()),
         "{}",
@@ -247,7 +247,7 @@ fn other_requests_go_on_while_a_large_response_is_written() {
     );
 }
 
-/// One answer to each request.
+/// One response for every request.
 struct Answer(String);
 
 impl Fetch for Answer {
@@ -258,7 +258,7 @@ impl Fetch for Answer {
 
 #[test]
 fn a_null_takes_back_what_was_written_before_a_pause() {
-    // More items than a turn writes; the member that must not be null is missing in the last.
+    // More items than one turn writes. The last item lacks the member that must not be null.
     let mut items = vec![r#"{"id":"1","must":1}"#; 30_000];
     items.push(r#"{"id":"2"}"#);
     let answer = Answer(format!(r#"{{"data":{{"as":[{}]}}}}"#, items.join(",")));
@@ -270,7 +270,7 @@ fn a_null_takes_back_what_was_written_before_a_pause() {
 
 #[test]
 fn what_is_written_and_taken_back_counts() {
-    // Each item is written nearly to its end and then is null; together they are 4 MB.
+    // Each item is null after nearly all of it was written. Together the items are 4 MB.
     let inner = vec![r#"{"id":"1"}"#; 4_000].join(",");
     let item = format!(r#"{{"bs":[{inner}]}}"#);
     let answer = Answer(format!(
@@ -287,7 +287,7 @@ fn answers_that_take_too_much_memory_are_refused() {
         answers_bytes: 100_000,
         ..Bounds::default()
     };
-    // 16 KB of text, and 40 bytes for each value.
+    // 16 KB of text, with 40 bytes of memory for each value.
     let dense = Answer(format!(
         r#"{{"data":{{"as":[{}]}}}}"#,
         vec!["null"; 3_000].join(",")
@@ -315,8 +315,8 @@ fn a_subgraph_is_not_asked_about_too_many_entities() {
     assert_eq!(executed.error_count(), 0);
 }
 
-/// What the type `T` of eight fields, all of type `T`, says of itself and its fields, so many levels
-/// deep: the query, and the answer.
+/// An introspection query with this many levels, and its response. The type `T` has eight fields, all of type
+/// `T`.
 fn nested_introspection(levels: usize) -> (String, impl Fn() -> String) {
     let mut asked = "name".to_owned();
     for _ in 0..levels {
@@ -354,13 +354,13 @@ fn other_requests_go_on_while_a_large_schema_is_told() {
 #[test]
 fn a_schema_is_told_up_to_the_size_of_a_response_and_no_further() {
     let subgraphs = Subgraphs::new(1);
-    // Half a gigabyte, if all of it were written.
+    // The complete response would have half a gigabyte.
     let (query, _) = nested_introspection(8);
     let executed = execute(&query, small(), &subgraphs);
     assert_eq!(executed.data(), b"null");
     assert_eq!(codes(&executed), ["RESPONSE_TOO_LARGE"]);
     assert!(executed.is_cut());
-    // Known at the end of the turn in which it became too large.
+    // The size is checked at the end of the turn that exceeds it.
     let pauses = subgraphs.pauses.get();
     assert!((1..=8).contains(&pauses), "{pauses}");
 }

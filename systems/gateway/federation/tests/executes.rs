@@ -1,4 +1,4 @@
-//! Executes operations over a small supergraph whose subgraphs are lists of answers.
+//! Executes operations over a small supergraph. Each subgraph is a list of responses.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use insta::assert_snapshot;
 
 const SDL: &str = include_str!("supergraph.graphql");
 
-/// Answers in the order of the requests, and notes them.
+/// Returns the responses in the order of the requests, and records the requests.
 struct Script {
     answers: RefCell<Vec<SubgraphAnswer>>,
     seen: RefCell<Vec<String>>,
@@ -46,7 +46,7 @@ fn open() -> OperationOptions {
     }
 }
 
-/// Requests, one a line, and the response behind them.
+/// The requests, one per line, followed by the response.
 fn run(query: &str, variables: Option<&str>, answers: &[&str]) -> String {
     let answers = answers
         .iter()
@@ -385,7 +385,7 @@ fn a_query_with_defer_is_answered_in_one_piece() {
         let text = run(&query, given, &[answer]);
         let (sent, body) = text.rsplit_once('\n').unwrap();
         assert_eq!(body, answer, "{query}");
-        // Subgraphs are not told: they need not know it.
+        // Subgraphs do not receive `@defer`, so they need no support for it.
         assert!(!sent.contains("defer"), "{sent}");
     }
     for wrong in [
@@ -410,7 +410,7 @@ fn a_supergraph_with_arguments_from_a_context_is_refused() {
     assert_ne!(sdl, SDL);
     let error = Supergraph::parse(&sdl).unwrap_err().to_string();
     assert_snapshot!(error, @"the supergraph uses @fromContext at `Place.near`, which this gateway does not serve; take it out of the subgraph and compose again, for example with an argument that clients give");
-    // Without an argument the context is never read.
+    // Without an argument, the gateway never reads the context.
     let sdl = SDL.replace(
         "near(count: Int = 3): [Place] @join__field(graph: PLACES)",
         "near(count: Int = 3): [Place] @join__field(graph: PLACES, contextArguments: [])",

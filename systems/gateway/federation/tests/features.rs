@@ -1,11 +1,11 @@
-//! Which supergraphs are refused because of what they say they need.
+//! Supergraphs that the gateway refuses because of their required features.
 
 use gateway_federation::{Supergraph, SupergraphError};
 
 const SDL: &str = include_str!("supergraph.graphql");
 const JOIN: &str = r#"@link(url: "https://specs.apollo.dev/join/v0.3", for: EXECUTION)"#;
 
-/// The supergraph of these tests with other links than that of the join specification.
+/// The supergraph of these tests, with these links instead of the link to the join specification.
 fn linked(links: &str) -> String {
     assert!(SDL.contains(JOIN));
     SDL.replace(JOIN, links)
@@ -33,12 +33,12 @@ fn features_that_are_not_known_are_refused_by_name() {
             &format!(r#"{JOIN} @link(url: "https://example.com/seal/v1.2/", for: SECURITY)"#),
             "`https://example.com/seal/v1.2/` (for: SECURITY) is not known",
         ),
-        // Another place is another specification.
+        // Another URL is another specification.
         (
             &format!(r#"{JOIN} @link(url: "https://example.com/join/v0.3", for: EXECUTION)"#),
             "`https://example.com/join/v0.3` (for: EXECUTION) is not known",
         ),
-        // A purpose that this gateway has not heard of is a purpose.
+        // An unknown purpose is also a purpose.
         (
             &format!(r#"{JOIN} @link(url: "https://example.com/a/v1.0", for: BILLING)"#),
             "(for: BILLING)",
@@ -57,7 +57,7 @@ fn features_that_are_not_known_are_refused_by_name() {
         let reason = refusal(&linked(links));
         assert!(reason.contains(named), "{reason}");
     }
-    // All at once.
+    // All errors in one message.
     let both = r#"@link(url: "https://example.com/a/v1.0", for: SECURITY) @link(url: "https://example.com/b/v1.0", for: SECURITY)"#;
     let reason = refusal(&linked(&format!("{JOIN} {both}")));
     assert!(
@@ -145,13 +145,13 @@ fn directives_of_authorization_are_known_in_their_version_only() {
 
 #[test]
 fn a_graph_that_is_not_one_of_the_supergraph_is_no_subgraph() {
-    // Of a graph that the enum does not have.
+    // With a graph that the enum does not contain.
     let interface = "interface Lost @join__type(graph: NOWHERE, key: \"id\", isInterfaceObject: true) { id: ID! }\n";
     let refused = Supergraph::parse(&format!("{SDL}\n{interface}"));
     if let Err(error) = refused {
         assert!(!error.to_string().contains("gave up"), "{error}");
     }
-    // Subgraphs are known by their position, so that none may be left out.
+    // Plans refer to subgraphs by position. So no subgraph may be left out.
     let unnamed = SDL.replace("enum join__Graph {", "enum join__Graph {\n  UNNAMED");
     assert_ne!(unnamed, SDL);
     let reason = refusal(&unnamed);

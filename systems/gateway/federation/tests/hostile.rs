@@ -1,5 +1,5 @@
-//! Documents and answers made to hurt: each is taken or refused with a code, in bounded time and
-//! memory, and none makes anything panic.
+//! Hostile documents and responses. The gateway accepts each or refuses it with a code, in bounded time and
+//! memory. It never panics.
 
 #![cfg(test)]
 
@@ -19,10 +19,10 @@ fn operations(options: OperationOptions) -> Operations {
     Operations::new(Arc::new(supergraph), options)
 }
 
-/// Planning has a deadline, which a busy machine may meet; that is an end, too.
+/// The planning deadline. A busy machine can reach it, and this is also an acceptable result.
 const OUT_OF_TIME: &str = "QUERY_PLANNING_FAILED";
 
-/// The code of the refusal; nothing when the operation is taken.
+/// The code of the refusal. `None` if the operation is accepted.
 fn code(operations: &Operations, query: &str) -> Option<String> {
     let refusal = operations.prepare(query, None).err()?;
     let code = refusal.errors[0].code().unwrap_or_default();
@@ -35,7 +35,7 @@ fn code(operations: &Operations, query: &str) -> Option<String> {
     Some(code.to_owned())
 }
 
-/// `count` parts, made from their numbers.
+/// Joins `count` parts, each made from its number.
 fn many(count: usize, part: impl Fn(usize) -> String) -> String {
     (0..count).map(part).collect()
 }
@@ -49,7 +49,7 @@ fn what_is_said_of_a_wrong_document_does_not_repeat_long_names() {
         messages
     };
     let unused = |count| many(count, |index| format!("$v{index}: Int "));
-    // The name of the operation stands in the message about each of its variables.
+    // The message about each variable contains the name of the operation.
     let name = "n".repeat(1_000_000);
     let messages = told(&format!("query {name}({}) {{ __typename }}", unused(100)));
     let bytes: usize = messages.iter().map(String::len).sum();
@@ -59,7 +59,7 @@ fn what_is_said_of_a_wrong_document_does_not_repeat_long_names() {
         "{}",
         messages[0]
     );
-    // The variables of a fragment are those of all operations that spread it.
+    // All operations that spread a fragment have its variables.
     let spreads = many(600, |index| format!("query q{index} {{ ...F }} "));
     let used = many(900, |index| {
         format!("a{index}: place(id: $v{index}) {{ id }} ")
@@ -70,12 +70,12 @@ fn what_is_said_of_a_wrong_document_does_not_repeat_long_names() {
         "{}",
         messages[0]
     );
-    // The response key stands in the message about each pair that does not fit.
+    // The message about each conflicting pair contains the response key.
     let key = "k".repeat(700);
     let pairs = many(300, |index| format!("{key}: place(id: {index}) {{ id }} "));
     let messages = told(&format!("{{ {pairs} }}"));
     assert!(messages[0].contains("response keys"), "{}", messages[0]);
-    // What is long and occurs once is told, and used.
+    // A long name that occurs once is reported in full, and can be used.
     let messages = told(&format!(
         "query {}($v: Int) {{ __typename }}",
         &name[..10_000]
@@ -85,7 +85,7 @@ fn what_is_said_of_a_wrong_document_does_not_repeat_long_names() {
         "{}",
         &messages[0][..80]
     );
-    // As long as the limit on selections lets a name be.
+    // The longest name within the limit on selections.
     let longest = format!("query {} {{ __typename }}", &name[..200_000]);
     assert!(operations.prepare(&longest, None).is_ok());
     let many_variables = format!("query q({}) {{ __typename }}", unused(1_000));
@@ -138,7 +138,7 @@ fn documents_that_are_too_large_or_too_deep_are_refused_by_their_size() {
             many(20_000, |index| format!("$v{index}: Int "))
         ),
         format!("{{ __typename {} }}", "@skip(if: false) ".repeat(5_000)),
-        // Each pair of equal response keys would be compared.
+        // Validation would compare each pair of equal response keys.
         format!("{{ place(id: 1) {{ {} }} }}", "name ".repeat(10_000)),
         format!("{{ place(id: 1) {{ {} }} }}", "near { id } ".repeat(3_000)),
         format!(
@@ -169,7 +169,7 @@ fn documents_that_are_too_large_or_too_deep_are_refused_by_their_size() {
     }
 }
 
-/// Pairs of fields at each level whose selections must be compared with each other.
+/// Pairs of fields at each level, with selections that validation must compare.
 fn nested_conflicts() -> String {
     let mut query = "{ place(id: 1) { ...F0 ...F0 near { ...F0 } near { ...F0 } } }".to_owned();
     for index in 0..12 {
@@ -184,7 +184,7 @@ fn nested_conflicts() -> String {
     query
 }
 
-/// Each is within the limits of the parser and as bad as it can be there.
+/// Each document is within the limits of the parser, and as large as these limits allow.
 #[test]
 fn documents_within_the_limits_that_mean_much_come_to_an_end() {
     let operations = operations(OperationOptions::default());

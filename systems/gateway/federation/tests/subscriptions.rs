@@ -1,4 +1,4 @@
-//! Plans subscriptions, and answers their events.
+//! Plans subscriptions and executes them for their events.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ fn code(operations: &Operations, query: &str) -> String {
     refusal.errors[0].code().unwrap_or_default().to_owned()
 }
 
-/// One event, and reviews for everything else.
+/// Returns one event, and reviews for all other requests.
 struct Event {
     body: &'static str,
     seen: RefCell<Vec<String>>,
@@ -82,7 +82,7 @@ fn an_event_is_completed_by_the_other_subgraphs() {
     );
     let event = r#"{"data":{"priceChanged":{"__typename":"Product","id":"7","price":3}}}"#;
     let whole = r#"{"data":{"priceChanged":{"price":3,"reviews":[{"score":5}]}}}"#;
-    // As often as there are events.
+    // Once for each event.
     for _ in 0..2 {
         let answered = answer(&operations, &prepared, event);
         assert_eq!(answered, (whole.to_owned(), 2));
@@ -104,7 +104,7 @@ fn what_is_no_event_is_an_error() {
 #[test]
 fn without_them_a_subscription_is_refused() {
     assert_eq!(code(&operations(false), PRICES), SUBSCRIPTION_DISABLED);
-    // And an invalid one is told as invalid.
+    // An invalid subscription is reported as invalid, not as disabled.
     let invalid = "subscription { nothing }";
     assert_eq!(
         code(&operations(false), invalid),

@@ -1,4 +1,4 @@
-//! What the cache believes a prepared operation to take, beside what the allocator says.
+//! Compares the cache's estimate of an operation's size with the allocator's count.
 
 #![cfg(test)]
 
@@ -12,11 +12,11 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Bytes by the cache's account, and by the allocator's.
+/// Bytes by the cache's estimate, and by the allocator.
 fn weigh(operations: &Operations, query: &str, operation_name: Option<&str>) -> (usize, usize) {
     let before = operations.cache_stats().bytes;
     let region = Region::new(ALLOCATOR);
-    // The outcome lives on in the cache.
+    // The cache keeps the outcome alive.
     let _ = operations.prepare(query, operation_name);
     let change = region.change();
     let allocated = change.bytes_allocated - change.bytes_deallocated;
@@ -27,7 +27,7 @@ fn many(count: usize, part: impl Fn(usize) -> String) -> String {
     (0..count).map(part).collect()
 }
 
-// One test, as the allocator counts for all threads.
+// A single test, because the allocator counts for all threads.
 #[test]
 fn the_cache_knows_what_operations_take_and_keeps_within_its_bound() {
     the_cache_knows_roughly_what_operations_take();
@@ -37,7 +37,7 @@ fn the_cache_knows_what_operations_take_and_keeps_within_its_bound() {
 fn the_cache_knows_roughly_what_operations_take() {
     let supergraph = Supergraph::parse(include_str!("supergraph.graphql")).unwrap();
     let operations = Operations::new(Arc::new(supergraph), OperationOptions::default());
-    // What is made once, whatever the operation.
+    // Allocations that happen once, for any operation.
     let _ = operations.prepare("{ places { id rating } }", None);
     let mut wrong = String::new();
     for query in [
@@ -60,7 +60,7 @@ fn the_cache_knows_roughly_what_operations_take() {
             "{{ found {{ {} }} }}",
             "... on Place { name rating } ".repeat(20)
         ),
-        // Refused, with an error for each of many fields.
+        // A refused operation, with an error for each of many fields.
         format!(
             "{{ places {{ {} }} }}",
             many(300, |index| format!("nothing{index} "))
@@ -68,7 +68,7 @@ fn the_cache_knows_roughly_what_operations_take() {
         format!("{{ {} }}", "x".repeat(30_000)),
     ] {
         let (known, allocated) = weigh(&operations, &query, None);
-        // Tables that grow, and what a list has room for, are not counted.
+        // The estimate does not include growing tables and the spare capacity of lists.
         if known * 3 < allocated || allocated * 3 < known {
             let start = query.get(..50).unwrap_or(&query);
             writeln!(wrong, "{known} for {allocated} in {start}").unwrap();
@@ -95,6 +95,6 @@ fn no_flood_of_operations_takes_more_than_the_cache_may() {
         let stats = operations.cache_stats();
         assert!(stats.bytes <= 200_000, "{stats:?}");
     }
-    // They are kept, as many as there is room for.
+    // The cache stores as many of them as fit.
     assert!((2..60).contains(&operations.cache_stats().entries));
 }

@@ -1,5 +1,5 @@
-//! Lines of `Accept` count as one line, whatever is in them, and a page is chosen only where there is
-//! one.
+//! Checks that several `Accept` lines count as one joined line, for any bytes. The gateway chooses a page
+//! only if it has one.
 #![no_main]
 
 use graphql_http::{Negotiated, is_json, negotiate};
@@ -10,7 +10,7 @@ fuzz_target!(|bytes: &[u8]| {
     let lines = || bytes.split(|byte| *byte == b'\n');
     let chosen = negotiate(lines(), true);
     assert_ne!(negotiate(lines(), false), Some(Negotiated::Page));
-    // A quote that does not end would reach over the comma.
+    // An open quote would extend over the comma.
     if !bytes.contains(&b'"') {
         let joined = lines().collect::<Vec<_>>().join(&b", "[..]);
         assert_eq!(negotiate([joined.as_slice()].into_iter(), true), chosen);

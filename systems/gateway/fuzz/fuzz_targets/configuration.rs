@@ -1,5 +1,6 @@
-//! Any text is a configuration or a list of mistakes that can be shown, and a configuration can be
-//! served: YAML with places, header rules, templates, paths of claims, stored operations.
+//! Checks that any text is either a valid configuration or a list of errors that can be displayed. A valid
+//! configuration can be served. Covers YAML with positions, header rules, templates, paths of claims and
+//! stored operations.
 #![no_main]
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! A document that passes the limits is parsed without losing the stack, and its fragments are counted
-//! without following them for ever.
+//! Checks that a document within the limits is parsed without a stack overflow. Its fragments are counted
+//! without endless recursion.
 #![no_main]
 
 use async_graphql::parser::parse_query;

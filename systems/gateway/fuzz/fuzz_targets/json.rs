@@ -1,5 +1,5 @@
-//! Where the scanner of JSON and `serde_json` both read a text, no object of it has a key twice, and
-//! strings survive being written and read.
+//! Compares the JSON scanner with `serde_json`. If both accept a text, no object in it has a key twice.
+//! Strings stay equal after writing and reading.
 #![no_main]
 
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// JSON in which no object has a key twice.
+/// JSON without duplicate keys in its objects.
 struct Unambiguous;
 
 impl<'de> Deserialize<'de> for Unambiguous {
@@ -69,7 +69,7 @@ impl<'de> Deserialize<'de> for Unambiguous {
 
 fuzz_target!(|text: &str| {
     let is_unambiguous = check_unambiguous(text).is_ok();
-    // Escapes in the strings of values are left to the reader that comes after the check.
+    // The check does not read escapes in string values. The next reader does.
     if is_unambiguous && serde_json::from_str::<Value>(text).is_ok() {
         assert!(serde_json::from_str::<Unambiguous>(text).is_ok());
     }

@@ -1,4 +1,4 @@
-//! No bytes make the decoder of requests panic, and what it reads is what `serde_json` reads.
+//! Checks that the request decoder never panics, and that its result equals the result of `serde_json`.
 #![no_main]
 
 use graphql_http::{GraphqlRequest, RawObject, RawObjectBuf, from_body, from_parameters, to_json};
@@ -17,7 +17,7 @@ fn assert_survives_writing<V: Serialize, E: Serialize>(request: &GraphqlRequest<
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(request) = from_body::<RawObject<'_>, RawObject<'_>>(bytes) {
         assert_survives_writing(&request);
-        // What passes is what all readers read, and read alike.
+        // All readers accept an accepted request, with equal results.
         let body: Value = serde_json::from_slice(bytes).expect("all readers read it");
         assert_eq!(body["query"], *request.query);
         assert_eq!(body["operationName"].as_str(), request.operation_name.as_deref());

@@ -1,8 +1,8 @@
-//! Whatever subgraphs answer, the client gets JSON of exactly the shape it asked for, in the order
-//! it asked for, with a null only where the schema allows one.
+//! Checks the client's response for any subgraph responses. It is JSON of exactly the requested shape, in the
+//! requested order, with null only at places that allow null.
 //!
-//! The first byte chooses the operation; the rest, cut at bytes that no text holds, are the answers
-//! in the order of the requests.
+//! The first byte chooses the operation. The rest is split at bytes that no text contains. The pieces are the
+//! responses, in the order of the requests.
 #![no_main]
 
 use std::cell::RefCell;
@@ -20,21 +20,21 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What a value must look like.
+/// The required shape of a value.
 enum Shape {
     Int,
     Float,
     Text,
     Id,
-    /// One of these texts.
+    /// A string out of this list.
     OneOf(&'static [&'static str]),
     List(&'static Place),
     Object(&'static [(&'static str, Place)]),
-    /// An object that is like one of these.
+    /// An object with one of these shapes.
     AnyOf(&'static [Shape]),
 }
 
-/// A shape, and whether null may stand for it.
+/// A shape, and true if null is allowed instead.
 struct Place(bool, Shape);
 
 const fn maybe(shape: Shape) -> Place {
@@ -87,7 +87,7 @@ static FOUND_ONE: Place = maybe(Shape::AnyOf(&[
         ("phone", maybe(Shape::Text)),
         ("name", always(Shape::Text)),
     ]),
-    // A type that the schema does not have.
+    // A type outside of the schema.
     Shape::Object(&[("__typename", always(Shape::Text))]),
 ]));
 static NAMED: Place = maybe(Shape::Object(&[
@@ -209,7 +209,7 @@ fn fits_shape(shape: &Shape, value: &str) -> bool {
     fits(&Place(false, Shape::Object(wanted)), value)
 }
 
-/// `1.0` and `1e3` are integers, too.
+/// True if the number is an integer. `1.0` and `1e3` are integers, too.
 fn is_whole(number: f64) -> bool {
     number.fract() == 0.0 && number.abs() <= 2_147_483_648.0
 }

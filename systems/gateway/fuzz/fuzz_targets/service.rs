@@ -1,5 +1,5 @@
-//! Whatever a remote service says of its schema, what is merged can be asked; whatever it answers,
-//! and whatever a client asks of a REST endpoint, becomes JSON.
+//! Merges any schema of a remote service, and checks that the result can be queried. Any response of the
+//! service must become JSON, and so must any request to a REST endpoint.
 #![no_main]
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! No bytes in the header of a token are taken for a token that was signed.
+//! Checks that the gateway never accepts arbitrary bytes in the token header as a signed token.
 #![no_main]
 
 use std::path::Path;
@@ -15,7 +15,7 @@ use gateway_upstream::{Client, ClientSettings};
 use http::{HeaderMap, HeaderValue, Method};
 use libfuzzer_sys::fuzz_target;
 
-/// A secret that is in no seed; where a token is right, the target has found a way around it.
+/// A secret that no seed contains. If a token is accepted, the fuzzer has found a way around the signature.
 const KEYS: &str = r#"{"keys":[{"kty":"oct","k":"bm90IGluIGFueSBzZWVk"},
     {"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
 

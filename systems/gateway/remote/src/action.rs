@@ -95,7 +95,8 @@ impl Action {
         &self,
         source: usize,
         payload: Vec<u8>,
-        (asking, work): (Asking<'_>, &Work),
+        asking: Asking<'_>,
+        work: &Work,
     ) -> Result<Call, TransformError> {
         let mut headers = self.headers.of(asking.client, asking.session);
         // `or_insert`, because a configured or forwarded content type takes precedence over ours.
@@ -114,7 +115,7 @@ impl Action {
                 ..call
             });
         };
-        request.apply(call, payload, (&self.base_url, work))
+        request.apply(call, payload, &self.base_url, work)
     }
 
     /// Converts the handler's response to the action's value, or to an error.
@@ -254,7 +255,8 @@ impl Request {
         &self,
         mut call: Call,
         payload: Vec<u8>,
-        (base_url, work): (&str, &Work),
+        base_url: &str,
+        work: &Work,
     ) -> Result<Call, TransformError> {
         let tree = Json::parse(&payload).map_err(|_| TransformError::Payload)?;
         // `$base_url` has no trailing slash, because templates append paths to it. See `new`.

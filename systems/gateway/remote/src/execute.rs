@@ -249,7 +249,7 @@ impl<S: Sources> Run<'_, S> {
         // `$body`.
         let payload = self.payload(&action.name, part);
         let hide = |error: GraphqlError| Box::new(self.hidden(error));
-        let call = action.call(source, payload, (self.asking, &self.asking_work));
+        let call = action.call(source, payload, self.asking, &self.asking_work);
         let call = call.map_err(|reason| match reason {
             TransformError::Template {
                 source: RenderError::TooMuch(most),
@@ -393,7 +393,7 @@ impl<S: Sources> Run<'_, S> {
             let left = self.writable.get();
             let written = self
                 .checked
-                .write_introspection(*position, variables, (Vec::new(), left), give_way)
+                .write_introspection(*position, variables, Vec::new(), left, give_way)
                 .await;
             let json = written.map_err(|_| self.settings.bounds.response_too_large())?;
             self.writable.set(left - json.len());

@@ -141,7 +141,8 @@ impl Merged {
     fn check(&self, query: &str, operation_name: Option<&str>, effort: &Effort) -> Outcome {
         let outcome = check_operation(
             &self.schema.schema,
-            (query, operation_name),
+            query,
+            operation_name,
             &self.options,
             effort,
             |checked, document, operation| {

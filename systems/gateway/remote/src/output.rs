@@ -37,7 +37,7 @@ impl Selecting<'_> {
         out: &mut Vec<u8>,
     ) -> Result<(), Unwritten> {
         match member.shape() {
-            Some(shape) => self.value(shape, (member.is_non_null(), member.field()), value, out),
+            Some(shape) => self.value(shape, member.is_non_null(), member.field(), value, out),
             None => Ok(()),
         }
     }
@@ -51,7 +51,8 @@ impl Selecting<'_> {
     fn value(
         &self,
         shape: AnswerShape<'_>,
-        (is_non_null, field): (bool, &str),
+        is_non_null: bool,
+        field: &str,
         value: &Json<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Unwritten> {
@@ -76,7 +77,7 @@ impl Selecting<'_> {
                 if position > 0 {
                     out.push(b',');
                 }
-                self.value(item, (item_is_non_null, field), value, out)?;
+                self.value(item, item_is_non_null, field, value, out)?;
             }
             out.push(b']');
             return Ok(());

@@ -1,5 +1,5 @@
-//! Automatic persisted queries: clients send the hash of a text in place of the text, which they send
-//! once, when the hash is not known.
+//! Automatic persisted queries. Clients send the hash of a text instead of the text. They send the text once,
+//! when the gateway does not have it yet.
 
 use std::sync::Arc;
 
@@ -15,29 +15,29 @@ use sha2::{Digest, Sha256};
 
 use crate::http::reply::{self, Refusal, Reply};
 
-/// The context entries that stages find, as in the original.
+/// Context entries for stages, as in the original.
 const CACHE_HIT: &str = "apollo::apq::cache_hit";
 const REGISTERED: &str = "apollo::apq::registered";
 
-/// What stands in the body of every request that is one for [`Queries`], and the letter of it that is
-/// rare elsewhere, with what stands before it.
+/// Text in the body of every request with a persisted query. `RARE` is a letter of it that is rare in other
+/// text, and `BEFORE_RARE` is the length of the text before this letter.
 const MARK: &[u8] = b"persistedQuery";
 const RARE: u8 = b'Q';
 const BEFORE_RARE: usize = b"persisted".len();
 
-/// The texts that clients have sent with their hashes.
+/// The cached texts of all clients, by their hashes.
 #[derive(Debug)]
 pub(crate) struct Queries {
-    /// By hash, in hexadecimal digits.
+    /// Texts by hash in hexadecimal digits.
     texts: OperationCache<Arc<str>>,
-    /// A longer text is not kept: one client could otherwise push out all others' with few requests.
+    /// Maximum length of a cached text. Otherwise one client could evict all other texts with few requests.
     longest: usize,
 }
 
-/// How one text may compare with all.
+/// One text may use at most this fraction of the cache (1/16).
 const SHARE_MAX: usize = 16;
 
-/// What clients send in `extensions`.
+/// The `extensions` member of a client's request.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Extensions<'a> {
@@ -54,7 +54,7 @@ struct PersistedQuery<'a> {
 }
 
 impl Queries {
-    /// Nothing is known yet; nothing at all where clients must send texts.
+    /// Creates an empty cache. `None` if persisted queries are off.
     pub(crate) fn new(config: &Apq) -> Option<Self> {
         let limits = &config.router.cache.in_memory;
         config.enabled.then(|| Self {
@@ -79,8 +79,8 @@ impl Queries {
     }
 }
 
-/// Whether [`MARK`] stands in a body. A search by its rare letter needs no tables for the whole word,
-/// which would be made anew for each request.
+/// True if the body contains [`MARK`]. A search for one rare letter needs no lookup tables, which a search
+/// for the whole word would build for each request.
 fn is_marked(body: &[u8]) -> bool {
     memchr::memchr_iter(RARE, body).any(|at| {
         let start = at.checked_sub(BEFORE_RARE);
@@ -88,22 +88,21 @@ fn is_marked(body: &[u8]) -> bool {
     })
 }
 
-/// Puts the text in place of its hash, or remembers both. `known` is nothing where clients must send
-/// texts.
+/// Replaces a hash by its text, or stores both. `known` is `None` if persisted queries are off.
 ///
 /// # Errors
-/// The answer that makes a client send the text, or that says that the hash is of another one.
+/// Returns a response that makes the client send the text, or that reports a wrong hash.
 pub(crate) fn supply(
     known: Option<&Queries>,
     exchange: &Exchange,
     media: Media,
     body: &mut Bytes,
 ) -> Result<(), Refusal> {
-    // Most requests have none: they pay for a look at their bytes.
+    // Most requests have no hash. For them, this search is the only cost.
     if !is_marked(body) {
         return Ok(());
     }
-    // A body that is not a request is refused where all are read.
+    // Invalid requests pass here. The parser rejects them later.
     let read = graphql_http::from_checked_body_or_hash::<RawObject<'_>, RawObject<'_>>(body);
     let Ok(request) = read else {
         return Ok(());
@@ -153,10 +152,10 @@ pub(crate) fn supply(
     Ok(())
 }
 
-/// Message and code by which clients know that they have to send the text this time …
+/// Message and code that make a client send the text of this operation.
 const NOT_FOUND: (&str, &str) = ("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND");
 
-/// … and every time.
+/// Message and code that make a client send the text of every operation.
 const NOT_SUPPORTED: (&str, &str) = (
     "PersistedQueryNotSupported",
     "PERSISTED_QUERY_NOT_SUPPORTED",
@@ -164,7 +163,7 @@ const NOT_SUPPORTED: (&str, &str) = (
 
 fn unknown(media: Media, why: (&str, &str)) -> Reply {
     let mut reply = refusal(StatusCode::OK, media, why);
-    // The next answer to the same URL may be another one.
+    // The next response to this URL may be different.
     let never = HeaderValue::from_static("private, no-cache, must-revalidate");
     reply.headers.insert(header::CACHE_CONTROL, never);
     reply
@@ -175,7 +174,7 @@ fn refusal(status: StatusCode, media: Media, (message, code): (&str, &str)) -> R
     reply::errors(status, reply::content_type(media), &[error])
 }
 
-/// A hash in small letters, if it is one.
+/// Returns a valid hash in lower-case letters.
 fn digest(text: &str) -> Option<String> {
     let is_digest = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_digest.then(|| text.to_ascii_lowercase())

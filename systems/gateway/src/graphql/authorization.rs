@@ -1,7 +1,7 @@
-//! What stages are told an operation demands, and what a request meets of it.
+//! The requirements of an operation (claims, scopes, policies), and the part of them that a request meets.
 //!
-//! The token, or a stage in its place, has put claims into the context before this is asked;
-//! policies are answered by scripts and coprocessors at the supergraph stage.
+//! The token, or a stage, has already written claims into the context. Scripts and coprocessors decide on
+//! policies at the supergraph stage.
 
 use bytes::Bytes;
 use gateway_config::Authorization;
@@ -19,10 +19,10 @@ use crate::graphql::understood;
 use crate::http::reply::{self, Refusal};
 use crate::process::serving::Serving;
 
-/// Paths that one line of the log names at most.
+/// Maximum number of paths in one log line.
 const LOGGED_MAX: usize = 20;
 
-/// Refuses a request without claims if the configuration requires them.
+/// Rejects a request without claims if the configuration requires them.
 pub(crate) fn require(config: &Authorization, exchange: &Exchange) -> Result<(), Refusal> {
     if !config.require_authentication || is_authenticated(exchange) {
         return Ok(());
@@ -35,14 +35,14 @@ pub(crate) fn require(config: &Authorization, exchange: &Exchange) -> Result<(),
     )))
 }
 
-/// Tells the stages what the operation demands: scopes, and policies that they are to answer. A
-/// supergraph without such demands costs one comparison.
+/// Writes the requirements of an operation into the context: scopes, and policies for stages to decide. For a
+/// supergraph without requirements, this costs one comparison.
 pub(crate) async fn announce(serving: &Serving, exchange: &Exchange, text: &Bytes) {
     match &serving.generation.engine {
         Engine::Federated { operations, .. } if operations.has_rules() => {}
         _ => return,
     }
-    // What is wrong with the request is told when it is planned; then nothing is granted.
+    // An invalid request is reported when it is planned. Until then it has no grants.
     let Ok(graphql) = understood::decode(text) else {
         return;
     };
@@ -84,7 +84,7 @@ pub(crate) async fn announce(serving: &Serving, exchange: &Exchange, text: &Byte
     }
 }
 
-/// What a request may see of an operation, when that is not everything.
+/// The grants of a request for an operation. `None` if the request may see the whole operation.
 pub(crate) fn grants(exchange: &Exchange, operation: &Operation) -> Option<Grants> {
     let Operation::Federated(operation) = operation else {
         return None;
@@ -92,13 +92,13 @@ pub(crate) fn grants(exchange: &Exchange, operation: &Operation) -> Option<Grant
     operation.grants(|demand| match demand {
         Demand::Authenticated => is_authenticated(exchange),
         Demand::Scope(name) => exchange.context.with(JWT_CLAIMS, |claims| {
-            // Separated by spaces (RFC 6749, 3.3).
+            // Scopes are separated by spaces (RFC 6749, 3.3).
             let scopes = claims
                 .and_then(|it| it.get("scope"))
                 .and_then(Value::as_str);
             scopes.is_some_and(|scopes| scopes.split(' ').any(|scope| scope == name))
         }),
-        // Whatever is not `true`, and a policy without an answer, is no.
+        // A policy is granted only by `true`. An undecided policy is not granted.
         Demand::Policy(name) => exchange.context.with(REQUIRED_POLICIES, |policies| {
             policies.and_then(|it| it.get(name)) == Some(&Value::Bool(true))
         }),
@@ -110,7 +110,7 @@ fn is_authenticated(exchange: &Exchange) -> bool {
     context.with(JWT_CLAIMS, |claims| claims.is_some_and(|it| !it.is_null()))
 }
 
-/// Logs the fields that were left out of an operation, if the configuration asks for it.
+/// Logs the fields that were removed from an operation, if this log is on.
 pub(crate) fn log(config: &Authorization, operation: &Operation) {
     let Operation::Federated(operation) = operation else {
         return;
@@ -129,7 +129,7 @@ pub(crate) fn log(config: &Authorization, operation: &Operation) {
     let paths: Vec<String> = paths.collect();
     let name = operation.operation_name().unwrap_or("(without a name)");
     let count = errors.len();
-    // The keys are the client's choice, as the name is.
+    // Clients choose the aliases in these paths, and the name of the operation.
     let paths = paths.join(" ");
     let paths = shortened(&paths, TEXT_CHARS_MAX);
     let name = shortened(name, NAME_CHARS_MAX);

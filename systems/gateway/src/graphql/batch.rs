@@ -1,4 +1,4 @@
-//! Several operations in one request: a list in the body, answered by a list.
+//! Several operations in one request: a list in the body. The response is a list, too.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -15,14 +15,14 @@ use serde_json::value::RawValue;
 
 use crate::http::reply::{self, JSON, Refusal, Reply};
 
-/// The number of operations of one request that are executed at a time. The memory for the answers
-/// of subgraphs is bounded per operation.
+/// Number of operations of one request that run at a time. Each operation has a memory limit for subgraph
+/// responses of its own.
 pub(crate) const AT_A_TIME: usize = 8;
 
-/// The operations of a request, when it is a list and lists are taken.
+/// The operations of a request. `None` if the request is not a list or lists are off.
 ///
 /// # Errors
-/// The refusal of a list that is empty, or too long, or not one.
+/// Returns the response to a list that is empty, too long, or invalid.
 pub(crate) fn operations(
     batching: &Batching,
     head: &ClientHead,
@@ -66,8 +66,8 @@ fn split(batching: &Batching, body: &Bytes) -> Result<Vec<Bytes>, Refusal> {
         .collect())
 }
 
-/// Reads a list, of which it keeps as many as are allowed and counts the rest: two bytes of a body
-/// are an item.
+/// Reads a list. Keeps at most the allowed number of items and only counts the rest, because an item needs
+/// only two bytes of the body.
 struct Items {
     most: usize,
 }
@@ -107,7 +107,7 @@ impl<'de> Visitor<'de> for Items {
     }
 }
 
-/// The list of the answers so far.
+/// The list of the responses until now.
 pub(crate) struct AnswerList {
     body: Vec<u8>,
     limit: usize,
@@ -116,7 +116,7 @@ pub(crate) struct AnswerList {
 }
 
 impl AnswerList {
-    /// An empty list with at most `limit` bytes of answers.
+    /// Creates an empty list with at most `limit` bytes of responses.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             body: b"[".to_vec(),
@@ -126,12 +126,12 @@ impl AnswerList {
         }
     }
 
-    /// Adds an answer. An answer beyond the limit becomes an error.
+    /// Adds a response. A response beyond the limit becomes an error.
     pub(crate) fn push(&mut self, reply: Reply) {
         if self.body.len() > 1 {
             self.body.push(b',');
         }
-        // Each answer is bounded by itself; the list would be as large as all of them.
+        // Each response has a limit of its own, but the list would be as large as all of them together.
         if self.body.len() + reply.body.len() > self.limit {
             let error = GraphqlError::new(
                 "the answers to this list exceed `limits.response_max_bytes`",
@@ -144,7 +144,7 @@ impl AnswerList {
         } else {
             self.body.extend_from_slice(&reply.body);
         }
-        // A list with one good answer is a good answer: clients look into it only then.
+        // A list with one successful response is successful, because clients read it only then.
         match self.status {
             Some(status) if status == StatusCode::OK => {}
             Some(_) if reply.status != StatusCode::OK => {}
@@ -159,7 +159,7 @@ impl AnswerList {
         }
     }
 
-    /// The reply with the list.
+    /// Builds the reply with the list.
     pub(crate) fn reply(mut self) -> Reply {
         self.body.push(b']');
         self.headers.insert(header::CONTENT_TYPE, JSON);

@@ -1,4 +1,4 @@
-//! What operations are estimated to cost, and which are refused for it (`demand_control`).
+//! Estimates the cost of operations, and rejects operations that are too expensive (`demand_control`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,13 +7,13 @@ use gateway_config::{DemandControl, DemandMode};
 use gateway_extensions::Context;
 use gateway_federation::{GraphqlError, Prepared, Variables};
 
-/// The context entries that stages find, as in the original.
+/// Context entries for stages, as in the original.
 const ESTIMATED: &str = "apollo::demand_control::estimated_cost";
 const ACTUAL: &str = "apollo::demand_control::actual_cost";
 const STRATEGY: &str = "apollo::demand_control::strategy";
 const RESULT: &str = "apollo::demand_control::result";
 
-/// What came of an operation, as clients, stages and metrics are told.
+/// Results of a cost check, for clients, stages and metrics.
 const OK: &str = "COST_OK";
 const TOO_EXPENSIVE: &str = "COST_ESTIMATED_TOO_EXPENSIVE";
 const ACTUALLY_TOO_EXPENSIVE: &str = "COST_ACTUAL_TOO_EXPENSIVE";
@@ -22,7 +22,7 @@ const NO_ESTIMATE: &str = "COST_QUERY_PARSE_FAILURE";
 /// Upper bounds of the histograms' buckets.
 pub(crate) const BUCKETS: [f64; 7] = [0.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0];
 
-/// The limit, and what was counted since it is in use.
+/// The cost limit, and the counts of its configuration.
 #[derive(Debug)]
 pub(crate) struct Demand {
     max: f64,
@@ -39,22 +39,22 @@ struct Counts {
     actual: Histogram,
 }
 
-/// Costs by bucket.
+/// A histogram of costs.
 #[derive(Debug, Default)]
 struct Histogram {
     buckets: [AtomicU64; BUCKETS.len() + 1],
-    /// The bits of a float: a cost may be beyond all integers.
+    /// The bits of an `f64`, because a cost may exceed every integer.
     sum: AtomicU64,
 }
 
-/// A histogram as a scrape sees it.
+/// A histogram for a scrape.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Costs {
     pub(crate) buckets: [u64; BUCKETS.len() + 1],
     pub(crate) sum: f64,
 }
 
-/// What a scrape sees.
+/// All cost metrics for a scrape.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Demanded {
     pub(crate) ok: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Demanded {
 }
 
 impl Demand {
-    /// Nothing where costs are not estimated.
+    /// `None` if costs are not estimated.
     pub(crate) fn new(config: &DemandControl) -> Option<Self> {
         let strategy = config.strategy.filter(|_| config.enabled)?;
         Some(Self {
@@ -75,10 +75,10 @@ impl Demand {
         })
     }
 
-    /// Estimates an operation, and tells stages and metrics.
+    /// Estimates the cost of an operation, and records it for stages and metrics.
     ///
     /// # Errors
-    /// What the client is told, when it costs too much and that is enforced.
+    /// Returns the client's error if the cost exceeds an enforced limit.
     pub(crate) fn judge(
         &self,
         prepared: &Prepared,
@@ -114,12 +114,13 @@ impl Demand {
         }
     }
 
-    /// Counts what a response has cost, and tells stages.
+    /// Records the actual cost of a response for stages and metrics.
     pub(crate) fn answered(
         &self,
         prepared: &Prepared,
         variables: &Variables,
-        (body, context): (&Bytes, &Context),
+        body: &Bytes,
+        context: &Context,
     ) {
         let Some(Some(cost)) = prepared.actual_cost(variables, body) else {
             return;
@@ -152,7 +153,7 @@ fn too_expensive(cost: f64, max: f64) -> GraphqlError {
 }
 
 fn add(counter: &AtomicU64) {
-    // Relaxed: a number to show, which guards no memory.
+    // Relaxed: the counter is only displayed and guards no memory.
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -164,7 +165,7 @@ impl Histogram {
             let sum = f64::from_bits(sum) + cost;
             Some(sum.min(f64::MAX).to_bits())
         };
-        // It adds in any case. Relaxed as above.
+        // The update always succeeds. Relaxed, as above.
         let _ = self
             .sum
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);

@@ -11,7 +11,7 @@ use gateway_remote::Merged;
 use operation_cache::CacheStats;
 use serde_json::json;
 
-/// Executes operations. Clones share everything.
+/// The execution engine. Clones share all data.
 #[derive(Clone)]
 pub(crate) enum Engine {
     Federated {
@@ -31,7 +31,7 @@ pub(crate) enum Operation {
 pub(crate) type Outcome = Result<Operation, Arc<Refusal>>;
 
 impl Engine {
-    /// The operation, or its refusal, if it is in the cache. Never parses.
+    /// The operation, or its rejection, if it is in the cache. Never parses.
     pub(crate) fn find(&self, asked: &Asked<'_>) -> Option<Outcome> {
         match self {
             Self::Federated { operations, .. } => {
@@ -45,7 +45,7 @@ impl Engine {
         }
     }
 
-    /// The operation, prepared if it is not in the cache.
+    /// The operation. Prepares it if it is not in the cache.
     pub(crate) fn make(&self, asked: &Asked<'_>, effort: &Effort) -> Outcome {
         match self {
             Self::Federated { operations, .. } => {
@@ -57,7 +57,7 @@ impl Engine {
         }
     }
 
-    /// The labels of the supergraph's `@override`s; nothing when it has none.
+    /// The labels of the supergraph's `@override` directives. `None` if there are no labels.
     pub(crate) fn override_labels(&self) -> Option<&OverrideLabels> {
         match self {
             Self::Federated { operations, .. } => operations.override_labels(),
@@ -89,7 +89,7 @@ impl Operation {
         }
     }
 
-    /// The limits that it exceeds while `warn_only` lets it pass.
+    /// The limits that the operation exceeds. With `warn_only` it runs even so.
     pub(crate) fn exceeded(&self) -> &[GraphqlError] {
         match self {
             Self::Federated(prepared) => prepared.exceeded(),
@@ -97,7 +97,7 @@ impl Operation {
         }
     }
 
-    /// The plan, as stages see it.
+    /// The plan in the form for stages.
     pub(crate) fn query_plan(&self) -> QueryPlan {
         match self {
             Self::Federated(prepared) => QueryPlan {

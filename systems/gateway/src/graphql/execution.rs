@@ -21,7 +21,7 @@ use crate::stream::subscription;
 /// An operation with its variables.
 pub(crate) type Plan = (Operation, Variables);
 
-/// Executes a plan. The stages of the subgraphs run in here.
+/// Executes a plan. The subgraph stages run during the execution.
 pub(crate) async fn execute(
     serving: &Rc<Serving>,
     exchange: &Exchange,
@@ -38,11 +38,7 @@ pub(crate) async fn execute(
         {
             let plan = (prepared, variables);
             Box::pin(deferred::execute(
-                serving,
-                exchange,
-                plan,
-                (media, format),
-                summary,
+                serving, exchange, plan, media, format, summary,
             ))
             .await
         }
@@ -62,7 +58,7 @@ pub(crate) async fn execute(
             }
             let body = executed.into_body();
             if let Some(demand) = &serving.generation.demand {
-                demand.answered(&prepared, &variables, (&body, &exchange.context));
+                demand.answered(&prepared, &variables, &body, &exchange.context);
             }
             reply::with_body(StatusCode::OK, reply::content_type(media), body)
         }
@@ -80,7 +76,7 @@ pub(crate) async fn execute(
                 session: &session,
             };
             let sources = Sources { serving, exchange };
-            // Boxed: it is larger than what a federated request needs, which would make room for it.
+            // Boxed: it is larger than the future of a federated request, which would reserve memory for it.
             let executed = Box::pin(prepared.execute(asking, &sources)).await;
             let media = reply::content_type(media);
             let mut reply = reply::with_body(StatusCode::OK, media, executed.body);
@@ -100,7 +96,7 @@ pub(crate) async fn execute(
     }
 }
 
-/// The session variables that services and handlers receive.
+/// The session variables for services and handlers.
 fn session(serving: &Serving, exchange: &Exchange) -> Result<Session, SessionError> {
     let rules = &serving.generation.config.session_variables;
     let headers = &exchange.client.headers;

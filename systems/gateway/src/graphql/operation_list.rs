@@ -1,5 +1,5 @@
-//! Operations that are known before they are asked for: clients send ids of a list, and the list can be
-//! all that is carried out.
+//! A list of known operations. Clients send ids from the list. With a safelist, the gateway executes only
+//! operations from the list.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use crate::http::reply::{self, Refusal};
 use crate::process::metrics::Listed;
 
-/// Why there is no list.
+/// The reason why a manifest cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ManifestError {
     #[error("cannot read the manifest `{}`: {source}", path.display())]
@@ -32,7 +32,7 @@ pub(crate) enum ManifestError {
     Content { path: PathBuf, reason: String },
 }
 
-/// A manifest, as tools of Apollo's clients write it.
+/// A manifest, as the tools of Apollo's clients write it.
 #[derive(Deserialize)]
 struct Manifest {
     format: String,
@@ -51,18 +51,18 @@ struct Listing {
 /// The operations of all manifests.
 #[derive(Debug)]
 pub(crate) struct OperationList {
-    /// By id, then by the client that they are for; those for all have no client.
+    /// Texts by id and client. The key `None` contains the texts for all clients.
     by_id: HashMap<String, HashMap<Option<String>, Arc<str>>>,
-    /// The texts as the manifests have them …
+    /// Texts exactly as in the manifests.
     texts: HashSet<Arc<str>>,
-    /// … and in their canonical form.
+    /// The texts in their canonical form.
     canonical: HashSet<String>,
-    /// Other texts, and whether each is in the list: parsing is for new ones.
+    /// Cached decisions on other texts: true if the text is in the list. So each text is parsed once.
     judged: OperationCache<bool>,
     is_safelist: bool,
     requires_id: bool,
     logs_unknown: bool,
-    /// Whether clients may also send hashes of texts that no list has.
+    /// True if clients may also send hashes of unlisted texts.
     takes_hashes: bool,
     allows_introspection: bool,
     tokens_max: usize,
@@ -77,21 +77,21 @@ struct Counts {
     unknown: AtomicU64,
 }
 
-/// What is remembered of texts that clients sent. A longer one is parsed each time.
+/// Limits of the cache of decisions. Texts longer than `JUDGED_TEXT_MAX` are parsed each time.
 const JUDGED: Bounds = Bounds {
     entries: 4_096,
     bytes: 8 << 20,
 };
 const JUDGED_TEXT_MAX: usize = 64 << 10;
 
-/// The context entries that stages find or set, as in the original.
+/// Context entries that stages read or set, as in the original.
 const LIST_CLIENT_NAME: &str = "apollo_persisted_queries::client_name";
 const USED_ID: &str = "apollo::supergraph::persisted_query_id";
 
 const FORMAT: &str = "apollo-persisted-query-manifest";
 
 impl OperationList {
-    /// Reads the manifests; nothing where there is no list.
+    /// Reads the manifests. `None` if the list is off.
     pub(crate) fn read(config: &Config) -> Result<Option<Self>, ManifestError> {
         let queries = &config.persisted_queries;
         if !queries.enabled {
@@ -141,7 +141,7 @@ impl OperationList {
         } in manifest.operations
         {
             let body: Arc<str> = body.into();
-            // One that is not GraphQL is kept: who asks for it is told what is wrong.
+            // An invalid text stays in the list. A client that sends its id receives the parser's error.
             if let Some(form) = canonical(&body, self.tokens_max) {
                 self.canonical.insert(form.text);
             }
@@ -155,10 +155,10 @@ impl OperationList {
         Ok(())
     }
 
-    /// Puts the text in place of an id, and says whether it did.
+    /// Replaces an id by its text. Returns true if it did.
     ///
     /// # Errors
-    /// The refusal of an id that is not in the list, or of a text where ids are asked for.
+    /// Returns the response to an unlisted id, or to a text if only ids are allowed.
     pub(crate) fn supply(
         &self,
         exchange: &Exchange,
@@ -167,7 +167,7 @@ impl OperationList {
     ) -> Result<bool, Refusal> {
         add(&self.counts.requests);
         let read = graphql_http::from_checked_body_or_hash::<RawObject<'_>, RawObject<'_>>(body);
-        // A body that is not a request is refused where all are read.
+        // Invalid requests pass here. The parser rejects them later.
         let Ok(request) = read else {
             return Ok(false);
         };
@@ -182,7 +182,7 @@ impl OperationList {
             }
             return Ok(false);
         };
-        // Without a safelist a client may register its texts by itself.
+        // Without a safelist, clients may register texts by their hashes.
         let may_register = self.takes_hashes && !self.is_safelist;
         if text.is_some() {
             if may_register {
@@ -212,10 +212,10 @@ impl OperationList {
         Ok(true)
     }
 
-    /// Whether a text may be carried out that did not come by an id of the list.
+    /// Checks that a text without an id may be executed.
     ///
     /// # Errors
-    /// The refusal of a text that is not in the safelist.
+    /// Returns the response to a text that is not in the safelist.
     pub(crate) fn admit(&self, media: Media, body: &Bytes) -> Result<(), Refusal> {
         if !self.is_safelist && !self.logs_unknown {
             return Ok(());
@@ -255,7 +255,7 @@ impl OperationList {
         own.or_else(|| clients.get(&None)).cloned()
     }
 
-    /// Whether the text only asks for the schema, where that is open to all.
+    /// True if the text contains only introspection and introspection is on.
     fn is_open(&self, text: Option<&str>) -> bool {
         let form = |text: &str| canonical(text, self.tokens_max);
         self.allows_introspection && text.and_then(form).is_some_and(|it| it.is_introspection)
@@ -283,17 +283,17 @@ impl OperationList {
     fn note_unknown(&self, text: &str) {
         add(&self.counts.unknown);
         if self.logs_unknown {
-            // As much of it as a line of the log can have.
+            // Truncated to the maximum length in a log line.
             let shown: String = text.chars().take(LOGGED_MAX).collect();
             tracing::warn!(operation_body = shown, "unknown operation");
         }
     }
 }
 
-/// Characters of an unknown operation that the log gets.
+/// Maximum number of logged characters of an unknown operation.
 const LOGGED_MAX: usize = 4_000;
 
-/// The manifests of a configuration.
+/// The manifest files of a configuration. Empty if the list is off.
 pub(crate) fn files(queries: &PersistedQueries) -> impl Iterator<Item = &PathBuf> {
     let is_on = queries.enabled;
     queries
@@ -303,7 +303,7 @@ pub(crate) fn files(queries: &PersistedQueries) -> impl Iterator<Item = &PathBuf
         .filter(move |_| is_on)
 }
 
-/// The id that extensions ask for, and the rest of them.
+/// The id in `extensions`, and the remaining members of `extensions`.
 fn asked(extensions: &RawObject<'_>) -> Option<(String, Map<String, Value>)> {
     let mut all: Map<String, Value> = serde_json::from_str(extensions.text()).ok()?;
     let persisted = all.remove("persistedQuery")?;
@@ -314,7 +314,7 @@ fn asked(extensions: &RawObject<'_>) -> Option<(String, Map<String, Value>)> {
 }
 
 fn add(counter: &AtomicU64) {
-    // Relaxed: a number to show, which guards no memory.
+    // Relaxed: the counter is only displayed and guards no memory.
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -333,7 +333,7 @@ const NOT_LISTED: (&str, &str) = (
     "QUERY_NOT_IN_SAFELIST",
 );
 
-/// A refusal that caches keep only where another list would not change it.
+/// A rejection. Caches may store it only if `is_lasting`, because another list would change other rejections.
 fn refusal(
     status: StatusCode,
     media: Media,

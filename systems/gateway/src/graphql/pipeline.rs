@@ -1,8 +1,8 @@
 //! The stages of a GraphQL request, as one list.
 //!
-//! [`serve`] has the stages of the router service. [`stages`] has the stages of the services behind it.
-//! The services nest. If a service breaks with an answer, the answer still passes the response stages
-//! of the services around it. A service that is not configured is `None` and costs one comparison.
+//! [`serve`] contains the stages of the router service. [`stages`] contains the stages of the services after
+//! it. The services nest. If a service returns a response early, this response still passes the response
+//! stages of the outer services. A service that is not configured is `None` and costs one comparison.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -32,12 +32,13 @@ use crate::http::summary::{Client, Summary};
 use crate::process::serving::Serving;
 use crate::stream::subscription;
 
-/// Takes a request with its whole body through all stages, and what it needs of it.
+/// Runs all stages on a request with its whole body.
 ///
-/// By reference: each function would move it, a quarter of a kilobyte.
+/// The arguments are references, because each function would move 256 bytes otherwise.
 pub(crate) async fn serve(
     serving: &Rc<Serving>,
-    (request, trace): (&mut Request, Option<Active>),
+    request: &mut Request,
+    trace: Option<Active>,
     summary: &mut Summary,
 ) -> Reply {
     let extensions = &serving.extensions;
@@ -47,7 +48,7 @@ pub(crate) async fn serve(
         return *refusal;
     }
     let mut exchange = Exchange::new(Rc::new(match &extensions.router {
-        // A copy: the stage may change the request while its scripts read the client's.
+        // A copy: the stage may change the request while its scripts read the client's headers.
         Some(_) => copy_of_head(request),
         None => take_head(request),
     }));
@@ -65,7 +66,7 @@ pub(crate) async fn serve(
     let batching = &serving.generation.config.batching;
     let mut reply = match batch::operations(batching, &exchange.client, &body) {
         None => {
-            // Where it is: what is awaited as it comes may be moved before, twice five kilobytes.
+            // Pinned in place: awaiting the future by value would copy 10 KB.
             let work = pin!(answer(serving, &mut exchange, body, summary));
             work.await
         }
@@ -86,8 +87,8 @@ pub(crate) async fn serve(
     reply
 }
 
-/// The refusal of a request with a header that scripts and coprocessors cannot read: what they decide
-/// without having seen it must not reach a subgraph.
+/// Rejects a request with a header that scripts and coprocessors cannot read. They would decide without it,
+/// but a subgraph would receive it.
 fn unreadable(headers: &HeaderMap) -> Option<Refused> {
     let is_text = |value: &HeaderValue| std::str::from_utf8(value.as_bytes()).is_ok();
     let (name, _) = headers.iter().find(|(_, value)| !is_text(value))?;
@@ -96,8 +97,8 @@ fn unreadable(headers: &HeaderMap) -> Option<Refused> {
     Some(Box::new(reply::invalid_request(status, &details)))
 }
 
-/// Answers the operations of a list, a few at a time. Each begins with the context that the router's
-/// stages have left.
+/// Executes the operations of a list, a few at a time. Each operation starts with the context that the router
+/// stages left.
 async fn answer_all(
     serving: &Rc<Serving>,
     exchange: &Exchange,
@@ -120,7 +121,7 @@ async fn answer_all(
     list.reply()
 }
 
-/// Takes one GraphQL request through the stages behind the router, in a span of its own.
+/// Runs the stages after the router on one GraphQL request, in a span of its own.
 async fn answer(
     serving: &Rc<Serving>,
     exchange: &mut Exchange,
@@ -129,7 +130,7 @@ async fn answer(
 ) -> Reply {
     let span = spans::operation(exchange);
     let reply = stages(serving, exchange, body, summary).await;
-    spans::answered(span, exchange, (&reply, summary.error_count));
+    spans::answered(span, exchange, &reply, summary.error_count);
     reply
 }
 
@@ -171,12 +172,11 @@ async fn stages(
             Ok(plan) => plan,
             Err(refusal) => break 'supergraph *refusal,
         };
-        // Before the execution, so that a request that fails or times out there has its name in
-        // the log.
+        // Before the execution, so that the log contains the name of a request that fails or times out there.
         summary.operation_name = exchange.operation_name.as_deref().map(name_of);
 
         if let Some(service) = &extensions.execution {
-            // Shares the bytes. Only a stage that changed them pays for a second plan.
+            // Shares the bytes. Only a stage that changes the text causes a second plan.
             let before = text.clone();
             if let Err(reply) = enter(service, exchange, &mut text).await {
                 break 'supergraph *reply;
@@ -202,7 +202,8 @@ async fn stages(
     reply
 }
 
-/// Puts the text of an operation in place of its id or hash, and refuses what no list allows.
+/// Replaces an id or a hash by the text of the operation. Rejects texts that the operation list does not
+/// allow.
 fn supply(
     serving: &Serving,
     exchange: &Exchange,
@@ -231,7 +232,7 @@ fn copy_of_head(request: &Request) -> ClientHead {
     }
 }
 
-/// Leaves the body behind.
+/// Moves the head out of the request and leaves the body.
 fn take_head(request: &mut Request) -> ClientHead {
     ClientHead {
         method: std::mem::take(&mut request.method),
@@ -240,7 +241,7 @@ fn take_head(request: &mut Request) -> ClientHead {
     }
 }
 
-/// The media type of the answer.
+/// The media type of the response.
 fn negotiate(
     serving: &Serving,
     headers: &HeaderMap,
@@ -251,7 +252,7 @@ fn negotiate(
     if let Some(Negotiated::Response(media)) = negotiated {
         return Ok(media);
     }
-    // Who takes events and nothing else gets every answer as one, where there are subscriptions.
+    // With subscriptions on, a client that accepts only events receives each response as an event.
     if serving.generation.config.subscriptions().is_some()
         && subscription::format(headers).is_some()
     {
@@ -265,13 +266,13 @@ fn negotiate(
     )))
 }
 
-/// The name and version of the client: what a stage wrote into the context, else the headers.
+/// Name and version of the client: from the context if a stage set them, otherwise from the headers.
 fn client_of(serving: &Serving, exchange: &Exchange) -> Option<Box<Client>> {
     let names = &serving.generation.config.telemetry.apollo;
     let of = |key: &str, header: &HeaderName| {
         exchange.context.text(key).or_else(|| {
             let value = exchange.client.headers.get(header)?.to_str().ok()?;
-            // Scripts and coprocessors find it in the context, wherever it came from.
+            // Scripts and coprocessors find it in the context, regardless of its source.
             exchange.context.insert(key, value.into());
             Some(value.to_owned())
         })
@@ -286,12 +287,12 @@ fn client_of(serving: &Serving, exchange: &Exchange) -> Option<Box<Client>> {
     })
 }
 
-/// A name that a client has chosen, as the log and the metrics show it.
+/// A client's text, shortened for the log and the metrics.
 fn name_of(text: &str) -> String {
     shortened(text, NAME_CHARS_MAX).into_owned()
 }
 
-/// Takes a GraphQL request through a service; it may change headers and body.
+/// Runs a service's request stages on a GraphQL request. They may change headers and body.
 async fn enter(
     service: &Service,
     exchange: &mut Exchange,
@@ -320,7 +321,7 @@ async fn enter(
     }
 }
 
-/// Takes the operation of a request from the cache or prepares it, and checks its variables.
+/// Takes the operation of a request from the cache, or prepares it. Checks its variables.
 async fn plan(
     serving: &Serving,
     exchange: &mut Exchange,
@@ -342,7 +343,7 @@ async fn plan(
         operation = query_planning::operation(serving, on, &asked).await?;
         authorization::log(&serving.generation.config.authorization, &operation);
     }
-    // After planning, because only the plan tells the kind of operation.
+    // After planning, because the kind of the operation is in the plan.
     if operation.kind() == OperationKind::Mutation && exchange.client.method == Method::GET {
         let mut refusal = reply::error(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -362,7 +363,7 @@ async fn plan(
         )));
     }
     let variables = graphql.variables.map(|raw| raw.text().as_bytes());
-    // Coerced per request; the cached plan holds for all variables.
+    // Checked for each request, because the cached plan applies to all variables.
     let variables = operation.coerce(variables).map_err(|errors| {
         Box::new(reply::errors(
             status_of_refusal(serving, media),
@@ -382,13 +383,13 @@ async fn plan(
     for exceeded in operation.exceeded() {
         log::warn!("a request beyond the limits: {}", exceeded.message);
     }
-    // Set only now: the stages of the subgraphs read them, the ones before have the text itself.
+    // Set here, because only the subgraph stages read it. Earlier stages have the text itself.
     exchange.client_body = Rc::new(ClientBody::new(text.clone()));
     exchange.operation_name = operation.name().map(str::to_owned);
     exchange.operation_kind = Some(operation.kind().as_str());
     spans::planned(exchange, operation.kind());
     if serving.extensions.wants_query_plan() {
-        // The plan as JSON is large; it is written only when a stage is configured to receive it.
+        // The plan as JSON is large. It is written only if a configured stage receives it.
         exchange.query_plan = Some(operation.query_plan());
     }
     Ok((operation, variables))

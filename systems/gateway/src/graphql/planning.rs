@@ -1,9 +1,8 @@
-//! Makes operations ready on threads of their own, which all workers share.
+//! Plans operations on separate threads that all workers share.
 //!
-//! A text is tried with little effort first. What turns out to be large waits in a second queue,
-//! and at least one thread never takes from that one: a client that sends expensive operations delays
-//! others that do so, and no one else. Both queues together are bounded, and what no client waits for
-//! any more leaves them.
+//! Each text is first planned with a small effort. Operations that exceed it wait in a second queue. At least
+//! one thread never takes jobs from the second queue. So a client with expensive operations delays only
+//! expensive operations. Both queues together are bounded. A job without a waiting client is removed.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,23 +20,23 @@ use crate::graphql::engine::{Engine, Outcome};
 use crate::process::clock;
 use crate::process::metrics::Planning as Counts;
 
-/// Fewest threads: one for what is large, one for the rest.
+/// Minimum number of threads: one for large jobs, one for small jobs.
 const THREADS_MIN: usize = 2;
 
 tokio::task_local! {
-    /// Set while work goes on whose client has disconnected.
+    /// Set while work continues after its client has disconnected.
     static CLIENT_IS_GONE: ();
 }
 
-/// Marks work whose client has disconnected: it does not wait for a plan.
+/// Marks work as having no client. Such work does not wait for a plan.
 pub(crate) async fn without_client(work: impl Future<Output = ()>) {
     CLIENT_IS_GONE.scope((), work).await;
 }
 
-/// Why there is no outcome.
+/// The reason why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotPlanned {
-    /// Too many operations wait already, or this one waited too long.
+    /// The queue is full, or the operation waited too long.
     Overloaded,
     /// The client has disconnected.
     ClientGone,
@@ -45,7 +44,7 @@ pub(crate) enum NotPlanned {
     Failed,
 }
 
-/// An operation to be made ready.
+/// An operation to plan.
 pub(crate) struct Order {
     pub(crate) engine: Engine,
     pub(crate) query: String,
@@ -54,24 +53,24 @@ pub(crate) struct Order {
     pub(crate) grants: Option<Grants>,
 }
 
-/// What one configuration allows.
+/// The planning limits of a configuration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowed {
-    /// Orders that may wait.
+    /// Maximum number of waiting orders.
     pub(crate) queue_size: usize,
-    /// How long an order may wait, and how long it may be worked on.
+    /// Time limit for waiting, and again for the work itself.
     pub(crate) timeout: Duration,
 }
 
-/// The threads that plan. Dropping it ends them when they have nothing to do.
+/// The planning threads. After a drop, they end when their current jobs are done.
 pub(crate) struct Planning(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// Told when there is work for one more thread.
+    /// Notified when there is work for one more thread.
     arrived: Condvar,
     counts: Arc<Counts>,
-    /// Threads that may work on large jobs at a time.
+    /// Maximum number of threads that work on large jobs at a time.
     large_max: usize,
 }
 
@@ -93,7 +92,7 @@ struct Job {
 }
 
 impl Planning {
-    /// Starts so many threads, and at least two.
+    /// Starts `threads` threads, but at least two.
     pub(crate) fn start(threads: usize, counts: Arc<Counts>) -> io::Result<Self> {
         let threads = threads.max(THREADS_MIN);
         let planning = Self::without_threads(threads - 1, counts);
@@ -115,17 +114,17 @@ impl Planning {
         }))
     }
 
-    /// How many operations wait.
+    /// Number of waiting operations.
     pub(crate) fn queued(&self) -> usize {
         self.0.lock().queued()
     }
 
-    /// Waits until an operation is ready or refused.
+    /// Waits for the planned operation or its rejection.
     pub(crate) async fn plan(&self, order: Order, allowed: Allowed) -> Result<Outcome, NotPlanned> {
         let (mut ticket, reply) = self.submit(order, allowed)?;
         let mut answer = pin!(while_wanted(reply));
-        // First for as long as it may wait, then for as long as it may be worked on, with twice the
-        // time for the parts of the work that cannot be ended.
+        // The first limit is for waiting, the second for the work. The second is doubled for the parts of the
+        // work that cannot be interrupted.
         for limit in [allowed.timeout, allowed.timeout.saturating_mul(2)] {
             if let Ok(answer) = tokio::time::timeout(limit, answer.as_mut()).await {
                 ticket.is_over = !matches!(answer, Err(NotPlanned::ClientGone));
@@ -136,7 +135,7 @@ impl Planning {
                 return Err(NotPlanned::Overloaded);
             }
         }
-        // The work goes on, so that its outcome is remembered.
+        // The work continues, so that its result reaches the cache.
         ticket.is_over = true;
         self.0.counts.shed();
         Err(NotPlanned::Overloaded)
@@ -183,10 +182,11 @@ impl Drop for Planning {
     }
 }
 
-/// The reply, as long as there is a client that waits for it.
+/// The reply, or an error if the client has disconnected.
 async fn while_wanted(mut reply: oneshot::Receiver<Outcome>) -> Result<Outcome, NotPlanned> {
     std::future::poll_fn(|context| {
-        // At each poll: the work may have moved to a task without a client since the last one.
+        // Checked at each poll, because the work may have moved to a task without a client since the last
+        // one.
         if CLIENT_IS_GONE.try_with(|()| ()).is_ok() {
             return Poll::Ready(Err(NotPlanned::ClientGone));
         }
@@ -197,7 +197,7 @@ async fn while_wanted(mut reply: oneshot::Receiver<Outcome>) -> Result<Outcome, 
     .await
 }
 
-/// A job's place. Dropping it before the job is over ends the job.
+/// The handle of a job. Dropping it before the job is done cancels the job.
 struct Ticket {
     shared: Arc<Shared>,
     id: u64,
@@ -206,7 +206,7 @@ struct Ticket {
 }
 
 impl Ticket {
-    /// Takes the job out of its queue; says whether it was in one.
+    /// Removes the job from its queue. Returns true if it was in a queue.
     fn leave_queue(&mut self) -> bool {
         let job = self.shared.lock().take(self.id);
         self.is_over |= job.is_some();
@@ -235,10 +235,10 @@ impl State {
         })
     }
 
-    /// The next job, and whether it is a large one.
+    /// The next job, and true if it is large.
     fn next(&mut self, large_max: usize) -> Option<(Job, bool)> {
-        // One large job always runs, or a stream of small ones would hold it up for ever; more only
-        // when nothing small waits.
+        // One large job may always run, otherwise a stream of small jobs would block it for ever. More large
+        // jobs run only if no small job waits.
         let takes_large =
             self.large_running == 0 || (self.small.is_empty() && self.large_running < large_max);
         if takes_large && let Some(job) = self.large.pop_front() {
@@ -251,11 +251,11 @@ impl State {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it holds this lock.
+        // No code panics while it holds this lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a job and does it. False when there will be none.
+    /// Waits for a job and does it. Returns false at the end of the planning threads.
     fn work_once(&self) -> bool {
         let mut state = self.lock();
         let (job, is_large) = loop {
@@ -272,8 +272,7 @@ impl Shared {
         };
         drop(state);
         let start = clock::now();
-        // A panic of the planner is caught where it runs; this is for all the rest, so that no job
-        // costs a thread.
+        // The planner catches its own panics. This catches all other panics, so that no job ends a thread.
         let outcome = catch_unwind(AssertUnwindSafe(|| job.make(is_large)));
         self.counts.worked(clock::now().duration_since(start));
         let mut state = self.lock();
@@ -284,12 +283,12 @@ impl Shared {
             }
             Ok(outcome) => {
                 drop(state);
-                // Fails when no client waits any more.
+                // Fails if the client no longer waits.
                 let _ = job.reply.send(outcome);
             }
             Err(_) => log::error!("planning panicked"),
         }
-        // What was held back while this ran may go now.
+        // A large job that had to wait for this one may run now.
         self.arrived.notify_one();
         true
     }

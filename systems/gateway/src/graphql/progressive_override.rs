@@ -1,4 +1,5 @@
-//! The labels of `@override`, and the context entries with which stages read and activate them.
+//! The `@override` labels, and the context entries for them. Stages read and activate labels through these
+//! entries.
 
 use gateway_extensions::{Exchange, LABELS_TO_OVERRIDE, UNRESOLVED_LABELS, random};
 use gateway_federation::{OverrideLabels, Overrides};
@@ -28,7 +29,7 @@ pub(crate) fn draw(labels: Option<&OverrideLabels>, exchange: &Exchange) -> Over
             asked.is_some_and(|asked| asked.iter().any(|it| it == label))
         })
     });
-    // Later stages see what the request drew.
+    // Later stages see the drawn labels.
     let active = Value::from(labels.active(&overrides));
     exchange.context.insert(LABELS_TO_OVERRIDE, active);
     overrides

@@ -1,4 +1,4 @@
-//! The operation of one request, from the cache or from the planning threads, or its refusal.
+//! Finds the operation of a request in the cache, or plans it on the planning threads.
 
 use gateway_federation::{Asked, GraphqlError, Refusal, UNAUTHORIZED};
 use gateway_telemetry::{Active, Kind};
@@ -11,7 +11,7 @@ use crate::graphql::planning::{Allowed, NotPlanned, Order};
 use crate::http::reply::{self, JSON, Refusal as Refused, Reply};
 use crate::process::serving::Serving;
 
-/// The operation from the cache, planned if it is not there.
+/// The operation from the cache. Plans it if it is not there.
 pub(crate) async fn operation(
     serving: &Serving,
     (media, trace): (Media, Option<&Active>),
@@ -33,8 +33,8 @@ pub(crate) async fn operation(
     prepared.map_err(|refusal| Box::new(refused(serving, media, &refusal)))
 }
 
-/// Plans an operation on another thread. Planning can take milliseconds, and the other requests of
-/// this worker would have to wait for it.
+/// Plans an operation on another thread. Planning can take milliseconds, and the other requests of this
+/// worker would have to wait for it.
 pub(crate) async fn make(serving: &Serving, asked: &Asked<'_>) -> Result<Outcome, Refused> {
     let generation = &serving.generation;
     let planning = &generation.config.supergraph.query_planning;
@@ -62,7 +62,7 @@ pub(crate) async fn make(serving: &Serving, asked: &Asked<'_>) -> Result<Outcome
                 reply.headers.insert(header::RETRY_AFTER, seconds);
                 reply
             }
-            // No client reads it. The services that saw the request still see its end.
+            // No client reads this response. Stages that saw the request still see its end.
             NotPlanned::ClientGone => reply::error(
                 StatusCode::from_u16(499).expect("a status has three digits"),
                 "the client disconnected",
@@ -74,8 +74,8 @@ pub(crate) async fn make(serving: &Serving, asked: &Asked<'_>) -> Result<Outcome
     })
 }
 
-/// The status of a request with a wrong document or wrong variables. If a client leaves the media
-/// type open, a supergraph answers 400, as Apollo Router does.
+/// The status for an invalid document or invalid variables. If a client accepts any media type, a supergraph
+/// returns 400, as Apollo Router does.
 pub(crate) fn status_of_refusal(serving: &Serving, media: Media) -> StatusCode {
     match (&serving.generation.engine, media) {
         (Engine::Federated { .. }, Media::Json) => StatusCode::BAD_REQUEST,
@@ -103,7 +103,7 @@ fn refused(serving: &Serving, media: Media, refusal: &Refusal) -> Reply {
         .config
         .supergraph
         .redact_query_validation_errors;
-    // The text is valid; the request lacks something.
+    // The text is valid, but the request lacks rights.
     let is_unauthorized = refusal
         .errors
         .iter()

@@ -1,4 +1,4 @@
-//! Services and handlers as one request of a client sees them.
+//! The services and handlers of one client request.
 
 use gateway_extensions::{Exchange, RelayCall};
 use gateway_remote::{Call, CallAnswer, CallError};

@@ -1,4 +1,4 @@
-//! What happens to a fetch before its extensions: the rate limit.
+//! The step before the extensions of a subgraph request: the rate limit.
 
 use gateway_extensions::{Exchange, SubgraphCall, SubgraphOutcome};
 use gateway_federation::{Fetch, GraphqlError, OperationKind, SubgraphAnswer, SubgraphRequest};
@@ -6,7 +6,7 @@ use gateway_federation::{Fetch, GraphqlError, OperationKind, SubgraphAnswer, Sub
 use crate::process::clock;
 use crate::process::serving::Serving;
 
-/// The subgraphs as one request of a client sees them.
+/// The subgraphs of one client request.
 pub(crate) struct Subgraphs<'a> {
     serving: &'a Serving,
     exchange: &'a Exchange,
@@ -43,13 +43,13 @@ impl Fetch for Subgraphs<'_> {
     }
 
     async fn give_way(&self) {
-        // The runtime looks at sockets and timers before it comes back, which waking the task at
-        // once would put off.
+        // The runtime polls sockets and timers before this task runs again. An immediate wake-up would delay
+        // them.
         tokio::task::yield_now().await;
     }
 }
 
-/// Why a request is not sent to a subgraph that gets as many as it may.
+/// The error if the rate limit of a subgraph is reached.
 pub(crate) fn rate_limited() -> GraphqlError {
     GraphqlError::new("Your request has been rate limited", "REQUEST_RATE_LIMITED")
 }

@@ -1,5 +1,5 @@
-//! What a client asks, as JSON: read from the body or from the parameters of the URL, checked once, and
-//! taken apart.
+//! Reads a client's GraphQL request from the body or from the URL's parameters. The JSON text is checked once
+//! and then split into its members.
 
 use bytes::Bytes;
 use gateway_extensions::ClientHead;
@@ -12,15 +12,15 @@ use crate::http::reply::{self, Refusal as Refused, Reply};
 /// The media types of bodies that count as JSON.
 const JSON_TYPES: [&str; 2] = ["application/json", "application/graphql+json"];
 
-/// A body, and what its check has found in it.
+/// A body with the result of its check.
 pub(crate) struct Checked {
     body: Bytes,
     entries: Entries,
 }
 
 impl Checked {
-    /// Whether this text is the body itself: a stage, or a list of operations, may have put another in
-    /// its place. It holds the body, so nothing else can stand there.
+    /// True if `text` is the checked body itself. A stage or a list of operations may have replaced it.
+    /// `self` keeps the body alive, so its memory cannot contain another text.
     fn is(&self, text: &Bytes) -> bool {
         self.body.as_ptr_range() == text.as_ptr_range()
     }
@@ -35,7 +35,7 @@ pub(crate) fn understand(
         let parameters = head.uri.query().unwrap_or_default();
         let read = graphql_http::from_parameters_or_hash::<RawObjectBuf, RawObjectBuf>(parameters);
         return match read {
-            // A hash may stand in its place, among the extensions.
+            // The extensions may contain a hash instead of the query.
             Ok(read)
                 if read.extensions.is_none()
                     && read.query.as_deref().unwrap_or_default().is_empty() =>
@@ -49,7 +49,7 @@ pub(crate) fn understand(
                     variables: read.variables,
                     extensions: read.extensions,
                 };
-                // As JSON from here on, so that all stages see GET and POST alike.
+                // JSON from here on, so that all stages see one form for GET and POST.
                 Ok((graphql_http::to_json(&graphql).into(), None))
             }
             Err(error) => Err(Box::new(not_a_request(&error))),
@@ -63,24 +63,23 @@ pub(crate) fn understand(
             "INVALID_CONTENT_TYPE_HEADER",
         )));
     }
-    // Once for all stages, so that what a script or a coprocessor checks is what is carried out.
+    // Checked once for all stages, so that the executed text is the text that scripts and coprocessors
+    // checked.
     let entries = graphql_http::check_entries(&body);
     let entries = entries.map_err(|error| Box::new(not_a_request(&error)))?;
     let text = body.clone();
     Ok((text, Some(Checked { body, entries })))
 }
 
-/// A request whose variables and extensions stay text: executor and extensions read them only when
-/// they must.
+/// A request with variables and extensions as text. Executor and extensions parse them only if needed.
 pub(crate) type RawRequest<'a> = GraphqlRequest<'a, RawObject<'a>, RawObject<'a>>;
 
-/// Reads a request, which was checked when it came in or was changed. An empty query counts as
-/// missing.
+/// Parses a request that has been checked already. An empty query counts as missing.
 pub(crate) fn decode(text: &[u8]) -> Result<RawRequest<'_>, Refused> {
     with_query(graphql_http::from_checked_body_or_hash(text))
 }
 
-/// The same, of which the check may have found the entries.
+/// Like [`decode`], but uses the entries that the check has found, if any.
 pub(crate) fn decode_found<'a>(
     text: &'a Bytes,
     checked: Option<&Checked>,

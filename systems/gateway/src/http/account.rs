@@ -24,7 +24,7 @@ pub(crate) struct Recorder {
     pub(crate) health: Arc<Health>,
 }
 
-/// The account of one request. Written on drop, so that a request is also counted if its client
+/// The account of one request. It is written on drop, so that a request is also counted if its client
 /// disconnects.
 pub(crate) struct Account {
     recorder: Rc<Recorder>,
@@ -34,7 +34,7 @@ pub(crate) struct Account {
     head: Option<(String, String)>,
     pub(crate) summary: Summary,
     status: Option<StatusCode>,
-    /// True if a client that disconnects before its answer is logged.
+    /// True if clients that disconnect before their response are logged.
     logs_disconnect: bool,
     /// The trace. `None` if requests are not traced.
     pub(crate) traced: Option<Traced>,
@@ -53,7 +53,7 @@ impl Account {
             recorder,
             start: clock::now(),
             peer,
-            // Two copies per request, which a gateway without request log does not pay.
+            // Two copies per request, only with the request log on.
             head: is_logged.then(|| {
                 let method = shortened(parts.method.as_str(), NAME_CHARS_MAX);
                 let path = shortened(parts.uri.path(), TEXT_CHARS_MAX);
@@ -66,12 +66,12 @@ impl Account {
         }
     }
 
-    /// Closes the account of an answer that was handed to the connection.
+    /// Closes the account after its response was passed to the connection.
     pub(crate) fn close(mut self, status: StatusCode) {
         self.status = Some(status);
     }
 
-    /// Adds the errors of a further part of the answer.
+    /// Adds the errors of a later part of the response.
     pub(crate) fn add(&mut self, error_count: usize, is_cut: bool) {
         self.summary.error_count += error_count;
         self.summary.is_cut |= is_cut;
@@ -83,7 +83,7 @@ impl Drop for Account {
         if let Some(traced) = &mut self.traced {
             traced.end(self.status);
         }
-        // 499: the client did not wait for its answer.
+        // 499: the client disconnected before its response.
         let status = self.status.map_or(499, |status| status.as_u16());
         if self.status.is_none() && self.logs_disconnect {
             log::warn!("a client went away before its answer");
@@ -98,8 +98,7 @@ impl Drop for Account {
         if self.summary.is_cut {
             shard.cut();
         }
-        // What the gateway answers when it is at a limit or out of time; `health` reports it as not
-        // ready when this lasts.
+        // Statuses for an overload or a timeout. If they last, `health` reports the gateway as not ready.
         if matches!(status, 503 | 504) {
             self.recorder.health.overloaded(end);
         }

@@ -1,4 +1,4 @@
-//! Admission of requests: how many at a time, and how many per interval.
+//! Admission of requests: limits on running requests and on requests per interval.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ pub(crate) struct Admission {
     rate: Option<Rate>,
 }
 
-/// A permit for one request of those allowed at a time. Dropping it returns it.
+/// A permit for one running request. Dropping it returns it.
 #[derive(Debug)]
 pub(crate) struct Permit(Option<Arc<AtomicUsize>>);
 
@@ -38,8 +38,8 @@ impl Admission {
         }
     }
 
-    /// Refuses a request that would get no permit now, before memory is spent on its body. It takes none:
-    /// a client that sends its body slowly must not hold a place.
+    /// Rejects a request that would get no permit now, before memory is spent on its body. It takes no
+    /// permit, because a client that sends its body slowly must not occupy one.
     pub(crate) fn look(&self, now: impl Fn() -> Instant) -> Result<(), Refusal> {
         if let Some((limit, admitted)) = &self.concurrency
             && admitted.load(Ordering::Relaxed) >= *limit
@@ -52,13 +52,13 @@ impl Admission {
         }
     }
 
-    /// A permit, or the refusal.
+    /// Takes a permit, or rejects the request.
     pub(crate) fn enter(&self, now: impl Fn() -> Instant) -> Result<Permit, Refusal> {
         let permit = match &self.concurrency {
             None => Permit(None),
             Some((limit, admitted)) => {
-                // Counted first and returned by the permit's drop on refusal: with a comparison
-                // first, two workers could both take the last permit. Relaxed, because the count
+                // Counted first. If the request is rejected, dropping the permit subtracts it again. With a
+                // comparison first, two workers could both take the last permit. Relaxed, because the count
                 // orders no other memory.
                 let before = admitted.fetch_add(1, Ordering::Relaxed);
                 let permit = Permit(Some(Arc::clone(admitted)));
@@ -68,8 +68,8 @@ impl Admission {
                 permit
             }
         };
-        // After the concurrency, so that a request refused there does not use up the interval. The
-        // clock is read only when there is a rate.
+        // After the concurrency check, so that a request rejected there does not use up the interval. The
+        // clock is read only if there is a rate.
         match &self.rate {
             Some(rate) if !rate.admits(now()) => Err(rate_limited()),
             _ => Ok(permit),
@@ -92,7 +92,7 @@ fn refusal(message: &str, code: &str) -> Refusal {
     Box::new(reply::error(StatusCode::SERVICE_UNAVAILABLE, message, code))
 }
 
-/// At most a number of requests per interval, which starts with its first request.
+/// A maximum number of requests per interval. An interval starts with its first request.
 #[derive(Debug)]
 pub(crate) struct Rate {
     limit: RateLimit,
@@ -107,7 +107,7 @@ impl Rate {
         }
     }
 
-    /// Whether one more would be admitted.
+    /// True if one more request would be admitted.
     fn has_room(&self, now: Instant) -> bool {
         let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         window.is_none_or(|(start, count)| {
@@ -115,10 +115,9 @@ impl Rate {
         })
     }
 
-    /// Whether one more is admitted. Only admitted requests are counted.
+    /// True if this request is admitted. Only admitted requests are counted.
     pub(crate) fn admits(&self, now: Instant) -> bool {
-        // Nothing panics while it holds this lock, and each write is whole, so a poisoned value is
-        // a valid one.
+        // No code panics while it holds this lock, and each write is complete, so a poisoned value is valid.
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *window {
             Some((start, count)) if now.duration_since(*start) < self.limit.interval.0 => {

@@ -1,8 +1,8 @@
-//! Compression of answers, for clients that accept it.
+//! Compression of responses, for clients that accept it.
 //!
-//! Bodies are complete before they are compressed. Small ones stay as they are: the header of a
-//! compressed stream costs more than it saves. Large ones are compressed in turns, between which the
-//! worker serves others: 40 MB take a second.
+//! Bodies are complete before they are compressed. Small bodies stay plain, because the header of a
+//! compressed stream would cost more than it saves. Large bodies are compressed in turns, and other requests
+//! of the worker run in between. 40 MB take one second.
 
 use std::io::{self, Write as _};
 
@@ -14,16 +14,16 @@ use tokio::sync::Semaphore;
 
 use crate::http::reply::Reply;
 
-/// Smallest body that is compressed, in bytes.
+/// Minimum size of a compressed body, in bytes.
 const BODY_MIN: usize = 1024;
 
-/// Bytes that are compressed before other requests may go on: a millisecond of work or two.
+/// Bytes to compress before other requests may run: one or two milliseconds of work.
 const TURN_BYTES: usize = 64 * 1024;
 
-/// Large bodies of one worker that are compressed at a time: brotli takes about 10 MB for each.
+/// Maximum number of large bodies that one worker compresses at a time. Brotli needs about 10 MB for each.
 pub(crate) const PLACES: usize = 8;
 
-/// The codings that the gateway can write, preferred first.
+/// The supported codings, preferred first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coding {
     Zstd,
@@ -40,10 +40,10 @@ const CODINGS: [(&str, Coding); 5] = [
     ("deflate", Coding::Deflate),
 ];
 
-/// Compresses the body of an answer if the client accepts it and the body is long enough.
+/// Compresses the body of a response if the client accepts it and the body is long enough.
 ///
-/// A body of more than one turn needs one of `places`. `give_way` lets the other requests of this thread
-/// go on; it is called after each [`TURN_BYTES`] but the last.
+/// A body that is longer than one turn needs one of `places`. `give_way` lets the other requests of this
+/// thread run. It is called after each [`TURN_BYTES`] except the last.
 pub(crate) async fn compress(
     accept: Option<&HeaderValue>,
     reply: &mut Reply,
@@ -56,7 +56,7 @@ pub(crate) async fn compress(
     if reply.body.len() < BODY_MIN || reply.headers.contains_key(header::CONTENT_ENCODING) {
         return;
     }
-    // Before the choice: that the body stays plain depends on the client's header as well.
+    // Before the choice, because a plain body depends on the client's header, too.
     add_to_vary(&mut reply.headers);
     let Some(coding) = choose(accept) else {
         return;
@@ -64,9 +64,9 @@ pub(crate) async fn compress(
     let compressed = if reply.body.len() <= TURN_BYTES {
         coding.encode(&reply.body)
     } else {
-        // Boxed: few answers are so long, and the others have no room for it.
+        // Boxed: few responses are this long, and all others must not reserve memory for it.
         Box::pin(async {
-            // No place is ever closed.
+            // The semaphore is never closed.
             let _place = places.acquire().await;
             coding.encode_in_turns(&reply.body, give_way).await
         })
@@ -78,7 +78,7 @@ pub(crate) async fn compress(
             let name = HeaderValue::from_static(coding.name());
             reply.headers.insert(header::CONTENT_ENCODING, name);
         }
-        // The plain body is still a right answer, but writing to memory should not fail.
+        // The plain body is still correct, but writing to memory should not fail.
         Err(error) => log::error!("an answer could not be compressed: {error}"),
     }
 }
@@ -91,7 +91,7 @@ fn add_to_vary(headers: &mut HeaderMap) {
     headers.insert(header::VARY, value);
 }
 
-/// The coding with the highest weight; among equals the first of [`CODINGS`].
+/// The coding with the highest weight. If weights are equal, the order of [`CODINGS`] decides.
 fn choose(accept: &str) -> Option<Coding> {
     let mut best: Option<(u16, usize)> = None;
     for range in accept.split(',') {
@@ -99,11 +99,11 @@ fn choose(accept: &str) -> Option<Coding> {
         let name = parts.next().unwrap_or_default().to_ascii_lowercase();
         let weight = parts
             .find_map(|it| it.strip_prefix("q="))
-            // No weight means 1. A malformed one counts as 0, so that it cannot choose a coding.
+            // No weight means 1. An invalid weight counts as 0, so that it cannot select a coding.
             .map_or(Some(1000), parse_weight)
             .unwrap_or(0);
         let place = match name.as_str() {
-            // Gzip: every client that takes anything takes it.
+            // Gzip: every client with compression supports it.
             "*" => Some(2),
             name => CODINGS.iter().position(|(known, _)| *known == name),
         };
@@ -145,7 +145,7 @@ impl Coding {
     }
 }
 
-/// A body on its way.
+/// An encoder with its output.
 enum Encoder {
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
     Brotli(Box<brotli::CompressorWriter<Vec<u8>>>),
@@ -154,7 +154,7 @@ enum Encoder {
 }
 
 impl Encoder {
-    /// For a body of so many bytes.
+    /// Creates an encoder for a body of `length` bytes.
     fn new(coding: Coding, length: usize) -> io::Result<Self> {
         let out = Vec::with_capacity(length / 2);
         let fast = flate2::Compression::new(4);
@@ -162,11 +162,11 @@ impl Encoder {
             Coding::Zstd => {
                 // zstd's own default level.
                 let mut encoder = zstd::stream::write::Encoder::new(out, 3)?;
-                // Clients know how much memory to take, and a short body gets a small window.
+                // So a client can see how much memory it needs, and a short body gets a small window.
                 encoder.set_pledged_src_size(Some(length as u64))?;
                 Self::Zstd(encoder)
             }
-            // Quality 4 with the default window: about gzip's time, a tenth smaller.
+            // Quality 4 with the default window: about gzip's time, and a tenth smaller.
             Coding::Brotli => {
                 Self::Brotli(Box::new(brotli::CompressorWriter::new(out, 4096, 4, 22)))
             }
@@ -215,7 +215,7 @@ mod tests {
         compressed_in_turns(accept, reply(length)).0
     }
 
-    /// The answer, and how often others went first.
+    /// The response, and how often other requests could run.
     fn compressed_in_turns(accept: &'static str, mut reply: Reply) -> (Reply, usize) {
         let pauses = Cell::new(0);
         let accept = HeaderValue::from_static(accept);
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn large_bodies_are_compressed_in_turns() {
-        // Numbers, so that pieces differ.
+        // Numbers, so that all pieces differ.
         let body: String = (0..300_000).map(|number| format!("{number},")).collect();
         for name in ["zstd", "br", "gzip", "deflate"] {
             let reply = |length| Reply {
@@ -266,7 +266,7 @@ mod tests {
                 expanded(name, &compressed.body) == body.as_bytes(),
                 "{name}"
             );
-            // Most answers are one turn.
+            // Most responses need one turn.
             assert_eq!(compressed_in_turns(name, reply(TURN_BYTES)).1, 0);
         }
     }
@@ -285,7 +285,7 @@ mod tests {
         assert!(waiting.as_mut().poll(&mut context).is_pending());
         let small_one = compress(Some(&accept), &mut small, &places, at_once);
         assert!(small_one.now_or_never().is_some());
-        // The client of the first has left.
+        // The client of the first response disconnects.
         drop(begun);
         assert!(waiting.as_mut().poll(&mut context).is_ready());
         drop(waiting);

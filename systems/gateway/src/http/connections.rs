@@ -1,4 +1,4 @@
-//! The settings of connections, in the types of `chassis` and hyper.
+//! Connection settings, in the types of `chassis` and hyper.
 
 use std::num::NonZeroUsize;
 
@@ -10,15 +10,15 @@ use hyper_util::server::conn::auto;
 
 use crate::stream::subscription::shares::{Limit, SubscriptionLimits};
 
-/// The part of the file descriptors that clients may have by default.
+/// Default fraction of the file descriptors for clients.
 const SHARE: f64 = 1.0 / 2.0;
 
-/// The part that connections to services may have. One client may have many requests under way, and
-/// each many to subgraphs, so these are not bounded by the connections of clients. What is left is for
-/// files, the listeners and Redis.
+/// Fraction of the file descriptors for connections to services. One client may run many requests, and each
+/// of them may call many subgraphs, so the number of clients does not limit these connections. The remaining
+/// descriptors are for files, the listeners and Redis.
 const UPSTREAM_SHARE: f64 = 3.0 / 8.0;
 
-/// How many connections there may be.
+/// Limits for client connections.
 pub(crate) fn most(config: &Config) -> Most {
     let limits = &config.limits;
     Most::new(
@@ -28,7 +28,7 @@ pub(crate) fn most(config: &Config) -> Most {
     )
 }
 
-/// How many connections to services there may be.
+/// Limits for connections to services.
 pub(crate) fn upstream(config: &Config) -> ConnectionLimits {
     let limits = &config.limits;
     let total = limits.max_upstream_connections.map(NonZeroUsize::get);
@@ -40,7 +40,7 @@ pub(crate) fn upstream(config: &Config) -> ConnectionLimits {
     }
 }
 
-/// What subscriptions of clients may have. Those at subgraphs are bounded by their connections.
+/// Limits for the clients' subscriptions. Subscriptions at subgraphs are limited by their connections.
 pub(crate) fn subscriptions(config: &Config) -> SubscriptionLimits {
     let subscription = config.subscriptions();
     let total = subscription.map_or(0, |it| {
@@ -71,31 +71,31 @@ pub(crate) fn timeouts(config: &Config, workers: usize) -> Timeouts {
     }
 }
 
-/// A permit to work for a request; none when its connection has too many under way.
+/// A permit to work for a request. `None` if its connection has too many running requests.
 ///
-/// HTTP/2 bounds those that the client waits for. A client that cancels a request may send another
-/// at once, and without `early_cancel` the work for the first goes on.
+/// HTTP/2 limits only the requests that a client waits for. A client that cancels a request may send another
+/// one at once. Without `early_cancel`, the work for the first request continues.
 pub(crate) fn work(exchange: &Exchange, config: &Config) -> Option<Work> {
     let most = config.limits.http2_max_concurrent_streams.get();
     (exchange.working() < most).then(|| exchange.work())
 }
 
-/// Built for each connection, so that new ones follow a configuration that was loaded since.
+/// Built for each connection, so that new connections use the current configuration.
 pub(crate) fn builder<E>(config: &Config, executor: E) -> auto::Builder<E> {
     let limits = &config.limits;
     let mut builder = auto::Builder::new(executor);
-    // Without a timer: `chassis` knows when a head takes too long.
+    // Without a timer, because `chassis` has the time limit for a head.
     let mut http1 = builder.http1();
     if let Some(most) = limits.http1_max_request_headers {
         http1.max_headers(most);
     }
     if let Some(most) = limits.http1_max_request_buf_size {
-        // hyper panics below this.
+        // hyper panics below this value.
         http1.max_buf_size(most.0.0.max(8192));
     }
     let most = limits.http2_max_headers_list_bytes.map(|it| it.0.0);
-    // 16 KiB is hyper's own default. HTTP/2 writes this setting in 32 bits, so a larger limit
-    // is the largest.
+    // 16 KiB is hyper's own default. HTTP/2 writes this setting with 32 bits, so a larger limit becomes the
+    // maximum.
     let most = u32::try_from(most.unwrap_or(16 * 1024)).unwrap_or(u32::MAX);
     let http = &config.server.http;
     let interval = http.http2_keep_alive_interval.0;

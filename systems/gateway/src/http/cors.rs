@@ -1,4 +1,4 @@
-//! CORS: answers a browser's preflight, and marks answers that a page of another origin may read.
+//! CORS: responds to a browser's preflight, and marks responses that a page of another origin may read.
 
 use std::time::Duration;
 
@@ -25,11 +25,11 @@ pub(crate) struct Rules {
 /// Origins, patterns of origins, and their policy.
 type Entry = (Vec<String>, Vec<Regex>, Policy);
 
-/// What pages of some origins may do.
+/// The permissions for pages of some origins.
 #[derive(Clone, Debug)]
 struct Policy {
     credentials: bool,
-    /// `None` mirrors what the page asks for.
+    /// `None` allows the headers that the page requests.
     allow_headers: Option<HeaderValue>,
     expose_headers: Option<HeaderValue>,
     methods: Option<HeaderValue>,
@@ -38,7 +38,7 @@ struct Policy {
 }
 
 impl Rules {
-    /// Renders the rules of a file.
+    /// Renders the rules of a configuration.
     pub(crate) fn new(cors: &Cors) -> Self {
         let policies = cors.effective_policies().into_iter().map(|policy| {
             let rendered = Policy::new(cors, &policy);
@@ -54,29 +54,29 @@ impl Rules {
         }
     }
 
-    /// The policy for an origin, and what to say in `access-control-allow-origin`.
+    /// The policy for an origin, and the value of `access-control-allow-origin`.
     fn policy(&self, origin: &HeaderValue) -> Option<(&Policy, HeaderValue)> {
         let text = origin.to_str().ok()?;
         let fits =
             |matches: &dyn Fn(&Entry) -> bool| self.policies.iter().find(|policy| matches(policy));
-        // Sandboxed frames and local files of any page send `null`, so no pattern may admit it.
+        // Sandboxed frames and local files of any page send `null`, so no pattern may allow it.
         let found = if text == "null" {
             None
         } else {
-            // An exact origin of any policy wins over a pattern of an earlier one.
+            // An exact origin of any policy wins over a pattern of an earlier policy.
             fits(&|(origins, _, _)| origins.iter().any(|it| it == text))
                 .or_else(|| fits(&|(_, patterns, _)| patterns.iter().any(|it| it.is_match(text))))
         };
         match (found, &self.any_origin) {
             (Some((_, _, policy)), None) => Some((policy, origin.clone())),
-            // With any origin allowed the star is sent to all, so that caches hold one answer.
+            // If any origin is allowed, all clients receive the star, so that caches store one response.
             (Some((_, _, policy)), Some(_)) => Some((policy, HeaderValue::from_static("*"))),
             (None, Some(policy)) => Some((policy, HeaderValue::from_static("*"))),
             (None, None) => None,
         }
     }
 
-    /// The answer to any OPTIONS request: 200 without a body.
+    /// The response to any OPTIONS request: 200 without a body.
     pub(crate) fn preflight(&self, request: &HeaderMap) -> Reply {
         let mut reply = reply::empty(http::StatusCode::OK);
         let headers = &mut reply.headers;
@@ -122,9 +122,9 @@ impl Rules {
         reply
     }
 
-    /// Marks the answer to a request.
+    /// Adds the CORS headers to the response.
     pub(crate) fn mark(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
-        // Also for requests without an origin: a cache must not give their answer to a page.
+        // Also for requests without an origin, because a cache must not pass their response to a page.
         vary_by_origin(headers);
         let Some((policy, origin)) = origin.and_then(|it| self.policy(it)) else {
             return;
@@ -169,7 +169,7 @@ impl Policy {
     }
 }
 
-/// Adds `origin` to what an answer depends on.
+/// Adds `origin` to the `vary` header.
 fn vary_by_origin(headers: &mut HeaderMap) {
     const ORIGIN: HeaderValue = HeaderValue::from_static("origin");
     let said = headers.get_all(header::VARY).iter();
@@ -183,7 +183,7 @@ fn vary_by_origin(headers: &mut HeaderMap) {
         return;
     }
     let all = [&said[..], &[ORIGIN.as_bytes()]].concat().join(&b", "[..]);
-    // The parts were values, so the whole is one.
+    // The parts were valid values, so the joined value is valid.
     let all = HeaderValue::from_bytes(&all).unwrap_or(ORIGIN);
     headers.insert(header::VARY, all);
 }
@@ -194,7 +194,7 @@ fn list(words: &[String]) -> Option<HeaderValue> {
         return None;
     }
     let list = HeaderValue::from_str(&words.join(", "));
-    // An invalid list must not become `None`, which allows whatever the page asks for.
+    // An invalid list must not become `None`, because `None` allows all requested headers.
     Some(list.expect("each word is a header value or a method"))
 }
 

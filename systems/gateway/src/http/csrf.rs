@@ -1,7 +1,7 @@
 //! Protection against requests that a foreign page makes a browser send.
 //!
-//! A browser asks the server first (preflight) before it sends anything but a simple request, so a
-//! request that is not simple was allowed by CORS.
+//! Before any request that is not simple, a browser asks the server with a preflight. So CORS has allowed
+//! every request that is not simple.
 
 use gateway_config::Csrf;
 use http::StatusCode;
@@ -9,7 +9,7 @@ use http::header::{CONTENT_TYPE, HeaderMap};
 
 use crate::http::reply::{self, Reply};
 
-/// The media types that a page may send anywhere without asking first.
+/// Media types that a page may send to any server without a preflight.
 const SIMPLE: [&[u8]; 4] = [
     b"",
     b"application/x-www-form-urlencoded",
@@ -17,7 +17,7 @@ const SIMPLE: [&[u8]; 4] = [
     b"text/plain",
 ];
 
-/// The refusal of a request that a foreign page could have made a browser send.
+/// The rejection of a request that a foreign page could have made a browser send.
 pub(crate) fn refusal(csrf: &Csrf, headers: &HeaderMap) -> Option<Reply> {
     let message = problem(csrf, headers)?;
     Some(reply::error(
@@ -27,7 +27,7 @@ pub(crate) fn refusal(csrf: &Csrf, headers: &HeaderMap) -> Option<Reply> {
     ))
 }
 
-/// What is said about such a request.
+/// The error message for such a request.
 pub(crate) fn problem(csrf: &Csrf, headers: &HeaderMap) -> Option<String> {
     if csrf.unsafe_disabled || is_preflighted(csrf, headers) {
         return None;
@@ -43,7 +43,7 @@ pub(crate) fn problem(csrf: &Csrf, headers: &HeaderMap) -> Option<String> {
 }
 
 fn is_preflighted(csrf: &Csrf, headers: &HeaderMap) -> bool {
-    // Without a content type the request is simple too: `all` of no values is true.
+    // A request without a content type is simple, too, because `all` is true for no values.
     let is_simple = headers.get_all(CONTENT_TYPE).iter().all(|value| {
         let media = value.as_bytes().split(|byte| *byte == b';').next();
         let media = media.unwrap_or_default().trim_ascii();

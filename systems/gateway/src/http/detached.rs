@@ -23,8 +23,8 @@ fn spawn(work: impl Future<Output = ()> + 'static) {
     }
 }
 
-/// The work for a request. It continues after its client has disconnected, because a mutation that
-/// stops half way leaves inconsistent data. With `early_cancel` it ends with the client.
+/// The work for a request. It continues after its client has disconnected, because a mutation that stops half
+/// way leaves inconsistent data. With `early_cancel` it ends with the client.
 pub(crate) struct DetachOnDrop<F: Future + 'static> {
     work: Option<Pin<Box<F>>>,
     is_cancelled: bool,

@@ -1,5 +1,5 @@
-//! What happens to an HTTP request before and after GraphQL: CORS, methods, the page, CSRF,
-//! limits, the body, the time it may take, compression, and the bookkeeping.
+//! The HTTP steps before and after GraphQL: CORS, methods, the page, CSRF, limits, the body, the time limit,
+//! compression, and the accounting.
 
 use std::net::IpAddr;
 use std::pin::pin;
@@ -30,18 +30,18 @@ use crate::process::clock;
 use crate::process::generation::Generation;
 use crate::process::serving::Serving;
 
-/// The time of a request whose limit is beyond any clock.
+/// Time limit of a request if its configured limit is larger than the clock allows.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
 /// The state of one worker that its HTTP requests share.
 pub(crate) struct Front {
     recorder: Rc<Recorder>,
-    /// The permits for large answers that are compressed.
+    /// Permits for the compression of large responses.
     compressing: Semaphore,
 }
 
 impl Front {
-    /// The state of a worker that begins.
+    /// Creates the state of a new worker.
     pub(crate) fn new(recorder: Recorder) -> Self {
         Self {
             recorder: Rc::new(recorder),
@@ -50,22 +50,24 @@ impl Front {
     }
 }
 
-/// Answers a request to the GraphQL endpoint or to a REST endpoint. `serving` is the view that was in
-/// use when the request arrived.
+/// Responds to a request at the GraphQL endpoint or at a REST endpoint. `serving` is the view at the time of
+/// the request's arrival.
 pub(crate) async fn respond(
     front: &Front,
     serving: Rc<Serving>,
     entrance: Entrance,
-    (peer, permit): (Option<IpAddr>, Option<Work>),
-    (mut parts, body): (Box<Parts>, Incoming),
+    peer: Option<IpAddr>,
+    permit: Option<Work>,
+    mut parts: Box<Parts>,
+    body: Incoming,
 ) -> Response<Outgoing> {
     gateway_hop::end_connection_headers(&mut parts.headers);
     let cors = &serving.generation.cors;
     if parts.method == Method::OPTIONS {
-        // A preflight is not a GraphQL request: it is neither counted nor logged.
+        // A preflight is not a GraphQL request, so it is neither counted nor logged.
         return outgoing::response(cors.preflight(&parts.headers));
     }
-    // Both are needed after `parts` has moved into the work.
+    // Both values are needed after `parts` has moved into the work.
     let origin = parts.headers.get(header::ORIGIN).cloned();
     let accept_encoding = parts.headers.get(header::ACCEPT_ENCODING).cloned();
     let logs_disconnect = serving
@@ -86,18 +88,18 @@ pub(crate) async fn respond(
     let mut reply = match (early, permit) {
         (Some(reply), _) => reply,
         (None, None) => reply::connection_is_busy(),
-        // Boxed, because work whose client went away has to move to a task of its own.
+        // Boxed, because work without a client must move to a task of its own.
         (None, Some(permit)) => {
             let is_cancelled = serving.generation.config.supergraph.early_cancel;
             let serving = Rc::clone(&serving);
-            // The place first: what is made before it is made on the stack and moved, some eight
-            // kilobytes, of which a request uses a tenth.
+            // Allocated first: a future that is created before is created on the stack and moved. It has 8
+            // KB, and a request uses a tenth of it.
             let place = Box::new_uninit();
             let work = Box::write(place, async move {
-                // Where it is: what is awaited as it comes is moved before, five kilobytes.
-                let limited = pin!(within_time(serving, entrance, (parts, trace), (body, peer)));
+                // Pinned in place: awaiting the future by value would copy 5 KB.
+                let limited = pin!(within_time(serving, entrance, parts, trace, body, peer));
                 let (reply, mut summary) = limited.await;
-                // Until the end of the work, also when the client has left.
+                // Held until the end of the work, even if the client has disconnected.
                 match &mut summary.rest {
                     Some(rest) => rest.hold_work(permit),
                     None => drop(permit),
@@ -110,8 +112,8 @@ pub(crate) async fn respond(
             reply
         }
     };
-    // In this order: a stage may have set any header, so the gateway's own come after it, and
-    // compression comes last, when the body is final.
+    // The order matters. A stage may have set any header, so the gateway's own headers come after it.
+    // Compression comes last, when the body is final.
     reply::strip_connection_headers(&mut reply.headers);
     cors.mark(origin.as_ref(), &mut reply.headers);
     if let (Some(tracer), Some(id)) = (tracer.as_ref(), told)
@@ -120,7 +122,7 @@ pub(crate) async fn respond(
         reply.headers.insert(name, value);
     }
     if let Some(rest) = account.summary.rest.take() {
-        // Parts are not compressed: a coding would hold them back, or gain little.
+        // Parts are not compressed. Compression would delay them or gain little.
         let first = std::mem::take(&mut reply.body);
         let status = reply.status;
         let body = Outgoing::parts(first, *rest, account, status);
@@ -133,7 +135,7 @@ pub(crate) async fn respond(
     outgoing::response(reply)
 }
 
-/// Answers that need neither the body nor a permit.
+/// Responses that need neither the body nor a permit.
 fn early(generation: &Generation, method: &Method, headers: &HeaderMap) -> Option<Reply> {
     if method != Method::POST && method != Method::GET {
         let mut reply = reply::error(
@@ -155,33 +157,35 @@ fn early(generation: &Generation, method: &Method, headers: &HeaderMap) -> Optio
     csrf::refusal(&generation.config.csrf, headers)
 }
 
-/// The whole work for a request, within the time that a request may take.
+/// The whole work for a request, within its time limit.
 async fn within_time(
     serving: Rc<Serving>,
     entrance: Entrance,
-    (parts, trace): (Box<Parts>, Option<Active>),
-    (body, peer): (Incoming, Option<IpAddr>),
+    parts: Box<Parts>,
+    trace: Option<Active>,
+    body: Incoming,
+    peer: Option<IpAddr>,
 ) -> (Reply, Summary) {
     let limit = serving.generation.config.traffic_shaping.router.timeout.0;
     let now = clock::now();
-    // A limit beyond what the clock can say is none.
+    // A limit beyond the range of the clock is no limit.
     let deadline = now.checked_add(limit).unwrap_or(now + FOR_EVER);
     let mut summary = Summary {
         parts_until: (entrance == Entrance::Graphql).then_some(deadline),
         address: peer.and_then(|peer| Client::at(peer).counted_address()),
         ..Summary::default()
     };
-    // The summary lives outside the limited work: a request that times out is logged with what was
-    // known of it. The limit covers the body too, so a slow sender cannot stay.
+    // The summary lives outside of the limited work, so that the log of a timed-out request contains all
+    // facts known until then. The limit includes the body, so a slow sender cannot stay.
     let worked = {
-        // Where it is: what is given to the limit itself moves there, some seven kilobytes.
-        let work = pin!(work(&serving, entrance, (parts, trace, body), &mut summary));
+        // Pinned in place: passing the future to the timeout by value would copy 7 KB.
+        let work = pin!(work(&serving, entrance, parts, trace, body, &mut summary));
         tokio::time::timeout_at(deadline.into(), work).await
     };
     let reply = match worked {
         Ok(reply) => reply,
         Err(_) => {
-            // A stage may have held the first part back.
+            // A stage may have delayed the first part.
             summary.rest = None;
             reply::timed_out()
         }
@@ -192,7 +196,9 @@ async fn within_time(
 async fn work(
     serving: &Rc<Serving>,
     entrance: Entrance,
-    (parts, trace, body): (Box<Parts>, Option<Active>, Incoming),
+    parts: Box<Parts>,
+    trace: Option<Active>,
+    body: Incoming,
     summary: &mut Summary,
 ) -> Reply {
     log::debug!("a request begins");
@@ -205,7 +211,7 @@ async fn work(
         Ok(body) => body,
         Err(refusal) => return *refusal,
     };
-    // Held to the end of the work, also when the client has left.
+    // Held until the end of the work, even if the client has disconnected.
     let permit = match admission.enter(clock::now) {
         Ok(permit) => permit,
         Err(refusal) => return *refusal,
@@ -218,9 +224,9 @@ async fn work(
         body,
     };
     let reply = match entrance {
-        Entrance::Graphql => pipeline::serve(serving, (&mut request, trace), summary).await,
-        // Boxed, so that requests to the other endpoint have no room for it.
-        Entrance::Rest => Box::pin(rest::serve(serving, (&mut request, trace), summary)).await,
+        Entrance::Graphql => pipeline::serve(serving, &mut request, trace, summary).await,
+        // Boxed, so that requests to the GraphQL endpoint do not reserve memory for it.
+        Entrance::Rest => Box::pin(rest::serve(serving, &mut request, trace, summary)).await,
     };
     if let Some(rest) = &mut summary.rest {
         rest.hold_permit(permit);
@@ -229,8 +235,8 @@ async fn work(
 }
 
 async fn read_body(headers: &HeaderMap, body: Incoming, limit: usize) -> Result<Bytes, Refusal> {
-    // Refuses a body that is announced as too long before any of it is read. `Limited` below counts
-    // the bodies that announce no length.
+    // Rejects a body with a too large `content-length` before reading it. `Limited` below counts the bytes of
+    // bodies without a length.
     let announced = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());

@@ -1,4 +1,4 @@
-//! The health check: whether the process is alive, and whether it should get more requests.
+//! The health check: reports if the process is alive, and if it should get more requests.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -10,14 +10,14 @@ use http::StatusCode;
 use crate::http::reply::{self, Reply};
 use crate::process::token_keys::Polled;
 
-/// Counts answers of overload and decides whether they are too many. Shared by all workers; only
-/// answers of 503 and 504, and the check itself, take its lock.
+/// Counts overload responses and decides if there are too many. All workers share it. Only responses with 503
+/// or 504, and the health check itself, take its lock.
 #[derive(Debug)]
 pub(crate) struct Health {
     allowed: u64,
     sampling: Duration,
     unready: Duration,
-    /// Apart from the rest, because every request looks at it.
+    /// Separate, because every request reads it.
     is_stopping: AtomicBool,
     state: Mutex<State>,
 }
@@ -26,9 +26,9 @@ pub(crate) struct Health {
 struct State {
     window: Option<(Instant, u64)>,
     unready_until: Option<Instant>,
-    /// Sources of the schema that are missing, and why.
+    /// Missing sources of the schema, with the reasons.
     missing: Vec<(String, String)>,
-    /// Keys of tokens; without them, every token is refused.
+    /// Key sets of tokens. Without keys, every token is rejected.
     keys: Vec<Polled>,
 }
 
@@ -44,11 +44,11 @@ impl Health {
         }
     }
 
-    /// Notes an answer of 503 or 504.
+    /// Counts a response with status 503 or 504.
     pub(crate) fn overloaded(&self, now: Instant) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // A fixed window, which costs two numbers. A sliding one would need a queue of times, for a
-        // limit that is a rough one anyway.
+        // A fixed window needs two numbers. A sliding window would need a queue of times, but the limit is
+        // only a rough one.
         let count = match &mut state.window {
             Some((start, count)) if now.duration_since(*start) < self.sampling => {
                 *count += 1;
@@ -60,18 +60,18 @@ impl Health {
             }
         };
         if count > self.allowed {
-            // Each further answer of overload extends the time.
+            // Each further overload response extends the time.
             state.unready_until = Some(now + self.unready);
         }
     }
 
-    /// From now on the gateway is not ready: it is about to stop.
+    /// Marks the gateway as stopping. From now on it is not ready.
     pub(crate) fn stopping(&self) {
-        // Relaxed: it guards no other memory.
+        // Relaxed: the flag guards no other memory.
         self.is_stopping.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is about to stop.
+    /// True if the gateway is about to stop.
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Relaxed)
     }
@@ -84,13 +84,13 @@ impl Health {
             && state.unready_until.is_none_or(|until| now >= until)
     }
 
-    /// From now on exactly these sources of the schema are missing.
+    /// Replaces the list of missing sources.
     pub(crate) fn missing(&self, sources: Vec<(String, String)>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.missing = sources;
     }
 
-    /// From now on these are the keys of tokens.
+    /// Replaces the key sets of tokens.
     pub(crate) fn keys(&self, keys: Vec<Polled>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.keys = keys;
@@ -113,11 +113,12 @@ impl Health {
         serde_json::json!({"status": word, "missing_sources": missing}).to_string()
     }
 
-    /// The answer to a check. `query` is what follows the question mark.
+    /// The response to a health check. `query` is the part of the URL after the question mark.
     pub(crate) fn answer(&self, query: Option<&str>, now: Instant) -> Reply {
         let asks_ready = query.is_some_and(|query| {
             query
-                // `get` instead of an index: the client's bytes may put a character's middle there.
+                // `get` instead of an index, because in client input this position may be in the middle of a
+                // character.
                 .get(..5)
                 .is_some_and(|start| start.eq_ignore_ascii_case("ready"))
         });

@@ -1,4 +1,4 @@
-//! Where others tell that answers of subgraphs are out of date (`response_cache.invalidation`).
+//! The endpoint that invalidates cached responses of subgraphs (`response_cache.invalidation`).
 
 use gateway_extensions::AnswerCache;
 use http::request::Parts;
@@ -12,22 +12,22 @@ use sha2::{Digest, Sha256};
 use crate::http::reply::{self, Reply};
 use crate::process::generation::Generation;
 
-/// Bytes of a body at most.
+/// Maximum size of a body in bytes.
 const BODY_MAX: usize = 64 << 10;
 
-/// What is out of date.
+/// One item of an invalidation request.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Stale {
-    /// All answers of a subgraph.
+    /// All responses of a subgraph.
     Subgraph { subgraph: String },
-    /// Its entities of one type; `Query` means its other answers.
+    /// All entities of one type. `Query` means all responses that are not entities.
     Type {
         subgraph: String,
         #[serde(rename = "type")]
         of: String,
     },
-    /// One entity: all of its type count, as the keys of answers tell types apart only.
+    /// One entity. It invalidates its whole type, because cache keys distinguish only types.
     Entity {
         subgraph: String,
         #[serde(rename = "type")]
@@ -44,7 +44,7 @@ impl Stale {
     }
 }
 
-/// Takes a list of what is out of date, all of it or nothing.
+/// Handles an invalidation request. It applies either the whole list or no item.
 pub(crate) async fn answer(generation: &Generation, parts: Parts, body: Incoming) -> Reply {
     if parts.method != Method::POST {
         let mut reply = reply::empty(StatusCode::METHOD_NOT_ALLOWED);
@@ -77,7 +77,7 @@ pub(crate) async fn answer(generation: &Generation, parts: Parts, body: Incoming
 
 async fn carry_out(answers: &AnswerCache, list: &[Stale], key: &[u8]) -> Reply {
     let digest = |key: &[u8]| Sha256::digest(key);
-    // Digests, so that the time of a comparison tells nothing of the key.
+    // Compares hashes, so that the time of a comparison reveals no part of the key.
     let may = |stale: &Stale| {
         let own = answers.shared_key(stale.parts().0);
         own.is_some_and(|own| digest(own.as_bytes()) == digest(key))

@@ -1,4 +1,4 @@
-//! The body of an answer as the HTTP server takes it, whole or in parts.
+//! The body of a response in the form for the HTTP server, whole or in parts.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -12,28 +12,27 @@ use crate::http::account::Account;
 use crate::http::reply::Reply;
 use crate::stream::parts::Rest;
 
-/// The body of any answer.
+/// The body of any response.
 pub(crate) enum Outgoing {
     /// The whole body. `None` after the server has taken it.
     Whole(Option<Bytes>),
-    /// A first part and further parts.
+    /// A first part and later parts.
     Parts(Box<Parts>),
 }
 
-/// A body in parts.
+/// A body in several parts.
 pub(crate) struct Parts {
     first: Option<Bytes>,
     rest: Option<Rest>,
-    /// Written when it is dropped. It has the status if the last part was sent. Otherwise the client
-    /// has left.
+    /// Written on drop. It gets the status if the last part was sent. Otherwise the client has disconnected.
     account: Option<(Account, StatusCode)>,
 }
 
 impl Outgoing {
     /// A body in parts that begins with `first`.
     ///
-    /// The account of the request is written at the end of the answer, or at its beginning if the
-    /// answer is endless.
+    /// The account of the request is written at the end of the response, or at its beginning if the response
+    /// is endless.
     pub(crate) fn parts(first: Bytes, rest: Rest, account: Account, status: StatusCode) -> Self {
         let account = if rest.is_endless() {
             account.close(status);
@@ -49,7 +48,7 @@ impl Outgoing {
     }
 }
 
-/// The response as the HTTP server takes it.
+/// The response in the form for the HTTP server.
 pub(crate) fn response(reply: Reply) -> Response<Outgoing> {
     let mut response = Response::new(reply.body.into());
     *response.status_mut() = reply.status;

@@ -5,11 +5,11 @@ use http::header::{self, HeaderValue};
 
 use crate::http::reply::{self, Reply};
 
-/// The page.
+/// Returns GraphiQL as HTML.
 pub(crate) fn page() -> Reply {
     let html = HeaderValue::from_static(graphiql::CONTENT_TYPE);
     let mut reply = reply::with_body(StatusCode::OK, html, graphiql::PAGE.as_bytes());
-    // The same address answers GraphQL for another `accept`, which a cache has to know.
+    // With another `accept` header, this URL returns GraphQL. A cache must take this into account.
     let vary = HeaderValue::from_static("accept, origin");
     reply.headers.insert(header::VARY, vary);
     reply

@@ -1,12 +1,11 @@
-//! Which paths are the GraphQL endpoint.
+//! Matches request paths against the path of the GraphQL endpoint.
 
 /// The rule of `supergraph.path`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PathRule {
-    /// The path itself.
+    /// A path without placeholders.
     Exact(String),
-    /// Segments, where `None` stands for any one. With a star at the end, further segments may
-    /// follow.
+    /// Path segments. `None` matches any segment. With a star at the end, more segments may follow.
     Segments {
         segments: Vec<Option<String>>,
         anything_follows: bool,
@@ -15,7 +14,7 @@ pub(crate) enum PathRule {
 
 impl PathRule {
     pub(crate) fn new(path: &str) -> Self {
-        // The usual case is one comparison of text per request.
+        // In the usual case, a request costs one text comparison.
         if !path.contains(['*', ':']) {
             return Self::Exact(path.to_owned());
         }
@@ -32,7 +31,7 @@ impl PathRule {
         }
     }
 
-    /// Whether a request's path is the endpoint's.
+    /// True if the path belongs to the endpoint.
     pub(crate) fn fits(&self, path: &str) -> bool {
         match self {
             Self::Exact(own) => own == path,

@@ -1,4 +1,4 @@
-//! Responses before they are handed to the HTTP server.
+//! Responses before they are passed to the HTTP server.
 
 use bytes::Bytes;
 use gateway_federation::{GraphqlError, errors_body};
@@ -6,10 +6,10 @@ use graphql_http::Media;
 use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderValue};
 
-/// A whole response, in the form in which it passes the extensions.
+/// A whole response, in the form that passes the extensions.
 pub(crate) type Reply = gateway_extensions::Response;
 
-/// A response in place of what was asked for.
+/// A response that rejects a request.
 pub(crate) type Refusal = Box<Reply>;
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -43,12 +43,12 @@ pub(crate) fn empty(status: StatusCode) -> Reply {
     }
 }
 
-/// A response that is one GraphQL error.
+/// A response with one GraphQL error.
 pub(crate) fn error(status: StatusCode, message: &str, code: &str) -> Reply {
     errors(status, JSON, &[GraphqlError::new(message, code)])
 }
 
-/// A response that is GraphQL errors.
+/// A response with GraphQL errors.
 pub(crate) fn errors(
     status: StatusCode,
     content_type: HeaderValue,
@@ -57,14 +57,14 @@ pub(crate) fn errors(
     with_body(status, content_type, errors_body(errors))
 }
 
-/// The answer to something that is not a GraphQL request.
+/// The response to a request that is not a GraphQL request.
 pub(crate) fn invalid_request(status: StatusCode, details: &str) -> Reply {
     let error = GraphqlError::new("Invalid GraphQL request", "INVALID_GRAPHQL_REQUEST")
         .with("details", details);
     errors(status, JSON, &[error])
 }
 
-/// 504, from the gateway's own limit or a coprocessor's.
+/// Status 504, for the gateway's own time limit or a coprocessor's.
 pub(crate) fn timed_out() -> Reply {
     error(
         StatusCode::GATEWAY_TIMEOUT,
@@ -73,7 +73,7 @@ pub(crate) fn timed_out() -> Reply {
     )
 }
 
-/// The refusal of a request on a connection that has too many under way.
+/// The rejection of a request if its connection has too many running requests.
 pub(crate) fn connection_is_busy() -> Reply {
     error(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -82,8 +82,8 @@ pub(crate) fn connection_is_busy() -> Reply {
     )
 }
 
-/// Removes headers that belong to a connection or to a body that was replaced. Extensions can copy
-/// them from a request.
+/// Removes headers that belong to a connection or to a replaced body. Extensions can copy them from a
+/// request.
 pub(crate) fn strip_connection_headers(headers: &mut HeaderMap) {
     gateway_hop::remove_hop_by_hop(headers);
     headers.remove(header::CONTENT_LENGTH);

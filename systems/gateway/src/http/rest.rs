@@ -1,5 +1,5 @@
-//! Stored operations as REST: a request becomes a GraphQL request, passes all stages, and the
-//! answer's GraphQL envelope is removed.
+//! Stored operations as REST. A request becomes a GraphQL request and passes all stages. Then the GraphQL
+//! envelope of the response is removed.
 
 use std::rc::Rc;
 
@@ -16,8 +16,8 @@ use crate::http::reply::{self, JSON, Reply};
 use crate::http::summary::Summary;
 use crate::process::serving::Serving;
 
-/// The refusal of a request that a foreign page could have made a browser send. A browser also sends
-/// GET without a preflight, but the configuration allows only queries with GET.
+/// The rejection of a request that a foreign page could have made a browser send. A browser also sends GET
+/// without a preflight, but the configuration allows only queries with GET.
 pub(crate) fn early(csrf: &Csrf, method: &Method, headers: &HeaderMap) -> Option<Reply> {
     if method != Method::POST {
         return None;
@@ -31,10 +31,11 @@ pub(crate) fn early(csrf: &Csrf, method: &Method, headers: &HeaderMap) -> Option
     }))
 }
 
-/// Answers a request below `/api/rest/`.
+/// Responds to a request below `/api/rest/`.
 pub(crate) async fn serve(
     serving: &Rc<Serving>,
-    (request, trace): (&mut Request, Option<Active>),
+    request: &mut Request,
+    trace: Option<Active>,
     summary: &mut Summary,
 ) -> Reply {
     let Some(endpoints) = &serving.generation.rest else {
@@ -50,15 +51,15 @@ pub(crate) async fn serve(
         Ok(body) => request.body = body.into(),
         Err(error) => return refused(&error),
     }
-    // The stages see an ordinary GraphQL request. REST negotiates neither media type, so the
-    // client's own headers would only be refused.
+    // The stages see an ordinary GraphQL request. REST negotiates no media type, so GraphQL's negotiation
+    // would only reject the client's own headers.
     request.method = Method::POST;
     request.headers.insert(header::CONTENT_TYPE, JSON);
     request.headers.insert(header::ACCEPT, JSON);
-    let mut reply = pipeline::serve(serving, (request, trace), summary).await;
+    let mut reply = pipeline::serve(serving, request, trace, summary).await;
     let (status, body) = match unwrap_response(&reply.body) {
         RestAnswer::Data(body) => (reply.status, body),
-        // Only over GraphQL's 200: a status that a stage or the gateway has set says more.
+        // Only if the status is GraphQL's 200. A status from a stage or from the gateway is more precise.
         RestAnswer::Error(status, body) if reply.status == StatusCode::OK => {
             (status_of(status), body)
         }

@@ -1,4 +1,4 @@
-//! What the spans of a request say: its answer, its operations, and their planning.
+//! The spans of a request: its response, its operations and their planning.
 
 use gateway_extensions::Exchange;
 use gateway_federation::OperationKind;
@@ -11,14 +11,14 @@ use crate::http::entrance::Entrance;
 use crate::http::reply::Reply;
 use crate::process::generation::Generation;
 
-/// A request's trace, and the span of its answer if it is recorded.
+/// A request's trace, and the span of its response if the trace is recorded.
 pub(crate) struct Traced {
     pub(crate) active: Active,
     server: Option<Box<OpenSpan>>,
 }
 
 impl Traced {
-    /// The trace of a request. `None` if requests are not traced.
+    /// Starts the trace of a request. `None` if requests are not traced.
     pub(crate) fn begin(
         generation: &Generation,
         entrance: Entrance,
@@ -33,7 +33,7 @@ impl Traced {
                 Entrance::Graphql => generation.config.supergraph.path.0.0.as_str(),
                 Entrance::Rest => "/api/rest/*",
             };
-            // A method of a client's own making is no name: `early` answers it.
+            // An unknown method is not a span name. `early` responds to such a request.
             let method = match parts.method.as_str() {
                 method @ ("GET" | "POST" | "PUT" | "DELETE" | "PATCH" | "HEAD") => method,
                 _ => "_OTHER",
@@ -58,7 +58,7 @@ impl Traced {
         Some(Self { active, server })
     }
 
-    /// The request is over. Without a status its client has left.
+    /// Ends the trace. Without a status, the client has disconnected.
     pub(crate) fn end(&mut self, status: Option<StatusCode>) {
         let Some(span) = &mut self.server else {
             return;
@@ -84,7 +84,7 @@ fn version(version: Version) -> &'static str {
     }
 }
 
-/// Whom the client asked.
+/// Records the host and the port that the client used.
 fn describe_host(span: &mut OpenSpan, parts: &Parts) {
     let named = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
     let authority = named
@@ -98,7 +98,7 @@ fn describe_host(span: &mut OpenSpan, parts: &Parts) {
     }
 }
 
-/// Begins the span of one operation of a request, to which the work on it belongs from here.
+/// Begins the span of one operation of a request. From here, the work on the operation belongs to this span.
 pub(crate) fn operation(exchange: &mut Exchange) -> Option<Box<OpenSpan>> {
     let span = exchange
         .trace
@@ -108,9 +108,9 @@ pub(crate) fn operation(exchange: &mut Exchange) -> Option<Box<OpenSpan>> {
     Some(span)
 }
 
-/// Says what the operation is, once that is known.
+/// Records the kind and the name of the operation after planning.
 pub(crate) fn planned(exchange: &Exchange, kind: OperationKind) {
-    // Twice where a stage has changed the operation: what is said first stays with the answer.
+    // Called twice if a stage has changed the operation. The response's span keeps the first values.
     if let Some(trace) = exchange.trace.as_ref().filter(|trace| trace.is_recorded()) {
         trace.describe("graphql.operation.type", kind.as_str());
         if let Some(name) = &exchange.operation_name {
@@ -119,17 +119,18 @@ pub(crate) fn planned(exchange: &Exchange, kind: OperationKind) {
     }
 }
 
-/// Ends the span of an operation with what came of it.
+/// Ends the span of an operation with its result.
 pub(crate) fn answered(
     span: Option<Box<OpenSpan>>,
     exchange: &Exchange,
-    (reply, errors): (&Reply, usize),
+    reply: &Reply,
+    errors: usize,
 ) {
     let Some(mut span) = span else {
         return;
     };
     if let Some(kind) = exchange.operation_kind {
-        // The name of the operation is the client's choice, so it is no part of the span's.
+        // The client chooses the name of the operation, so the span's name does not contain it.
         span.name(kind);
         span.set("graphql.operation.type", kind);
     }

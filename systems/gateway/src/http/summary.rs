@@ -6,25 +6,25 @@ use std::time::Instant;
 use crate::http::reply::Reply;
 use crate::stream::parts::Rest;
 
-/// The facts about a request that the log and the metrics show once it is over. Parts that few
-/// requests have are boxed, because all of it is moved with every answer.
+/// The facts about a request for the log and the metrics. Rare parts are boxed, because the summary is moved
+/// with every response.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
-    /// The operation's name.
+    /// Name of the operation, shortened.
     pub(crate) operation_name: Option<String>,
     /// The client's name and version, if it sent them.
     pub(crate) client: Option<Box<Client>>,
     /// The address that limits count the client by. `None` if they do not count it.
     pub(crate) address: Option<IpAddr>,
-    /// Errors of the execution.
+    /// Number of errors of the execution.
     pub(crate) error_count: usize,
     /// True if data is missing because of `limits`.
     pub(crate) is_cut: bool,
-    /// True if the client accepts answers only as server-sent events.
+    /// True if the client accepts responses only as server-sent events.
     pub(crate) takes_events_only: bool,
-    /// The time at which an answer in parts has to end. `None` if the answer has to be in one piece.
+    /// Time at which a response in parts must end. `None` if the response must have a single part.
     pub(crate) parts_until: Option<Instant>,
-    /// The parts of the answer behind its first part. The first part is the reply.
+    /// The parts of the response after its first part. The first part is the reply.
     pub(crate) rest: Option<Box<Rest>>,
 }
 
@@ -44,7 +44,7 @@ impl Summary {
         self.rest.is_some()
     }
 
-    /// Adds the summary of one operation of several.
+    /// Adds the summary of one operation of a batch.
     pub(crate) fn add(&mut self, one: Summary) {
         self.error_count += one.error_count;
         self.is_cut |= one.is_cut;

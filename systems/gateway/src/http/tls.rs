@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// Why clients cannot be served with TLS.
+/// The reason why clients cannot be served with TLS.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TlsError {
     #[error(
@@ -24,8 +24,8 @@ pub(crate) enum TlsError {
     Identity(String),
 }
 
-/// What clients are shown, and how long they may take to look at it. Belongs to a generation: a
-/// connection that is accepted after a reload sees the new certificate.
+/// The gateway's certificate, and the time limit of a handshake. It belongs to a generation, so a connection
+/// accepted after a reload receives the new certificate.
 #[derive(Clone)]
 pub(crate) struct Tls {
     acceptor: TlsAcceptor,
@@ -33,12 +33,12 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// Reads certificates and key.
+    /// Loads the certificates and the private key.
     pub(crate) fn new(config: &ServerTls, limit: Duration) -> Result<Self, TlsError> {
         let mut chain = certificates("certificate", &config.certificate)?;
         if !config.certificate_chain.0.trim().is_empty() {
             let rest = certificates("certificate_chain", &config.certificate_chain)?;
-            // Some write the gateway's own certificate into the chain as well.
+            // Some chains contain the gateway's own certificate, too.
             let known = chain.clone();
             chain.extend(rest.into_iter().filter(|it| !known.contains(it)));
         }
@@ -58,10 +58,10 @@ impl Tls {
         })
     }
 
-    /// Sets TLS up with a client.
+    /// Performs a TLS handshake with a client.
     ///
     /// # Errors
-    /// What went wrong, for the log: any client can cause it.
+    /// Returns the reason, only for the log, because any client can cause it.
     pub(crate) async fn accept(&self, stream: TcpStream) -> Result<TlsStream<TcpStream>, String> {
         let handshake = self.acceptor.accept(stream);
         match tokio::time::timeout(self.limit, handshake).await {

@@ -1,10 +1,10 @@
-//! Something that begins once, and that many wait for.
+//! An event that happens once, with any number of waiting tasks.
 
 use std::cell::Cell;
 
 use tokio::sync::Notify;
 
-/// Begins once in a thread, with a value that says more of it.
+/// An event that happens once in a thread, with a value.
 #[derive(Debug)]
 pub(crate) struct Beginning<T: Copy> {
     value: Cell<Option<T>>,
@@ -21,16 +21,16 @@ impl<T: Copy> Default for Beginning<T> {
 }
 
 impl<T: Copy> Beginning<T> {
-    /// It begins.
+    /// Triggers the event with this value.
     pub(crate) fn begin(&self, value: T) {
         self.value.set(Some(value));
         self.began.notify_waiters();
     }
 
-    /// Waits for it.
+    /// Waits for the event and returns its value.
     pub(crate) async fn begun(&self) -> T {
         loop {
-            // Made before the look, so that a beginning in between is not missed.
+            // Created before the check, so that an event in between is not missed.
             let began = self.began.notified();
             if let Some(value) = self.value.get() {
                 return value;

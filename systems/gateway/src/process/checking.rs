@@ -1,4 +1,4 @@
-//! `gateway check`: what becomes of each key of a configuration, and its mistakes.
+//! `gateway check`: reports the effect of each key of a configuration, and its errors.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,7 +8,7 @@ use gateway_config::{Survey, Told};
 use crate::process::environment::Environment;
 use crate::process::generation::{self, GenerationError};
 
-/// Prints the lists of keys, whatever else is wrong with the file, and then checks all of it.
+/// Prints the lists of keys first, even if the file has other errors. Then checks the whole file.
 pub(crate) fn check(path: &Path, is_development: bool) -> Result<(), GenerationError> {
     let environment = Environment::of_process();
     let text = generation::config_text(path)?;
@@ -24,7 +24,7 @@ pub(crate) fn check(path: &Path, is_development: bool) -> Result<(), GenerationE
     Ok(())
 }
 
-/// The three lists, those to act on last, where they are seen.
+/// The three lists. The keys that need action come last, where users see them.
 fn lists(survey: &Survey) -> String {
     let mut text = String::new();
     add(&mut text, "works", &survey.works);

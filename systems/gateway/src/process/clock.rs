@@ -1,8 +1,8 @@
-//! The one place where the gateway reads a clock.
+//! The only place where the gateway reads a clock.
 
 use std::time::Instant;
 
-/// Now, on the clock that never goes back.
+/// The current time of the monotonic clock.
 #[expect(
     clippy::disallowed_methods,
     reason = "the named place for the whole crate"

@@ -1,4 +1,4 @@
-//! The one place where the gateway reads its environment.
+//! The only place where the gateway reads its environment.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gateway_config::Surroundings;
 
-/// Variables of the environment and files, as expansion and scripts ask for them.
+/// Environment variables and files, for expansion and scripts.
 #[derive(Clone, Debug)]
 pub(crate) struct Environment {
     prefix: Option<String>,
-    /// The files that were asked for since the last reading began.
+    /// The files that were requested since the last reading began.
     files: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 impl Environment {
-    /// The environment of this process. With `APOLLO_ROUTER_CONFIG_ENV_PREFIX=P` a variable `X`
-    /// is looked up as `P_X`.
+    /// The environment of this process. With `APOLLO_ROUTER_CONFIG_ENV_PREFIX=P`, the variable `X` is looked
+    /// up as `P_X`.
     pub(crate) fn of_process() -> Self {
         Self {
             prefix: variable("APOLLO_ROUTER_CONFIG_ENV_PREFIX"),
@@ -24,24 +24,24 @@ impl Environment {
         }
     }
 
-    /// Begins a reading: no file has been asked for.
+    /// Begins a reading, with an empty list of requested files.
     pub(crate) fn begin(&self) {
         self.known().clear();
     }
 
-    /// The files that were asked for, whether or not they are there.
+    /// The requested files, including missing files.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         self.known().iter().cloned().collect()
     }
 
-    /// A variable that OpenTelemetry gives a meaning to, such as `OTEL_SERVICE_NAME`. It has no
-    /// prefix: it is the same for all programs.
+    /// A variable defined by OpenTelemetry, such as `OTEL_SERVICE_NAME`. It has no prefix, because all
+    /// programs share it.
     pub(crate) fn open_telemetry(&self, name: &str) -> Option<String> {
         variable(name)
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
-        // The set is valid whatever panicked beside it.
+        // A panic elsewhere leaves the set valid.
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -51,7 +51,7 @@ impl Environment {
     reason = "the named place for the whole binary"
 )]
 fn variable(name: &str) -> Option<String> {
-    // A variable that is not UTF-8 counts as not set: no key could use it.
+    // A variable that is not UTF-8 counts as unset, because no key could use it.
     std::env::var(name).ok()
 }
 
@@ -70,10 +70,10 @@ impl Surroundings for Environment {
     }
 }
 
-/// A look-up of variables by name.
+/// Looks up variables by name.
 pub(crate) type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// The look-up of variables that scripts and conditions use.
+/// The variable lookup for scripts and conditions.
 pub(crate) fn lookup(environment: &Environment) -> Lookup {
     let environment = environment.clone();
     Arc::new(move |name| environment.variable(name))

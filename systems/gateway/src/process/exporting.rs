@@ -9,10 +9,10 @@ use crate::process::generation::Generation;
 use crate::process::metrics::gathered;
 use crate::process::process_state::ProcessState;
 
-/// The threads that send.
+/// The export threads.
 pub(crate) struct Exporting {
     process: Arc<ProcessState>,
-    /// The generation whose caches the pushed metrics show.
+    /// The generation of the caches in the pushed metrics.
     current: Arc<Mutex<Arc<Generation>>>,
     of: Arc<Exports>,
     running: Vec<Exporter>,
@@ -45,8 +45,8 @@ impl Exporting {
         }
         self.of = Arc::clone(&generation.exports);
         match self.spawn() {
-            // The threads before end by themselves, after the last request that sends them spans and
-            // after one more push.
+            // The former threads end by themselves, after the last request with spans for them and one more
+            // push.
             Ok(running) => self.running = running,
             Err(error) => log::error!("nothing is exported: {error}"),
         }
@@ -68,7 +68,7 @@ impl Exporting {
         Ok(running)
     }
 
-    /// Sends the remaining data within a few seconds. Call it once all requests are over.
+    /// Sends the remaining data within a few seconds. Call it after the end of all requests.
     pub(crate) fn finish(self) {
         self.running.iter().for_each(Exporter::close);
         self.running.into_iter().for_each(Exporter::wait);
@@ -76,6 +76,6 @@ impl Exporting {
 }
 
 fn lock(current: &Mutex<Arc<Generation>>) -> MutexGuard<'_, Arc<Generation>> {
-    // It is replaced whole, and so valid whatever panicked beside it.
+    // The value is replaced as a whole, so a panic elsewhere leaves it valid.
     current.lock().unwrap_or_else(PoisonError::into_inner)
 }

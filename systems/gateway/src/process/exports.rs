@@ -1,7 +1,6 @@
 //! The exports of a configuration to OpenTelemetry collectors.
 //!
-//! If the settings of exports stay equal, a reload keeps the tracer and its threads. So it loses no
-//! span.
+//! If the export settings do not change, a reload keeps the tracer and its threads, so no span is lost.
 
 use std::sync::Arc;
 

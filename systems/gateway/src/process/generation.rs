@@ -1,7 +1,7 @@
-//! Everything that follows from one configuration and one supergraph, and never changes.
+//! All data that is built from one configuration and one supergraph, and never changes.
 //!
-//! A reload builds a new generation completely before any worker sees it. Requests finish on the
-//! one they started with.
+//! A reload builds a complete new generation before any worker receives it. A request finishes on the
+//! generation on which it started.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,18 +34,18 @@ use crate::process::remotes::Remotes;
 use crate::stream::subscription::shares::SubscriptionLimits;
 use crate::stream::subscription::sharing::SharedSources;
 
-/// Where a generation is read from.
+/// The source files of a generation.
 #[derive(Clone, Debug)]
 pub(crate) struct Sources {
-    /// The configuration. Without one, all keys have their defaults.
+    /// The configuration file. Without it, all keys have their defaults.
     pub(crate) config: Option<PathBuf>,
-    /// The supergraph. Absent when schemas are merged.
+    /// The supergraph file. `None` if schemas are merged.
     pub(crate) supergraph: Option<PathBuf>,
-    /// Whether `--dev` is on.
+    /// True with `--dev`.
     pub(crate) is_development: bool,
 }
 
-/// Why there is no generation.
+/// The reason why a generation cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GenerationError {
     #[error("cannot read the configuration `{path}`: {source}")]
@@ -89,49 +89,49 @@ pub(crate) enum GenerationError {
     UnknownSubgraph { key: &'static str, name: String },
 }
 
-/// Everything that follows from one configuration and one supergraph.
+/// All data that is built from one configuration and one supergraph.
 pub(crate) struct Generation {
     pub(crate) config: Arc<Config>,
     pub(crate) engine: Engine,
-    /// Texts that clients have sent with their hashes. Absent when `apq` is off.
+    /// Cache of automatic persisted queries. `None` if `apq` is off.
     pub(crate) persisted: Option<apq::Queries>,
-    /// Operations that are known before they are asked for. Absent when there is no list.
+    /// The list of known operations. `None` without a list.
     pub(crate) list: Option<OperationList>,
-    /// What operations may cost. Absent where that is not estimated.
+    /// Cost limits of operations. `None` if costs are not estimated.
     pub(crate) demand: Option<Demand>,
-    /// What clients are shown. Absent when they are served in the clear.
+    /// TLS settings for clients. `None` without TLS.
     pub(crate) tls: Option<Tls>,
-    /// Files that the configuration takes values from.
+    /// Files with values for the configuration (`${file.…}`).
     files: Vec<PathBuf>,
-    /// Stored operations. Absent when no endpoint is configured.
+    /// Stored operations. `None` if no endpoint is configured.
     pub(crate) rest: Option<RestEndpoints>,
-    /// How long a source of merged schemas may take, by its position.
+    /// Time limit for each source of merged schemas, by its position.
     pub(crate) timeouts: Vec<Duration>,
     pub(crate) extensions: Extensions,
     pub(crate) cors: cors::Rules,
     pub(crate) admission: Admission,
     pub(crate) path: PathRule,
-    /// Whether browsers get a page.
+    /// True if browsers receive a page.
     pub(crate) page_is_offered: bool,
     pub(crate) subgraphs: Vec<SubgraphShaping>,
-    /// The limits of the subscriptions of clients.
+    /// Limits of the clients' subscriptions.
     pub(crate) subscriptions_most: SubscriptionLimits,
-    /// The subscriptions at subgraphs that clients may join.
+    /// The open subscriptions at subgraphs that clients may join.
     pub(crate) subscribed: Arc<SharedSources>,
-    /// Tells whether another generation has another schema.
+    /// Digest of the schema, to detect a generation with another schema.
     pub(crate) schema_digest: [u8; 32],
-    /// Traces and metrics for collectors.
+    /// Exports of traces and metrics to collectors.
     pub(crate) exports: Arc<Exports>,
 }
 
-/// What is decided about requests to one subgraph before its extensions see them.
+/// Limits for requests to one subgraph. They apply before its extensions run.
 #[derive(Debug)]
 pub(crate) struct SubgraphShaping {
     pub(crate) name: String,
     pub(crate) rate: Option<Rate>,
 }
 
-/// The text of a configuration file.
+/// Reads the text of a configuration file.
 pub(crate) fn config_text(path: &Path) -> Result<String, GenerationError> {
     std::fs::read_to_string(path).map_err(|source| GenerationError::ConfigFile {
         path: path.display().to_string(),
@@ -139,7 +139,7 @@ pub(crate) fn config_text(path: &Path) -> Result<String, GenerationError> {
     })
 }
 
-/// Reads a configuration file, or takes the defaults.
+/// Reads a configuration file, or returns the defaults.
 pub(crate) fn read_config(
     path: Option<&Path>,
     surroundings: &dyn Surroundings,
@@ -152,7 +152,7 @@ pub(crate) fn read_config(
     gateway_config::read(path, &text, surroundings, is_development).map_err(GenerationError::Config)
 }
 
-/// What operations are carried out on.
+/// The schema and its execution engine.
 struct Ground {
     engine: Engine,
     sdl: String,
@@ -162,15 +162,15 @@ struct Ground {
 }
 
 impl Generation {
-    /// Builds everything that follows from a configuration. `remotes` holds the schemas that
-    /// services have answered with, `keys` the keys of tokens that are known, `exports` what it says
-    /// of collectors.
+    /// Builds a generation from a configuration. `remotes` contains the schemas of remote services, `keys`
+    /// the known keys of tokens, and `exports` the current exports to collectors.
     pub(crate) fn build(
         config: &Arc<Config>,
         sources: &Sources,
         environment: &Environment,
         remotes: &Remotes,
-        (keys, exports): (&Arc<KeyStore>, Arc<Exports>),
+        keys: &Arc<KeyStore>,
+        exports: Arc<Exports>,
     ) -> Result<Self, GenerationError> {
         let is_merged = !config.remote_schemas.is_empty() || !config.actions.is_empty();
         let ground = match (&sources.supergraph, is_merged) {
@@ -186,7 +186,7 @@ impl Generation {
             .iter()
             .map(|(name, url)| (name.as_str(), url.as_str()))
             .collect();
-        // With the schema and the final URLs, because scripts may read both when they are loaded.
+        // After the schema and the final URLs, because scripts may read both when they are loaded.
         let extensions = Extensions::build(
             Arc::clone(config),
             &ground.sdl,
@@ -220,14 +220,14 @@ impl Generation {
         })
     }
 
-    /// The manifests of the list of operations.
+    /// The manifest files of the operation list.
     pub(crate) fn manifests(&self) -> Vec<PathBuf> {
         operation_list::files(&self.config.persisted_queries)
             .cloned()
             .collect()
     }
 
-    /// Files and folders whose change asks for a new generation.
+    /// Files and folders to watch. A change of one of them requires a new generation.
     pub(crate) fn watched(&self, sources: &Sources) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = sources.config.iter().cloned().collect();
         files.extend(sources.supergraph.clone());
@@ -267,8 +267,7 @@ fn federated(config: &Config, path: &Path) -> Result<Ground, GenerationError> {
     let subgraphs = subgraphs.map(|it| (it.name.clone(), it.url.clone()));
     Ok(Ground {
         subgraphs: subgraphs.collect(),
-        // Only sources of merged schemas have timeouts of their own; `traffic_shaping` limits
-        // subgraphs.
+        // Only sources of merged schemas have timeouts of their own. `traffic_shaping` limits subgraphs.
         timeouts: Vec::new(),
         engine: Engine::Federated {
             operations: Arc::new(Operations::new(Arc::new(supergraph), options(config))),
@@ -281,8 +280,8 @@ fn federated(config: &Config, path: &Path) -> Result<Ground, GenerationError> {
 fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> Ground {
     let schemas = remotes.schemas(config);
     let merged = Merged::new(config, &schemas, options(config), sources.is_development);
-    // Not an error of the build: one service that is down or inconsistent must not take the others
-    // out of the schema.
+    // Not an error, because a service that is down or inconsistent must not remove the other services from
+    // the schema.
     for (name, reason) in merged.inconsistencies() {
         log::error!("`{name}` is not part of the schema: {reason}");
     }
@@ -294,7 +293,7 @@ fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> Ground {
         .actions
         .iter()
         .map(|it| (it.name.0.0.clone(), &it.handler.0, it.timeout.0));
-    // Services before handlers: the merged plan numbers its sources in this order.
+    // Services come before handlers, because the merged plan numbers its sources in this order.
     let all: Vec<_> = services.chain(handlers).collect();
     Ground {
         timeouts: all.iter().map(|(.., timeout)| *timeout).collect(),
@@ -307,7 +306,7 @@ fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> Ground {
     }
 }
 
-/// Warns about keys that name a subgraph the supergraph does not have: they have no effect. Not an
+/// Warns about keys that name a subgraph outside of the supergraph, because they have no effect. Not an
 /// error, because one configuration may serve several supergraphs.
 fn check_names(config: &Config, known: &[&str]) {
     let named = [
@@ -357,7 +356,7 @@ fn check_names(config: &Config, known: &[&str]) {
 
 fn options(config: &Config) -> OperationOptions {
     let limits = &config.limits;
-    // A document never reaches 2^32 of anything, so a larger limit means the same.
+    // No count in a document reaches 2^32, so a larger limit has no other effect.
     let most = |limit: Option<usize>| limit.map(|it| u32::try_from(it).unwrap_or(u32::MAX));
     OperationOptions {
         introspection: config.supergraph.introspection,
@@ -419,7 +418,7 @@ fn policy(policy: ErrorPolicy) -> gateway_federation::ErrorPolicy {
             extensions: match extensions {
                 ExtensionKeys::Only(keys) => ExtensionFilter::Allow(keys),
                 ExtensionKeys::Except(keys) => ExtensionFilter::Deny(keys),
-                // Reached only with a redacted message: the arm above takes the other case.
+                // Reached only with a redacted message, because the arm above handles the other case.
                 ExtensionKeys::All => ExtensionFilter::Deny(Vec::new()),
             },
             redact_message,

@@ -1,13 +1,12 @@
-//! The sockets that clients connect to. The worker with the fewest connections gets the next one.
+//! The sockets for clients. The worker with the fewest connections gets the next one.
 //!
-//! A connection stays with its worker, so dealing it out well matters more than doing it fast: two
-//! workers that race for connections end up with unequal loads.
+//! A connection stays with its worker, so an even distribution matters more than speed. Workers that race for
+//! connections end up with unequal loads.
 //!
-//! `chassis` counts and tracks the connections here as in every service. Its acceptor is not used,
-//! which assigns connections in turn: the gateway's connections live long and
-//! are few, it also listens on Unix sockets and at several addresses with different paths, and its
-//! configuration changes while it runs. A move there waits for a run of `cargo xtask bench-gateway`
-//! that shows no loss.
+//! `chassis` counts and tracks the connections here, as in every service. Its acceptor is not used, because
+//! it assigns connections in turn. The gateway's connections are few and live long. The gateway also listens
+//! on Unix sockets and at several addresses with different paths, and its configuration changes while it
+//! runs. A change to that acceptor waits for a run of `cargo xtask bench-gateway` that shows no loss.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -23,27 +22,26 @@ use gateway_config::Listen;
 use crate::process::mailbox::{Accepted, Mailbox, Order, Place};
 use crate::process::sites::Site;
 
-/// A socket that clients can connect to.
+/// A listening socket.
 pub(crate) enum Listener {
     Tcp(TcpListener, SocketAddr),
     Unix(UnixListener, PathBuf),
 }
 
 impl Listener {
-    /// Listens.
+    /// Opens a listening socket.
     pub(crate) fn open(address: &Listen) -> io::Result<Self> {
         match address {
             Listen::Tcp(address) => {
                 let listener = TcpListener::bind(address)?;
-                // Answers are one write each; waiting to fill a packet only delays them.
+                // A response is a single write. Waiting to fill a packet would only delay it.
                 chassis::prepare(&listener)?;
                 let address = listener.local_addr()?;
                 Ok(Self::Tcp(listener, address))
             }
             Listen::Unix(path) => {
-                // A socket that an earlier process left behind is removed. Any other kind of file
-                // is the user's: binding then fails and it stays. Links are not followed for the
-                // same reason.
+                // Removes a socket of an earlier process. Any other kind of file belongs to the user, so it
+                // stays, and binding fails. For this reason, links are not followed either.
                 let is_socket = |path: &Path| {
                     std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket())
                 };
@@ -66,14 +64,14 @@ impl Listener {
     }
 }
 
-/// Accepts connections until the runtime ends, and deals them out.
+/// Accepts connections until the runtime ends, and assigns them to workers.
 pub(crate) async fn accept(
     listener: Listener,
     site: Site,
     (workers, table): (Vec<Mailbox>, Arc<ConnectionTable>),
 ) -> io::Result<()> {
     let site = Arc::new(site);
-    // A connection that is refused is closed at once, before a worker hears of it.
+    // A refused connection is closed at once. No worker receives it.
     let enter = |peer: Option<SocketAddr>| {
         let slot = table.take(peer.map(|peer| peer.ip())).ok()?.given();
         let site = Arc::clone(&site);
@@ -88,7 +86,7 @@ pub(crate) async fn accept(
                         let Some(place) = enter(Some(peer)) else {
                             continue;
                         };
-                        // Off this runtime: the worker registers the socket with its own.
+                        // Removed from this runtime, because the worker registers the socket with its own.
                         if let Ok(stream) = stream.into_std() {
                             let accepted = Accepted::Tcp {
                                 stream,
@@ -129,10 +127,10 @@ fn deal(workers: &[Mailbox], accepted: Accepted) {
         .iter()
         .min_by_key(|worker| worker.open.load(Ordering::Relaxed));
     let worker = fewest.expect("start-up creates at least one worker");
-    // Counted here and not by the worker: a burst of connections is accepted before any worker
-    // has run, and must still spread.
+    // Counted here and not by the worker. A burst of connections is accepted before any worker runs, and must
+    // be distributed evenly.
     worker.open.fetch_add(1, Ordering::Relaxed);
-    // Fails only when the worker has stopped, and then the connection is closed.
+    // Fails only if the worker has stopped. Then the connection is closed.
     let _ = worker.orders.send(Order::Connection(accepted));
 }
 

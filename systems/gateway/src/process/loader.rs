@@ -1,4 +1,4 @@
-//! Makes a generation from files and from the schemas of services.
+//! Builds a generation from files and from the schemas of services.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use crate::process::token_keys;
 pub(crate) struct Loader {
     pub(crate) sources: Sources,
     environment: Environment,
-    /// For asking services; workers have clients of their own.
+    /// The client for fetching schemas. Workers have clients of their own.
     pub(crate) client: Client,
     remotes: Remotes,
     /// The keys of tokens, for this generation and the next.
     keys: Arc<KeyStore>,
-    /// What the configuration in use says of collectors.
+    /// The exports of the current configuration.
     exports: Option<Arc<Exports>>,
-    /// What became of what was exported.
+    /// Counts of exported data.
     pub(crate) exported: Arc<Counts>,
 }
 
@@ -43,8 +43,7 @@ impl Loader {
         }
     }
 
-    /// Reads and checks everything, and asks the services. Keys without effect become lines of
-    /// the log.
+    /// Reads and checks all files, and fetches the schemas. Keys without effect are logged.
     pub(crate) async fn load(&mut self) -> Result<Arc<Generation>, GenerationError> {
         self.environment.begin();
         let Reading { config, warnings } = generation::read_config(
@@ -68,7 +67,7 @@ impl Loader {
         Ok(generation)
     }
 
-    /// Builds a generation of a configuration and what is known of its services.
+    /// Builds a generation from a configuration and the schemas that are available now.
     pub(crate) fn build(
         &mut self,
         config: &Arc<Config>,
@@ -80,7 +79,8 @@ impl Loader {
             &self.sources,
             &self.environment,
             &self.remotes,
-            (&self.keys, Arc::clone(&exports)),
+            &self.keys,
+            Arc::clone(&exports),
         )?;
         self.exports = Some(exports);
         if let Some(answers) = generation.extensions.answers() {
@@ -89,17 +89,17 @@ impl Loader {
         Ok(Arc::new(generation))
     }
 
-    /// Whether a service was asked and did not answer.
+    /// True if a service did not respond.
     pub(crate) fn is_missing(&self, name: &str) -> bool {
         self.remotes.missing.iter().any(|(it, _)| it == name)
     }
 
-    /// Notes the schema of a service that was missing.
+    /// Stores the schema of a service that was missing.
     pub(crate) fn schema_loaded(&mut self, remote: &RemoteSchema, schema: SourceSchema) {
         self.remotes.schema_loaded(remote, schema);
     }
 
-    /// What is not part of the schema, and why.
+    /// The parts that are missing in the schema, with the reasons.
     pub(crate) fn missing(&self, generation: &Generation) -> Vec<(String, String)> {
         let mut missing = self.remotes.missing.clone();
         if let Engine::Merged(merged) = &generation.engine {

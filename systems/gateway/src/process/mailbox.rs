@@ -1,4 +1,4 @@
-//! The way from the acceptor and the main thread to one worker.
+//! The channel from the acceptor and the main thread to one worker.
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -26,7 +26,7 @@ pub(crate) enum Order {
     Connection(Accepted),
     /// Serve new requests with this generation.
     Generation(Arc<Generation>),
-    /// Finish the requests under way within this time.
+    /// Finish the running requests within this time.
     Stop(Duration),
 }
 

@@ -1,9 +1,8 @@
-//! What `/metrics` shows, under the names of Apollo Router.
+//! The metrics of `/metrics`, under the names of Apollo Router.
 //!
-//! Every worker counts in a shard of its own and a scrape adds the shards up, so that workers do
-//! not write to the same cache lines. A request costs two readings of the clock and three
-//! additions. `telemetry` writes what a scrape sees; labels are looked up only then, never for a
-//! request.
+//! Each worker counts in a shard of its own, and a scrape adds up all shards. So workers do not write to the
+//! same cache lines. A request costs two readings of the clock and three additions. `telemetry` writes the
+//! text of a scrape. Labels are looked up only then, never during a request.
 
 pub(crate) mod gathered;
 mod text;
@@ -24,15 +23,15 @@ const BUCKETS_US: [u64; 15] = [
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
     1_000_000, 2_500_000, 10_000_000,
 ];
-/// Most clients that are counted separately by name and version, by all workers together; further
-/// ones are counted together. A client may send any name, so without a bound it could fill the memory,
-/// here and wherever the metrics are kept.
+/// Maximum number of clients that are counted separately by name and version, for all workers together. All
+/// further clients are counted together. A client may send any name. Without this limit it could fill the
+/// memory, here and in the metrics storage.
 const CLIENTS_MAX: usize = 500;
 
-/// Durations by bucket.
+/// A histogram of durations.
 #[derive(Debug, Default)]
 struct Histogram {
-    /// One more than the bounds: durations beyond the last.
+    /// One bucket more than `BUCKETS_US`, for longer durations.
     buckets: [AtomicU64; BUCKETS_US.len() + 1],
     sum_ns: AtomicU64,
 }
@@ -48,17 +47,16 @@ impl Histogram {
 }
 
 fn increment(counter: &AtomicU64, amount: u64) {
-    // Relaxed: a scrape may see one counter a little earlier than another, and nothing depends on
-    // it.
+    // Relaxed: a scrape may see one counter earlier than another. No other data depends on the counters.
     counter.fetch_add(amount, Ordering::Relaxed);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The locked maps hold independent counters, which a panic elsewhere leaves valid.
+    // The locked maps contain independent counters. A panic elsewhere leaves them valid.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What one worker counts about the calls of one subgraph or of one stage of the coprocessor.
+/// One worker's counts of calls to one subgraph or to one stage of the coprocessor.
 #[derive(Debug, Default)]
 struct CallCounts {
     succeeded: AtomicU64,
@@ -98,7 +96,7 @@ type Client = (String, String);
 /// The counts of one worker.
 #[derive(Debug)]
 pub(crate) struct Shard {
-    /// By status, from 100.
+    /// Responses by status. The first entry is status 100.
     statuses: Vec<AtomicU64>,
     durations: Histogram,
     with_errors: AtomicU64,
@@ -106,7 +104,7 @@ pub(crate) struct Shard {
     stages: [CallCounts; STAGES.len()],
     subgraphs: Mutex<BTreeMap<String, Arc<CallCounts>>>,
     clients: Mutex<HashMap<Client, u64>>,
-    /// The clients that any worker counts separately.
+    /// Clients that any worker counts separately.
     known_clients: Arc<Mutex<HashSet<Client>>>,
 }
 
@@ -126,22 +124,22 @@ impl Default for Shard {
 }
 
 impl Shard {
-    /// Counts an answer to a GraphQL request; 499 when the client disconnected before it.
+    /// Counts a response to a GraphQL request. Status 499 means that the client disconnected before it.
     pub(crate) fn answered(&self, status: u16, took: Duration) {
-        // A stage may answer with any status up to 999. Those outside of HTTP's classes have no
-        // counter; the durations count them.
+        // A stage may return any status up to 999. A status outside of HTTP's classes has no counter, but its
+        // duration is counted.
         if let Some(counter) = self.statuses.get(usize::from(status).wrapping_sub(100)) {
             increment(counter, 1);
         }
         self.durations.add(took);
     }
 
-    /// Counts an executed request with errors in its answer.
+    /// Counts an executed request with errors in its response.
     pub(crate) fn executed_with_errors(&self) {
         increment(&self.with_errors, 1);
     }
 
-    /// Counts an executed request whose response exceeded a limit.
+    /// Counts an executed request with data missing because of a limit.
     pub(crate) fn cut(&self) {
         increment(&self.cut, 1);
     }
@@ -162,8 +160,8 @@ impl Shard {
         *clients.entry(client).or_default() += 1;
     }
 
-    /// Whether a client is counted separately. Asked by each worker once for a client that is, and each
-    /// time for one of the others.
+    /// True if this client is counted separately. Each worker calls it once for such a client, and each time
+    /// for any other client.
     fn is_known(&self, client: &Client) -> bool {
         let mut known = lock(&self.known_clients);
         if known.len() >= CLIENTS_MAX {
@@ -173,14 +171,14 @@ impl Shard {
         true
     }
 
-    /// Counts what the extensions of a worker report of their calls. `subgraphs` are the names in
-    /// the order of their indexes.
+    /// Counts the calls that the extensions of a worker report. `subgraphs` contains the names in the order
+    /// of their indexes.
     pub(crate) fn observer<'a>(
         self: &Arc<Self>,
         subgraphs: impl Iterator<Item = &'a str>,
     ) -> Rc<dyn Observer> {
-        // By name, because a reload may number the subgraphs differently and their counts must go
-        // on.
+        // Looked up by name, because a reload may change the numbers of the subgraphs, and their counts must
+        // continue.
         let mut known = lock(&self.subgraphs);
         let subgraphs = subgraphs
             .map(|name| Arc::clone(known.entry(name.to_owned()).or_default()))
@@ -207,7 +205,7 @@ impl Observer for Counting {
 
     fn subgraph(&self, index: usize, status: Option<u16>, took: Duration) {
         let succeeded = status.is_some_and(|status| (200..300).contains(&status));
-        // Generation and observer number the subgraphs alike: one list makes both.
+        // Generation and observer use equal numbers, because both are built from one list.
         self.subgraphs[index].add(succeeded, took);
     }
 
@@ -224,7 +222,7 @@ pub(crate) struct Metrics {
     planning: Arc<Planning>,
 }
 
-/// What the threads that plan count.
+/// The counters of the planning threads.
 #[derive(Debug, Default)]
 pub(crate) struct Planning {
     shed: AtomicU64,
@@ -232,19 +230,19 @@ pub(crate) struct Planning {
 }
 
 impl Planning {
-    /// Counts an operation that was turned away.
+    /// Counts an operation that was rejected because of overload.
     pub(crate) fn shed(&self) {
         increment(&self.shed, 1);
     }
 
-    /// Counts work on an operation.
+    /// Counts the time of work on an operation.
     pub(crate) fn worked(&self, took: Duration) {
         self.durations.add(took);
     }
 }
 
 impl Metrics {
-    /// A shard for one more worker.
+    /// Creates a shard for one more worker.
     pub(crate) fn shard(&self) -> Arc<Shard> {
         let shard = Arc::new(Shard {
             known_clients: Arc::clone(&self.known_clients),
@@ -254,62 +252,62 @@ impl Metrics {
         shard
     }
 
-    /// Where the threads that plan count.
+    /// The counters of the planning threads.
     pub(crate) fn planning(&self) -> Arc<Planning> {
         Arc::clone(&self.planning)
     }
 }
 
-/// What a scrape shows in addition to what the workers counted.
+/// The values of the plan cache for a scrape.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PlanCache {
-    /// Requests whose plan was in the cache.
+    /// Number of requests with a cached plan.
     pub(crate) hits: u64,
-    /// Requests that had to be planned.
+    /// Number of requests that needed planning.
     pub(crate) misses: u64,
-    /// Plans in the cache.
+    /// Number of plans in the cache.
     pub(crate) entries: u64,
-    /// Bytes that they take, roughly.
+    /// Approximate memory use of the cache in bytes.
     pub(crate) bytes: u64,
-    /// Operations that wait to be planned.
+    /// Number of operations that wait for planning.
     pub(crate) queued: u64,
 }
 
-/// What came of requests where there is a list of operations.
+/// Results of requests if there is an operation list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Listed {
-    /// Requests.
+    /// Number of requests.
     pub(crate) requests: u64,
-    /// Ids that are not in the list.
+    /// Requests with an id that is not in the list.
     pub(crate) not_found: u64,
-    /// Texts that are not in it, and were refused.
+    /// Requests that were rejected because their text is not in the list.
     pub(crate) rejected: u64,
-    /// Texts that are not in it.
+    /// Requests with a text that is not in the list.
     pub(crate) unknown: u64,
 }
 
-/// What became of answers of subgraphs that are kept.
+/// The values of the cache of subgraph responses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
     pub(crate) stats: CacheStats,
-    /// Answers and entities that were there and that were not, by the name of the subgraph.
+    /// Hits and misses of responses and entities, by the name of the subgraph.
     pub(crate) subgraphs: Vec<(String, u64, u64)>,
-    /// What a Redis could not be asked for, or given, in time.
+    /// Lookups and writes that failed because Redis did not respond in time.
     pub(crate) failures: u64,
 }
 
 /// The caches that all workers share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Caches {
-    /// Of plans.
+    /// The cache of query plans.
     pub(crate) plans: PlanCache,
-    /// Of the texts of automatic persisted queries, where they are on.
+    /// The cache of automatic persisted queries. `None` if they are off.
     pub(crate) persisted: Option<CacheStats>,
-    /// Of requests for operations of the list, where there is one.
+    /// Requests for listed operations. `None` without a list.
     pub(crate) listed: Option<Listed>,
-    /// Of answers of subgraphs, where they are kept.
+    /// The cache of subgraph responses. `None` if it is off.
     pub(crate) answers: Option<Answers>,
-    /// Of what operations cost, where that is estimated.
+    /// Estimated and actual costs of operations. `None` if costs are not estimated.
     pub(crate) demanded: Option<Demanded>,
 }
 

@@ -20,9 +20,9 @@ pub(crate) struct ProcessState {
     pub(crate) connections: Arc<ConnectionTable>,
     /// The connections of all workers to services.
     pub(crate) traffic: Arc<Traffic>,
-    /// The number of workers.
+    /// Number of worker threads.
     pub(crate) workers: usize,
-    /// The subscriptions of clients.
+    /// Counters of the clients' subscriptions.
     pub(crate) subscriptions: Arc<Counts>,
     /// The subscriptions that receive their events by callbacks.
     pub(crate) callbacks: Arc<Callbacks>,

@@ -1,24 +1,23 @@
-//! When to read configuration, supergraph and scripts again: when their files have changed.
+//! Decides when to read configuration, supergraph and scripts again: when their files have changed.
 //!
-//! Files are checked every half second instead of being watched by the kernel. This also sees
-//! changes of mounted configuration maps and network file systems, and costs a few system calls.
+//! Files are checked every half second. The gateway does not use the kernel's file notifications. So it also
+//! detects changes of mounted configuration maps and network file systems, and costs a few system calls.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Time between two checks.
+/// Time between two checks of the files.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(500);
-/// Deepest folder of scripts that is searched. Metadata follows links, so this also ends a loop of
-/// links.
+/// Maximum depth of script folders. Metadata follows links, so this also ends a loop of links.
 const DEPTH_MAX: usize = 8;
 
-/// Files with their time of change and length at one moment.
+/// Modification times and lengths of files at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileStates(Vec<(PathBuf, Option<(SystemTime, u64)>)>);
 
 impl FileStates {
-    /// The state of the files, and of those in the folders, now.
+    /// The current state of the files, including files in the folders.
     pub(crate) fn at(paths: &[PathBuf]) -> Self {
         let mut found = Vec::new();
         for path in paths {
@@ -36,8 +35,7 @@ fn collect(path: &Path, depth: usize, found: &mut Vec<(PathBuf, Option<(SystemTi
             .flatten()
             .filter_map(|entry| Some(entry.ok()?.path()))
             .collect();
-        // The file system may list a folder in another order each time, which would look like a
-        // change.
+        // The file system may list a folder in another order each time, which would look like a change.
         inside.sort();
         for path in inside {
             collect(&path, depth + 1, found);
@@ -45,7 +43,7 @@ fn collect(path: &Path, depth: usize, found: &mut Vec<(PathBuf, Option<(SystemTi
         return;
     }
     let state = metadata.and_then(|it| Some((it.modified().ok()?, it.len())));
-    // A file that cannot be read is an entry too: that it vanished or returned is a change.
+    // A file that cannot be read is an entry too, because its removal or return is a change.
     found.push((path.to_owned(), state));
 }
 

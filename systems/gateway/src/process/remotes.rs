@@ -1,4 +1,4 @@
-//! The schemas of the services of `remote_schemas`, and retries for those that do not answer.
+//! The schemas of the services in `remote_schemas`, with retries for services that do not respond.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -12,17 +12,17 @@ use gateway_remote::{INTROSPECTION_BODY, SourceSchema};
 use gateway_upstream::{Call, Client};
 use http::{HeaderMap, Method};
 
-/// Longest time that a start or a reload waits for a service, for keys of tokens, and for a Redis that is
-/// required. After it, services and keys are asked for in the background.
+/// Maximum time that a start or a reload waits for a service, for keys of tokens, and for a required Redis
+/// server. After it, services and keys are requested in the background.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3);
-/// First and longest pause between two times that a service is asked.
+/// First and longest pause between two requests to a service.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// The services' schemas, kept until they are asked again.
+/// The schemas of the services, until their next fetch.
 #[derive(Debug, Default)]
 pub(crate) struct Remotes {
     known: HashMap<String, Arc<SourceSchema>>,
-    /// Services that did not answer, with the reason.
+    /// Services that did not respond, with the reason.
     pub(crate) missing: Vec<(String, String)>,
 }
 
@@ -32,8 +32,8 @@ fn identity(remote: &RemoteSchema) -> String {
 }
 
 impl Remotes {
-    /// Asks all services of a configuration. A service that does not answer keeps its former
-    /// schema.
+    /// Fetches the schemas of all services of a configuration. A service that does not respond keeps its
+    /// former schema.
     pub(crate) async fn ask_all(&mut self, client: &Client, config: &Config) {
         let asking = config.remote_schemas.iter().map(|remote| async move {
             let limit = remote.timeout.0.min(WAIT_MAX);
@@ -41,7 +41,7 @@ impl Remotes {
         });
         let answers = join_all(asking).await;
         self.missing.clear();
-        // A new table, so that services which the configuration no longer names are forgotten.
+        // A new table, to drop services that are no longer in the configuration.
         let mut known = HashMap::new();
         for (remote, answer) in answers {
             let key = identity(remote);
@@ -61,13 +61,13 @@ impl Remotes {
         self.known = known;
     }
 
-    /// Notes the schema of a service that was missing.
+    /// Stores the schema of a service that was missing.
     pub(crate) fn schema_loaded(&mut self, remote: &RemoteSchema, schema: SourceSchema) {
         self.known.insert(identity(remote), Arc::new(schema));
         self.missing.retain(|(name, _)| *name != remote.name);
     }
 
-    /// What is known of each remote schema of a configuration.
+    /// The known schemas of a configuration's services, in its order. `None` for a missing schema.
     pub(crate) fn schemas(&self, config: &Config) -> Vec<Option<Arc<SourceSchema>>> {
         let remotes = config.remote_schemas.iter();
         remotes
@@ -76,19 +76,18 @@ impl Remotes {
     }
 }
 
-/// Asks a service until it answers, or until another configuration has replaced the one it belongs
-/// to.
+/// Requests a schema until the service responds, or until a new configuration replaces the current one.
 pub(crate) async fn ask_until_loaded(
     client: &Client,
     config: &Config,
     remote: &RemoteSchema,
     round: &Weak<()>,
 ) -> Option<SourceSchema> {
-    // Doubles from 100 ms: services that start together with the gateway are found soon, and one
-    // that stays away costs a request every 5 s.
+    // Doubles from 100 ms, so that services that start together with the gateway are found soon. A service
+    // that stays down costs one request every 5 s.
     let (mut pause, longest) = PAUSES;
     loop {
-        // Before the first try, too: the service has just failed to answer.
+        // Before the first attempt, too, because the service has just failed to respond.
         tokio::time::sleep(pause).await;
         if round.strong_count() == 0 {
             return None;
@@ -103,8 +102,8 @@ pub(crate) async fn ask_until_loaded(
     }
 }
 
-/// Asks a service for its schema, with the configured headers. There is no client whose headers
-/// could be added.
+/// Requests the schema of a service, with the configured headers. There is no client request, so no client
+/// headers are added.
 async fn ask(
     client: &Client,
     config: &Config,

@@ -14,14 +14,14 @@ use crate::stream::subscription::callback::Callbacks;
 use crate::stream::subscription::opened::Counts;
 use crate::stream::subscription::turns::Turns;
 
-/// What a worker serves requests with until the next reload.
+/// A worker's state for requests, until the next reload.
 pub(crate) struct Serving {
     pub(crate) generation: Arc<Generation>,
     pub(crate) extensions: gateway_extensions::Worker,
-    /// Keeps its connections across reloads.
+    /// The HTTP client. It keeps its connections across reloads.
     pub(crate) client: Client,
     pub(crate) lasting: Lasting,
-    /// Its own end, for answers that would go on for longer.
+    /// Begins when a new generation takes over, for responses that would otherwise continue.
     retired: Beginning<Retirement>,
 }
 
@@ -34,22 +34,22 @@ pub(crate) enum Retirement {
     Config,
 }
 
-/// What a worker has across reloads.
+/// A worker's state that survives reloads.
 #[derive(Clone)]
 pub(crate) struct Lasting {
     pub(crate) planning: Arc<Planning>,
-    /// The end of the worker, for answers that go on.
+    /// The stop of the worker, for responses that still run.
     pub(crate) drain: Rc<Drain>,
     /// The subscriptions of all workers.
     pub(crate) subscriptions: Arc<Counts>,
-    /// Those of them whose events come by callbacks.
+    /// The subscriptions that receive events by callbacks.
     pub(crate) callbacks: Arc<Callbacks>,
-    /// In which this worker completes their events.
+    /// The turns for the completion of this worker's events.
     pub(crate) turns: Rc<Turns>,
 }
 
 impl Serving {
-    /// Compiles what belongs to one thread.
+    /// Compiles the parts that belong to one thread.
     pub(crate) fn new(
         generation: Arc<Generation>,
         client: Client,
@@ -67,7 +67,7 @@ impl Serving {
         })
     }
 
-    /// Ends what would go on, because new requests are served with another generation.
+    /// Ends responses that would continue, because new requests use the generation `for_the_sake_of`.
     pub(crate) fn retire(&self, for_the_sake_of: &Generation) {
         let is_same = self.generation.schema_digest == for_the_sake_of.schema_digest;
         self.retired.begin(if is_same {
@@ -77,7 +77,7 @@ impl Serving {
         });
     }
 
-    /// Waits until it is retired.
+    /// Waits until a new generation takes over.
     pub(crate) async fn retired(&self) -> Retirement {
         self.retired.begun().await
     }

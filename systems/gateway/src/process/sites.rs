@@ -11,9 +11,9 @@ pub(crate) struct Site {
     pub(crate) health: Option<String>,
     /// The path of the metrics.
     pub(crate) metrics: Option<String>,
-    /// The path of requests that invalidate cached answers.
+    /// The path for requests that invalidate cached responses.
     pub(crate) invalidation: Option<String>,
-    /// The path below which subgraphs send events.
+    /// The path prefix for callbacks of subgraphs.
     pub(crate) callback: Option<String>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn sites(
 ) -> Vec<(Listen, Site)> {
     let mut sites: Vec<(Listen, Site)> = Vec::new();
     let mut add = |address: &Listen, fill: &dyn Fn(&mut Site)| {
-        // Port 0 is a different free port each time, so two of them are never the same address.
+        // Port 0 is a different free port each time, so two of them are never one address.
         let is_free = matches!(address, Listen::Tcp(text) if text.ends_with(":0"));
         let known = sites
             .iter_mut()

@@ -1,7 +1,7 @@
-//! From the command line to serving, and from a signal to a stopped gateway.
+//! Starts the gateway from the command line, and stops it after a signal.
 //!
-//! The main thread accepts connections, looks for changed files and waits for signals, so that
-//! workers do nothing but serve.
+//! The main thread accepts connections, checks for changed files and waits for signals. So workers only serve
+//! requests.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -39,26 +39,26 @@ use crate::process::sites::{self, Site};
 use crate::process::token_keys::{self, Polled};
 use crate::process::worker;
 
-/// Connections to the addresses of health and metrics, in total and from one address.
+/// Limits for connections to health and metrics, in total and per address.
 const OPERATORS: Most = Most {
     total: 128,
     per_address: 128,
 };
 
-/// Connections to the address where subgraphs send events.
+/// Limits for connections to the address for callbacks of subgraphs.
 const SUBGRAPHS: Most = Most {
     total: 1024,
     per_address: 1024,
 };
 
-/// The whole program: reads the command line, listens, serves until stopped.
+/// The whole program: reads the command line, opens its sockets, and serves until it is stopped.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(answer) => {
-            // If the stream is closed, there is nowhere left to report it.
+            // If the stream is closed, there is no other place for the message.
             let _ = answer.print();
-            // clap knows two codes, 0 and 2; both fit.
+            // clap uses two exit codes, 0 and 2. Both fit.
             return ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2));
         }
     };
@@ -79,7 +79,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// The text of an error. Mistakes of a file start with `error:` already.
+/// The text of an error. Errors in a file start with `error:` already.
 fn shown(error: &StartError) -> String {
     match error {
         StartError::Generation(GenerationError::Config(mistakes)) => {
@@ -90,7 +90,7 @@ fn shown(error: &StartError) -> String {
     }
 }
 
-/// Why the gateway does not serve, or stopped serving.
+/// The reason why the gateway did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
     #[error(transparent)]
@@ -112,7 +112,7 @@ impl StartError {
     }
 }
 
-/// Results go to standard output, diagnostics to standard error.
+/// Prints an imported configuration. Results go to standard output, diagnostics to standard error.
 fn import(folder: &Path) -> Result<(), StartError> {
     let inner = folder.join("metadata");
     let folder = if inner.is_dir() { &inner } else { folder };
@@ -121,7 +121,7 @@ fn import(folder: &Path) -> Result<(), StartError> {
         return Err(StartError::NoMetadata(folder.display().to_string()));
     }
     let import = gateway_config::import(&read).map_err(GenerationError::Config)?;
-    // If a stream is closed, there is nowhere left to report it.
+    // If a stream is closed, there is no other place for the message.
     let _ = write!(io::stdout(), "{}", import.yaml);
     for note in import.notes {
         let _ = writeln!(io::stderr(), "not carried over: {note}");
@@ -138,7 +138,7 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
-        // Nothing blocks here after start-up; tokio wants at least one.
+        // No code blocks here after the start, but tokio requires at least one thread.
         .max_blocking_threads(1)
         .build_local(LocalOptions::default())?;
     let mut loader = Loader::new(sources, Environment::of_process());
@@ -149,10 +149,10 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         arguments.listen.as_ref(),
         arguments.health_listen.as_ref(),
     );
-    // After the configuration is known to be good and before any worker runs: an address in use
-    // ends the start at once.
+    // After the configuration is valid and before any worker runs, so that an address in use ends the start
+    // at once.
     let listeners = open(&sites)?;
-    // Before the addresses are printed, so that a process that waits for them can stop the gateway.
+    // Before the addresses are printed. A process that waits for the addresses can then stop the gateway.
     let (sender, events) = mpsc::unbounded_channel();
     signals(sender.clone())?;
     let count = arguments.workers.unwrap_or_else(processors);
@@ -195,16 +195,15 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
         round: Arc::default(),
         exporting,
     };
-    // The workers hold it. Without this, a generation that a reload replaced would live as long as
-    // the process.
+    // The workers hold the generation. Without this drop, a replaced generation would stay in memory.
     drop(generation);
     let limit = config.supergraph.connection_shutdown_timeout.0;
-    let exporting = supervisor.supervise(runtime, (listeners, events), limit);
+    let exporting = supervisor.supervise(runtime, listeners, events, limit);
     for thread in threads {
-        // A worker that panicked has printed its panic already.
+        // The panic message of a worker is printed already.
         let _ = thread.join();
     }
-    // Last, so that the spans of all requests are among what is sent.
+    // Last, so that the spans of all requests are exported.
     exporting.finish();
     log::info!("stopped");
     Ok(())
@@ -214,7 +213,7 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
 fn processors() -> usize {
     thread::available_parallelism()
         .map_or(1, usize::from)
-        // The same limit as of `--workers`. A machine that does not tell its CPUs gets one worker.
+        // The limit of `--workers`. If the machine reports no CPU count, there is one worker.
         .min(512)
 }
 
@@ -229,8 +228,7 @@ fn open(sites: &[(Listen, Site)]) -> Result<Vec<(Listener, Site)>, StartError> {
     listeners.collect()
 }
 
-/// The files whose change asks for a new generation: all with `--hot-reload`, and the list of
-/// operations where it says so by itself.
+/// The files to watch: all files with `--hot-reload`, and the operation list if its own hot reload is on.
 fn watched(generation: &Generation, sources: &Sources, is_everything: bool) -> Vec<PathBuf> {
     if is_everything {
         return generation.watched(sources);
@@ -287,15 +285,15 @@ fn start_workers(
     Ok((mailboxes, threads))
 }
 
-/// What the main thread learns while the workers serve.
+/// Messages to the main thread while the workers run.
 enum Event {
-    /// A signal arrived.
+    /// A signal, by its number.
     Signal(i32),
-    /// A service that was missing answered with its schema.
+    /// A missing service has returned its schema.
     SchemaLoaded(Box<(RemoteSchema, SourceSchema)>),
 }
 
-/// What the main thread does while the workers serve.
+/// The main thread's state while the workers run.
 struct Supervisor {
     loader: Loader,
     config: Arc<Config>,
@@ -306,23 +304,24 @@ struct Supervisor {
     mailboxes: Vec<Mailbox>,
     process: Arc<ProcessState>,
     sender: UnboundedSender<Event>,
-    /// Replaced when another configuration is used. The tasks that still ask on behalf of the old
-    /// one see that theirs is gone, and stop.
+    /// Replaced with each new configuration. The background tasks of the old configuration then notice that
+    /// theirs is gone, and stop.
     round: Arc<()>,
     exporting: Exporting,
 }
 
 impl Supervisor {
-    /// Accepts connections and reloads until a signal asks to stop; then stops the workers. What
-    /// exports goes on.
+    /// Accepts connections and reloads files until a stop signal arrives. Then stops the workers. The exports
+    /// continue.
     fn supervise(
         mut self,
         runtime: LocalRuntime,
-        (listeners, events): (Vec<(Listener, Site)>, UnboundedReceiver<Event>),
+        listeners: Vec<(Listener, Site)>,
+        events: UnboundedReceiver<Event>,
         limit: Duration,
     ) -> Exporting {
         for (listener, site) in listeners {
-            // Health and metrics answer also when clients have taken all other places.
+            // Health and metrics respond even if clients use all other connections.
             let table = if site.graphql {
                 Arc::clone(&self.process.connections)
             } else if site.callback.is_some() {
@@ -339,13 +338,13 @@ impl Supervisor {
         let delay = self.config.supergraph.drain_delay.0;
         if !delay.is_zero() {
             log::info!("draining for {delay:?}: not ready, and still serving");
-            // The acceptors run on meanwhile.
+            // The acceptors continue during the delay.
             runtime.block_on(async { tokio::time::sleep(delay).await });
         }
-        // Ends the acceptors: from here on new connections are refused.
+        // Ends the acceptors. From here on, new connections are refused.
         drop(runtime);
         for mailbox in &self.mailboxes {
-            // Fails only when the worker has ended already.
+            // Fails only if the worker has ended already.
             let _ = mailbox.orders.send(Order::Stop(limit));
         }
         self.exporting
@@ -357,13 +356,13 @@ impl Supervisor {
             match tokio::time::timeout(reload::INTERVAL, events.recv()).await {
                 Ok(Some(Event::Signal(SIGHUP))) => self.reload("SIGHUP").await,
                 Ok(Some(Event::SchemaLoaded(loaded))) => self.schema_loaded(*loaded),
-                // SIGTERM or SIGINT. `None` cannot come: this object holds a sender.
+                // SIGTERM or SIGINT. `None` is impossible, because this object holds a sender.
                 Ok(_) => return,
                 Err(_) if !self.paths.is_empty() => {
                     let look = FileStates::at(&self.paths);
                     if look != self.look {
-                        // Before the reload: files that cannot be used must not be read again every
-                        // half second until they are mended.
+                        // Before the reload, so that invalid files are not read again every half second until
+                        // they are repaired.
                         self.look = look;
                         self.reload("files changed").await;
                     }
@@ -373,13 +372,13 @@ impl Supervisor {
         }
     }
 
-    /// Builds a new generation and hands it to the workers. If it is wrong, the former stays and
-    /// the reason is logged.
+    /// Builds a new generation and sends it to the workers. If that fails, logs the reason and keeps the old
+    /// generation.
     async fn reload(&mut self, reason: &str) {
         match self.loader.load().await {
             Ok(generation) => {
                 self.paths = watched(&generation, &self.loader.sources, self.is_watching);
-                // Again, because another configuration may name other files.
+                // Checked again, because the new configuration may contain other files.
                 self.look = FileStates::at(&self.paths);
                 self.config = Arc::clone(&generation.config);
                 self.keys = generation.extensions.token_keys();
@@ -399,7 +398,7 @@ impl Supervisor {
         self.process.connections.set(most);
         for mailbox in &self.mailboxes {
             let order = Order::Generation(Arc::clone(generation));
-            // Fails only when the worker has ended already.
+            // Fails only if the worker has ended already.
             let _ = mailbox.orders.send(order);
         }
         let missing = self.loader.missing(generation);
@@ -407,8 +406,7 @@ impl Supervisor {
         self.process.health.keys(self.keys.clone());
     }
 
-    /// Asks the services that are missing until they answer, and for the keys of tokens, in the
-    /// background.
+    /// Requests missing schemas until their services respond, and the keys of tokens, in the background.
     fn ask_in_background(&mut self) {
         self.round = Arc::default();
         for set in &self.keys {
@@ -425,7 +423,7 @@ impl Supervisor {
             tokio::task::spawn_local(async move {
                 let schema = remotes::ask_until_loaded(&client, &config, &remote, &round).await;
                 if let Some(schema) = schema {
-                    // Fails only when the gateway stops.
+                    // Fails only if the gateway stops.
                     let _ = sender.send(Event::SchemaLoaded(Box::new((remote, schema))));
                 }
             });
@@ -434,8 +432,7 @@ impl Supervisor {
 
     /// Adds the schema of a service that was missing.
     fn schema_loaded(&mut self, (remote, schema): (RemoteSchema, SourceSchema)) {
-        // A reload may have removed the service, or heard from it, while this answer was on its
-        // way.
+        // Meanwhile a reload may have removed the service, or fetched its schema.
         let is_wanted = self
             .config
             .remote_schemas
@@ -455,11 +452,10 @@ impl Supervisor {
     }
 }
 
-/// Signals as messages. A second SIGTERM or SIGINT ends the process at once.
+/// Sends signals as messages. A second SIGTERM or SIGINT ends the process at once.
 fn signals(sender: UnboundedSender<Event>) -> io::Result<()> {
     let mut arriving = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
-    // A thread of its own, so that a second signal ends the process even when the main thread is
-    // stuck.
+    // A thread of its own, so that a second signal ends the process even if the main thread hangs.
     let wait = move || {
         let mut is_stopping = false;
         for signal in arriving.forever() {
@@ -470,7 +466,7 @@ fn signals(sender: UnboundedSender<Event>) -> io::Result<()> {
             if signal != SIGHUP {
                 log::info!("stopping; a second signal aborts");
             }
-            // Fails only when the main thread has stopped listening, which is what was asked for.
+            // Fails only if the main thread has stopped already, which is the purpose of the signal.
             let _ = sender.send(Event::Signal(signal));
         }
     };

@@ -1,4 +1,4 @@
-//! Keeps the keys of tokens fresh: one task for each set, for all workers.
+//! Keeps the keys of tokens fresh: one task per key set, for all workers.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -7,28 +7,28 @@ use futures_util::future::join_all;
 use gateway_extensions::TokenKeys;
 use gateway_upstream::Client;
 
-/// Time between two tries while there is no key at all: the gateway is not ready until then.
+/// Pause between two fetches while there is no key. The gateway is not ready until then.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// A set of keys and the time between two readings.
+/// A key set and its poll interval.
 pub(crate) type Polled = (Arc<TokenKeys>, Duration);
 
-/// Asks for the sets that have no key, before the first token arrives, for no longer than `patience`.
+/// Fetches the sets without keys before the first token arrives. Waits at most `patience`.
 pub(crate) async fn prefetch(client: &Client, sets: &[Polled], patience: Duration) {
     let missing = sets.iter().filter(|(set, _)| set.missing().is_some());
     let asking = join_all(missing.map(|(set, _)| set.refresh(client)));
-    // What has not come by then is asked for again in the background.
+    // Sets that are still missing are fetched in the background.
     let _ = tokio::time::timeout(patience, asking).await;
 }
 
-/// Asks for a set again and again, until another configuration has replaced the one it belongs to.
+/// Fetches a set in intervals, until a new configuration replaces the current one.
 pub(crate) async fn poll(client: Client, (set, interval): Polled, round: Weak<()>) {
     loop {
         let pause = match set.missing() {
             Some(_) => RETRY.min(interval),
             None => interval,
         };
-        // Not without any pause, whatever the configuration says.
+        // A minimum pause, even if the configuration allows zero.
         tokio::time::sleep(pause.max(Duration::from_millis(100))).await;
         if round.strong_count() == 0 {
             return;

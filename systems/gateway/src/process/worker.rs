@@ -1,8 +1,7 @@
-//! One worker: a thread with a runtime of its own, its connections, and its view of the current
-//! generation.
+//! A worker: a thread with a runtime of its own, its connections, and its view of the current generation.
 //!
-//! Workers share only what never changes, counters and the health, so that no request waits for
-//! another thread. The acceptor assigns connections, see `listen`.
+//! Workers share only immutable data, counters and the health state, so no request waits for another thread.
+//! The acceptor assigns connections, see `listen`.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -43,7 +42,7 @@ use crate::process::sites::Site;
 use crate::stream::drain::Drain;
 use crate::stream::subscription::callback;
 
-/// One worker.
+/// The state of one worker.
 struct Worker {
     serving: RefCell<Rc<Serving>>,
     client: Client,
@@ -53,7 +52,7 @@ struct Worker {
     drain: Rc<Drain>,
 }
 
-/// Runs a worker on this thread until it is told to stop. `open` counts its connections.
+/// Runs a worker on this thread until it receives a stop order. `open` counts its connections.
 pub(crate) fn run(
     generation: Arc<Generation>,
     process: Arc<ProcessState>,
@@ -63,8 +62,8 @@ pub(crate) fn run(
     let runtime = count_rests(&mut tokio::runtime::Builder::new_current_thread())
         .enable_io()
         .enable_time()
-        // Resolving names is the only blocking work. Its threads only wait, and several, so that a
-        // name without an answer does not hold up the others.
+        // Name resolution is the only blocking work. Its threads mostly wait. With several threads, a name
+        // server that does not respond does not block other names.
         .max_blocking_threads(8)
         .build_local(LocalOptions::default())?;
     let shard = process.metrics.shard();
@@ -98,7 +97,7 @@ pub(crate) fn run(
         drain,
     });
     runtime.block_on(worker.run(orders, open));
-    // Dropping the runtime drops the requests under way.
+    // Dropping the runtime drops the running requests.
     detached::stop();
     runtime.shutdown_background();
     Ok(())
@@ -115,7 +114,7 @@ impl Worker {
         tokio::task::spawn_local(async move {
             loop {
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                // Closes idle connections; see there for their age.
+                // Closes idle connections. `sweep` defines their maximum age.
                 sweeper.client.sweep();
             }
         });
@@ -131,15 +130,15 @@ impl Worker {
                     client.set_limits(connections::upstream(&generation.config));
                     let lasting = self.serving().lasting.clone();
                     let serving = Serving::new(generation, client, &self.shard, lasting);
-                    // Requests under way hold an `Rc` of the former view and end with it.
+                    // Running requests hold an `Rc` of the former view and finish with it.
                     let former = self.serving.replace(Rc::clone(&serving));
-                    // After it is replaced: who subscribes again does so on the new one.
+                    // After the replacement, so that clients subscribe again on the new generation.
                     former.retire(&serving.generation);
                     tracker.set(timeouts());
                 }
                 Order::Stop(limit) => {
                     self.drain.begin(crate::process::clock::now(), limit);
-                    // What has not finished by then is dropped with its connection.
+                    // Requests that have not finished by then are dropped with their connections.
                     let _ = tokio::time::timeout(limit, tracker.finish()).await;
                     return;
                 }
@@ -158,34 +157,37 @@ impl Worker {
                 Ok(stream) => {
                     let tls = self.serving.borrow().generation.tls.clone();
                     match tls.filter(|_| place.site.graphql) {
-                        None => self.serve(stream, Some(peer.ip()), place, (tracker, open)),
-                        Some(tls) => self.secure(tls, (stream, peer.ip()), place, (tracker, open)),
+                        None => self.serve(stream, Some(peer.ip()), place, tracker, open),
+                        Some(tls) => self.secure(tls, stream, peer.ip(), place, tracker, open),
                     }
                 }
                 Err(error) => log::warn!("a connection was lost: {error}"),
             },
             Accepted::Unix { stream, place } => match tokio::net::UnixStream::from_std(stream) {
-                Ok(stream) => self.serve(stream, None, place, (tracker, open)),
+                Ok(stream) => self.serve(stream, None, place, tracker, open),
                 Err(error) => log::warn!("a connection was lost: {error}"),
             },
         }
     }
 
-    /// Sets TLS up before the connection is served. Until then it has its place in the table, and a
-    /// time of its own.
+    /// Sets up TLS before the connection is served. Until then the connection counts in the connection table,
+    /// with a time limit of its own.
     fn secure(
         self: &Rc<Self>,
         tls: Tls,
-        (stream, peer): (tokio::net::TcpStream, IpAddr),
+        stream: tokio::net::TcpStream,
+        peer: IpAddr,
         mut place: Place,
-        (tracker, open): (&Tracker, Open),
+        tracker: &Tracker,
+        open: Open,
     ) {
-        // Now and not after the handshake: who accepts would wait for clients that are slow with it.
+        // Now, and not after the handshake, because otherwise the acceptor would wait for clients with a slow
+        // handshake.
         place.slot.arrived();
         let (worker, tracker) = (Rc::clone(self), tracker.clone());
         tokio::task::spawn_local(async move {
             match tls.accept(stream).await {
-                Ok(stream) => worker.serve(stream, Some(peer), place, (&tracker, open)),
+                Ok(stream) => worker.serve(stream, Some(peer), place, &tracker, open),
                 Err(error) => log::debug!("no TLS with {peer}: {error}"),
             }
         });
@@ -196,7 +198,8 @@ impl Worker {
         stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
         peer: Option<IpAddr>,
         Place { site, slot }: Place,
-        (tracker, open): (&Tracker, Open),
+        tracker: &Tracker,
+        open: Open,
     ) {
         let worker = Rc::clone(self);
         let tracked = tracker.begin(slot);
@@ -205,7 +208,7 @@ impl Worker {
             let (worker, site) = (Rc::clone(&worker), Arc::clone(&site));
             let exchange = connection.request(request.version());
             let (parts, body) = request.into_parts();
-            // Boxed here: each of the functions below would move it, a quarter of a kilobyte.
+            // Boxed here, because each function below would move it: 256 bytes.
             let parts = Box::new(parts);
             async move {
                 let request = (parts, body);
@@ -234,19 +237,19 @@ impl Worker {
         exchange.turn().await;
         let version = parts.version;
         let path = parts.uri.path();
-        // Once: the whole request is answered with what was in use when it came.
+        // Loaded once, so that the whole request uses the generation of its start.
         let serving = self.serving();
         let response = if site.graphql
             && let Some(entrance) = entrance(&serving.generation, path)
         {
             let work = connections::work(&exchange, &serving.generation.config);
-            front::respond(&self.front, serving, entrance, (peer, work), (parts, body)).await
+            front::respond(&self.front, serving, entrance, peer, work, parts, body).await
         } else {
-            outgoing::response(self.besides(site, (parts, body)).await)
+            outgoing::response(self.besides(site, parts, body).await)
         };
         let mut response = response.map(|body| exchange.answer(body));
-        // Who keeps connections goes elsewhere with the next request, before this socket is closed
-        // under it. HTTP/2 has a frame for that, which the end of the connection sends.
+        // The header makes a client open its next connection elsewhere, before this socket is closed. HTTP/2
+        // has a frame for this, which is sent when the connection ends.
         if self.process.health.is_stopping() && version < http::Version::HTTP_2 {
             let close = http::HeaderValue::from_static("close");
             response
@@ -256,8 +259,8 @@ impl Worker {
         response
     }
 
-    /// Answers what is no request to GraphQL.
-    async fn besides(&self, site: &Site, (parts, body): (Box<Parts>, Incoming)) -> Reply {
+    /// Responds to requests outside of GraphQL.
+    async fn besides(&self, site: &Site, parts: Box<Parts>, body: Incoming) -> Reply {
         let path = parts.uri.path();
         if site.health.as_deref() == Some(path) {
             let now = crate::process::clock::now();
@@ -288,7 +291,7 @@ impl Worker {
     }
 }
 
-/// The endpoint that a request to this path is for, if it is one of GraphQL.
+/// The GraphQL endpoint for this path, if there is one.
 fn entrance(generation: &Generation, path: &str) -> Option<Entrance> {
     if generation.path.fits(path) {
         return Some(Entrance::Graphql);
@@ -296,7 +299,7 @@ fn entrance(generation: &Generation, path: &str) -> Option<Entrance> {
     (path.starts_with(REST_PREFIX) && generation.rest.is_some()).then_some(Entrance::Rest)
 }
 
-/// The answer of a path that can only be read.
+/// Responds on a path that allows only GET and HEAD.
 fn read_only(method: &Method, show: impl FnOnce() -> Reply) -> Reply {
     if method == Method::GET || method == Method::HEAD {
         return show();
@@ -307,12 +310,12 @@ fn read_only(method: &Method, show: impl FnOnce() -> Reply) -> Reply {
     reply
 }
 
-/// A connection that counts as open until it is dropped.
+/// A connection that counts as open until this value is dropped.
 struct Open(Arc<AtomicUsize>);
 
 impl Drop for Open {
     fn drop(&mut self) {
-        // Relaxed as in `listen`: a number to compare, which guards no memory.
+        // Relaxed, as in `listen`, because the number is only compared and guards no memory.
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

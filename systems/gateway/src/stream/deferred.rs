@@ -1,9 +1,9 @@
-//! Answers in parts to operations that defer fragments.
+//! Responses in several parts to operations with deferred fragments.
 //!
-//! The execution is a future that owns what it needs. The pipeline drives it to the first part, which
-//! is the reply; the body drives it from there (see `parts`). Each further part passes the response
-//! stages of execution, supergraph and router, as the first one does, but for status and headers,
-//! which are sent by then.
+//! The execution is a future that owns all its data. The pipeline drives it to the first part, which is the
+//! reply. The body drives it from there (see `parts`). Each later part passes the response stages of
+//! execution, supergraph and router, like the first part. Its status and headers have no effect, because they
+//! are sent by then.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -28,19 +28,20 @@ use crate::process::serving::Serving;
 use crate::stream::drain::{End, Term};
 use crate::stream::parts::{Multipart, Part, Rest};
 
-/// The format of parts that a client accepts, if any.
+/// The multipart format that a client accepts, if any.
 pub(crate) fn format(headers: &HeaderMap) -> Option<IncrementalFormat> {
     let accept = headers.get_all(header::ACCEPT).iter();
     incremental_format(accept.map(HeaderValue::as_bytes))
 }
 
-/// Executes an operation up to the first part of its answer, and leaves the rest in the summary. The
-/// answer is in one piece when nothing turns out to be deferred.
+/// Executes an operation up to the first part of its response, and stores the rest in the summary. If no
+/// fragment is deferred in the end, the response has a single part.
 pub(crate) async fn execute(
     serving: &Rc<Serving>,
     exchange: &Exchange,
     plan: (Arc<Prepared>, Variables),
-    (media, format): (Media, IncrementalFormat),
+    media: Media,
+    format: IncrementalFormat,
     summary: &mut Summary,
 ) -> Reply {
     let exchange = Rc::new(exchange.shared());
@@ -96,13 +97,13 @@ const fn content_type(format: IncrementalFormat) -> HeaderValue {
     })
 }
 
-/// An execution under way.
+/// A running execution.
 struct Work {
     serving: Rc<Serving>,
     exchange: Rc<Exchange>,
     plan: Rc<(Arc<Prepared>, Variables)>,
     format: PartsFormat,
-    /// Nothing once it is done.
+    /// `None` after its end.
     execution: Option<Pin<Box<dyn Future<Output = ()>>>>,
     given: Rc<RefCell<VecDeque<Piece>>>,
 }
@@ -126,9 +127,8 @@ impl Work {
             let (prepared, variables) = &*plan;
             let subgraphs = Subgraphs::new(&serving, &exchange);
             let give = |piece| out.borrow_mut().push_back(piece);
-            let how = (&**policies, format);
             prepared
-                .execute_in_parts(variables, &subgraphs, how, give)
+                .execute_in_parts(variables, &subgraphs, policies, format, give)
                 .await;
         };
         Self {
@@ -141,7 +141,7 @@ impl Work {
         }
     }
 
-    /// The next part as it was executed.
+    /// The next part as executed, before the stages.
     async fn next(&mut self) -> Option<Piece> {
         std::future::poll_fn(|task| {
             loop {
@@ -161,15 +161,15 @@ impl Work {
         .await
     }
 
-    /// Counts what the whole answer has cost, at its end.
+    /// Counts the cost of the whole response, at its end.
     fn count_cost(&self, last: &Piece) {
         let (prepared, variables) = &*self.plan;
         if let (Some(demand), Some(whole)) = (&self.serving.generation.demand, &last.whole) {
-            demand.answered(prepared, variables, (whole, &self.exchange.context));
+            demand.answered(prepared, variables, whole, &self.exchange.context);
         }
     }
 
-    /// A part, taken through the stages. Nothing where a stage has failed.
+    /// Runs the response stages on a part. `None` if a stage has failed.
     async fn staged(&self, piece: Piece) -> Option<Part> {
         let extensions = &self.serving.extensions;
         let part = PartOf {
@@ -197,22 +197,22 @@ impl Work {
         if let Some(service) = service {
             service.response(&self.exchange, reply).await;
         }
-        // What stands for a failed stage is an answer of its own.
+        // If a stage failed, its replacement is a response without parts.
         reply.part.map(drop)
     }
 }
 
-/// What follows the first part.
+/// The parts after the first part.
 struct Remainder {
     work: Work,
     term: Term,
-    /// What the client waits for.
+    /// The parts that the client still expects.
     open: Open,
     is_over: bool,
 }
 
 impl Remainder {
-    /// The next part and what follows it; nothing behind the last one.
+    /// The next part and the remainder after it. `None` after the last part.
     async fn next(mut self) -> Option<(Part, Self)> {
         if self.is_over {
             return None;
@@ -233,7 +233,7 @@ impl Remainder {
             }
             Err(reason) => {
                 self.is_over = true;
-                // What is under way has no use any more.
+                // The client gets no more of the running execution.
                 self.work.execution = None;
                 let body = self.open.end(self.work.format, &reason);
                 Part {
@@ -247,7 +247,7 @@ impl Remainder {
     }
 }
 
-/// A part, what is open behind it, and whether anything is.
+/// A part, the parts that the client still expects, and a flag: true if more parts follow.
 type Made = (Part, Open, bool);
 
 async fn make(work: &mut Work) -> Result<Made, GraphqlError> {

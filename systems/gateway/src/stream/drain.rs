@@ -1,4 +1,4 @@
-//! The time at which an answer in parts has to end.
+//! The time at which a response in several parts must end.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -8,13 +8,12 @@ use futures_util::future::{Either, select};
 
 use crate::process::beginning::Beginning;
 
-/// The end of a worker for the answers under way. They end shortly before the worker cuts their
+/// The stop of a worker, for responses that still run. They must end shortly before the worker cuts their
 /// connections.
 #[derive(Debug, Default)]
 pub(crate) struct Drain(Beginning<Option<Instant>>);
 
-/// The time for the last part of an answer before its connection is cut. A quarter of the time to
-/// drain if that is shorter.
+/// Time for the last part of a response before its connection is cut. At most a quarter of the drain time.
 const LAST_PART_TIME: Duration = Duration::from_millis(500);
 
 impl Drain {
@@ -24,13 +23,13 @@ impl Drain {
         self.0.begin(now.checked_add(limit - last_part));
     }
 
-    /// Waits until the worker begins to stop. Returns the time at which answers have to end.
+    /// Waits until the worker begins to stop. Returns the time at which responses must end.
     pub(crate) async fn begun(&self) -> Option<Instant> {
         self.0.begun().await
     }
 }
 
-/// The time that an answer in parts may take.
+/// The time limit of a response in several parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Term {
     /// The end of the time for the whole request.
@@ -39,17 +38,17 @@ pub(crate) struct Term {
     pub(crate) drain: Rc<Drain>,
 }
 
-/// The reason why an answer has to end.
+/// The reason why a response must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// `traffic_shaping.router.timeout`.
+    /// The limit of `traffic_shaping.router.timeout` has passed.
     TimedOut,
     /// The gateway stops, and its time to drain is nearly over.
     Stopping,
 }
 
 impl Term {
-    /// Waits until the answer has to end.
+    /// Waits until the response must end.
     pub(crate) async fn over(&self) -> End {
         let late = until(self.deadline);
         let stopped = async { until(self.drain.begun().await).await };
@@ -60,7 +59,7 @@ impl Term {
     }
 }
 
-/// Waits until a time. Waits for ever if there is none.
+/// Waits until `time`. Never returns if it is `None`.
 pub(crate) async fn until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time.into()).await,

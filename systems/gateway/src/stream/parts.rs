@@ -1,10 +1,10 @@
-//! The parts of an answer whose body continues after its first part.
+//! The parts of a response with a body that continues after its first part.
 //!
-//! A stream makes the parts. It owns everything that it needs (`Rc`s of the generation and of the
-//! exchange), so a reload does not affect it. Only the body drives the stream. It makes nothing while
-//! the connection takes no bytes. If the client leaves, the body is dropped with all work under way.
-//! A stream waits for something before each part. When its [`Term`](crate::stream::drain::Term) is over, it
-//! writes a last part that gives the reason, because the connection would be cut a moment later.
+//! A stream produces the parts. It owns all its data (`Rc`s of the generation and of the exchange), so a
+//! reload does not affect it. Only the body drives the stream, so the stream does no work while the
+//! connection accepts no bytes. If the client disconnects, the body is dropped with all its work. A stream
+//! waits before each part. When its [`Term`](crate::stream::drain::Term) is over, it writes a last part that
+//! contains the reason, because the connection would be cut a moment later.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,20 +15,20 @@ use futures_util::Stream;
 
 use crate::http::admission::Permit;
 
-/// The further parts of an answer.
+/// The parts of a response after its first part.
 #[must_use]
 pub(crate) struct Rest {
     parts: Pin<Box<dyn Stream<Item = Part>>>,
     /// Writes the first part, which is the reply that passes the stages.
     opener: fn(&[u8]) -> Bytes,
-    /// True if the answer continues until the client leaves. Such an answer counts as a request until
+    /// True if the response continues until the client leaves. Such a response counts as a request only until
     /// it begins.
     is_endless: bool,
     /// Held so that limits count the request to its end.
     held: (Option<Permit>, Option<Work>),
 }
 
-/// One part as it is sent.
+/// One part, ready to send.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
     /// The bytes, with the framing of the format.
@@ -50,7 +50,7 @@ impl Rest {
         }
     }
 
-    /// The parts of an answer that continues until the client leaves.
+    /// The parts of a response that continues until the client leaves.
     pub(crate) fn endless(
         parts: impl Stream<Item = Part> + 'static,
         opener: fn(&[u8]) -> Bytes,
@@ -62,17 +62,17 @@ impl Rest {
         }
     }
 
-    /// The first part as it is sent.
+    /// The first part, ready to send.
     pub(crate) fn first(&self, body: &[u8]) -> Bytes {
         (self.opener)(body)
     }
 
-    /// True if the answer continues until the client leaves.
+    /// True if the response continues until the client leaves.
     pub(crate) fn is_endless(&self) -> bool {
         self.is_endless
     }
 
-    /// Keeps the permit of the admission limits, unless the answer continues until the client leaves.
+    /// Keeps the permit of the admission limits, unless the response continues until the client leaves.
     pub(crate) fn hold_permit(&mut self, permit: Permit) {
         self.held.0 = Some(permit).filter(|_| !self.is_endless);
     }
@@ -96,8 +96,8 @@ impl std::fmt::Debug for Rest {
 
 /// The format of a `multipart/mixed` body.
 ///
-/// The boundary behind a part is sent with the part. So a client does not wait for more bytes before
-/// it reads the part.
+/// A part is sent together with the boundary after it. So the client can read the part without waiting for
+/// more bytes.
 pub(crate) struct Multipart;
 
 impl Multipart {
@@ -105,7 +105,7 @@ impl Multipart {
     const START: &'static [u8] = b"\r\n--graphql";
     const HEAD: &'static [u8] = b"\r\ncontent-type: application/json\r\n\r\n";
     const BOUNDARY: &'static [u8] = b"\r\n--graphql";
-    /// The bytes behind the boundary of the last part.
+    /// The bytes after the boundary of the last part.
     pub(crate) const END: &'static [u8] = b"--\r\n";
 
     /// The first part of several.
@@ -114,7 +114,7 @@ impl Multipart {
         text.concat().into()
     }
 
-    /// A further part.
+    /// A part after the first.
     pub(crate) fn next(json: &[u8], is_last: bool) -> Bytes {
         let end = if is_last { Self::END } else { b"" };
         [Self::HEAD, json, Self::BOUNDARY, end].concat().into()

@@ -1,13 +1,13 @@
-//! Operations whose answers go on: a response to each event of a subgraph.
+//! Operations with an endless response: one part for each event of a subgraph.
 //!
-//! Opening one is part of the request, with all its stages and limits. What receives of the subgraph
-//! (`reception`) is a task of its own, for all clients who ask it for the same (`sharing`); it puts events
-//! into a queue for each of them. The body of the answer takes them out, carries the rest of the plan out
-//! for each, and writes a part (see `parts`). When the client leaves, the body is dropped, with it the
-//! end of the queue, and when the last one leaves, the task says goodbye to the subgraph.
+//! Opening a subscription is part of the request, with all its stages and limits. A task of its own receives
+//! the events of the subgraph (`reception`), for all clients with identical requests (`sharing`). It puts the
+//! events into one queue per client. The body of the response takes them out, executes the rest of the plan
+//! for each event, and writes a part (see `parts`). If the client disconnects, the body and the queue are
+//! dropped. After the last client, the task unsubscribes at the subgraph.
 //!
-//! A subscription ends with what it was opened on: a reload ends it, as clients subscribe again and the
-//! old schema would live for as long as the slowest of them; so does a stop, at its beginning.
+//! A reload ends all subscriptions of the old generation. Clients then subscribe again. Otherwise the old
+//! schema would stay in memory for as long as the slowest client. A stop ends subscriptions at its beginning.
 
 mod asked;
 pub(crate) mod callback;
@@ -49,16 +49,16 @@ use opened::Opened;
 use reception::receive;
 use sharing::{Client, Key, Receiver};
 
-/// Where a stage writes what subgraphs get as the payload of `connection_init`.
+/// The context entry with the payload of `connection_init`. A stage sets it.
 const CONNECTION_PARAMETERS: &str = "apollo.subscription.custom_connection_params";
 
-/// The format of events that a client accepts, if any.
+/// The event format that a client accepts, if any.
 pub(crate) fn format(headers: &HeaderMap) -> Option<EventFormat> {
     let accept = headers.get_all(header::ACCEPT).iter();
     event_format(accept.map(HeaderValue::as_bytes))
 }
 
-/// Opens a subscription: the reply is the beginning of its answer, the rest is left in the summary.
+/// Opens a subscription. The reply is the beginning of its response. The rest is stored in the summary.
 pub(crate) async fn open(
     serving: &Rc<Serving>,
     exchange: &Exchange,
@@ -88,8 +88,8 @@ pub(crate) async fn open(
         let (prepared, variables) = answering.plan();
         let client = (summary.address, &mut opened);
         match prepared.subscription(variables) {
-            Some(request) => source((serving, config), exchange, &request, client).await,
-            // All that it selects is what the client may not see.
+            Some(request) => source(serving, config, exchange, &request, client).await,
+            // The client has no access to any selected field.
             None => Err(NoSource::Answer(SubgraphAnswer::default())),
         }
     };
@@ -114,7 +114,7 @@ pub(crate) async fn open(
     }
 }
 
-/// Writes a whole answer for a client that takes nothing but events. A refusal stays what it is.
+/// Writes a complete response for a client that accepts only events. An error response stays unchanged.
 pub(crate) fn as_events(reply: &mut Reply) {
     if !reply.status.is_success() {
         return;
@@ -125,13 +125,13 @@ pub(crate) fn as_events(reply: &mut Reply) {
     reply.headers.insert(header::CONTENT_TYPE, media);
 }
 
-/// The reply that opens an answer of events.
+/// The reply that begins a response of events.
 fn begin(format: EventFormat, summary: &mut Summary, rest: Rest) -> Reply {
     let media = format::content_type(format);
     let mut reply = reply::with_body(StatusCode::OK, media, format::OPENING);
     let headers = &mut reply.headers;
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    // Proxies of the nginx kind hold answers back otherwise.
+    // Otherwise, proxies such as nginx buffer the response.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     reply.part = Some(PartOf {
         is_first: true,
@@ -153,30 +153,31 @@ fn too_many(media: Media) -> Reply {
     refused(StatusCode::TOO_MANY_REQUESTS, media, error)
 }
 
-/// Why there are no events.
+/// The reason why there are no events.
 enum NoSource {
-    /// What is answered in place of them.
+    /// The response to send instead.
     Answer(SubgraphAnswer),
-    /// The requests of other subscriptions take all memory that there is for them.
+    /// The requests of other subscriptions use all memory for subscription requests.
     NoRoom,
 }
 
-/// Subscribes at the subgraph, or says what is answered in place of all events.
+/// Subscribes at the subgraph. If that fails, returns the response to send instead of events.
 async fn source(
-    (serving, config): (&Rc<Serving>, &Subscription),
+    serving: &Rc<Serving>,
+    config: &Subscription,
     exchange: &Exchange,
     request: &SubgraphRequest<'_>,
     (address, opened): (Option<IpAddr>, &mut Opened),
 ) -> Result<Receiver, NoSource> {
-    let asked = asked((serving, config), exchange, request).await;
+    let asked = asked(serving, config, exchange, request).await;
     let (asked, may_be_again) = asked.map_err(NoSource::Answer)?;
     let key = key(exchange, config, request, &asked);
-    // What is sent is a part of the key, too.
+    // The key contains a copy of the request, too.
     let copies = if key.is_some() { 2 } else { 1 };
     let head = &exchange.client;
     let came = headers_weight(&head.headers) + exchange.client_body.text().len();
     let limit = serving.generation.subscriptions_most.request_bytes;
-    if !opened.keeps(came + copies * asked.weight(), (address, limit)) {
+    if !opened.keeps(came + copies * asked.weight(), address, limit) {
         return Err(NoSource::NoRoom);
     }
     let asked = Arc::new(asked);
@@ -190,7 +191,7 @@ async fn source(
     let (receiver, begun) =
         sharing::join(sources, config.queue_capacity.get(), key, client, counts);
     if let Some(receiving) = begun {
-        // A task of its own: others may go on with it when this client leaves.
+        // A task of its own, because other clients may use the subscription after this client has left.
         tokio::task::spawn_local(receive(Rc::clone(serving), receiving, asked));
     }
     let accepted = receiver.opened().await;
@@ -198,10 +199,11 @@ async fn source(
     accepted.map_err(|event| NoSource::Answer(feed::answer_of(event)))
 }
 
-/// What the subgraph is to be asked for, and whether it may be asked once more; or what is answered in
-/// place of all events.
+/// The request for the subgraph, and true if it may be sent again after a lost connection. Fails with the
+/// response to send instead of events.
 async fn asked(
-    (serving, config): (&Serving, &Subscription),
+    serving: &Serving,
+    config: &Subscription,
     exchange: &Exchange,
     request: &SubgraphRequest<'_>,
 ) -> Result<(Asked, bool), SubgraphAnswer> {
@@ -242,7 +244,7 @@ async fn asked(
     Ok((asked, may_be_again))
 }
 
-/// What makes the subscription the same as others; nothing where each client has its own.
+/// The key that identical subscriptions share. `None` if deduplication is off.
 fn key(
     exchange: &Exchange,
     config: &Subscription,

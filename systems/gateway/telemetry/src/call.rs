@@ -14,7 +14,8 @@ use crate::trace::{Active, OpenSpan};
 pub fn sending(
     trace: Option<&Active>,
     method: &Method,
-    (configured, endpoint): (&Endpoint, &Endpoint),
+    configured: &Endpoint,
+    endpoint: &Endpoint,
     headers: &mut HeaderMap,
 ) -> Option<Box<OpenSpan>> {
     let trace = trace?;

@@ -106,18 +106,16 @@ impl Trace {
         id: SpanId,
         parent: Option<SpanId>,
     ) -> Option<Box<OpenSpan>> {
-        self.open(
-            id,
-            (parent, parent.is_some()),
-            ("HTTP".into(), Kind::Server),
-        )
+        self.open(id, parent, parent.is_some(), "HTTP".into(), Kind::Server)
     }
 
     fn open(
         self: &Rc<Self>,
         id: SpanId,
-        (parent, parent_is_remote): (Option<SpanId>, bool),
-        (name, kind): (Cow<'static, str>, Kind),
+        parent: Option<SpanId>,
+        parent_is_remote: bool,
+        name: Cow<'static, str>,
+        kind: Kind,
     ) -> Option<Box<OpenSpan>> {
         let start_ns = self.recording.as_ref()?.now_ns();
         Some(Box::new(OpenSpan {
@@ -164,8 +162,8 @@ impl Active {
     #[must_use]
     pub fn start(&self, name: impl Into<Cow<'static, str>>, kind: Kind) -> Option<Box<OpenSpan>> {
         let id = self.trace.recording.as_ref()?.next_id();
-        let parent = (Some(self.span), false);
-        self.trace.open(id, parent, (name.into(), kind))
+        self.trace
+            .open(id, Some(self.span), false, name.into(), kind)
     }
 
     /// Writes the trace into the headers of a request, and replaces earlier trace headers.

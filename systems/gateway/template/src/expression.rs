@@ -1,25 +1,25 @@
-//! What a template consists of.
+//! The syntax tree of a template.
 
-/// A piece of a template.
+/// A node of the syntax tree.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Node {
     Null,
     Bool(bool),
-    /// The digits as written.
+    /// A number with its digits as written.
     Number(String),
-    /// Pieces that are joined to one text. A piece that is not a [`Node::Plain`] is rendered.
+    /// Parts that are joined to one string. Every part except [`Node::Plain`] is rendered.
     Text(Vec<Node>),
-    /// Text without an expression in it.
+    /// A string without expressions.
     Plain(String),
     List(Vec<Node>),
-    /// Keys are text, too.
+    /// The members of an object. Keys can contain expressions, too.
     Object(Vec<(Node, Node)>),
-    /// A variable and the way from it.
+    /// A variable and a path into its value.
     Path {
         variable: String,
         steps: Vec<Step>,
     },
-    /// `left ?? right`.
+    /// The operator `??`, as in `left ?? right`.
     Default(Box<Node>, Box<Node>),
     Binary(Operator, Box<Node>, Box<Node>),
     Call(Function, Vec<Node>),
@@ -35,19 +35,19 @@ pub(crate) enum Node {
     },
 }
 
-/// One step of a way into a value.
+/// One step of a path into a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Step {
-    /// Whether it is fine that there is nothing: `?.`.
+    /// True if the value may be missing, as in `?.`.
     pub(crate) is_optional: bool,
     pub(crate) to: Target,
 }
 
-/// Where a step leads.
+/// The key or index of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
     Key(String),
-    /// `[n]`, `['key']`, `[i]`.
+    /// An expression in brackets: `[n]`, `['key']` or `[i]`.
     Computed(Box<Node>),
 }
 
@@ -66,14 +66,14 @@ pub(crate) enum Operator {
 }
 
 impl Operator {
-    /// The operators by how tightly they bind, loosest first.
+    /// The operators by precedence, from the loosest to the tightest.
     pub(crate) const LEVELS: [&'static [(&'static str, Operator)]; 3] = [
         &[("||", Operator::Or)],
         &[("&&", Operator::And)],
         &[
             ("==", Operator::Equal),
             ("!=", Operator::Unequal),
-            // Before `<` and `>`, which they begin with.
+            // Before `<` and `>`, because these are prefixes of them.
             ("<=", Operator::AtMost),
             (">=", Operator::AtLeast),
             ("<", Operator::Less),
@@ -132,7 +132,7 @@ impl Function {
         found.expect("`NAMES` lists every function").0
     }
 
-    /// The least and the most arguments.
+    /// The minimum and maximum number of arguments.
     pub(crate) fn arity(self) -> (usize, usize) {
         match self {
             Self::GetSessionVariable => (1, 2),

@@ -12,7 +12,7 @@ use crate::number;
 use crate::rendered::{Rendered, Value, truth, wrong};
 use crate::scope::Scope;
 
-/// What a URL must escape: all except RFC 3986's unreserved characters.
+/// Characters that a URL must escape: all except the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -28,10 +28,10 @@ impl Function {
         let work = scope.work;
         match (self, &*value) {
             (Self::Empty, Json::Number(digits)) => work.spend(digits.len())?,
-            // They look at nothing that grows with the value, or count what they copy themselves.
+            // These functions read a fixed amount, or count their copies themselves.
             (Self::Not | Self::Empty | Self::Head | Self::GetSessionVariable, _)
             | (Self::Size, Json::List(_) | Json::Object(_)) => {}
-            // What they make is as large as what they get, or three times a text that is escaped.
+            // The result is as large as the argument, or three times as large for an escaped text.
             (Self::EscapeUri, Json::Text(text)) => work.spend(text.len().saturating_mul(3))?,
             _ => work.see(&value)?,
         }
@@ -62,7 +62,7 @@ impl Function {
                 None => return wrong("`head` of an empty string"),
             },
             (Self::Tail, Json::List(items)) => {
-                // Not an error for an empty list, unlike `head`: there is a rest, and it is empty.
+                // Unlike for `head`, an empty list is no error. Its rest is empty.
                 Json::List(items.get(1..).unwrap_or_default().to_vec())
             }
             (Self::Tail, Json::Text(text)) => Json::Text(text.chars().skip(1).collect()),
@@ -74,7 +74,7 @@ impl Function {
             (Self::GetSessionVariable, Json::Text(name)) => {
                 return session_variable(name, arguments.next(), scope);
             }
-            // The remaining functions are about text only.
+            // The remaining functions apply only to strings.
             (_, Json::Text(text)) => match self.of_text(text) {
                 Some(text) => Json::Text(text.into()),
                 None => return refused(&value),
@@ -87,7 +87,8 @@ impl Function {
     fn of_text(self, text: &str) -> Option<String> {
         Some(match self {
             Self::EscapeUri => utf8_percent_encode(text, RESERVED).to_string(),
-            // The standard library has no case folding, which differs in few letters, such as `ß`.
+            // The standard library has no case folding. It differs from lower case only in a few letters,
+            // such as `ß`.
             Self::ToLower | Self::ToCaseFold => text.to_lowercase(),
             Self::ToUpper => text.to_uppercase(),
             Self::ToTitle => title(text),
@@ -102,7 +103,7 @@ fn is_empty(value: &Json<'_>) -> Option<bool> {
         Json::Text(text) => Some(text.is_empty()),
         Json::List(items) => Some(items.is_empty()),
         Json::Object(members) => Some(members.is_empty()),
-        // A number is empty when it is zero, however it is written: `0`, `0.0`, `-0`.
+        // A number is empty if it is zero, in any form: `0`, `0.0`, `-0`.
         Json::Number(digits) => Some(number::is_zero(digits)),
         Json::Bool(_) => None,
     }
@@ -120,7 +121,7 @@ fn size<'a>(value: &Json<'a>) -> Option<Json<'a>> {
     Some(Json::Number(count.to_string().into()))
 }
 
-/// The opposite of a value; the value again when it has none.
+/// The opposite of a value, or `Err` with the unchanged value.
 fn inverse(value: Json<'_>) -> Result<Json<'_>, Json<'_>> {
     match value {
         Json::Null => Ok(Json::Null),
@@ -130,7 +131,7 @@ fn inverse(value: Json<'_>) -> Result<Json<'_>, Json<'_>> {
             items.reverse();
             Ok(Json::List(items))
         }
-        // The inverse of zero is infinite and has no form in JSON.
+        // The inverse of zero is infinite, and JSON cannot represent it.
         Json::Number(digits) => match digits.parse::<f64>().map(|number| 1.0 / number) {
             Ok(number) if number.is_finite() => Ok(Json::Number(number.to_string().into())),
             _ => Err(Json::Number(digits)),
@@ -164,7 +165,7 @@ fn title(text: &str) -> String {
 }
 
 fn concat<'a>(items: &[Json<'a>]) -> Rendered<'a> {
-    // The kind of the first is that of all.
+    // All items must have the kind of the first.
     let unlike = |item: &Json<'_>| {
         let first = items.first().map_or("nothing", Json::kind);
         wrong(format!("`concat` cannot join {first} and {}", item.kind()))
@@ -193,15 +194,14 @@ fn concat<'a>(items: &[Json<'a>]) -> Rendered<'a> {
         }
         [Json::Object(_), ..] => {
             let mut joined: Vec<(Cow<'a, str>, Json<'a>)> = Vec::new();
-            // Where each key is: objects of a client may have any number of members.
+            // The position of each key. A table, because objects of a client can have any number of members.
             let mut places: HashMap<&str, usize> = HashMap::new();
             for item in items {
                 let Json::Object(more) = item else {
                     return unlike(item);
                 };
                 for (key, value) in more {
-                    // Later members win and keep the place of the earlier ones, as in an object
-                    // that is updated.
+                    // Later members replace earlier ones in their place, as in an object update.
                     match places.entry(key) {
                         Entry::Occupied(known) => joined[*known.get()].1 = value.clone(),
                         Entry::Vacant(new) => {

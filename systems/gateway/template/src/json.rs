@@ -1,33 +1,32 @@
 //! JSON as a tree that borrows from its text.
 //!
-//! Tokens and escapes are [`json_text`]'s; lists and objects are read here, into the values that
-//! templates work on.
+//! [`json_text`] reads tokens and escapes. This file reads lists and objects into the values of templates.
 
 use std::borrow::Cow;
 
 use json_text::{ControlEscapes, Cursor, LoneSurrogate, Unexpected};
 
-/// Deepest nesting that is read: reading and writing recurse, and the stack is finite.
+/// Maximum nesting. Reading and writing are recursive, and the stack is limited.
 const DEPTH_MAX: usize = 128;
 
-/// A JSON value. Numbers are their digits; texts are decoded.
+/// A JSON value. Numbers keep their digits, and strings are decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Json<'a> {
-    /// `null`.
+    /// The JSON value `null`.
     Null,
-    /// `true` or `false`.
+    /// The JSON value `true` or `false`.
     Bool(bool),
-    /// A number as it was written.
+    /// A number with its digits as written.
     Number(Cow<'a, str>),
-    /// A text without its quotes and escapes.
+    /// A string without its quotes and escapes.
     Text(Cow<'a, str>),
-    /// A list.
+    /// A list of values.
     List(Vec<Json<'a>>),
-    /// An object, its members in the order of the text.
+    /// An object. Its members are in the order of the text and can repeat keys.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
-/// Why bytes are not JSON.
+/// Reason why bytes are not JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected} at byte {at}")]
 pub struct JsonError {
@@ -39,9 +38,9 @@ impl<'a> Json<'a> {
     /// Reads a whole JSON text.
     ///
     /// # Errors
-    /// With what was expected, and where.
+    /// The expected token and its place.
     pub fn parse(bytes: &'a [u8]) -> Result<Json<'a>, JsonError> {
-        // Once for the whole text, so that every slice of it is text without a further check.
+        // Checked once for the whole text, so that slices of it need no further check.
         let text = std::str::from_utf8(bytes).map_err(|error| JsonError {
             expected: "UTF-8",
             at: error.valid_up_to(),
@@ -59,21 +58,20 @@ impl<'a> Json<'a> {
         Ok(value)
     }
 
-    /// The member of an object.
+    /// The member of an object with this key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Json<'a>> {
         match self {
             Json::Object(members) => members
                 .iter()
-                // A search instead of a table: a template reads a few members of objects that are
-                // small.
+                // A search instead of a table, because a template reads a few members of small objects.
                 .find(|(name, _)| name == key)
                 .map(|(_, value)| value),
             _ => None,
         }
     }
 
-    /// What kind of value it is, with its article.
+    /// The kind of the value with its article, for error messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -128,7 +126,7 @@ impl<'a> Json<'a> {
     }
 }
 
-/// Appends a text as a JSON string, as Hasura writes it.
+/// Appends a text as a JSON string, in the form that Hasura writes.
 pub fn write_text(text: &str, out: &mut Vec<u8>) {
     json_text::write_string_with(text, ControlEscapes::Numbered, out);
 }
@@ -193,7 +191,7 @@ impl<'a> Reader<'a> {
         self.space();
         if self.peek() == Some(b'}') {
             self.cursor.at += 1;
-            // Apart from the loop, because an object may be empty but not end with a comma.
+            // Outside of the loop, because an object can be empty but cannot end with a comma.
             return Ok(Json::Object(members));
         }
         loop {
@@ -208,7 +206,7 @@ impl<'a> Reader<'a> {
             }
             self.cursor.at += 1;
             self.space();
-            // A key that comes twice stays twice; `get` finds the first.
+            // A duplicate key stays in the object. `get` finds the first.
             let value = self.value(depth + 1)?;
             members.push((key, value));
             self.space();
@@ -255,12 +253,12 @@ impl<'a> Reader<'a> {
         )))
     }
 
-    /// A string; the next byte is its quote.
+    /// Reads a string. The next byte is its quote.
     fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
         let read = self.cursor.string(self.text.as_bytes());
         let span = read.map_err(|wrong| self.wrong_token(wrong))?;
         let inside = &self.text[span.start..span.end];
-        // The usual string has no escape and stays a slice of the text.
+        // Most strings have no escape and stay slices of the text.
         if !span.is_escaped {
             return Ok(Cow::Borrowed(inside));
         }

@@ -1,11 +1,11 @@
 //! Kriti templates: JSON with `{{ … }}` in it.
 //!
-//! A [`Template`] is read once and rendered for each request. Values are [`Json`], a tree whose
-//! numbers and plain strings stay slices of the text they came from, so that `{{$body.product}}`
-//! copies nothing and a number keeps its digits.
+//! A [`Template`] is read once and rendered for each request. Values are [`Json`], a tree. Its numbers and
+//! plain strings are slices of the source text. So `{{$body.product}}` copies no data, and a number keeps its
+//! digits.
 //!
-//! Absent on purpose: files, clocks, the network; a template can only see what it is given, its loops
-//! are as long as the lists it is given, and what it makes of them is bounded ([`Work`]).
+//! Templates deliberately have no access to files, clocks and the network. A template reads only its input,
+//! its loops end with their lists, and its output is limited ([`Work`]).
 
 mod expression;
 mod functions;
@@ -25,7 +25,7 @@ pub use work::Work;
 
 use expression::Node;
 
-/// A template that has been read.
+/// A parsed template, ready to be rendered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
     node: Node,
@@ -35,16 +35,16 @@ impl Template {
     /// Reads a template that makes a JSON value: `{"id": {{$body.input.id}}}`.
     ///
     /// # Errors
-    /// With the place where it stops being a template.
+    /// The place of the first syntax error.
     pub fn json(text: &str) -> Result<Self, TemplateError> {
         parse::json(text).map(|node| Self { node })
     }
 
-    /// Reads a template that makes text: `{{$base_url}}/product/{{$body.input.id}}`. When it is
-    /// one expression and nothing else, it makes the expression's value.
+    /// Reads a template that makes text: `{{$base_url}}/product/{{$body.input.id}}`. If it consists of a
+    /// single expression, it makes the expression's value.
     ///
     /// # Errors
-    /// With the place where it stops being a template.
+    /// The place of the first syntax error.
     pub fn text(text: &str) -> Result<Self, TemplateError> {
         parse::text(text).map(|node| Self { node })
     }

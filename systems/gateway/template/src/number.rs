@@ -1,21 +1,21 @@
 //! Compares numbers by their digits.
 //!
-//! A float holds the first sixteen digits or so, and identifiers are longer: as floats,
-//! 9007199254740993 and 9007199254740992 are one number.
+//! A float has about sixteen digits, and identifiers can be longer. As floats, 9007199254740993 and
+//! 9007199254740992 are equal.
 
 use std::cmp::Ordering;
 use std::iter;
 
-/// A JSON number that is not zero: 0.d₁d₂d₃… times ten to the power of `magnitude`, d₁ not zero.
+/// A JSON number other than zero: 0.d₁d₂d₃… times ten to the power of `magnitude`, with d₁ not zero.
 struct Decimal<'a> {
     is_negative: bool,
     magnitude: i64,
-    /// The digits before the point and behind it.
+    /// The digits before and after the decimal point.
     digits: (&'a str, &'a str),
 }
 
 impl<'a> Decimal<'a> {
-    /// Nothing for zero.
+    /// Reads a number. `None` if it is zero.
     fn read(text: &'a str) -> Option<Self> {
         let (is_negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -40,7 +40,7 @@ impl<'a> Decimal<'a> {
         })
     }
 
-    /// The order of two numbers of one sign, without the sign.
+    /// Compares the absolute values of two numbers.
     fn compare_size(&self, other: &Self) -> Ordering {
         self.magnitude.cmp(&other.magnitude).then_with(|| {
             let count = self.count().max(other.count());
@@ -58,7 +58,7 @@ impl<'a> Decimal<'a> {
     }
 }
 
-/// An exponent that has no room in 64 bits counts as the nearest that has.
+/// Reads an exponent. An exponent outside of 64 bits becomes the nearest 64-bit number.
 fn read_exponent(text: &str) -> i64 {
     let furthest = if text.starts_with('-') {
         i64::MIN
@@ -72,7 +72,7 @@ fn length(text: &str) -> i64 {
     i64::try_from(text.len()).expect("a text is shorter than 2^63 bytes")
 }
 
-/// The order of two numbers as JSON writes them.
+/// Compares two numbers in their JSON form.
 pub(crate) fn compare(one: &str, other: &str) -> Ordering {
     let sign = |number: &Decimal<'_>| if number.is_negative { -1 } else { 1 };
     let (one, other) = (Decimal::read(one), Decimal::read(other));
@@ -90,7 +90,7 @@ pub(crate) fn compare(one: &str, other: &str) -> Ordering {
     }
 }
 
-/// Whether a number is zero, however it is written.
+/// True if a number is zero, in any form.
 pub(crate) fn is_zero(text: &str) -> bool {
     Decimal::read(text).is_none()
 }

@@ -1,21 +1,21 @@
-//! From a text to a template: texts, values of JSON, and blocks. What stands between braces is read
-//! below.
+//! Parses a text into a template: texts, JSON values and blocks. The submodule parses the expressions between
+//! braces.
 
 mod expression;
 
 use crate::expression::Node;
 
-/// Deepest nesting of a template.
+/// Maximum nesting of a template.
 const DEPTH_MAX: usize = 64;
 
-/// Why a text is not a template.
+/// Reason why a text is not a template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the template is wrong at line {line}, column {column}: expected {expected}")]
 pub struct TemplateError {
     expected: String,
-    /// From 1.
+    /// The line, counted from 1.
     line: usize,
-    /// From 1, in characters.
+    /// The column in characters, counted from 1.
     column: usize,
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn text(text: &str) -> Parsed<Node> {
     parser.end(node)
 }
 
-/// In what a block's branches are written.
+/// The language of a block's branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Json,
@@ -57,7 +57,7 @@ impl<'a> Parser<'a> {
     }
 
     fn expected<T>(&self, expected: impl Into<String>) -> Parsed<T> {
-        // The position may lie inside a character after an escape was tried.
+        // The position can be inside a character after an escape was tried.
         let before = &self.text[..self.text.floor_char_boundary(self.at)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Err(TemplateError {
@@ -111,20 +111,20 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// The word that begins here; nothing is taken.
+    /// Returns the word at the position, without consuming it.
     fn word(&self) -> &'a str {
         let rest = self.rest();
         let is_inside =
             |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
         if !rest.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
             return "";
-            // `find` returns nothing when the word reaches the end of the template.
         }
+        // `find` returns `None` if the word extends to the end of the template.
         let length = rest.find(|letter| !is_inside(letter));
         &rest[..length.unwrap_or(rest.len())]
     }
 
-    /// The word behind `{{`, if `{{` is here; nothing is taken.
+    /// Returns the word after `{{` at the position, without consuming it.
     fn keyword(&self) -> Option<&'a str> {
         let inside = self.rest().strip_prefix("{{")?.trim_start();
         let length = inside.find(|letter: char| !letter.is_ascii_alphabetic());
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
         matches!(self.keyword(), Some("elif" | "else" | "end"))
     }
 
-    /// `{{ keyword`.
+    /// Consumes `{{` and the keyword.
     fn open(&mut self, keyword: &str) -> Parsed<()> {
         self.space();
         if self.keyword() != Some(keyword) {
@@ -147,12 +147,12 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Text with expressions in it, up to the quote, the end, or what closes a block.
+    /// Parses text with expressions, up to the quote, the end, or the end of a block.
     fn text(&mut self, is_quoted: bool) -> Parsed<Node> {
         let mut parts = Vec::new();
         let mut plain = String::new();
         while let Some(letter) = self.rest().chars().next() {
-            // Blocks are recognized before plain text, so that a branch ends at its `{{ end }}`.
+            // Blocks are checked before plain text, so that a branch ends at its `{{ end }}`.
             if is_quoted && letter == '"' || self.closes_block() {
                 break;
             }
@@ -171,7 +171,7 @@ impl<'a> Parser<'a> {
         if !plain.is_empty() {
             parts.push(Node::Plain(plain));
         }
-        // In a quoted text one expression alone is still text: `"{{1}}"` is the string "1".
+        // In quotes, a single expression is still a string: `"{{1}}"` is the string "1".
         Ok(match (parts.len(), parts.pop()) {
             (1, Some(only)) if !is_quoted => only,
             (1, Some(Node::Plain(only))) => Node::Plain(only),
@@ -183,15 +183,15 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// An escape of a JSON string, by the reader of JSON.
+    /// Parses an escape with the JSON reader.
     fn escape(&mut self) -> Parsed<char> {
-        // A surrogate pair is two escapes of six characters for one letter.
+        // A surrogate pair consists of two escapes of six characters.
         let length = match self.rest().as_bytes().get(1) {
             Some(b'u') if self.rest()[2..].get(4..6) == Some("\\u") => 12,
             Some(b'u') => 6,
             _ => 2,
         };
-        // Two escapes that are no pair are read one by one.
+        // Two escapes that are not a pair are read one by one.
         for length in [length, length.min(6)] {
             let Some(escape) = self.rest().get(..length) else {
                 continue;
@@ -207,9 +207,9 @@ impl<'a> Parser<'a> {
         self.expected("an escape such as `\\n`")
     }
 
-    /// A JSON value with expressions in it.
+    /// Parses a JSON value with expressions.
     fn value(&mut self, mode: Mode) -> Parsed<Node> {
-        // Counted here and for each expression: between the two every recursion passes the limit.
+        // Depth is counted here and for each expression. Every recursion passes one of the two.
         self.space();
         self.deeper(|it| {
             if it.rest().starts_with("{{") {
@@ -243,7 +243,8 @@ impl<'a> Parser<'a> {
 
     fn number(&mut self) -> Parsed<Node> {
         let rest = self.rest();
-        // Taken too widely and then judged by the reader of JSON: its grammar is not repeated.
+        // Takes all characters of numbers. The JSON reader then checks them, so its grammar is not repeated
+        // here.
         let is_inside = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
         let length = rest.bytes().take_while(is_inside).count();
         match crate::Json::parse(&rest.as_bytes()[..length]) {
@@ -269,11 +270,11 @@ impl<'a> Parser<'a> {
         Ok(Node::List(items))
     }
 
-    /// An item of a list or a member of an object: a value or an expression, `[$a, 1]`.
+    /// Parses an item of a list or a member of an object: a value or an expression, as in `[$a, 1]`.
     fn item(&mut self) -> Parsed<Node> {
         self.space();
         match self.rest().as_bytes().first() {
-            // What begins like JSON is JSON; everything else can only be an expression.
+            // Text that begins like JSON is JSON. All other text must be an expression.
             Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9') => self.value(Mode::Json),
             _ => self.expression(),
         }
@@ -299,7 +300,7 @@ impl<'a> Parser<'a> {
         Ok(Node::Object(members))
     }
 
-    /// `{{ … }}`; `at` is at the braces.
+    /// Parses `{{ … }}`. The position is at the braces.
     fn braces(&mut self, mode: Mode) -> Parsed<Node> {
         match self.keyword() {
             Some("if") => self.condition(mode),
@@ -336,7 +337,7 @@ impl<'a> Parser<'a> {
             let condition = self.expression()?;
             self.need("}}")?;
             branches.push((condition, self.branch(mode)?));
-            // Around JSON values space means nothing; in a text it is part of the branch.
+            // Spaces around JSON values are ignored. In a text they belong to the branch.
             if mode == Mode::Json {
                 self.space();
             }
@@ -347,7 +348,7 @@ impl<'a> Parser<'a> {
         }
         self.open("else")?;
         self.need("}}")?;
-        // `else` is not optional: every template must have a value.
+        // `else` is required, because every template must have a value.
         let otherwise = Box::new(self.branch(mode)?);
         self.close()?;
         Ok(Node::If {
@@ -378,7 +379,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The name of a variable; `_` names nothing.
+    /// Parses the name of a variable. `None` for `_`.
     fn binding(&mut self) -> Parsed<Option<String>> {
         self.space();
         let word = self.word();

@@ -1,4 +1,4 @@
-//! From a template and what it may see to a value.
+//! Renders a template with its input to a value.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -13,22 +13,21 @@ use crate::scope::Scope;
 use crate::work::Work;
 
 impl Template {
-    /// The value of the template.
+    /// Renders the template.
     ///
     /// # Errors
-    /// When the template asks for something that is not there, without a `?`, does with a value what
-    /// cannot be done with it, or makes more than is allowed.
+    /// A value is missing without a `?`, an operation does not apply to a value, or the work limit is
+    /// exceeded.
     pub fn render<'a>(&self, scope: &Scope<'a>) -> Result<Cow<'a, Json<'a>>, RenderError> {
-        // A copy of a few references: loops push their variables, and the caller's scope must not
-        // change.
+        // Copies a few references. Loops push their variables, and the caller's scope must not change.
         let mut scope = scope.clone();
         render(&self.node, &mut scope)
     }
 
-    /// The value as text; `None` when it is null.
+    /// Renders the template as text. `None` if the value is null.
     ///
     /// # Errors
-    /// As [`Template::render`], and when the value is a list or an object.
+    /// As [`Template::render`], and if the value is a list or an object.
     pub fn render_text(&self, scope: &Scope<'_>) -> Result<Option<String>, RenderError> {
         let mut scope = scope.clone();
         let value = render(&self.node, &mut scope)?;
@@ -83,7 +82,7 @@ pub(crate) fn render<'a>(node: &Node, scope: &mut Scope<'a>) -> Rendered<'a> {
             owned(Json::Object(object))
         }
         Node::Path { variable, steps } => path(variable, steps, scope),
-        // Only null has a default: what is missing without a `?` is an error before it gets here.
+        // Only null has a default. A missing value without a `?` is an error before this point.
         Node::Default(left, right) => match render(left, scope)? {
             value if *value == Json::Null => render(right, scope),
             value => Ok(value),
@@ -117,7 +116,7 @@ fn push(part: &str, text: &mut String, work: &Work) -> Result<(), RenderError> {
     Ok(())
 }
 
-/// Puts a value behind a text.
+/// Appends a value to a text.
 fn append(value: &Json<'_>, text: &mut String, work: &Work) -> Result<(), RenderError> {
     match value {
         Json::Text(part) | Json::Number(part) => push(part, text, work)?,
@@ -142,7 +141,7 @@ fn range<'a>(node: &Node, scope: &mut Scope<'a>) -> Rendered<'a> {
     };
     let work = scope.work;
     let items: Vec<Value<'a>> = match render(over, scope)? {
-        // Borrowed items stay borrowed, so a loop over the payload copies nothing.
+        // Borrowed items stay borrowed, so a loop over the payload copies no data.
         Cow::Borrowed(Json::List(items)) => {
             work.spend_values(items.len())?;
             items.iter().map(Cow::Borrowed).collect()
@@ -167,7 +166,7 @@ fn range<'a>(node: &Node, scope: &mut Scope<'a>) -> Rendered<'a> {
             scope.variables.push((Cow::Owned(name.clone()), value));
         }
         let outcome = render(body, scope);
-        // Also after an error, before it is returned, or the next use of the scope would see the
+        // Runs also after an error, before it is returned. Otherwise the next use of the scope would find the
         // loop's variables.
         scope.variables.truncate(known);
         made.push(work.own(outcome?)?);
@@ -179,7 +178,7 @@ fn path<'a>(variable: &str, steps: &[Step], scope: &mut Scope<'a>) -> Rendered<'
     let Some(value) = scope.variable(variable) else {
         return wrong(format!("there is no variable `{variable}`"));
     };
-    // A borrowed value is copied as a reference; only what a loop has made is copied whole.
+    // A borrowed value is copied as a reference. Only a value that a loop made is copied whole.
     if let Cow::Owned(value) = value {
         scope.work.see(value)?;
     }
@@ -187,8 +186,7 @@ fn path<'a>(variable: &str, steps: &[Step], scope: &mut Scope<'a>) -> Rendered<'
     let mut shown = variable.to_owned();
     let mut is_optional = false;
     for step in steps {
-        // One `?` covers the rest of the path: what lies behind something missing is missing as
-        // well.
+        // One `?` covers the rest of the path, because all values below a missing value are also missing.
         is_optional |= step.is_optional;
         let key = match &step.to {
             Target::Key(key) => Json::Text(key.as_str().into()),
@@ -242,7 +240,7 @@ fn descend<'a>(
     Ok(found)
 }
 
-/// Where a member is; those before it count as looked at.
+/// Position of a member. The members before it count as read.
 fn position(
     members: &[(Cow<'_, str>, Json<'_>)],
     key: &str,
@@ -261,7 +259,7 @@ fn binary<'a>(
 ) -> Rendered<'a> {
     let work = scope.work;
     let left = render(left, scope)?;
-    // The right side is not rendered if the left decides: it may be something that is missing then.
+    // The right side is not rendered if the left decides, because a value may be missing there.
     let decided = match operator {
         Operator::Or => Some(truth(&left, "what `||` joins")?).filter(|it| *it),
         Operator::And => Some(truth(&left, "what `&&` joins")?).filter(|it| !*it),
@@ -294,7 +292,7 @@ fn binary<'a>(
     owned(Json::Bool(is_true))
 }
 
-/// Equality, in which `1` and `1.0` are the same number.
+/// Compares two values. `1` and `1.0` are equal.
 fn equal(left: &Json<'_>, right: &Json<'_>, work: &Work) -> Result<bool, RenderError> {
     work.spend_values(1)?;
     if let Some(order) = scalars(left, right, work)? {
@@ -305,9 +303,9 @@ fn equal(left: &Json<'_>, right: &Json<'_>, work: &Work) -> Result<bool, RenderE
             all(a.iter().zip(b).map(|(a, b)| equal(a, b, work)))
         }
         (Json::Object(a), Json::Object(b)) if a.len() == b.len() => {
-            // A table: objects of a client may have any number of members.
+            // A table, because objects of a client can have any number of members.
             work.spend_values(b.len())?;
-            // From the back, so that of members with one name the first is found, as elsewhere.
+            // From the back, so that the first of several equal keys is found, as in `get`.
             let table = b.iter().rev().map(|(key, value)| (&**key, value));
             let table: HashMap<&str, &Json<'_>> = table.collect();
             all(a.iter().map(|(key, value)| match table.get(&**key) {
@@ -321,7 +319,7 @@ fn equal(left: &Json<'_>, right: &Json<'_>, work: &Work) -> Result<bool, RenderE
 }
 
 fn any(mut outcomes: impl Iterator<Item = Result<bool, RenderError>>) -> Result<bool, RenderError> {
-    // An error decides as well: it is found first, and returned.
+    // An error also decides. It is found first and returned.
     let decided = outcomes.find(|outcome| !matches!(outcome, Ok(false)));
     decided.unwrap_or(Ok(false))
 }
@@ -342,7 +340,7 @@ fn order(left: &Json<'_>, right: &Json<'_>, work: &Work) -> Result<Ordering, Ren
     }
 }
 
-/// The order of two numbers, two texts or two booleans; nothing of other values.
+/// Compares two numbers, two strings or two booleans. `None` for other values.
 fn scalars(
     left: &Json<'_>,
     right: &Json<'_>,
@@ -350,7 +348,7 @@ fn scalars(
 ) -> Result<Option<Ordering>, RenderError> {
     Ok(match (left, right) {
         (Json::Number(a), Json::Number(b)) => {
-            // Both are read to their ends.
+            // The comparison reads both to their ends.
             work.spend(a.len() + b.len())?;
             Some(number::compare(a, b))
         }

@@ -1,16 +1,16 @@
-//! The outcome of rendering: a value or an error.
+//! The result of rendering: a value or an error.
 
 use std::borrow::Cow;
 
 use crate::json::Json;
 
-/// Why a template has no value.
+/// Reason why a template has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
-    /// Something is not there, or cannot be done with what is there.
+    /// A value is missing, or an operation does not apply to it.
     #[error("{0}")]
     Wrong(String),
-    /// It would make more of its values than is allowed ([`crate::Work`]), which are so many bytes.
+    /// The work limit ([`crate::Work`]) of this many bytes would be exceeded.
     #[error("templates may make {0} bytes of the values that they see, and would make more")]
     TooMuch(usize),
 }
@@ -22,7 +22,7 @@ pub(crate) fn wrong<T>(message: impl Into<String>) -> Result<T, RenderError> {
     Err(RenderError::Wrong(message.into()))
 }
 
-/// Reads a boolean; `what` names the value in the error.
+/// Reads a boolean. `what` describes the value in the error.
 pub(crate) fn truth(value: &Json<'_>, what: &str) -> Result<bool, RenderError> {
     match value {
         Json::Bool(flag) => Ok(*flag),

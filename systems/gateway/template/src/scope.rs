@@ -6,7 +6,7 @@ use crate::json::Json;
 use crate::rendered::Value;
 use crate::work::Work;
 
-/// What a template may see: variables by name, with their `$`.
+/// The input of a template: variables by name, including the `$`.
 #[derive(Clone, Debug)]
 pub struct Scope<'a> {
     pub(crate) variables: Vec<(Cow<'a, str>, Value<'a>)>,
@@ -14,7 +14,8 @@ pub struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// No variables so far. All that templates do with this scope and its copies counts as `work`.
+    /// Creates a scope without variables. All work of templates with this scope and its copies counts in
+    /// `work`.
     #[must_use]
     pub fn new(work: &'a Work) -> Self {
         Self {
@@ -23,7 +24,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Lets templates see a value.
+    /// Adds a variable with its value.
     #[must_use]
     pub fn with(mut self, name: &'a str, value: &'a Json<'a>) -> Self {
         self.variables
@@ -32,7 +33,7 @@ impl<'a> Scope<'a> {
     }
 
     pub(crate) fn variable(&self, name: &str) -> Option<&Value<'a>> {
-        // From the back: an inner loop's variable hides an outer one of the same name.
+        // From the back, because an inner loop's variable hides an outer variable of this name.
         let mut found = self.variables.iter().rev();
         found.find(|(known, _)| known == name).map(|(_, it)| it)
     }

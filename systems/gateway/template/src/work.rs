@@ -1,8 +1,8 @@
-//! How much templates may make of what they see.
+//! Limits the output of templates in relation to their input.
 //!
-//! A template is written by an operator and goes over what a client sends. A loop within a loop over
-//! the same list makes the square of it, and so does a loop that puts one long text beside each item:
-//! 2 MB would become a terabyte. So everything that grows with the values is counted before it is done.
+//! An operator writes a template, and clients send its input. A loop inside a loop over the same list
+//! produces its square. A loop that repeats a long text for each item grows in a similar way: 2 MB would
+//! become a terabyte. So all work that grows with the values is counted before it is done.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -10,14 +10,14 @@ use std::cell::Cell;
 use crate::json::Json;
 use crate::rendered::{RenderError, Value};
 
-/// What a value counts besides its text, in bytes: less than the memory that it takes, because a
-/// payload with many small values should not be refused for being copied once.
+/// Bytes that a value counts in addition to its text. It takes more memory, but a payload with many small
+/// values should not be refused for a single copy.
 const VALUE: usize = 8;
 
-/// The work that templates may do, which several of them can share.
+/// A work limit for templates. Several templates can share one.
 ///
-/// It is counted in bytes that are made or looked at: a text counts its length, every value 8, and
-/// every member that is passed over in search of another 1.
+/// The unit is bytes that are made or read. A string counts its length, and every value 8. A member that a
+/// search passes counts 1.
 #[derive(Debug)]
 pub struct Work {
     most: usize,
@@ -25,7 +25,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// As much as this, in bytes.
+    /// Creates a limit of `most` bytes.
     #[must_use]
     pub const fn of(most: usize) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl Work {
         }
     }
 
-    /// Counts bytes that are made or looked at. Once it has failed it fails for more than nothing.
+    /// Counts bytes that are made or read. After a failure, it fails for every number above zero.
     pub(crate) fn spend(&self, bytes: usize) -> Result<(), RenderError> {
         let left = self.left.get().checked_sub(bytes);
         self.left.set(left.unwrap_or_default());
@@ -44,12 +44,12 @@ impl Work {
         }
     }
 
-    /// Counts so many values without what is in them.
+    /// Counts `count` values without their content.
     pub(crate) fn spend_values(&self, count: usize) -> Result<(), RenderError> {
         self.spend(count.saturating_mul(VALUE))
     }
 
-    /// Counts a value that is copied or gone through.
+    /// Counts a value with its content, before it is copied or read.
     pub(crate) fn see(&self, value: &Json<'_>) -> Result<(), RenderError> {
         self.spend(VALUE)?;
         match value {
@@ -63,13 +63,13 @@ impl Work {
         }
     }
 
-    /// A copy of the value.
+    /// Copies a value and counts the copy.
     pub(crate) fn copy<'a>(&self, value: &Json<'a>) -> Result<Json<'a>, RenderError> {
         self.see(value)?;
         Ok(value.clone())
     }
 
-    /// The value itself if it is owned, otherwise a copy.
+    /// Returns an owned value unchanged. Copies and counts a borrowed value.
     pub(crate) fn own<'a>(&self, value: Value<'a>) -> Result<Json<'a>, RenderError> {
         match value {
             Cow::Borrowed(value) => self.copy(value),

@@ -1,4 +1,4 @@
-//! Claims about templates: what they make, what they refuse, and that no text breaks them.
+//! Tests templates: their output, their errors, and robustness against any text.
 
 #![cfg(test)]
 
@@ -204,7 +204,7 @@ proptest! {
         let text = value.to_string();
         let parsed = Json::parse(text.as_bytes()).unwrap();
         let written = String::from_utf8(parsed.to_bytes()).unwrap();
-        // Both are read by the same reader, whose floats need not be exact.
+        // One reader reads both texts. Its floats can be inexact.
         let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         prop_assert_eq!(read(&written), read(&text));
     }
@@ -212,7 +212,7 @@ proptest! {
     #[test]
     fn bytes_are_json_here_when_they_are_to_serde(bytes in "[\\[\\]{}\",:0-9eE+. tfnrualse\\\\-]{0,24}") {
         let theirs = serde_json::from_str::<serde_json::Value>(&bytes);
-        // A number beyond f64 is one to us: it stays its digits.
+        // This crate accepts a number beyond f64, because it keeps the digits.
         let is_range = theirs.as_ref().is_err_and(|error| error.to_string().contains("number out of range"));
         if !is_range {
             prop_assert_eq!(Json::parse(bytes.as_bytes()).is_ok(), theirs.is_ok(), "{}", bytes);
@@ -222,7 +222,7 @@ proptest! {
     #[test]
     fn any_json_is_a_template_of_itself(value in json_value()) {
         let text = value.to_string();
-        // `{{` begins an expression, also in a string.
+        // `{{` begins an expression, even in a string.
         prop_assume!(!text.contains("{{"));
         let template = Template::json(&text).unwrap();
         let work = Work::of(1 << 20);
@@ -246,7 +246,7 @@ proptest! {
     }
 }
 
-/// What a template makes of `$body` with so much work, or why not.
+/// Renders a template with `$body` and this work limit.
 fn made_with(work: usize, template: &str, body: &str) -> Result<String, RenderError> {
     let body = Json::parse(body.as_bytes()).unwrap();
     let work = Work::of(work);
@@ -265,7 +265,8 @@ fn what_grows_with_the_square_of_a_payload_is_refused() {
     let body = format!(
         r#"{{{members},"items":[{items}],"note":"{note}","long":{note:?},"o":{{{members}}},"p":{{{members}}},"digits":{digits}}}"#
     );
-    // Each is written by an operator for what clients send, and made a hundred thousand units and more.
+    // Templates that an operator could write. With this input, each needs at least a hundred thousand units
+    // of work.
     for template in [
         "{{range _, x := $body.items}}{{range _, y := $body.items}}{{y.k}}{{end}}{{end}}",
         "{{range _, x := $body.items}}{\"x\": {{x}}, \"note\": {{$body.note}}}{{end}}",
@@ -290,7 +291,7 @@ fn what_grows_with_the_square_of_a_payload_is_refused() {
         let refused = made_with(60_000, template, &body);
         assert_eq!(refused, Err(RenderError::TooMuch(60_000)), "{template}");
     }
-    // What goes over a payload once is not.
+    // Templates that read a payload once stay within the limit.
     for template in [
         "{{range i, x := $body.items}}{\"at\": {{i}}, \"k\": {{x.k}}}{{end}}",
         "{\"all\": {{$body}}}",

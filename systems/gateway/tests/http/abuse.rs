@@ -1,5 +1,5 @@
-//! What a client must not be able to do: pass a check with one request and have another carried
-//! out, get another client's answer, or keep a worker.
+//! Attacks by clients. A request must not pass a check and then run another operation. It must not receive
+//! another client's response, or block a worker.
 
 use std::sync::Mutex;
 use std::sync::mpsc;
@@ -11,7 +11,7 @@ use crate::client::{Request, code, get, post};
 use crate::gateway::{Gateway, Setup};
 use crate::stub::{Answer, Stub, json as answer_json};
 
-/// Lets one location pass, by the variable that it reads.
+/// Allows one location, by the variable in the query.
 const ONLY_FIRST: &str = r#"fn supergraph_service(service) {
   service.map_request(|request| {
     let body = request.body;
@@ -20,7 +20,7 @@ const ONLY_FIRST: &str = r#"fn supergraph_service(service) {
   });
 }"#;
 
-/// A request whose variables, extensions and further members are this text.
+/// A request with this text as its variables, extensions and further members.
 fn asking(members: &str) -> String {
     format!(r#"{{"query":"query($id: ID!){{location(id:$id){{name}}}}",{members}}}"#)
 }
@@ -37,7 +37,7 @@ fn a_request_that_two_readers_could_read_differently_is_refused() {
     let gateway = guarded(&planets);
     let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let cases = [
-        // Two readers take different ones of two equal keys.
+        // Of two equal keys, two readers can choose different ones.
         (
             r#""variables":{"id":"loc-2","id":"loc-1"}"#.to_owned(),
             "the key `id` is given twice",
@@ -62,7 +62,7 @@ fn a_request_that_two_readers_could_read_differently_is_refused() {
             r#""variables":{"id":"loc-2"},"variables":{"id":"loc-1"}"#.to_owned(),
             "variables",
         ),
-        // A reader that fails sees no variables at all.
+        // A reader that fails would see no variables.
         (
             r#""variables":{"id":"loc-2","x":"\ud800"}"#.to_owned(),
             "surrogate",
@@ -91,7 +91,7 @@ fn a_request_that_two_readers_could_read_differently_is_refused() {
     });
     assert_eq!(response.status, 400, "{}", response.text());
     assert!(planets.seen().is_empty());
-    // What is no such request passes, and is checked by the script.
+    // A request without such ambiguity passes, and the script checks it.
     let allowed = asking(r#""variables":{"id":"loc-1","x":{"id":1},"y":[{"id":1},{"id":2}]}"#);
     assert_eq!(gateway.send(&post(&allowed)).status, 200);
     let denied = asking(r#""variables":{"id":"loc-2"}"#);
@@ -168,7 +168,7 @@ fn a_coprocessor_that_answers_ambiguously_fails_the_request() {
     assert!(planets.seen().is_empty());
 }
 
-/// A subgraph that says who asked: the value of `x-tenant`. Answers wait to be let go.
+/// A subgraph that returns the value of `x-tenant`. Each response waits for a signal.
 fn tenants() -> (Stub, mpsc::Sender<()>, mpsc::Receiver<()>) {
     let (release, gate) = mpsc::channel::<()>();
     let (arrive, arrivals) = mpsc::channel::<()>();
@@ -204,7 +204,7 @@ fn queries_that_differ_only_in_what_rules_and_scripts_add_are_not_shared() {
         let asking = |tenant: &str| {
             json!({"query": "{ locations { name } }", "extensions": {"tenant": tenant}}).to_string()
         };
-        // Of one length, so that the clients' headers are the same.
+        // Equal lengths, so that the clients' headers are equal.
         let (red, tan) = (asking("red"), asking("tan"));
         let mut connections = [
             (gateway.connect(), red, "red"),
@@ -239,7 +239,7 @@ fn queries_that_are_sent_alike_are_shared_whoever_asks() {
         .flag("--log=debug")
         .start();
     let mut connections = [gateway.connect(), gateway.connect()];
-    // Another header differs, which no rule sends on.
+    // A header that no rule sends to the subgraph differs.
     for (connection, user) in connections.iter_mut().zip(["1", "2"]) {
         let headers = [
             ("content-type", "application/json"),
@@ -345,7 +345,7 @@ fn check_stopped(planets: &Stub, script: &str, limits: &str) {
         response.json()["errors"][0]["message"],
         "internal server error"
     );
-    // The log names the script and the key to change.
+    // The log contains the script and the key to change.
     gateway.wait_for("main.rhai");
     assert_eq!(gateway.ask_health("/health").status, 200);
 }
@@ -403,7 +403,7 @@ fn a_foreign_page_cannot_send_what_a_rest_endpoint_carries_out() {
         send("POST", &[("apollo-require-preflight", "1")], body).status,
         200
     );
-    // A browser asks before it sends these, and a GET changes nothing.
+    // A browser sends a preflight request before a PUT, and a GET changes no data.
     assert_eq!(send("PUT", &[], body).status, 200);
     assert_eq!(gateway.send(&get("/api/rest/thing?n=1")).status, 200);
 }

@@ -1,4 +1,4 @@
-//! Actions through the whole gateway: what a handler is asked, and what becomes of its answer.
+//! Tests actions through the whole gateway: requests to the handler, and the treatment of its response.
 
 use serde_json::{Value, json};
 
@@ -14,10 +14,10 @@ types: |
   input wish { name: String! tags: [String!] of: ID }
 ";
 
-/// Who sends the headers of a session is believed.
+/// Trusts clients that send session headers.
 const TRUSTED: &str = "session_variables: {trust_clients: true}\n";
 
-/// A gateway with one query action `product` whose keys are completed by these.
+/// A gateway with one query action `product` that has these additional keys.
 fn with_action(handler: &str, keys: &str) -> Gateway {
     let action = format!(
         "  - {{name: product, type: query, arguments: [{{name: id, type: ID}}, {{name: wish, type: wish}}], output_type: product, handler: '{handler}', {keys}}}"
@@ -25,7 +25,7 @@ fn with_action(handler: &str, keys: &str) -> Gateway {
     Gateway::merged(&format!("{TYPES}{TRUSTED}actions:\n{action}\n"))
 }
 
-/// The line of the log with this in it, which is not as long as what a client has sent.
+/// Checks that the log line with this text is short, although the request is long.
 fn short_line(gateway: &mut Gateway, part: &str) {
     let line = gateway.wait_for(part);
     let message = line["message"].as_str().unwrap();
@@ -143,7 +143,7 @@ fn a_template_that_fails_is_an_error_and_nobody_is_asked() {
         error(&gateway.ask("{ product { id } }"))["message"],
         "Response Transformation Failed"
     );
-    // A developer is told why.
+    // With `--dev`, the error contains the reason.
     let config = format!(
         "{TYPES}actions: [{{name: product, type: query, output_type: product, handler: '{}', {keys}}}]",
         handler.url

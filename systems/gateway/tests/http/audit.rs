@@ -1,11 +1,11 @@
-//! GraphQL over HTTP, held to the npm package graphql-http.
+//! Runs the audits of the npm package graphql-http for GraphQL over HTTP.
 
 use crate::gateway::Gateway;
 use crate::remote_schemas::PRODUCTS;
 use crate::stub::Stub;
 
-/// The header with which a client says that no foreign page made a browser send this. Three audits
-/// are GETs that the check against CSRF would refuse without it.
+/// The header that proves that no foreign page made a browser send the request. Three audits send GETs that
+/// the CSRF check would refuse without it.
 const NO_FOREIGN_PAGE: &str = "apollo-require-preflight: true";
 
 #[test]

@@ -1,5 +1,5 @@
-//! Authorization through the whole gateway: tokens, policies that scripts and coprocessors answer,
-//! and supergraphs that are refused.
+//! Tests authorization through the whole gateway: tokens, policies of scripts and coprocessors, and
+//! supergraphs that the gateway refuses.
 
 use std::fs;
 
@@ -14,13 +14,13 @@ const SDL: &str = include_str!("../../federation/tests/authorization.graphql");
 const KEYS: &str = r#"{"keys":[{"kty":"oct","k":"YXBvbGxv"}]}"#;
 const JWT: &str = "authentication: {router: {jwt: {jwks: [{url: 'file://keys.json'}]}}}";
 
-/// Signed with the key, until 2100: without scopes, with `other read:email`, with
+/// Tokens signed with the key, valid until 2100: without scopes, with `other read:email`, and with
 /// `read:emails xread:email`.
 const PLAIN: &str = "Bearer eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDB9.BUPfk3MxbU6LSXDuGR9JP0e8Fq_uTKfZT_FuTZG_qnI";
 const SCOPED: &str = "Bearer eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInNjb3BlIjoib3RoZXIgcmVhZDplbWFpbCJ9.v8UaFyIfoYx8WK_8trBDqiaZtwWOkj6odCVnxZKeibQ";
 const NEARLY: &str = "Bearer eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsInNjb3BlIjoicmVhZDplbWFpbHMgeHJlYWQ6ZW1haWwifQ.OCDlv4Y50KIIaooIydw3UsWqrpOWwP4U8hWJEPtdrJ0";
 
-/// Answers everything, asked for or not.
+/// Returns all fields, even if they are not requested.
 fn blog() -> Stub {
     Stub::start(|_| {
         let user = json!({"id": "1", "name": "A", "email": "e", "card": "c", "secret": "s"});
@@ -57,7 +57,7 @@ fn claims_of_a_token_open_fields() {
     let all = json!({"me": {"name": "A"}, "open": {"name": "A", "email": "e"}});
     let no_email = json!({"me": {"name": "A"}, "open": {"name": "A", "email": null}});
     let nothing = json!({"me": null, "open": {"name": "A", "email": null}});
-    // Twice, so that plans come from the cache as well; no plan of one must reach another.
+    // Twice, so that plans also come from the cache. A plan for one client must not be used for another.
     for _ in 0..2 {
         for (token, data, errors) in [
             (None, &nothing, 2),
@@ -75,7 +75,7 @@ fn claims_of_a_token_open_fields() {
     let line = gateway.wait_for("unauthorized:");
     let message = line["message"].as_str().unwrap();
     assert!(message.ends_with("/me /open/email"), "{message}");
-    // What may not be seen was not asked for.
+    // The gateway did not request the unauthorized fields.
     let asked = blog.seen();
     assert!(
         !asked[0].body.contains("email") && !asked[0].body.contains("me{"),
@@ -135,7 +135,7 @@ fn policies_are_answered_by_scripts() {
     assert!(blog.seen().is_empty());
     let (_, answer) = ask(&gateway, query, &[("x-admin", "yes")]);
     assert_eq!(answer, json!({"data": {"erase": 1}}));
-    // Without policies there is nothing to answer.
+    // An operation without policies needs no decision.
     let (status, _) = ask(&gateway, "{ open { name } }", &[]);
     assert_eq!(status, 200);
 }
@@ -157,7 +157,7 @@ fn policies_are_answered_by_coprocessors() {
     let gateway = setup(&blog, &keys).start();
     let (_, answer) = ask(&gateway, "{ open { id card } }", &[]);
     assert_eq!(answer, json!({"data": {"open": {"id": "1", "card": "c"}}}));
-    // Nobody answers: no.
+    // Without a decision, the policy is denied.
     let alone = setup(&blog, "").start();
     let (_, answer) = ask(&alone, "{ open { id card } }", &[]);
     assert_eq!(answer["data"], json!({"open": {"id": "1", "card": null}}));
@@ -209,7 +209,7 @@ fn it_is_ready_once_the_keys_are_there() {
     assert!(ready.text().contains(&url), "{}", ready.text());
     let token = [("authorization", SCOPED)];
     assert_eq!(ask(&gateway, MINE, &token).0, 503);
-    // The key server comes back; nobody has to send a request for that.
+    // The key server comes back. The gateway loads the keys without waiting for a request.
     let listener = std::net::TcpListener::bind(keys.stop()).unwrap();
     let _keys = Stub::on(listener, |_| stub::json(KEYS));
     gateway.wait_for("are available now");

@@ -1,4 +1,4 @@
-//! Several operations in one request.
+//! Tests batches of operations in one request.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ fn a_list_is_answered_by_a_list_in_its_order() {
     assert_eq!(codes[3], Some("INVALID_GRAPHQL_REQUEST"));
     assert_eq!(codes[4], Some("BATCHING_NOT_ENABLED"));
     assert_eq!(codes[5], Some("MISSING_QUERY_STRING"));
-    // One operation is still one object, and a list of one is a list.
+    // A single operation gives an object, and a list of one operation gives a list.
     let one = gateway.send(&post(&item(NAMES).to_string())).json();
     let list = gateway
         .send(&post(&json!([item(NAMES)]).to_string()))
@@ -73,7 +73,7 @@ fn lists_that_cannot_be_answered_are_refused_whole() {
             "{body}"
         );
     }
-    // The smallest items: two bytes each, in as many as a body may hold.
+    // The smallest possible items: two bytes each, up to the maximum size of a body.
     let many = format!("[{}1]", "1,".repeat(900_000));
     let refused = gateway.send(&post(&many));
     assert_eq!(code(&refused), "BATCH_LIMIT_EXCEEDED");

@@ -1,4 +1,4 @@
-//! Subscriptions whose events a subgraph sends by HTTP requests to the gateway.
+//! Tests subscriptions over callbacks: a subgraph sends events as HTTP requests to the gateway.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::subscriptions::{COUNT, MULTIPART, PRICES, SUPERGRAPH, fatal, part, pa
 const NOTHING: &str = r#"{"data":null}"#;
 const REVIEWS: &str = r#"{"data":{"_entities":[{"reviews":[{"score":5}]}]}}"#;
 
-/// What a subgraph knows of a subscription.
+/// The parameters of a subscription that a subgraph received.
 #[derive(Clone, Debug)]
 struct Told {
     url: String,
@@ -44,7 +44,7 @@ impl Told {
         }
     }
 
-    /// A message, changed by `more`.
+    /// Sends a message of the protocol, changed by `more`.
     fn send(&self, action: &str, more: Value) -> Response {
         let mut message = json!({"kind": "subscription", "action": action, "id": self.id, "verifier": self.verifier});
         for (key, value) in more.as_object().unwrap() {
@@ -66,7 +66,7 @@ impl Told {
     }
 }
 
-/// Both subgraphs, of which one tells what it is to send events for.
+/// Both subgraphs. One reports the parameters of each subscription to the test.
 struct Subgraph {
     stub: Stub,
     told: Receiver<Told>,
@@ -91,7 +91,7 @@ fn subgraph(answer: impl Fn(&Told) -> Answer + Send + Sync + 'static) -> Subgrap
     Subgraph { stub, told }
 }
 
-/// One that does as the protocol says.
+/// A subgraph that follows the protocol.
 fn obedient() -> Subgraph {
     subgraph(|told| {
         let answer = told.send("check", json!({}));
@@ -101,7 +101,8 @@ fn obedient() -> Subgraph {
     })
 }
 
-/// Free a moment ago: the gateway prints where callbacks go in a line that these tests do not read.
+/// An address that is free now. The gateway prints the callback address in a line that these tests do not
+/// read.
 fn free_address() -> String {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     free.local_addr().unwrap().to_string()
@@ -111,7 +112,7 @@ fn start(subgraph: &Subgraph, more: &str) -> Gateway {
     start_with(subgraph, more, "")
 }
 
-/// With these keys of the callbacks, and others of the file.
+/// Starts a gateway with these callback keys and these other keys.
 fn start_with(subgraph: &Subgraph, more: &str, others: &str) -> Gateway {
     let address = free_address();
     let url = &subgraph.stub.url;
@@ -133,7 +134,7 @@ fn events_are_no_longer_than_answers_may_be() {
     told.event(json!({"count": 1}));
     assert_eq!(payload(&mut stream), json!({"data": {"count": 1}}));
     let long = json!({"payload": {"data": {"count": "x".repeat(5_000)}}});
-    // A subgraph that gets this stops.
+    // A subgraph stops after a 404.
     assert_eq!(told.send("next", long).status, 404);
     let last = payload(&mut stream);
     assert_eq!(
@@ -230,7 +231,7 @@ fn a_subgraph_that_refuses_is_an_error() {
             part["payload"]["errors"][0]["message"].is_string(),
             "{part}"
         );
-        // What it knows is of no use any more.
+        // The subgraph's parameters are not valid any more.
         let told = refuses.told.recv().unwrap();
         assert_eq!(told.send("check", json!({})).status, 404);
     }
@@ -266,7 +267,7 @@ fn who_lacks_the_id_or_the_verifier_learns_and_changes_nothing() {
     let path = format!("/{path}");
     answers.push(Connection::open(address).send(&test_client::get(&path)));
     for answer in &answers {
-        // But for the time of day.
+        // Compared without the `date` header.
         let head = answer
             .head
             .lines()
@@ -278,7 +279,7 @@ fn who_lacks_the_id_or_the_verifier_learns_and_changes_nothing() {
         assert!(head.eq(first), "{}", answer.head);
         assert_eq!((answer.status, answer.text()), (404, ""));
     }
-    // A large body for an id that is unknown is not read.
+    // The gateway does not read a large body for an unknown id.
     let long = "x".repeat(1 << 20);
     assert_eq!(
         elsewhere
@@ -286,10 +287,10 @@ fn who_lacks_the_id_or_the_verifier_learns_and_changes_nothing() {
             .status,
         404
     );
-    // Nothing of it came.
+    // The client received no part of it.
     told.event(json!({"count": 1}));
     assert_eq!(payload(&mut stream), json!({"data": {"count": 1}}));
-    // A message without what it is for.
+    // A message without its payload.
     assert_eq!(told.send("next", json!({})).status, 400);
 }
 

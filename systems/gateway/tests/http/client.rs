@@ -1,4 +1,4 @@
-//! Requests of these tests, and what their responses are asked for.
+//! Requests of these tests, and a helper for their responses.
 
 pub(crate) use test_client::{Connection, Request, Response, get};
 

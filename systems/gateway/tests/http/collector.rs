@@ -1,5 +1,5 @@
-//! A collector of OpenTelemetry that keeps what it gets, over HTTP and gRPC, or behaves as badly as
-//! a test wants.
+//! An OpenTelemetry collector over HTTP and gRPC that records all messages. On request of a test, it
+//! misbehaves.
 
 use std::convert::Infallible;
 use std::net::TcpListener;
@@ -21,37 +21,37 @@ use opentelemetry_proto::tonic::metrics::v1::{Metric, metric, number_data_point}
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
 
-/// Longest time that a test waits for what must come.
+/// Maximum time that a test waits for messages.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// How a collector behaves.
+/// Behavior of a collector toward its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// Takes everything.
+    /// Accepts and records every message.
     Good,
-    /// Never answers.
+    /// Accepts connections and never responds.
     Silent,
-    /// Answers with this status, and with what is no message.
+    /// Responds with this status and an invalid body.
     Rubbish(u16),
-    /// Over gRPC: with this status of gRPC.
+    /// Responds over gRPC with this gRPC status.
     Grpc(&'static str),
 }
 
-/// What a collector got.
+/// The data that a collector received.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Got {
     pub(crate) spans: Vec<Span>,
-    /// Of each push.
+    /// The metrics of each push.
     pub(crate) metrics: Vec<Vec<Metric>>,
-    /// Attributes of the last resource.
+    /// The attributes of the last resource.
     pub(crate) resource: Vec<KeyValue>,
-    /// Of each message: path and headers.
+    /// Path and headers of each message.
     pub(crate) heads: Vec<(String, HeaderMap)>,
 }
 
-/// A collector on a free port, for as long as the test runs.
+/// A collector on a free port. It runs until the end of the test.
 pub(crate) struct Collector {
-    /// `host:port`.
+    /// The address as `host:port`.
     pub(crate) address: String,
     state: Arc<State>,
 }
@@ -91,7 +91,7 @@ impl Collector {
         *self.state.manner.lock().unwrap() = manner;
     }
 
-    /// Waits until what came is what a test waits for.
+    /// Waits until the received data meets a condition.
     pub(crate) fn wait(&self, is_it: impl Fn(&Got) -> bool) -> Got {
         let got = self.state.got.lock().unwrap();
         let waited = self
@@ -103,17 +103,17 @@ impl Collector {
         got.clone()
     }
 
-    /// Waits for so many spans.
+    /// Waits for at least `count` spans.
     pub(crate) fn spans(&self, count: usize) -> Vec<Span> {
         self.wait(|got| got.spans.len() >= count).spans
     }
 
-    /// What came so far.
+    /// The data received until now.
     pub(crate) fn got(&self) -> Got {
         self.state.got.lock().unwrap().clone()
     }
 
-    /// Configuration that sends traces here over a protocol.
+    /// A configuration that sends traces to this collector over a protocol.
     pub(crate) fn config(&self, protocol: &str, common: &str) -> String {
         let address = &self.address;
         format!(
@@ -130,7 +130,7 @@ async fn serve(listener: TcpListener, state: Arc<State>) {
         tokio::spawn(async move {
             let builder = auto::Builder::new(TokioExecutor::new());
             let connection = builder.serve_connection(TokioIo::new(stream), service);
-            // How it ends is not of interest.
+            // An error at the end of a connection does not matter.
             let _ = connection.await;
         });
     }
@@ -157,7 +157,7 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Answer,
     let Ok(body) = body else {
         return Ok(grpc("13"));
     };
-    // Five bytes before the message: not compressed, and its length.
+    // A gRPC message starts with five bytes: a flag for no compression, and the length.
     let message = if is_grpc { body.slice(5..) } else { body };
     let mut got = state.got.lock().unwrap();
     got.heads.push((path.clone(), parts.headers));
@@ -187,7 +187,7 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Answer,
     })
 }
 
-/// An answer of gRPC: an empty message, and the status behind it.
+/// A gRPC response: an empty message, followed by the status.
 fn grpc(status: &'static str) -> Answer {
     let mut trailers = HeaderMap::new();
     trailers.insert("grpc-status", HeaderValue::from_static(status));
@@ -212,7 +212,7 @@ pub(crate) fn attribute(attributes: &[KeyValue], name: &str) -> Option<String> {
     })
 }
 
-/// The sum of all points of a metric: counts of histograms, values of all others.
+/// The sum of all points of a metric. Histograms add their counts, other metrics their values.
 pub(crate) fn sum(metrics: &[Metric], name: &str) -> Option<f64> {
     let found = metrics.iter().find(|it| it.name == name)?;
     let numbers = |points: &[opentelemetry_proto::tonic::metrics::v1::NumberDataPoint]| {
@@ -234,7 +234,7 @@ pub(crate) fn sum(metrics: &[Metric], name: &str) -> Option<f64> {
     })
 }
 
-/// Bytes as digits.
+/// Bytes as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! Clients that take connections and do nothing with them, or take no answer, or no patience.
+//! Tests clients that hold idle connections, do not read responses, or cancel early.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use crate::gateway::{Gateway, Setup};
 use crate::stub::{Answer, Stub, json};
 
 const NAMES: &str = r#"{"query":"{ locations { id name } }"}"#;
-/// Longer than anything here takes that does not wait for ever.
+/// More time than any step here takes, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn address(gateway: &Gateway) -> String {
@@ -22,20 +22,20 @@ fn silent(gateway: &Gateway, count: usize) -> Vec<TcpStream> {
     open.collect::<Result<_, _>>().unwrap()
 }
 
-/// The answer on a connection of its own; none when the connection is refused.
+/// The response on a new connection. `None` if the gateway refuses the connection.
 fn try_ask(gateway: &Gateway) -> Option<Response> {
     let mut connection = Connection::try_open(&address(gateway)).ok()?;
-    // A refused connection may be closed before the request is written, which is no error yet.
+    // The gateway may close a refused connection before the request is written. This is not an error yet.
     connection.begin(&post(NAMES));
     connection.try_read(false).ok()
 }
 
-/// A number of the gateway's metrics, once it is at least this.
+/// Waits until a metric of the gateway is at least `least`.
 pub(crate) fn metric_reaches(gateway: &Gateway, series: &str, least: u64) {
     metric_is(gateway, series, |count| count >= least);
 }
 
-/// A number of the gateway's metrics, once it is no more than this.
+/// Waits until a metric of the gateway is at most `most`.
 pub(crate) fn metric_falls_to(gateway: &Gateway, series: &str, most: u64) {
     metric_is(gateway, series, |count| count <= most);
 }
@@ -50,7 +50,7 @@ fn metric_is(gateway: &Gateway, series: &str, wanted: impl Fn(u64) -> bool) {
             return;
         }
         assert!(test_client::now() < end, "{series} is {count} in\n{text}");
-        // Not in a tight loop, which would take the processor from the gateway.
+        // Not a busy loop, because it would take processor time from the gateway.
         wait(Duration::from_millis(20));
     }
 }
@@ -79,7 +79,7 @@ fn silent_sockets_keep_nobody_out_by_default() {
 #[test]
 fn a_process_without_descriptors_gets_some_back() {
     let planets = Stub::planets();
-    // More than the process can have, so that `accept` fails.
+    // More connections than file descriptors, so that `accept` fails.
     let config = planets.config("limits: {max_connections: 10000}");
     let mut gateway = Setup::new(&config).descriptors(128).start();
     let _open = silent(&gateway, 200);
@@ -107,7 +107,7 @@ fn health_answers_while_requests_take_all_places() {
         }
     }
     metric_reaches(&gateway, "http_server_connections ", 2);
-    // A request under way makes no room.
+    // A connection with a running request is not closed to make room.
     assert!(try_ask(&gateway).is_none());
     metric_reaches(
         &gateway,
@@ -184,8 +184,8 @@ fn a_client_that_leaves_keeps_its_place_until_the_work_for_it_ends() {
         let before = subgraph.seen().len();
         if let Ok(mut connection) = Connection::try_open(&address(&gateway)) {
             connection.begin(&post(NAMES));
-            // A client that leaves before its request is read costs no work. After the limit none
-            // is seen any more.
+            // A client that leaves before the gateway reads its request causes no work. After the limit, no
+            // further request reaches the subgraph.
             let end = test_client::now() + Duration::from_millis(100);
             while subgraph.seen().len() == before && test_client::now() < end {
                 wait(Duration::from_millis(1));
@@ -200,7 +200,7 @@ fn a_client_that_leaves_keeps_its_place_until_the_work_for_it_ends() {
     assert!(subgraph.seen().len() <= 8, "{}", subgraph.seen().len());
 }
 
-/// Frames of HTTP/2 as bytes, so that a test sends what a library would not.
+/// HTTP/2 frames as bytes, so that a test can send frames that a library refuses to send.
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let mut frame = length[1..].to_vec();
@@ -210,7 +210,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A POST of `NAMES` as a stream, in headers without compression.
+/// A POST of `NAMES` as a stream, with uncompressed headers.
 fn stream_of(stream: u32) -> Vec<u8> {
     let mut block = vec![0x83, 0x86, 0x84];
     for (name, value) in [(":authority", "t"), ("content-type", "application/json")] {
@@ -224,7 +224,7 @@ fn stream_of(stream: u32) -> Vec<u8> {
     bytes
 }
 
-/// A client of HTTP/2 that has sent its preface and nothing else.
+/// An HTTP/2 client that has sent only its preface and settings.
 fn http2(gateway: &Gateway) -> TcpStream {
     let mut client = TcpStream::connect(address(gateway)).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -241,7 +241,7 @@ fn a_client_of_http2_that_gives_no_sign_of_life_is_hung_up_on() {
     let gateway = Gateway::start(&subgraph.config(times));
     let mut client = http2(&gateway);
     client.write_all(&stream_of(1)).unwrap();
-    // The pings are read and never answered. A reset is an end as well.
+    // The client reads pings and never answers them. A reset also counts as the end.
     let mut said = Vec::new();
     let end = client.read_to_end(&mut said);
     let is_open = matches!(
@@ -250,7 +250,7 @@ fn a_client_of_http2_that_gives_no_sign_of_life_is_hung_up_on() {
             || error.kind() == std::io::ErrorKind::TimedOut
     );
     assert!(!is_open, "still open: {end:?}");
-    // It was the silence that ended it: the request had reached the subgraph.
+    // The missing pong ended the connection, because the request had reached the subgraph.
     assert_eq!(subgraph.seen().len(), 1);
     let is_ping = |window: &[u8]| window == [0, 0, 8, 6, 0];
     assert!(said.windows(5).any(is_ping), "no ping in {said:?}");
@@ -265,7 +265,7 @@ fn cancelled_requests_do_not_multiply() {
     for number in 0..600 {
         let stream = 2 * number + 1;
         let sent = client.write_all(&stream_of(stream));
-        // Time for the gateway to send its own request, before this one is cancelled.
+        // Time for the gateway to send its own request, before the client cancels.
         let before = subgraph.seen().len();
         let end = test_client::now() + Duration::from_millis(20);
         while subgraph.seen().len() == before && test_client::now() < end {
@@ -273,16 +273,16 @@ fn cancelled_requests_do_not_multiply() {
         }
         let cancelled = client.write_all(&frame(3, 0, stream, &8_u32.to_be_bytes()));
         if sent.and(cancelled).is_err() {
-            // The gateway has had enough.
+            // The gateway has closed the connection.
             break;
         }
     }
-    // As many as one connection may have under way; without the limit it would be all of them.
+    // The maximum of concurrent requests on one connection. Without this limit, all would reach the subgraph.
     let seen = subgraph.seen().len();
     assert!(
         (50..=100).contains(&seen),
         "{seen} requests reached the subgraph"
     );
-    // Others are served meanwhile.
+    // Other clients are served meanwhile.
     assert_eq!(gateway.ask_health("/health").status, 200);
 }

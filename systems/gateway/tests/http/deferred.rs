@@ -1,4 +1,4 @@
-//! Answers in parts to queries that defer fragments.
+//! Tests responses in parts, for queries with deferred fragments.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -26,7 +26,7 @@ const LOCATIONS: &str = r#"{"data":{"locations":[{"__typename":"Location","id":"
 const REVIEWS: &str = r#"{"data":{"_entities":[{"overallRating":4},{"overallRating":5}]}}"#;
 const WHOLE: &str = r#"{"data":{"locations":[{"id":"1","name":"A","overallRating":4},{"id":"2","name":"B","overallRating":5}]}}"#;
 
-/// A response as it comes, chunk by chunk.
+/// A response, read chunk by chunk.
 pub(crate) struct Stream {
     socket: BufReader<TcpStream>,
     pub(crate) head: String,
@@ -42,7 +42,7 @@ impl Stream {
         Self::send_as(gateway, accept, "yes", body)
     }
 
-    /// With this value of the header `x-mine`.
+    /// Sends a request with this value of the header `x-mine`.
     pub(crate) fn send_as(gateway: &Gateway, accept: &str, mine: &str, body: &str) -> Self {
         let mut socket = TcpStream::connect(&gateway.address).unwrap();
         let length = body.len();
@@ -81,7 +81,7 @@ impl Stream {
         String::from_utf8(body).unwrap()
     }
 
-    /// The next chunk; nothing at the end.
+    /// The next chunk. `None` at the end.
     pub(crate) fn chunk(&mut self) -> Option<String> {
         let mut line = String::new();
         self.socket.read_line(&mut line).unwrap();
@@ -93,7 +93,7 @@ impl Stream {
         (length > 0).then(|| String::from_utf8(bytes).unwrap())
     }
 
-    /// The JSON of the next part, and whether it is told to be the last.
+    /// The JSON of the next part, and true if it is marked as the last.
     fn part(&mut self) -> (Value, bool) {
         let text = self.chunk().expect("a part");
         let (_, inner) = text
@@ -119,7 +119,7 @@ impl Stream {
     }
 }
 
-/// Both subgraphs; reviews wait for a word each time, and tell when they were asked.
+/// Both subgraphs. `reviews` reports each request, and waits for a signal before each response.
 struct Slow {
     stub: Stub,
     release: Sender<()>,
@@ -152,7 +152,7 @@ fn what_is_deferred_comes_in_a_part_of_its_own() {
     let mut stream = Stream::begin(&gateway, BY_PATH, RATINGS);
     assert!(stream.has("content-type: multipart/mixed;boundary=\"graphql\";deferSpec=20220824"));
     assert!(!stream.head.contains("content-encoding"), "{}", stream.head);
-    // Before the reviews have answered.
+    // Sent before `reviews` has responded.
     let first = stream.chunk().unwrap();
     assert_eq!(
         first,
@@ -165,7 +165,7 @@ fn what_is_deferred_comes_in_a_part_of_its_own() {
     let place = |index: usize, rating: usize| json!({"data": {"overallRating": rating}, "path": ["locations", index], "label": "slow"});
     assert_eq!(part["incremental"], json!([place(0, 4), place(1, 5)]));
     assert_eq!(stream.chunk(), None);
-    // The connection goes on.
+    // The connection stays open.
     let mut stream = Stream::begin(&gateway, BY_ID, RATINGS);
     assert!(stream.has("content-type: multipart/mixed;boundary=\"graphql\";incrementalSpec=v0.2"));
     let (first, _) = stream.part();
@@ -210,7 +210,7 @@ fn one_piece_where_parts_are_not_wanted_or_not_to_be_had() {
             assert_eq!(body, WHOLE, "{accept} {query}");
         }
     }
-    // A list of operations.
+    // A batch of operations.
     let list = json!([{ "query": RATINGS }]).to_string();
     let stream = Stream::send(&on, BY_PATH, &list);
     assert!(
@@ -218,7 +218,7 @@ fn one_piece_where_parts_are_not_wanted_or_not_to_be_had() {
         "{}",
         stream.head
     );
-    // By a variable.
+    // Deferred by a variable.
     let by_variable = RATINGS
         .replace("query Ratings", "query Ratings($later: Boolean!)")
         .replace("@defer(", "@defer(if: $later, ");
@@ -414,7 +414,7 @@ fn a_reload_leaves_parts_under_way_alone() {
     slow.release.send(()).unwrap();
     let (part, is_last) = stream.part();
     assert!(is_last);
-    // The script of its own generation, which keeps what puts the parts together.
+    // The script of the old generation runs. The gateway keeps the members that connect the parts.
     assert_eq!(part["extensions"]["by"], "old");
     assert_eq!(part["incremental"][0]["data"]["overallRating"], 4);
     assert_eq!(part["completed"].as_array().unwrap().len(), 2);
@@ -442,7 +442,7 @@ fn a_client_that_leaves_ends_what_is_deferred() {
     let mut buffer = [0; 4096];
     assert!(socket.read(&mut buffer).unwrap() > 0);
     drop(stream);
-    // The gateway hangs up: this answer has no use any more.
+    // The gateway closes the connection, because the response is useless now.
     while socket.read(&mut buffer).unwrap() > 0 {}
 }
 
@@ -638,7 +638,7 @@ fn authorization_holds_for_deferred_fields() {
     );
     let stub = Stub::start(|seen| match seen.target.as_str() {
         "/l" => answer_json(LOCATIONS),
-        // More than is asked for.
+        // The subgraph returns more fields than requested.
         _ => answer_json(
             r#"{"data":{"_entities":[{"overallRating":4,"reviewsForLocation":[]},{"overallRating":5,"reviewsForLocation":[]}]}}"#,
         ),
@@ -695,12 +695,12 @@ fn a_stage_can_end_an_answer_at_its_first_part() {
 fn long_labels_and_names_do_not_multiply() {
     let planets = Stub::planets();
     let gateway = Gateway::start(&planets.config(""));
-    // Each of them would come once for each place and each format's list.
+    // The response would repeat each label for every place, in the lists of both formats.
     let label = "l".repeat(300);
     let query = RATINGS.replace("slow", &label);
     let body = Stream::begin(&gateway, BY_ID, &query).whole();
     assert_eq!(body, WHOLE);
-    // As long as the limit on selections lets an alias be, in the path of each of many places.
+    // The longest alias within the limit on selections, in the paths of many places.
     let alias = "a".repeat(200_000);
     let query = RATINGS.replace("locations", &format!("{alias}: locations"));
     let of_each = |text: fn(usize) -> String| (0..8).map(text).collect::<Vec<_>>().join(",");
@@ -762,7 +762,7 @@ fn a_thousand_deferred_fragments_are_bounded() {
         }
         assert!(bytes < 100_000, "{bytes}");
     }
-    // Others are served.
+    // Other requests are served.
     assert_eq!(
         gateway
             .send(&post(r#"{"query":"{ locations { id } }"}"#))
@@ -778,7 +778,7 @@ fn apollo_client_puts_the_parts_together() {
         let stub = Stub::start(|seen| match seen.target.as_str() {
             "/l" => answer_json(LOCATIONS),
             _ => {
-                // Apollo Client shows what comes at once as one.
+                // If all parts arrive together, Apollo Client shows them as one.
                 let (_keep, wait) = channel::<()>();
                 let _ = wait.recv_timeout(Duration::from_millis(300));
                 answer_json(REVIEWS)

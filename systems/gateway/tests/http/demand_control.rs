@@ -1,4 +1,4 @@
-//! What operations are estimated to cost.
+//! Tests the estimated costs of operations.
 
 use crate::client::{code, post};
 use crate::gateway::{Gateway, Setup};

@@ -1,4 +1,5 @@
-//! The files of deploy/gateway say what the gateway needs, and it takes what they say.
+//! Tests that the files of deploy/gateway fit the gateway's needs, and that the gateway accepts their
+//! settings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,7 @@ fn who_stops_it_waits_until_it_has_drained() {
     let (compose, cluster) = (read("compose.yaml"), read("kubernetes.yaml"));
     assert!(seconds(compose.after("stop_grace_period")[0]) > needed);
     assert!(seconds(cluster.after("terminationGracePeriodSeconds")[0]) > needed);
-    // It is not ready for long enough to be noticed.
+    // The drain delay is longer than two failed readiness checks, which the cluster needs to notice it.
     let noticed = cluster.text.split("readinessProbe").nth(1).unwrap();
     assert!(noticed.contains("periodSeconds: 2") && noticed.contains("failureThreshold: 2"));
     assert!(time("drain_delay") > 2 * 2);
@@ -76,7 +77,7 @@ fn the_cluster_has_every_part_and_gives_no_rights() {
             "{key}"
         );
     }
-    // Where the gateway listens.
+    // The gateway must listen on each port of the cluster.
     let config = read("gateway.yaml");
     for port in cluster.after("containerPort") {
         let listens = config.after("listen");

@@ -1,4 +1,4 @@
-//! The GraphQL endpoint: methods, negotiation, statuses and codes, CSRF, CORS, compression.
+//! Tests the GraphQL endpoint: methods, negotiation, statuses and codes, CSRF, CORS, compression.
 
 use crate::client::{Request, get, post};
 use crate::gateway::{Gateway, Setup};
@@ -141,7 +141,7 @@ fn negotiation_decides_status_and_media_type() {
     let gateway = Gateway::start(&planets.config(""));
     let modern = "application/graphql-response+json";
     let legacy = "application/json";
-    // Accept, status of a query that does not parse, media type.
+    // Header `accept`, status of a query with a syntax error, media type.
     let cases = [
         ("*/*", 400, legacy),
         (modern, 400, modern),
@@ -310,7 +310,7 @@ fn no_rule_lets_a_subgraph_say_which_pages_may_read() {
                 .filter(|(name, _)| name.starts_with("access-control-"))
                 .collect();
             assert_eq!(said, expected, "{origin} by {rule}");
-            // A cache must not give the answer for one page to another.
+            // A cache must not give the response for one page to another page.
             let vary = response.header("vary");
             assert_eq!(vary, Some("accept-language, origin"), "{rule}");
         }
@@ -321,7 +321,7 @@ fn no_rule_lets_a_subgraph_say_which_pages_may_read() {
 fn large_answers_are_compressed_for_who_takes_it() {
     use std::io::Read as _;
 
-    // In one turn, and in many.
+    // Written in one turn, and in many.
     for length in [5_000, 1_000_000] {
         let long = "x".repeat(length);
         let body = format!(r#"{{"data":{{"locations":[{{"id":"1","name":"{long}"}}]}}}}"#);

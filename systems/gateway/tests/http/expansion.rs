@@ -1,4 +1,4 @@
-//! Queries that go to and fro between two types, so that each level means ten times as much.
+//! Tests queries that go back and forth between two types, so that each level multiplies the response by ten.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::gateway::{Gateway, Setup};
 use crate::stub::{Answer, Seen, Stub, json as json_answer};
 
 const SUPERGRAPH: &str = include_str!("../../federation/tests/bounds.graphql");
-/// A response of 11 TB: no machine writes it within the times below.
+/// A response of 11 TB. No machine writes it within the time limits below.
 const QUERY: &str = r#"{"query":"{as{bs{as{bs{as{bs{as{bs{as{bs{as{bs{id}}}}}}}}}}}}}"}"#;
 
 fn stubs(kind: &str) -> Value {
@@ -15,7 +15,7 @@ fn stubs(kind: &str) -> Value {
     stubs.collect()
 }
 
-/// Both subgraphs, each with ten entities that refer to all of the other.
+/// Both subgraphs, each with ten entities that refer to all entities of the other.
 fn answer(seen: &Seen) -> Answer {
     let body = seen.json();
     let entity = if seen.target == "/a" {
@@ -72,7 +72,7 @@ fn a_response_that_takes_too_long_to_write_is_timed_out() {
 #[test]
 fn health_is_told_while_a_large_response_is_written() {
     let stub = Stub::start(answer);
-    // One worker, and a response that is written until its time is over.
+    // One worker, and a response that it writes until its time is over.
     let config = "limits: {response_max_bytes: 1000000GB}\n\
         traffic_shaping: {router: {timeout: 500ms}}";
     let gateway = start(&stub, config);
@@ -85,8 +85,8 @@ fn health_is_told_while_a_large_response_is_written() {
         )
         .as_bytes(),
     );
-    // A worker that wrote it without a pause would answer nothing else before its end, and to write
-    // 11 TB takes hours.
+    // A worker that wrote it without a pause would not respond to any other request. Writing 11 TB takes
+    // hours.
     loop {
         assert_eq!(gateway.ask_health("/health").status, 200);
         if gateway

@@ -1,4 +1,4 @@
-//! The acceptance list of the extension points, line by line, through the whole gateway.
+//! Tests the acceptance list of the extension points, line by line, through the whole gateway.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ const NAMES_ANSWER: &str =
     r#"{"data":{"locations":[{"id":"1","name":"A"},{"id":"2","name":"B"}]}}"#;
 const BOTH: &str = r#"{"query":"{ locations { name overallRating } }"}"#;
 
-/// A gateway with a coprocessor and what its configuration says about it.
+/// A gateway with a coprocessor and these keys for it.
 fn with_coprocessor(planets: &Stub, coprocessor: &Stub, keys: &str) -> Gateway {
     let url = &coprocessor.url;
     let more = format!("coprocessor: {{url: '{url}', {keys}}}");
@@ -57,7 +57,7 @@ fn a_static_header_reaches_every_subgraph_request_whatever_sets_it() {
             "coprocessor"
         ]
     );
-    // One call of the coprocessor for each fetch.
+    // One coprocessor call for each fetch.
     assert_eq!(coprocessor.seen().len(), 2);
 }
 
@@ -81,7 +81,7 @@ fn the_coprocessor_of_the_client_awareness_lab_gets_its_message() {
     );
 }
 
-/// A request with this header, whatever bytes it has.
+/// A request with these bytes as a header value.
 fn with_bytes(value: &[u8]) -> Vec<u8> {
     let length = NAMES.len();
     let head = format!(
@@ -120,7 +120,7 @@ fn a_header_that_no_stage_could_read_is_not_sent_on() {
         assert!(refused.text().contains(message), "{}", refused.text());
         assert!(planets.seen().is_empty() && coprocessor.seen().is_empty());
     }
-    // Text passes, and so does everything where no stage could look.
+    // Text passes. Without a stage that reads the headers, all bytes pass.
     let gateway = with_coprocessor(&planets, &coprocessor, "router: {request: {headers: true}}");
     let mut connection = gateway.connect();
     connection.write(&with_bytes("ä".as_bytes()));

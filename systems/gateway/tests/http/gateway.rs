@@ -1,4 +1,4 @@
-//! The gateway as a process on free ports, with its files in a folder of its own.
+//! The gateway as a process on free ports, with its files in a temporary folder.
 
 use std::fs;
 use std::ops::{Deref, DerefMut};
@@ -13,15 +13,15 @@ use crate::client::{Connection, Response, get, post};
 /// The lab's supergraph: `locations` and `reviews`.
 const SUPERGRAPH: &str = include_str!("../../../planets/supergraph.graphql");
 
-/// A running gateway; dropping it ends the process.
+/// A running gateway. Dropping it ends the process.
 pub(crate) struct Gateway {
     process: Process,
-    /// Where health and metrics are.
+    /// Address of health and metrics.
     pub(crate) health: String,
     pub(crate) folder: TempDir,
 }
 
-/// What a gateway is started with.
+/// Settings of a gateway process.
 pub(crate) struct Setup {
     config: String,
     files: Vec<(&'static str, String)>,
@@ -33,7 +33,7 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// A configuration in which `{locations}` and the like stand for nothing yet.
+    /// A configuration over the lab's supergraph.
     pub(crate) fn new(config: &str) -> Self {
         Self {
             config: config.to_owned(),
@@ -54,7 +54,7 @@ impl Setup {
         }
     }
 
-    /// Another file beside the configuration.
+    /// Adds a file in the folder of the configuration.
     pub(crate) fn file(mut self, name: &'static str, text: &str) -> Self {
         self.files.push((name, text.to_owned()));
         self
@@ -70,7 +70,7 @@ impl Setup {
         self
     }
 
-    /// Lets the process have so many file descriptors.
+    /// Limits the number of file descriptors of the process.
     pub(crate) fn descriptors(mut self, count: u32) -> Self {
         self.descriptors = Some(count);
         self
@@ -121,7 +121,7 @@ impl Setup {
         }
     }
 
-    /// Runs the gateway to its end, which must come by itself.
+    /// Runs a gateway that ends by itself. Returns its status and its log.
     pub(crate) fn fail(self) -> (ExitStatus, String) {
         let (_folder, mut command) = self.prepare();
         let output = command.output().unwrap();
@@ -135,17 +135,17 @@ impl Gateway {
         Setup::new(config).start()
     }
 
-    /// A gateway of merged schemas.
+    /// Starts a gateway of merged schemas.
     pub(crate) fn merged(config: &str) -> Self {
         Setup::merged(config).start()
     }
 
-    /// The answer to a query.
+    /// The response to a query.
     pub(crate) fn ask(&self, query: &str) -> String {
         self.ask_with(query, serde_json::json!({}))
     }
 
-    /// The answer to a query with variables.
+    /// The response to a query with variables.
     pub(crate) fn ask_with(&self, query: &str, variables: serde_json::Value) -> String {
         let body = serde_json::json!({"query": query, "variables": variables}).to_string();
         let response = self.send(&post(&body));
@@ -153,7 +153,7 @@ impl Gateway {
         response.text().to_owned()
     }
 
-    /// One request to where health and metrics are.
+    /// Sends one request to the address of health and metrics.
     pub(crate) fn ask_health(&self, target: &str) -> Response {
         Connection::open(&self.health).send(&get(target))
     }
@@ -162,7 +162,7 @@ impl Gateway {
         self.folder.path().join(name)
     }
 
-    /// Waits for the process to end; gives its status and the rest of its log.
+    /// Waits for the process to end. Returns its status and the rest of its log.
     pub(crate) fn wait(self) -> (ExitStatus, String) {
         self.process.wait_with_log()
     }

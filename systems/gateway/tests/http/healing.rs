@@ -1,4 +1,4 @@
-//! Services that are not there at the start, that come back, and that go away under load.
+//! Tests services that are absent at the start, that come back, and that stop under load.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -41,7 +41,7 @@ fn a_service_that_comes_late_is_taken_in_without_a_restart() {
         gateway.ask_health("/health?ready").text(),
         r#"{"status":"UP"}"#
     );
-    // Workers learn of it right after.
+    // Workers receive the schema shortly after this log line.
     let answered = std::iter::repeat_with(|| gateway.ask("{ product { id } }"));
     assert!(answered.take(10_000).any(|answer| answer == PRODUCT));
 }

@@ -1,4 +1,4 @@
-//! Keys of the configuration, each with what a client sees of it.
+//! Tests keys of the configuration by their effect on clients.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -239,7 +239,7 @@ fn health_has_its_own_path_and_words_and_can_be_turned_off() {
 
 #[test]
 fn a_subgraph_can_be_on_a_unix_socket() {
-    // The path of a socket has at most 107 bytes, that of TMPDIR any number.
+    // The path of a socket has at most 107 bytes, but TMPDIR can be longer.
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let path = folder.path().join("subgraph.sock");
     let listener = UnixListener::bind(&path).unwrap();
@@ -253,7 +253,7 @@ fn a_subgraph_can_be_on_a_unix_socket() {
         let body = r#"{"data":{"locations":[]}}"#;
         let length = body.len();
         write!(stream.get_mut(), "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
-        // Until the gateway closes.
+        // Reads until the gateway closes the connection.
         let _ = stream.read_to_end(&mut Vec::new());
     });
     let config = format!(
@@ -265,7 +265,7 @@ fn a_subgraph_can_be_on_a_unix_socket() {
     assert_eq!(requests.recv().unwrap(), "POST /p HTTP/1.1");
 }
 
-/// A subgraph that tells when it was asked and when its connection was closed.
+/// A subgraph that reports the arrival of a request and the end of its connection.
 fn abandoned() -> (String, mpsc::Receiver<&'static str>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -365,7 +365,7 @@ fn origins_of_version_1_are_allowed() {
 #[test]
 fn metrics_can_have_an_address_of_their_own() {
     let planets = Stub::planets();
-    // The path of a socket has at most 107 bytes, that of TMPDIR any number.
+    // The path of a socket has at most 107 bytes, but TMPDIR can be longer.
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let socket = folder.path().join("metrics.sock");
     let more = format!(

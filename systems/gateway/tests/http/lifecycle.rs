@@ -1,4 +1,4 @@
-//! Starting, reloading, stopping.
+//! Tests start, reload and stop.
 
 use std::fs;
 use std::process::Command;
@@ -98,7 +98,7 @@ fn a_changed_configuration_is_used_and_a_bad_one_is_not() {
     let rule = "headers: {all: {request: [{insert: {name: source, value: new}}]}}";
     fs::write(gateway.path("router.yaml"), planets.config(rule)).unwrap();
     gateway.wait_for("reloaded: files changed");
-    // The order to the worker and the connection take the same way, one after the other.
+    // The reload command and the connection take the same path to the worker, one after the other.
     assert_eq!(send(&gateway).as_deref(), Some("new"));
     fs::write(gateway.path("router.yaml"), "headers: {al: 1}").unwrap();
     let line = gateway.wait_for("not reloaded");
@@ -186,7 +186,7 @@ fn requests_under_way_are_answered_before_it_stops() {
 #[test]
 fn while_it_drains_it_is_not_ready_and_serves_old_and_new_connections() {
     let planets = Stub::planets();
-    // Longer than any test: the second signal ends it.
+    // Longer than any test, so the second signal ends it.
     let config = planets.config("supergraph: {drain_delay: 1h}");
     let mut gateway = Gateway::start(&config);
     let mut kept = gateway.connect();
@@ -242,7 +242,7 @@ fn it_listens_on_unix_sockets() {
     use std::io::{Read as _, Write as _};
     use std::os::unix::net::UnixStream;
 
-    // The path of a socket has at most 107 bytes, that of TMPDIR any number.
+    // The path of a socket has at most 107 bytes, but TMPDIR can be longer.
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let socket = folder.path().join("graphql.sock");
     let mut process = Command::new(env!("CARGO_BIN_EXE_gateway"))

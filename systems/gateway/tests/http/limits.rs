@@ -1,4 +1,4 @@
-//! Bad and slow clients, bad and slow subgraphs.
+//! Tests malformed and slow clients, and malformed and slow subgraphs.
 
 use std::time::Duration;
 
@@ -107,7 +107,7 @@ fn hostile_queries_are_refused_and_the_gateway_lives() {
         let body = serde_json::json!({ "query": query }).to_string();
         let response = gateway.send(&post(&body));
         let start = query.get(..60).unwrap_or(&query);
-        // The bomb is valid and says the same name over and over.
+        // The bomb is valid and repeats one name.
         assert!(
             matches!(response.status, 200 | 400),
             "{start}: {}",
@@ -129,7 +129,7 @@ fn a_deep_json_body_is_refused() {
     assert_eq!(gateway.send(&post(NAMES)).status, 200);
 }
 
-/// The first error of an answer from a subgraph that does this.
+/// The first error in the response if a subgraph behaves like this.
 fn trouble(answer: Answer) -> (u16, String, String) {
     let subgraph = Stub::start(move |_| answer.clone());
     let more = format!("{ALL}\ntraffic_shaping: {{all: {{timeout: 300ms}}}}");
@@ -192,7 +192,7 @@ fn without_the_key_clients_learn_only_that_there_was_an_error_and_where() {
     );
 }
 
-/// Of two types that refer to each other, ten each: the answer of subgraph `a` or `b`.
+/// The response of subgraph `a` or `b`. Two types with ten entities each refer to each other.
 fn ten_of_each(seen: &Seen) -> Answer {
     let body = seen.json();
     let stubs = |kind: &str| -> Value {
@@ -233,7 +233,7 @@ fn a_short_query_that_means_a_huge_response_holds_up_nobody() {
     let start = test_client::now();
     let mut attack = gateway.connect();
     attack.begin(&post(&body));
-    // The worker is the only one, and serves this as well.
+    // There is only one worker, and it still serves this request.
     let small = gateway.send(&post(r#"{"query":"{as{id}}"}"#));
     assert_eq!(small.status, 200);
     assert_eq!(gateway.ask_health("/health").status, 200);

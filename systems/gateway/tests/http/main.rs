@@ -1,7 +1,7 @@
-//! Claims about the gateway as a process: HTTP, limits, extension points, reload and stopping.
+//! Tests the gateway as a process: HTTP, limits, extension points, reload and stopping.
 //!
-//! Subgraphs and coprocessors are stubs in the test, so that each claim says what they answer and
-//! sees what they were asked.
+//! Subgraphs and coprocessors are stubs inside the test. So each test chooses their responses and sees their
+//! requests.
 
 #![cfg(test)]
 

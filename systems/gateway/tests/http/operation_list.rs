@@ -1,4 +1,4 @@
-//! Operations that are known before they are asked for.
+//! Tests lists of registered operations.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ fn an_id_of_the_list_is_carried_out_and_registered_hashes_still_are() {
     let gateway = gateway(&planets, LIST);
     assert_eq!(gateway.send(&post(&by_id("names-1"))).text(), ANSWER);
     assert_eq!(gateway.send(&post(&by_text(NAMES))).text(), ANSWER);
-    // What no list has is a matter of the hashes that clients register.
+    // An id that is not in a list is looked up in the hashes that clients register.
     let unknown = gateway.send(&post(&by_id("x")));
     assert_eq!(code(&unknown), "MISSING_QUERY_STRING");
     let hash = "c363c782d1abc98a27877f98ad4b74e6b33a0d5abdb16ec9b1b5fe5114a7bb75";
@@ -221,7 +221,7 @@ fn a_changed_list_is_read_again_and_a_broken_one_is_not_used() {
 fn apollo_client_asks_by_the_ids_of_a_list() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
     let planets = Stub::planets();
-    // What the client's link for lists sends: its own text's id, never the text.
+    // The client's link for lists sends the id of its text, never the text.
     let gateway = gateway(&planets, IDS_ONLY);
     let url = format!("http://{}/", gateway.address);
     let words = ["list.mjs", &url, "names-1"];

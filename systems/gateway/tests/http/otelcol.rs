@@ -1,5 +1,5 @@
-//! The collector that people run takes what the gateway sends. The collector is OpenTelemetry's own,
-//! built from `tests/otelcol`; what it got is read from the files that it writes.
+//! Tests that a real collector accepts the gateway's data. It is OpenTelemetry's own collector, built from
+//! `tests/otelcol`. The test reads the received data from the files that the collector writes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ const BOTH: &str =
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// A collector with a folder for what it gets.
+/// A collector with a folder for the received data.
 struct Otelcol {
     process: Process,
     folder: TempDir,
@@ -32,7 +32,7 @@ struct Otelcol {
     http: String,
 }
 
-/// The program, built once. `None`, and a line NOT RUN, where that cannot be.
+/// The program, built once. `None` after a line NOT RUN, if it cannot be built.
 #[track_caller]
 fn program() -> Option<PathBuf> {
     static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
@@ -51,7 +51,7 @@ fn program() -> Option<PathBuf> {
 fn build() -> Result<PathBuf, String> {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("otelcol");
     let go = |words: &[&str]| {
-        // Other claims, which run meanwhile, are about time.
+        // The build has a low priority, because other tests run now and measure time.
         let mut nice = Command::new("nice");
         nice.args(["-n", "19", "go"]).args(words);
         nice.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/otelcol"));
@@ -64,7 +64,7 @@ fn build() -> Result<PathBuf, String> {
     if !go(&["version"]).0 {
         return Err("go is not installed".to_owned());
     }
-    // Only what is built, as other modules of go.mod are of other systems.
+    // Only the modules of this build. Other modules in go.mod are for other systems.
     let (is_there, error) = go(&["list", "-deps", "."]);
     if !is_there {
         return Err(format!(
@@ -78,7 +78,7 @@ fn build() -> Result<PathBuf, String> {
 }
 
 impl Otelcol {
-    /// Starts it; `tls` is what its receivers say of TLS.
+    /// Starts the collector. `tls` is the TLS part of its receivers' configuration.
     fn start(program: &Path, tls: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).display().to_string();
@@ -120,7 +120,7 @@ impl Otelcol {
         }
     }
 
-    /// Where it takes a protocol.
+    /// The URL of the receiver for a protocol.
     fn endpoint(&self, scheme: &str, protocol: &str) -> String {
         let port = if protocol == "grpc" {
             &self.grpc
@@ -130,7 +130,7 @@ impl Otelcol {
         format!("{scheme}://localhost:{port}")
     }
 
-    /// Ends it, and gives what it wrote: messages of traces, and of metrics.
+    /// Ends the collector. Returns its messages of traces, and of metrics.
     fn end(self) -> [Vec<Value>; 2] {
         self.process.signal(Signal::TERM);
         let (status, log) = self.process.wait_with_log();
@@ -153,7 +153,7 @@ fn config(endpoint: &str, protocol: &str, more: &str) -> String {
     )
 }
 
-/// The values under a path of arrays in each message.
+/// All values at a path of nested arrays, over all messages.
 fn all<'a>(messages: &'a [Value], path: [&str; 3]) -> Vec<&'a Value> {
     let mut found: Vec<&Value> = messages.iter().collect();
     for name in path {
@@ -176,7 +176,7 @@ fn attributes(of: &Value) -> BTreeMap<&str, String> {
     .collect()
 }
 
-/// The spans of a name.
+/// The spans with a name.
 fn named<'a>(spans: &[&'a Value], name: &str) -> Vec<&'a Value> {
     spans
         .iter()
@@ -185,7 +185,7 @@ fn named<'a>(spans: &[&'a Value], name: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-/// Sums up the points of a counter or a histogram that have these attributes.
+/// The sum of all points of a counter or histogram with these attributes.
 fn count(message: &Value, name: &str, wanted: &[(&str, &str)]) -> f64 {
     let messages = std::slice::from_ref(message);
     let metrics = all(messages, ["resourceMetrics", "scopeMetrics", "metrics"]);
@@ -199,7 +199,7 @@ fn count(message: &Value, name: &str, wanted: &[(&str, &str)]) -> f64 {
             .iter()
             .all(|(name, value)| has.get(name).is_some_and(|it| it == value))
     });
-    // 64-bit numbers are texts in the JSON of Protobuf.
+    // In the JSON of Protobuf, 64-bit numbers are strings.
     let number = |value: &Value| value.as_str().unwrap().parse::<f64>().unwrap();
     let count = |point: &Value| {
         let Some(buckets) = point["bucketCounts"].as_array() else {
@@ -213,8 +213,8 @@ fn count(message: &Value, name: &str, wanted: &[(&str, &str)]) -> f64 {
     points.map(count).sum()
 }
 
-/// Asks a gateway with this configuration twice, the second time with a subgraph that fails, and
-/// ends it.
+/// Sends two requests to a gateway with this configuration, and stops it. In the second request, a subgraph
+/// fails.
 fn serve(setup: impl FnOnce(&Stub) -> Setup) {
     let asked = AtomicUsize::new(0);
     let stub = Stub::start(move |seen| match seen.target.as_str() {
@@ -237,11 +237,11 @@ fn serve(setup: impl FnOnce(&Stub) -> Setup) {
     gateway.signal(Signal::TERM);
     let (status, log) = gateway.wait();
     assert!(status.success());
-    // It says so when a message was refused or given up.
+    // The log would contain an error about a refused or dropped message.
     assert!(!log.contains("collector"), "{log}");
 }
 
-/// What a collector must have of [`serve`].
+/// Checks the data that a collector must have received from [`serve`].
 fn judge([traces, metrics]: [Vec<Value>; 2]) {
     for resource in traces.iter().chain(&metrics).flat_map(|message| {
         let both = ["resourceSpans", "resourceMetrics"].map(|name| message[name].as_array());
@@ -256,7 +256,7 @@ fn judge([traces, metrics]: [Vec<Value>; 2]) {
         spans.into_iter().partition(|span| span["traceId"] == TRACE);
     let server = judge_tree(&first, &["POST /l", "POST /r"]);
     assert_eq!(server["parentSpanId"], "b7ad6b7169203331");
-    // The plan is known, and without places there is nothing to rate.
+    // The plan is in the cache. Without places, no ratings are requested.
     let server = judge_tree(&second, &["POST /l"]);
     assert!(named(&second, "query_planning").is_empty());
     assert!(server["parentSpanId"].is_null());
@@ -275,7 +275,7 @@ fn judge([traces, metrics]: [Vec<Value>; 2]) {
     }
 }
 
-/// The span of a request, after a look at it and at those below it.
+/// Checks the spans of a request. Returns the request's own span.
 fn judge_tree<'a>(spans: &[&'a Value], fetches: &[&str]) -> &'a Value {
     let one = |name: &str| {
         let found = named(spans, name);

@@ -1,4 +1,4 @@
-//! `@override` with a label: which share of the requests goes where, and what stages decide.
+//! Tests `@override` with a label: the percentage of the requests per subgraph, and decisions of stages.
 
 use serde_json::json;
 
@@ -6,10 +6,10 @@ use crate::client::{Request, post};
 use crate::gateway::{Gateway, Setup};
 use crate::stub::{Stub, json};
 
-/// `never`, `half` and `always` move from `old` to `new` by percent, `flagged` with `beta`.
+/// `never`, `half` and `always` move from `old` to `new` by percentage, `flagged` with the label `beta`.
 const SUPERGRAPH: &str = include_str!("../../federation/tests/overrides.graphql");
 
-/// Both subgraphs: they answer with every field.
+/// Both subgraphs. They return every field.
 fn subgraphs() -> Stub {
     Stub::start(|_| json(r#"{"data":{"never":1,"half":1,"always":1,"flagged":1,"plain":1}}"#))
 }
@@ -22,7 +22,7 @@ fn setup(subgraphs: &Stub, more: &str) -> Setup {
     Setup::new(&config).file("supergraph.graphql", SUPERGRAPH)
 }
 
-/// How many of 200 requests for a field reach the subgraph that it moves to.
+/// Number of requests, out of 200 for a field, that reach the new subgraph.
 fn moved(gateway: &Gateway, subgraphs: &Stub, field: &str) -> usize {
     let before = subgraphs.seen().len();
     let body = json!({"query": format!("{{ {field} }}")}).to_string();
@@ -45,7 +45,7 @@ fn a_percentage_is_the_share_of_requests_that_go_to_the_new_subgraph() {
     let half = moved(&gateway, &subgraphs, "half");
     assert!((60..=140).contains(&half), "{half} of 200");
     assert_eq!(moved(&gateway, &subgraphs, "plain"), 0);
-    // `half` has two plans, `never` and `always` have one each, and so has what does not move.
+    // `half` has two plans. `never`, `always` and the unlabelled field have one plan each.
     let metrics = gateway.ask_health("/metrics");
     let size = "apollo_router_cache_size{kind=\"query planner\"} 5\n";
     assert!(metrics.text().contains(size), "{}", metrics.text());

@@ -1,4 +1,4 @@
-//! Automatic persisted queries: hashes in place of texts.
+//! Tests automatic persisted queries: hashes instead of texts.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ fn a_text_is_sent_once_and_its_hash_from_then_on() {
     assert_eq!(planets.seen().len(), 0);
     let first = gateway.send(&post(&registering(QUERY, HASH)));
     assert_eq!(first.text(), ANSWER);
-    // Digits of either case are one hash; on every connection, whichever worker has it.
+    // Upper-case and lower-case digits are one hash. It works on every connection, with any worker.
     for hash in [HASH.to_owned(), HASH.to_ascii_uppercase()] {
         for _ in 0..8 {
             assert_eq!(gateway.send(&post(&hashed(&hash))).text(), ANSWER);
@@ -73,7 +73,7 @@ fn a_hash_of_another_text_is_refused_and_nothing_is_remembered() {
     assert_eq!(code(&wrong), "PERSISTED_QUERY_HASH_MISMATCH");
     let unknown = gateway.send(&post(&hashed(HASH)));
     assert_eq!(code(&unknown), "PERSISTED_QUERY_NOT_FOUND");
-    // What is not such a request is what it would be without extensions.
+    // A request that is not a persisted query is treated as if it had no extensions.
     for body in [
         hashed("12"),
         json!({"extensions": {"persistedQuery": {"version": 2, "sha256Hash": HASH}}}).to_string(),
@@ -111,7 +111,7 @@ fn a_client_cannot_fill_the_memory_or_push_all_others_out_with_one_text() {
         gateway.send(&post(&registering(QUERY, HASH))).text(),
         ANSWER
     );
-    // More than a sixteenth of what may be kept.
+    // More than a sixteenth of the cache.
     let long = format!("{QUERY}{}", " ".repeat(5000));
     let hash = "542d7b7bc8e0717cca6867ef58a9b63d1406c97288bc6547879010f2d49ced5a";
     assert_eq!(
@@ -163,7 +163,7 @@ fn apollo_client_sends_a_text_once() {
         let expected = format!("{one} {first}{two}\n{three} {first}[\"A\",\"B\"]\n");
         assert_eq!(said, expected);
     }
-    // Where it is off, the client is told so, and sends texts from then on.
+    // If the feature is off, the client receives this error and then sends texts.
     let planets = Stub::planets();
     let gateway = Gateway::start(&planets.config("apq: {enabled: false}"));
     let url = format!("http://{}/", gateway.address);

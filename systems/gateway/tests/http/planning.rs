@@ -1,4 +1,4 @@
-//! Operations that are expensive to plan, sent to harm others.
+//! Tests attacks with operations that are expensive to plan.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::client::{code, post};
 use crate::gateway::Gateway;
 use crate::stub::{Answer, Stub};
 
-/// An operation near the limit of selections, different for each number.
+/// An operation near the limit of selections. Each number gives another operation.
 fn expensive(number: usize) -> String {
     let fields: String = (0..400).map(|index| format!("a{index}:name ")).collect();
     let parts: String = (0..9)
@@ -43,20 +43,21 @@ fn a_cheap_operation_does_not_wait_for_expensive_ones() {
             connection
         })
         .collect();
-    // One is worked on, or two as long as it is not known that they are expensive.
+    // One operation is in progress. At first it can be two, before the gateway detects that they are
+    // expensive.
     while metric(&gateway, QUEUED) < 6 {}
     let response = gateway.send(&post(&query("{ locations { name } }")));
     assert_eq!(response.status, 200, "{}", response.text());
-    // They are still there.
+    // The other operations still wait.
     assert!(metric(&gateway, QUEUED) > 0);
-    // Who leaves is planned for no longer, although work goes on without a client.
+    // Planning stops for clients that leave, although other work continues without its client.
     others.clear();
     while metric(&gateway, QUEUED) > 0 {}
 }
 
 #[test]
 fn names_are_resolved_while_operations_wait_to_be_planned() {
-    // Each answer ends its connection, so that the next request resolves the name again.
+    // Each response ends its connection, so the next request resolves the name again.
     let subgraph = Stub::start(|_| {
         let body = r#"{"data":{"locations":[{"id":"1","name":"A"}]}}"#;
         let length = body.len();
@@ -126,7 +127,7 @@ fn an_operation_that_takes_too_long_is_refused_and_remembered() {
     let body = expensive(0);
     let mut connection = gateway.connect();
     let mut sent = 0;
-    // The first request may be told to come again, when its thread was slow to end the work.
+    // The first requests may receive status 503, if the thread was slow to end the work.
     let refusal = loop {
         sent += 1;
         let response = connection.send(&post(&body));
@@ -147,7 +148,7 @@ fn an_operation_that_takes_too_long_is_refused_and_remembered() {
             "QUERY_PLANNING_FAILED"
         );
     }
-    // Work on the earlier ones, each tried with little effort first, may end meanwhile.
+    // Earlier operations may finish meanwhile. Each is first tried with little effort.
     assert!(metric(&gateway, work) <= 2 * sent);
 }
 
@@ -155,7 +156,7 @@ fn an_operation_that_takes_too_long_is_refused_and_remembered() {
 fn an_operation_that_means_too_much_is_refused_before_it_is_validated() {
     let planets = Stub::planets();
     let gateway = Gateway::start(&planets.config(""));
-    // The attack that took 5 s: 9.6 KB that mean 18,000 fields.
+    // An attack that used to take 5 s: 9.6 KB with 18,000 fields.
     let fields: String = (0..600).map(|index| format!("a{index}:nothing ")).collect();
     let parts: String = (0..30)
         .map(|index| format!("b{index}:locations{{...F}} "))
@@ -191,7 +192,7 @@ fn long_names_count_as_the_selections_that_they_cost_as_much_as() {
         assert!(message.contains("more than 4000 selections"), "{message}");
     }
     assert!(planets.seen().is_empty());
-    // Text is no name.
+    // Strings are not names.
     let text = format!("{{location(id:\"{long}\"){{name}}}}");
     assert_eq!(gateway.ask(&text), r#"{"data":{"location":{"name":"A"}}}"#);
 }

@@ -1,4 +1,4 @@
-//! Metrics for a collector.
+//! Tests metrics that the gateway pushes to a collector.
 
 use rustix::process::Signal;
 

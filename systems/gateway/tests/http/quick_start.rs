@@ -1,4 +1,4 @@
-//! The quick start of the README, on free ports.
+//! Runs the quick start of the README, on free ports.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The program `planets` beside ours; built when it is missing.
+/// The program `planets` next to the gateway's program. It is built if it is missing.
 fn planets_program() -> PathBuf {
     let ours = Path::new(env!("CARGO_BIN_EXE_gateway"));
     let program = ours.with_file_name("planets");
@@ -31,16 +31,16 @@ fn planets_program() -> PathBuf {
     program
 }
 
-/// The origin on a free port; dropping it ends the process.
+/// The origin on a free port. Dropping it ends the process.
 fn start_planets(flags: &[&str]) -> Process {
     let mut command = Command::new(planets_program());
     command.args(flags).args(["--listen", "127.0.0.1:0"]);
     Process::start(&mut command)
 }
 
-/// The lines of the first shell block of the README.
+/// The lines of the first shell block of `docs/gateway/start.md`.
 fn commands() -> Vec<String> {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
+    let readme = fs::read_to_string(root().join("docs/gateway/start.md"));
     let readme = readme.unwrap();
     let (_, block) = readme.split_once("```sh\n").unwrap();
     let (block, _) = block.split_once("```").unwrap();
@@ -56,9 +56,9 @@ fn body_of(command: &str) -> Option<String> {
     })
 }
 
-/// Each `curl` of the README's section about merged schemas, with what its answer begins with.
+/// Each `curl` of the README's section about merged schemas, with the beginning of its response.
 fn merged_commands() -> Vec<(String, String)> {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
+    let readme = fs::read_to_string(root().join("docs/gateway/merged-schemas.md"));
     let readme = readme.unwrap();
     let (_, section) = readme.split_once("## Remote schemas, actions").unwrap();
     let (_, block) = section.split_once("```sh\n").unwrap();

@@ -1,4 +1,4 @@
-//! Remote schemas through the whole gateway: merging, names, what is asked and what comes back.
+//! Tests remote schemas through the whole gateway: merging, names, requests and responses.
 
 use std::net::TcpListener;
 
@@ -8,7 +8,7 @@ use crate::client::{Request, post};
 use crate::gateway::Gateway;
 use crate::stub::{self, Answer, Seen, Stub};
 
-/// A service with products, as the schema of a gateway that answers it by actions.
+/// The schema of a service with products, for a gateway that serves it by actions.
 pub(crate) const PRODUCTS: &str = "
 supergraph: {introspection: true}
 types: |
@@ -22,7 +22,7 @@ actions:
   - {name: drop_product, arguments: [{name: id, type: 'uuid!'}], output_type: Boolean, handler: 'http://127.0.0.1:9'}
 ";
 
-/// What a service of this configuration says of itself.
+/// The introspection response of a service with this configuration.
 pub(crate) fn introspection(config: &str) -> String {
     let body = r#"{"query":"{ __schema { queryType { name } mutationType { name } subscriptionType { name } directives { name locations args { ...I } } types { kind name description fields(includeDeprecated: true) { name description args { ...I } type { ...R } isDeprecated deprecationReason } inputFields { ...I } interfaces { ...R } enumValues(includeDeprecated: true) { name isDeprecated } possibleTypes { ...R } } } } fragment I on __InputValue { name type { ...R } defaultValue } fragment R on __Type { kind name ofType { kind name ofType { kind name ofType { kind name } } } }"}"#;
     let response = Gateway::merged(config).send(&post(body));
@@ -35,7 +35,7 @@ pub(crate) fn introspection(config: &str) -> String {
     response.text().to_owned()
 }
 
-/// A service that says what it has, and answers operations as told.
+/// A service that answers introspection, and responds to operations with `answer`.
 pub(crate) fn service(
     introspection: String,
     answer: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
@@ -56,7 +56,7 @@ pub(crate) fn answering(
     }
 }
 
-/// The operations that a service was asked, without the introspection.
+/// The operations that a service received, without the introspection.
 pub(crate) fn operations(stub: &Stub) -> Vec<Value> {
     let seen = stub.seen().into_iter();
     seen.filter(|it| !it.body.contains("__schema"))
@@ -83,7 +83,7 @@ const PRODUCT: &str = r#"{"data":{"product":{"id":"1","name":"A"}}}"#;
 
 #[test]
 fn the_answer_to_an_operation_of_one_service_is_passed_on_byte_for_byte() {
-    // Space and an unknown member: what is decoded and written again would lose them.
+    // Spaces and an unknown member. Decoding and encoding would lose them.
     let odd = "{ \"data\" : {\"product\" :{\"id\": \"1\",\"n\":1.10}},\n\"extensions\":{\"t\":1}}";
     let products = service(introspection(PRODUCTS), move |_| stub::json(odd));
     let gateway = root(&[("products", &products, "")]);
@@ -215,7 +215,7 @@ fn a_namespace_nests_and_answers_its_own_typename() {
         gateway.ask("mutation { shop { add_product(wish: {name: \"a\"}) { id } } }"),
         r#"{"data":{"shop":{"add_product":null}}}"#
     );
-    // Nothing to ask the service.
+    // This query needs no request to the service.
     let before = operations(&products).len();
     assert_eq!(
         gateway.ask("{ shop { __typename } }"),
@@ -343,7 +343,7 @@ fn headers_go_out_by_rank_and_cookies_come_back() {
     let open = format!("{closed}, forward_client_headers: true");
     for (more, x_own, user_agent) in [(closed, None, None), (&open, Some("mine"), None)] {
         let before = products.seen().len();
-        // Who sends the headers of a session is believed.
+        // The gateway trusts clients that send session headers.
         let trusted = "session_variables: {trust_clients: true}";
         let gateway = root_of(&[("products", &products, more)], trusted);
         let request = Request {
@@ -372,7 +372,7 @@ fn headers_go_out_by_rank_and_cookies_come_back() {
         let [asked, sent] = &seen[before..] else {
             panic!("{seen:?}")
         };
-        // The introspection has configured headers and none of a client.
+        // The introspection request has the configured headers, but no headers of a client.
         assert_eq!(asked.header("x-key"), Some("k"));
         assert_eq!(asked.header("x-hasura-org"), None);
         assert_eq!(sent.header("x-key"), Some("k"));
@@ -461,7 +461,7 @@ fn a_supergraph_and_merged_schemas_together_are_refused_and_neither_too() {
     assert!(none.1.contains("--supergraph"), "{}", none.1);
 }
 
-/// An address on which nothing listens. Another program can hardly take it: few use this network.
+/// An address without a listener. Few programs use this network, so another program is unlikely to take it.
 pub(crate) fn quiet_address() -> String {
     let id = std::process::id();
     let host = format!(
@@ -474,7 +474,7 @@ pub(crate) fn quiet_address() -> String {
     listener.local_addr().unwrap().to_string()
 }
 
-/// What a service with so many types says of itself, each with ten fields.
+/// The introspection response of a service with `types` types of ten fields each.
 fn introspection_of_many(types: usize) -> String {
     let leaf = json!({"kind": "SCALAR", "name": "String", "ofType": null});
     let field = |name: String, of: &Value| json!({"name": name, "description": null, "args": [], "type": of, "isDeprecated": false, "deprecationReason": null});
@@ -530,7 +530,7 @@ fn a_schema_beyond_the_limits_is_missing_and_the_others_are_served() {
     assert_eq!(gateway.ask_health("/health?ready").status, 200);
 }
 
-/// Bytes of memory that the gateway's process has.
+/// Memory of the gateway's process in bytes.
 fn memory(gateway: &Gateway) -> f64 {
     let metrics = gateway.ask_health("/metrics");
     let mut lines = metrics.text().lines();
@@ -547,13 +547,13 @@ fn a_reload_lets_go_of_the_former_schemas() {
             gateway.signal(rustix::process::Signal::HUP);
             gateway.wait_for("reloaded: SIGHUP");
         }
-        // Workers have taken it up.
+        // Workers use the new schema now.
         gateway.ask("{ __typename }");
         memory(&gateway)
     };
     let before = reload(4);
     let after = reload(16);
-    // Sixteen schemas would be more than twice this; freed memory is kept for a while.
+    // Sixteen schemas would take more than twice this. The allocator keeps freed memory for some time.
     let grown = after - before;
     assert!(grown < 40e6, "{grown} bytes more than {before}");
 }

@@ -1,4 +1,4 @@
-//! Answers of subgraphs that are kept.
+//! Tests the cache of subgraph responses.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::stub::{Answer, Stub};
 const BOTH: &str = r#"{"query":"{ locations { name overallRating } }"}"#;
 const NAMES: &str = r#"{"query":"{ locations { name } }"}"#;
 
-/// Both subgraphs: two places with a rating each, with this `Cache-Control`.
+/// Both subgraphs: two places with one rating each, and this `Cache-Control`.
 fn planets(control: &'static str) -> Stub {
     Stub::start(move |seen| {
         let body = match seen.target.as_str() {
@@ -73,7 +73,7 @@ fn what_may_not_be_kept_is_asked_for_each_time() {
         (0..2).for_each(|_| assert_eq!(gateway.send(&post(BOTH)).text(), ANSWER));
         assert_eq!(planets.seen().len(), 4, "{control}");
     }
-    // Off, for all or for one subgraph.
+    // The cache is off for all subgraphs, or for one.
     let asked = |config: &str| {
         let planets = planets("cache-control: max-age=60\r\n");
         let gateway = Gateway::start(&planets.config(config));
@@ -83,7 +83,7 @@ fn what_may_not_be_kept_is_asked_for_each_time() {
     assert_eq!(asked(""), 4);
     let one = "response_cache: {enabled: true, subgraph: {subgraphs: {reviews: {enabled: false}}}}";
     assert_eq!(asked(one), 3);
-    // As the cache of entities of version 1 is configured.
+    // The configuration of the entity cache of version 1.
     let former = "preview_entity_cache: {enabled: true, metrics: {enabled: true}, subgraph: {all: {enabled: true}}}";
     assert_eq!(asked(former), 2);
 }
@@ -110,7 +110,7 @@ fn clients_with_other_headers_or_names_do_not_get_each_others_answers() {
         assert_eq!(answer["data"]["locations"][0]["name"], tenant);
     }
     assert_eq!(subgraph.seen().len(), 2);
-    // A script says who is asking, and the subgraph that the answer is for that client alone.
+    // A script identifies the client, and the subgraph marks the response as private.
     let planets = planets("cache-control: private, max-age=60\r\n");
     let script = "fn router_service(service) { service.map_request(Fn(\"enter\")); }\n\
         fn enter(request) { if \"x-user\" in request.headers { request.context[\"user\"] = request.headers[\"x-user\"]; } }\n";
@@ -132,7 +132,7 @@ fn clients_with_other_headers_or_names_do_not_get_each_others_answers() {
     assert_eq!(asked, [1, 1, 2, 3, 4]);
 }
 
-/// Answers in this Redis.
+/// A configuration that stores responses in this Redis.
 fn shared(redis: &Redis, more: &str) -> String {
     format!(
         "response_cache: {{enabled: true, subgraph: {{all: {{ttl: 60s, redis: {{urls: ['{}'], required_to_start: true{more}}}}}}}}}\n",
@@ -140,7 +140,7 @@ fn shared(redis: &Redis, more: &str) -> String {
     )
 }
 
-/// Answers are kept in the background: waits until a question reaches no subgraph.
+/// Responses are stored in the background. Waits until a query reaches no subgraph.
 fn asks_no_subgraph(gateway: &Gateway, planets: &Stub, query: &str, answer: &str) {
     let deadline = now() + Duration::from_secs(10);
     loop {
@@ -178,7 +178,7 @@ fn processes_that_share_a_redis_share_answers() {
     let hits = "apollo_router_operations_response_cache_fetch_total{subgraph_name=\"reviews\",cache_hit=\"true\"}";
     assert_eq!(metric(&second, hits), 2.0);
     assert_eq!(metric(&second, "response_cache_redis_failures_total"), 0.0);
-    // Others do not find them, and what is kept for a short time is asked for again.
+    // Another namespace does not find the entries. Entries with a short lifetime are requested again.
     let other = planets.config(&shared(&redis, ", namespace: other, ttl: 1ms"));
     let other = Gateway::start(&other);
     assert_eq!(other.send(&post(BOTH)).text(), ANSWER);
@@ -247,7 +247,7 @@ fn what_one_process_is_told_all_know_and_a_redis_that_is_gone_makes_nothing_wron
     (0..2).for_each(|_| assert_eq!(other.send(&post(BOTH)).text(), ANSWER));
     assert_eq!(planets.seen().len(), before + 4);
     assert!(metric(&other, "response_cache_redis_failures_total") >= 4.0);
-    // Not lost: it is said that it was not done.
+    // The invalidation is not lost silently: its response reports the failure.
     let refused = invalidate(&address, Some("secret"), all);
     assert_eq!(refused.status, 503, "{}", refused.text());
     redis.resume();
@@ -296,12 +296,13 @@ fn a_redis_that_is_required_or_cannot_be_named_is_told_before_anything_is_served
         let (status, said) = of(&redis).fail();
         assert!(!status.success() && said.contains(why), "{redis}: {said}");
     }
-    // Not required: it is served without what is kept.
+    // Redis is not required here, so the gateway serves without cached responses.
     let gateway = of(&format!("{{urls: ['{url}'], pool_size: 5, timeout: 5ms}}")).start();
     assert_eq!(gateway.send(&post(BOTH)).text(), ANSWER);
 }
 
-/// Free a moment ago: the gateway prints where invalidations go in a line that these tests do not read.
+/// An address that is free now. The gateway prints the invalidation address in a line that these tests do not
+/// read.
 fn free_address() -> String {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     free.local_addr().unwrap().to_string()
@@ -361,7 +362,7 @@ fn what_the_endpoint_is_told_is_asked_for_again() {
     let all = r#"[{"kind":"subgraph","subgraph":"reviews"}]"#;
     assert_eq!(invalidate(&address, Some("secret"), all).status, 202);
     assert_eq!((ask(), ask()), (1, 0));
-    // GraphQL is not served there, nor this where GraphQL is.
+    // This address does not serve GraphQL, and the GraphQL address does not serve invalidation.
     assert_eq!(
         invalidate(&gateway.address, Some("secret"), all).status,
         404

@@ -1,4 +1,4 @@
-//! Stored operations as REST through the whole gateway.
+//! Tests stored operations as REST through the whole gateway.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn handler() -> Stub {
     })
 }
 
-/// The input that the handler saw, told by the response.
+/// The input that the handler received, read from the response.
 fn input(response: &Response, field: &str) -> Value {
     assert_eq!(response.status, 200, "{}", response.text());
     let seen = &response.json()[field]["seen"];
@@ -67,9 +67,10 @@ fn variables_of_path_query_and_body_get_their_types() {
         read("/api/rest/thing/7?on=false&n="),
         json!({"id": "7", "on": false, "n": null})
     );
-    // A default applies when nothing is given.
+    // Without a value, the default applies.
     assert_eq!(read("/api/rest/thing/7"), json!({"id": "7", "on": false}));
-    // The path wins over the query and the query over the body, whose values are as they are.
+    // The path takes precedence over the query string, and the query string over the body. Values of the body
+    // are unchanged.
     let body = r#"{"id":"body","n":1,"tags":["x"],"wish":{"name":null}}"#;
     let response = send(&gateway, "POST", "/api/rest/thing/path?id=query&n=2", body);
     assert_eq!(
@@ -82,7 +83,7 @@ fn variables_of_path_query_and_body_get_their_types() {
     assert_eq!(sent["action"]["name"], "change");
 }
 
-/// Method, target and body of a request; status, code and error of its answer.
+/// Method, target and body of a request, then status, code and error of its response.
 type Refused = (
     &'static str,
     &'static str,
@@ -228,7 +229,7 @@ fn what_does_not_fit_is_refused_with_its_status() {
     let response = send(&gateway, "PATCH", "/api/rest/thing/1", "");
     assert_eq!(response.header("allow"), Some("GET, POST"));
     assert!(handler.seen().is_empty());
-    // The same path is unknown when no stored operations are below it.
+    // Without stored operations below it, this path is unknown.
     assert_eq!(gateway.send(&get("/api/other")).status, 404);
 }
 

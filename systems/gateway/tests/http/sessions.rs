@@ -1,4 +1,4 @@
-//! Session variables through the whole gateway: what a service is told of who asks.
+//! Tests session variables through the whole gateway: the identity that a service receives.
 
 use crate::client::{Request, post};
 use crate::gateway::{Gateway, Setup};
@@ -6,12 +6,13 @@ use crate::stub::{self, Stub};
 
 /// `{"keys": …}` for the secret `apollo`.
 const KEYS: &str = r#"{"keys":[{"kty":"oct","k":"YXBvbGxv"}]}"#;
-/// Signed with it, until 2100: user 7, who may be `user` (the default) or `editor`.
+/// A token signed with this secret, valid until 2100: user 7 with the roles `user` (the default) and
+/// `editor`.
 const TOKEN: &str = "Bearer eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJleHAiOjQxMDI0NDQ4MDAsImh0dHBzOi8vaGFzdXJhLmlvL2p3dC9jbGFpbXMiOnsieC1oYXN1cmEtZGVmYXVsdC1yb2xlIjoidXNlciIsIngtaGFzdXJhLWFsbG93ZWQtcm9sZXMiOlsidXNlciIsImVkaXRvciJdLCJYLUhhc3VyYS1Vc2VyLUlkIjoiNyJ9fQ.tLi5xSRMaVhYHfidFqyD8oq_QTLlyvkKaNv0ll4WGSQ";
 
 const TYPES: &str = "types: 'type thing { id: ID }'\n";
 
-/// A gateway with an action whose handler also gets what rules and forwarding send.
+/// A gateway with an action. Its handler also receives the headers of rules and forwarded client headers.
 fn gateway(handler: &Stub, keys: &str) -> Gateway {
     let config = format!(
         "{TYPES}actions: [{{name: thing, type: query, output_type: thing, handler: '{}', forward_client_headers: true}}]\nheaders: {{all: {{request: [{{propagate: {{matching: '.*'}}}}]}}}}\n{keys}\n",
@@ -20,7 +21,7 @@ fn gateway(handler: &Stub, keys: &str) -> Gateway {
     Setup::merged(&config).file("keys.json", KEYS).start()
 }
 
-/// Asks as a client that claims to be somebody; gives the status and what the handler was told.
+/// Sends a query with these session headers. Returns the status and the headers that the handler received.
 fn ask(
     gateway: &Gateway,
     handler: &Stub,
@@ -45,7 +46,7 @@ fn ask(
         .cloned()
         .collect();
     told.sort();
-    // The payload says the same as the headers.
+    // The payload and the headers contain equal session variables.
     let session = seen.json()["session_variables"]
         .as_object()
         .unwrap()

@@ -1,4 +1,4 @@
-//! A subgraph that sends events over WebSockets, message by message, as a test says.
+//! A subgraph that sends events over WebSockets. The test controls each message.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
@@ -11,10 +11,10 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message};
 use tokio_tungstenite::tungstenite::{WebSocket, accept_hdr};
 
-/// Longer than anything here may take.
+/// More time than any step of these tests takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A subgraph on a free port, for as long as the test runs.
+/// A subgraph on a free port. It runs until the end of the test.
 pub(crate) struct Sockets {
     pub(crate) url: String,
     sessions: Receiver<Session>,
@@ -24,13 +24,13 @@ pub(crate) struct Sockets {
 pub(crate) struct Session {
     pub(crate) target: String,
     pub(crate) headers: Vec<(String, String)>,
-    /// The payload with which the connection began.
+    /// The payload of the first message, `connection_init`.
     pub(crate) parameters: Value,
     socket: WebSocket<TcpStream>,
 }
 
 impl Sockets {
-    /// Agrees to whatever is to be spoken.
+    /// Starts a subgraph that accepts every subprotocol.
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -48,24 +48,24 @@ impl Sockets {
         Self { url, sessions }
     }
 
-    /// The next connection.
+    /// Waits for the next connection.
     pub(crate) fn connected(&self) -> Session {
         self.sessions.recv_timeout(PATIENCE).unwrap()
     }
 
-    /// The next connection, if there is one in this time.
+    /// The next connection, or `None` after `time`.
     pub(crate) fn next_within(&self, time: Duration) -> Option<Session> {
         self.sessions.recv_timeout(time).ok()
     }
 
-    /// The next connection, accepted, and what it subscribes to.
+    /// Accepts the next connection. Also returns its subscribe message.
     pub(crate) fn subscribed(&self) -> (Session, Value) {
         let mut session = self.connected();
         let subscribe = session.agree();
         (session, subscribe)
     }
 
-    /// Whether nobody has connected.
+    /// True if there is no new connection.
     pub(crate) fn is_alone(&self) -> bool {
         self.sessions.try_recv().is_err()
     }
@@ -97,7 +97,7 @@ impl Session {
         })
     }
 
-    /// Accepts what the gateway begins with, and gives what it subscribes to.
+    /// Accepts the gateway's first message. Returns its subscribe message.
     pub(crate) fn agree(&mut self) -> Value {
         let mut init = self.read();
         assert_eq!(init["type"], "connection_init");
@@ -121,12 +121,12 @@ impl Session {
         self.socket.send(Message::text(text)).unwrap();
     }
 
-    /// Whether it could be sent.
+    /// Sends a message. Returns false if the connection is closed.
     pub(crate) fn try_send(&mut self, message: Value) -> bool {
         self.socket.send(Message::text(message.to_string())).is_ok()
     }
 
-    /// An event of the only operation.
+    /// Sends an event of the only operation.
     pub(crate) fn event(&mut self, data: Value) {
         self.send(event(data));
     }
@@ -144,12 +144,12 @@ impl Session {
         let _ = self.socket.flush();
     }
 
-    /// The next message of the gateway.
+    /// Reads the next message of the gateway.
     pub(crate) fn read(&mut self) -> Value {
         self.try_read().expect("a message")
     }
 
-    /// The next message of the gateway; nothing when it says goodbye or hangs up.
+    /// Reads the next message of the gateway. `None` if it closes the connection.
     pub(crate) fn try_read(&mut self) -> Option<Value> {
         loop {
             match self.socket.read() {
@@ -162,7 +162,7 @@ impl Session {
     }
 }
 
-/// The message of an event.
+/// The message for an event.
 pub(crate) fn event(data: Value) -> Value {
     json!({"type": "next", "id": "1", "payload": {"data": data}})
 }

@@ -1,4 +1,4 @@
-//! A subgraph or coprocessor that answers what a test tells it to, and remembers what it saw.
+//! A subgraph or coprocessor that sends responses from the test and records its requests.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,12 +8,12 @@ use std::thread;
 
 use serde_json::Value;
 
-/// A request that a stub saw.
+/// A request that a stub received.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) method: String,
     pub(crate) target: String,
-    /// Names in lower case, in the order they came.
+    /// Names in lower case, in the order of the request.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
@@ -29,27 +29,27 @@ impl Seen {
     }
 }
 
-/// What a stub does with a request.
+/// Reaction of a stub to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
-    /// Answers with this status, these headers as lines, and this body.
+    /// Responds with this status, these header lines and this body.
     Full(u16, String, Vec<u8>),
-    /// Answers with this status, media type and body.
+    /// Responds with this status, media type and body.
     With(u16, Option<&'static str>, Vec<u8>),
-    /// Writes this, whatever it is, and closes the connection.
+    /// Writes these bytes and closes the connection.
     Raw(Vec<u8>),
-    /// Writes chunk after chunk of a body, for as long as it is read.
+    /// Writes chunks of a body without end, until the client stops reading.
     Endless,
-    /// Never answers.
+    /// Reads the request and never responds.
     Hang,
 }
 
-/// 200 with JSON.
+/// Status 200 with a JSON body.
 pub(crate) fn json(body: impl ToString) -> Answer {
     Answer::With(200, Some("application/json"), body.to_string().into_bytes())
 }
 
-/// A stub on a free port, for as long as the test runs.
+/// A stub on a free port. It runs until the end of the test.
 pub(crate) struct Stub {
     pub(crate) url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -62,7 +62,7 @@ impl Stub {
         Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), answer)
     }
 
-    /// A stub on an address that another program may have had before.
+    /// A stub on an existing listener, for services that come back on their address.
     pub(crate) fn on(
         listener: TcpListener,
         answer: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
@@ -101,22 +101,22 @@ impl Stub {
         }
     }
 
-    /// Stops listening and answering, and gives the address free.
+    /// Stops the stub and returns its address, which is free again.
     pub(crate) fn stop(self) -> String {
         let address = self.url.trim_start_matches("http://").to_owned();
         self.is_over.store(true, Ordering::SeqCst);
-        // Wakes the acceptor.
+        // This connection wakes the acceptor.
         drop(TcpStream::connect(&address));
         self.acceptor.join().unwrap();
         address
     }
 
-    /// Both subgraphs: two places, of which reviews know the ratings.
+    /// Both subgraphs, with two places. The subgraph `reviews` has their ratings.
     pub(crate) fn planets() -> Self {
         Self::start(planets)
     }
 
-    /// A coprocessor that answers with what it got, changed by `change`.
+    /// A coprocessor that returns its message, changed by `change`.
     pub(crate) fn coprocessor(change: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         Self::start(move |seen| {
             let mut message = seen.json();
@@ -125,19 +125,19 @@ impl Stub {
         })
     }
 
-    /// Every request so far.
+    /// All requests until now.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 
-    /// The only request so far.
+    /// The single request until now.
     pub(crate) fn only(&self) -> Seen {
         let seen = self.seen();
         assert_eq!(seen.len(), 1, "{seen:?}");
         seen.into_iter().next().unwrap()
     }
 
-    /// Configuration that sends both subgraphs here.
+    /// A configuration that sends the requests for both subgraphs to this stub.
     pub(crate) fn config(&self, more: &str) -> String {
         let url = &self.url;
         format!("override_subgraph_url: {{locations: '{url}/l', reviews: '{url}/r'}}\n{more}\n")
@@ -187,14 +187,14 @@ fn read(stream: &mut BufReader<TcpStream>) -> Option<Seen> {
     Some(seen)
 }
 
-/// Whether the connection goes on.
+/// True if the connection stays open.
 fn write(stream: &mut TcpStream, answer: Answer) -> bool {
     match answer {
         Answer::With(status, media, body) => {
             let media = media.map_or(String::new(), |it| format!("content-type: {it}\r\n"));
             let length = body.len();
             let head = format!("HTTP/1.1 {status} x\r\n{media}content-length: {length}\r\n\r\n");
-            // One write: a second one would wait for the first to be acknowledged.
+            // A single write. A second one would wait for the acknowledgement of the first.
             let answer = [head.as_bytes(), &body].concat();
             stream.write_all(&answer).is_ok()
         }
@@ -217,7 +217,7 @@ fn write(stream: &mut TcpStream, answer: Answer) -> bool {
             false
         }
         Answer::Hang => {
-            // Until the other side closes.
+            // Waits until the client closes the connection.
             let mut byte = [0];
             let _ = stream.read(&mut byte);
             false

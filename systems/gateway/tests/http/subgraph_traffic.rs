@@ -1,4 +1,4 @@
-//! Retries, sizes of answers, and headers that clients get from subgraphs.
+//! Tests retries, sizes of responses, and response headers that clients receive from subgraphs.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ const NAMES: &str = r#"{"query":"{ locations { name } }"}"#;
 const ANSWER: &str = r#"{"data":{"locations":[{"name":"A"}]}}"#;
 const ERRORS: &str = "include_subgraph_errors: {all: true}\n";
 
-/// A subgraph that fails so often before it answers, each time anew.
+/// A subgraph that fails `times` times before each success.
 fn failing(times: usize, failure: fn() -> Answer) -> Stub {
     let count = AtomicUsize::new(0);
     Stub::start(move |_| {
@@ -54,14 +54,14 @@ fn a_query_that_failed_is_sent_again_within_the_budget() {
 #[test]
 fn a_subgraph_that_always_fails_gets_four_requests_and_then_no_more_than_its_budget() {
     let subgraph = Stub::start(|_| unavailable());
-    // Ten retries in ten seconds, and nothing is earned.
+    // The budget is ten retries in ten seconds, and successes add no retries.
     let config = retries("min_per_sec: 1, ttl: 10s, retry_percent: 0");
     let gateway = Gateway::start(&subgraph.config(&config));
     let failed = gateway.send(&post(NAMES));
     assert_eq!(code(&failed), "SUBREQUEST_HTTP_ERROR");
     assert_eq!(subgraph.seen().len(), 4);
     (0..20).for_each(|_| drop(gateway.send(&post(NAMES))));
-    // 21 requests and 10 retries; the machine may be slow enough for one or two more.
+    // 21 requests and 10 retries. A slow machine may allow one or two more.
     let seen = subgraph.seen().len();
     assert!((31..=35).contains(&seen), "{seen}");
 }

@@ -1,4 +1,4 @@
-//! Subscriptions of clients of one address, which leave some for those of others.
+//! Tests that the clients of one address leave subscriptions for clients of other addresses.
 
 use std::net::Ipv4Addr;
 
@@ -10,7 +10,7 @@ use crate::gateway::{Gateway, Setup};
 use crate::sockets::Sockets;
 use crate::subscriptions::{COUNT, MULTIPART, SUPERGRAPH, config, open, reviews};
 
-/// Two clients. This machine itself, 127.0.0.1, does not count.
+/// The addresses of two clients. The limit does not apply to this machine itself, 127.0.0.1.
 const ONE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 
@@ -21,7 +21,7 @@ fn start(sockets: &Sockets, more: &str) -> Gateway {
         .start()
 }
 
-/// A subscription that is asked for from this address.
+/// Sends the subscription from this client address.
 fn ask(gateway: &Gateway, from: Ipv4Addr, body: &Value) -> Connection {
     let mut connection = gateway.connect_from(from);
     connection.begin(&Request {
@@ -63,12 +63,12 @@ fn one_address_has_as_many_subscriptions_as_are_left_for_others() {
         asked
     };
     let gateway = with("");
-    // All are one at the subgraph.
+    // All clients share one subscription at the subgraph.
     let (_own, _session, _) = open(&gateway, &sockets, MULTIPART, COUNT);
     let one = open_as(&gateway, ONE, 4, 5);
     let _other = open_as(&gateway, OTHER, 2, 7);
     metric_reaches(&gateway, "graphql_subscriptions_refused_total ", 2);
-    // Who leaves makes room for its own and for others.
+    // A client that leaves makes room for its own address and for others.
     drop(one);
     metric_falls_to(&gateway, "graphql_subscriptions ", 3);
     let _more = open_as(&gateway, OTHER, 2, 5);
@@ -88,7 +88,7 @@ fn one_address_has_as_many_websockets_as_are_left_for_others() {
         let asked = ask(&gateway, from, &count());
         (asked, sockets.subscribed())
     };
-    // Of the eight that there are, this subgraph leaves as many for others as it has.
+    // Eight WebSockets are allowed in total, and one subgraph may have half of them.
     let _one: Vec<_> = (0..3).map(|_| open_as(ONE)).collect();
     let told = ask(&gateway, ONE, &count()).read_to_end();
     assert!(told.contains("REQUEST_CONCURRENCY_LIMITED"), "{told}");

@@ -1,4 +1,4 @@
-//! Subscriptions that go on over another connection to the subgraph.
+//! Tests subscriptions that continue over another connection to the subgraph.
 
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -23,7 +23,7 @@ fn count(stream: &mut Stream, session: &mut Session, number: u32) {
     assert_eq!(payload(stream), json!({"data": {"count": number}}));
 }
 
-/// The code of the error that is the last response.
+/// The code of the error in the last response.
 fn failed(stream: &mut Stream) -> String {
     let told = payload(stream);
     assert_eq!(part(stream), (Value::Null, true), "{told}");
@@ -38,7 +38,7 @@ fn a_connection_that_is_lost_is_opened_again_and_clients_learn_nothing() {
     let (mut first, mut session, asked) = open(&gateway, &sockets, MULTIPART, COUNT);
     let mut second = Stream::begin(&gateway, MULTIPART, COUNT);
     let lose: [&dyn Fn(Session); 4] = [
-        // Without a word, with one, and as servers say that they go away or broke.
+        // Without a close message, with one, and with the codes of servers that stop or fail.
         &drop,
         &|mut session| session.close(1000, ""),
         &|mut session| session.close(1001, "Going away"),
@@ -59,7 +59,7 @@ fn a_connection_that_is_lost_is_opened_again_and_clients_learn_nothing() {
             number.into(),
         );
     }
-    // Each time anew, as there was an event.
+    // An event resets the number of attempts.
     count(&mut first, &mut session, 5);
     session.complete();
     assert_eq!(part(&mut first), (Value::Null, true));
@@ -75,12 +75,12 @@ fn some_of_many_that_are_lost_at_once_are_opened_again_at_a_time() {
     let (_streams, sessions): (Vec<_>, Vec<_>) =
         opened.map(|(stream, session, _)| (stream, session)).unzip();
     drop(sessions);
-    // Connected, and not accepted.
+    // These are connected, but not accepted yet.
     let mut attempts: Vec<_> = (0..16).map(|_| sockets.connected()).collect();
     let waiting = "graphql_subscriptions_reconnects_waiting ";
     metric_reaches(&gateway, waiting, 4);
     assert!(sockets.is_alone());
-    // One that is accepted is followed by the next.
+    // After one is accepted, the next connects.
     attempts[0].agree();
     attempts.push(sockets.connected());
     metric_falls_to(&gateway, waiting, 3);
@@ -92,13 +92,14 @@ fn some_of_many_that_are_lost_at_once_are_opened_again_at_a_time() {
     metric_falls_to(&gateway, waiting, 0);
 }
 
-/// Who is asked for by `x-mine` may differ. The token of `soon` expires in a few seconds.
+/// Subscriptions with different values of `x-mine` are shared, because deduplication ignores the header. The
+/// token of `soon` expires in a few seconds.
 fn with_tokens(sockets: &Sockets) -> (Gateway, Stub) {
     let coprocessor = Stub::coprocessor(|message| {
         let mine = message["headers"]["x-mine"][0].clone();
         let entries = &mut message["context"]["entries"];
         entries["apollo::authentication::jwt_claims"] = match mine.as_str() {
-            // Clocks may differ by a minute.
+            // Clocks may differ by one minute.
             Some("soon") => json!({"sub": mine, "exp": time_of_day() - 60.0 + 6.0}),
             _ => json!({ "sub": mine }),
         };
@@ -155,7 +156,7 @@ fn none_is_opened_again_with_a_token_that_has_expired() {
         let (_soon, mut session) = asked_as(&gateway, &sockets, "soon", query);
         let body = json!({ "query": query }).to_string();
         let other = has_other.then(|| Stream::send_as(&gateway, MULTIPART, "other", &body));
-        // It takes nothing, so that it is there when its token has expired.
+        // The client does not read. So the subscription still exists when its token has expired.
         let product = json!({"__typename": "Product", "id": "1".repeat(100_000)});
         for _ in 0..400 {
             session.try_send(event(json!({ "priceChanged": product })));
@@ -178,7 +179,7 @@ fn attempts_have_an_end_and_clients_are_told_the_last_reason() {
     let gateway = with(&sockets, "max_reconnect_attempts: 2, reconnect_delay: 10ms");
     let (mut stream, session, _) = open(&gateway, &sockets, MULTIPART, COUNT);
     drop(session);
-    // The first is accepted, and lost without an event; the second is not accepted.
+    // The first attempt is accepted, and lost before an event. The second is not accepted.
     drop(sockets.subscribed());
     let mut last = sockets.connected();
     last.read();
@@ -186,7 +187,7 @@ fn attempts_have_an_end_and_clients_are_told_the_last_reason() {
     assert_eq!(failed(&mut stream), "WEBSOCKET_CLOSE_ERROR");
     assert!(sockets.is_alone());
     metric_reaches(&gateway, "graphql_subscriptions_reconnects_total ", 2);
-    // Whoever connects is hung up on.
+    // The subgraph closes every new connection.
     let (mut stream, session, _) = open(&gateway, &sockets, MULTIPART, COUNT);
     drop((sockets, session));
     assert!(failed(&mut stream).contains("WEBSOCKET"));
@@ -230,7 +231,7 @@ fn what_would_be_the_same_again_is_not_tried_again() {
         assert_eq!(failed(&mut stream), code, "{name}");
         assert!(sockets.is_alone(), "{name}");
     }
-    // What does not open the first time is told at once, whatever the reason.
+    // An error at the first opening is reported immediately, whatever its reason.
     let mut stream = std::thread::scope(|scope| {
         let asking = scope.spawn(|| Stream::begin(&gateway, MULTIPART, COUNT));
         drop(sockets.connected());
@@ -266,7 +267,7 @@ fn a_silent_subgraph_is_left_for_another_connection() {
     count(&mut stream, &mut session, 1);
 }
 
-/// A subscription whose connection is lost, and which would be opened again in an hour.
+/// A subscription with a lost connection. The gateway would open it again after one hour.
 fn waits(sockets: &Sockets) -> (Gateway, Stream) {
     let gateway = with(sockets, "max_reconnect_attempts: 1, reconnect_delay: 1h");
     let (mut stream, mut session, _) = open(&gateway, sockets, MULTIPART, COUNT);
@@ -280,10 +281,10 @@ fn waits(sockets: &Sockets) -> (Gateway, Stream) {
 fn nothing_is_waited_for_when_nobody_is_there_any_more() {
     let sockets = Sockets::start();
     let (gateway, mut stream) = waits(&sockets);
-    // Who comes meanwhile waits, too.
+    // A client that joins now also waits.
     let joined = Stream::begin(&gateway, MULTIPART, COUNT);
     let begin = test_client::now();
-    // A reload.
+    // A reload ends the wait.
     let changed = config(
         &sockets,
         &reviews(),
@@ -294,11 +295,11 @@ fn nothing_is_waited_for_when_nobody_is_there_any_more() {
     assert_eq!(fatal(&mut stream), "SUBSCRIPTION_CONFIG_RELOAD");
     drop(joined);
     metric_falls_to(&gateway, "graphql_subscriptions_upstream ", 0);
-    // The clients.
+    // The end of the last client ends the wait.
     let (gateway, stream) = waits(&sockets);
     drop(stream);
     metric_falls_to(&gateway, "graphql_subscriptions_upstream ", 0);
-    // A stop.
+    // A stop of the gateway ends the wait.
     let (gateway, mut stream) = waits(&sockets);
     gateway.signal(Signal::TERM);
     assert_eq!(fatal(&mut stream), "GATEWAY_STOPPING");
@@ -322,7 +323,7 @@ fn a_client_that_takes_nothing_does_not_keep_a_retired_subscription_coming_back(
         session.event(json!({ "priceChanged": product }));
     }
     metric_reaches(&gateway, "graphql_subscriptions_events_skipped_total", 200);
-    // Another one shows that the reload is there.
+    // Another subscription shows that the reload is complete.
     let (mut other, _other, _) = open(&gateway, &sockets, MULTIPART, COUNT);
     let changed = config(&sockets, &reviews(), &more.replace("9", "8"));
     fs::write(gateway.folder.path().join("router.yaml"), changed).unwrap();

@@ -1,4 +1,4 @@
-//! Subscriptions of several clients that are one at the subgraph.
+//! Tests subscriptions of several clients that share one subscription at the subgraph.
 
 use std::fs;
 use std::thread;
@@ -22,7 +22,8 @@ fn count(number: u32) -> Value {
     json!({"data": {"count": number}})
 }
 
-/// With this value of `x-mine`; the answer has begun, so that the subgraph has accepted it.
+/// Subscribes with this value of `x-mine`. The response has begun, so the subgraph has accepted the
+/// subscription.
 fn join_as(gateway: &Gateway, mine: &str, query: &str) -> Stream {
     let body = json!({ "query": query }).to_string();
     Stream::send_as(gateway, MULTIPART, mine, &body)
@@ -42,9 +43,9 @@ fn what_several_clients_ask_alike_is_one_subscription_at_the_subgraph() {
     for stream in [&mut first, &mut second] {
         assert_eq!(payload(stream), with_review(1, 10));
     }
-    // Completed for each.
+    // The event is completed for each client, with one request for reviews each.
     assert_eq!(reviews.seen().len(), 2);
-    // Who comes later gets what comes later.
+    // A later client receives only later events.
     let mut third = join(&gateway, PRICES);
     metric_reaches(&gateway, "graphql_subscriptions ", 3);
     metric_reaches(&gateway, "graphql_subscriptions_upstream ", 1);
@@ -53,7 +54,7 @@ fn what_several_clients_ask_alike_is_one_subscription_at_the_subgraph() {
     for stream in [&mut first, &mut second, &mut third] {
         assert_eq!(payload(stream), with_review(2, 20));
     }
-    // Who came first may leave, and the others stay.
+    // The first client leaves, and the others stay.
     drop(first);
     metric_reaches(
         &gateway,
@@ -65,7 +66,7 @@ fn what_several_clients_ask_alike_is_one_subscription_at_the_subgraph() {
         assert_eq!(payload(stream), with_review(3, 30));
     }
     assert!(sockets.is_alone());
-    // The last one ends it.
+    // The last client ends the subscription.
     drop((second, third));
     let goodbye = json!({"id": "1", "type": "complete"});
     assert_eq!(session.try_read(), Some(goodbye));
@@ -120,7 +121,7 @@ fn workers_share_them() {
     for stream in &mut others {
         assert_eq!(payload(stream), count(1));
     }
-    // The worker that receives the events stops, and all are told.
+    // The worker that receives the events stops. All clients receive the error.
     gateway.signal(Signal::TERM);
     for stream in &mut others {
         assert_eq!(fatal(stream), "GATEWAY_STOPPING");
@@ -140,7 +141,7 @@ fn those_who_come_while_it_opens_wait_for_the_same_answer() {
         ("x-mine", "yes"),
     ];
     for is_accepted in [true, false] {
-        // Who came first leaves before it is open.
+        // The first client leaves before the subscription is open.
         let mut first = gateway.connect();
         first.begin(&Request {
             headers,
@@ -164,7 +165,7 @@ fn those_who_come_while_it_opens_wait_for_the_same_answer() {
         assert!(sockets.is_alone());
         for mut stream in streams {
             if is_accepted {
-                // Each before the other leaves.
+                // Both receive the event before one leaves.
                 session.event(json!({"count": 1}));
                 assert_eq!(payload(&mut stream), count(1));
             } else {
@@ -179,11 +180,11 @@ fn those_who_come_while_it_opens_wait_for_the_same_answer() {
     }
 }
 
-/// Whether a subscription of another client is another one at the subgraph, with these keys.
-fn is_shared(more: &str, (mine, body): (&str, Value), (others, other): (&str, Value)) -> bool {
+/// True if two clients share one subscription at the subgraph, with these keys.
+fn is_shared(more: &str, mine: &str, body: Value, others: &str, other: Value) -> bool {
     let (sockets, reviews) = (Sockets::start(), reviews());
     let coprocessor = Stub::coprocessor(|message| {
-        // Of the client's header: who it is, and with what connections begin.
+        // The client's header determines the claims and the connection parameters.
         let mine = message["headers"]["x-mine"][0].clone();
         let entries = &mut message["context"]["entries"];
         if mine.as_str().is_some_and(|mine| mine.starts_with("claims")) {
@@ -205,7 +206,8 @@ fn is_shared(more: &str, (mine, body): (&str, Value), (others, other): (&str, Va
         let (mut session, _) = sockets.subscribed();
         let mut streams = vec![first.join().unwrap()];
         let second = scope.spawn(|| send(others, &other));
-        // It is answered when it has joined the first, or its own is accepted.
+        // The response begins when the second client has joined the first, or when its own subscription is
+        // accepted.
         let mut own = None;
         while !second.is_finished() && own.is_none() {
             own = sockets.next_within(Duration::from_millis(20));
@@ -233,16 +235,16 @@ fn what_is_sent_differently_is_not_shared() {
         "subscription A($to: Int!) { count(to: $to) } subscription B($to: Int!) { count(to: $to) }";
     let asked = |name: &str, to: u32| json!({"query": numbers, "operationName": name, "variables": {"to": to}});
     let same = || asked("A", 1);
-    // Headers are the same to the subgraph where no rule sends them.
-    assert!(is_shared(ALL, ("one", same()), ("other", same())));
-    assert!(!is_shared(&with_rules, ("one", same()), ("other", same())));
-    assert!(!is_shared(ALL, ("one", same()), ("one", asked("A", 2))));
-    assert!(!is_shared(ALL, ("one", same()), ("one", asked("B", 1))));
-    assert!(!is_shared(ALL, ("init1", same()), ("init2", same())));
-    assert!(is_shared(ALL, ("init1", same()), ("init1", same())));
-    // Claims are not sent, and count as in the original.
-    assert!(!is_shared(ALL, ("claims1", same()), ("claims2", same())));
-    assert!(is_shared(ALL, ("claims1", same()), ("claims1", same())));
+    // If no rule sends the headers, the subgraph receives equal requests.
+    assert!(is_shared(ALL, "one", same(), "other", same()));
+    assert!(!is_shared(&with_rules, "one", same(), "other", same()));
+    assert!(!is_shared(ALL, "one", same(), "one", asked("A", 2)));
+    assert!(!is_shared(ALL, "one", same(), "one", asked("B", 1)));
+    assert!(!is_shared(ALL, "init1", same(), "init2", same()));
+    assert!(is_shared(ALL, "init1", same(), "init1", same()));
+    // The subgraph does not receive claims, but they count, as in Apollo Router.
+    assert!(!is_shared(ALL, "claims1", same(), "claims2", same()));
+    assert!(is_shared(ALL, "claims1", same(), "claims1", same()));
 }
 
 #[test]
@@ -253,11 +255,11 @@ fn what_counts_and_where_can_be_said() {
             "subscription: {{{deduplication}, mode: {{passthrough: {{all: {{}}}}}}}}\nheaders: {{all: {{request: [{{propagate: {{named: x-mine}}}}]}}}}\n"
         );
         let (one, other) = (format!("{of}1"), format!("{of}2"));
-        is_shared(&more, (&one, same()), (&other, same()))
+        is_shared(&more, &one, same(), &other, same())
     };
     let ignored = "deduplication: {ignored_headers: [X-Mine]}";
     assert!(one_and_other(ignored, ""));
-    // Who they are counts still.
+    // The claims still count.
     assert!(!one_and_other(ignored, "claims"));
     let all = "deduplication: {all: {ignored_headers: [x-mine], ignore_auth_context: true}}";
     assert!(one_and_other(all, "claims"));
@@ -270,7 +272,7 @@ fn what_counts_and_where_can_be_said() {
         "deduplication: {subgraphs: {prices: {enabled: false}}}",
     ] {
         let more = format!("subscription: {{{off}, mode: {{passthrough: {{all: {{}}}}}}}}\n");
-        assert!(!is_shared(&more, ("a", same()), ("a", same())), "{off}");
+        assert!(!is_shared(&more, "a", same(), "a", same()), "{off}");
     }
 }
 
@@ -311,7 +313,7 @@ fn a_client_that_never_reads_keeps_nothing_from_the_others() {
             long(number)["priceChanged"]["id"]
         );
     }
-    // 40 MB: its queue has four of them, and the sockets a few.
+    // 40 MB. Its queue keeps four events, and the sockets a few.
     metric_reaches(&gateway, "graphql_subscriptions_events_skipped_total", 200);
 }
 

@@ -1,4 +1,4 @@
-//! Subscriptions over what connections may be: HTTP/2 of clients, TLS of subgraphs.
+//! Tests subscriptions over other kinds of connections: HTTP/2 with clients, TLS with subgraphs.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ fn one_connection_of_http2_carries_several_and_each_can_be_left() {
         .build()
         .unwrap();
     let runtime = driver.handle().clone();
-    // Whatever this test waits for, the connection goes on.
+    // This thread drives the connection while the test waits.
     thread::spawn(move || driver.block_on(std::future::pending::<()>()));
     let sender = runtime.block_on(async {
         let stream = tokio::net::TcpStream::connect(&address).await.unwrap();
@@ -79,7 +79,7 @@ fn one_connection_of_http2_carries_several_and_each_can_be_left() {
     let (mut first, mut first_session) = open();
     let (second, mut second_session) = open();
     assert_eq!(runtime.block_on(chunk(&mut first)), ":\n\n");
-    // Its stream is reset, and the connection goes on.
+    // The client resets the stream of the second subscription. The connection stays open.
     drop(second);
     assert_eq!(second_session.read()["type"], "complete");
     assert_eq!(second_session.try_read(), None);
@@ -95,7 +95,7 @@ fn one_connection_of_http2_carries_several_and_each_can_be_left() {
     );
 }
 
-/// A subgraph with TLS that speaks HTTP/2 to whoever offers it, and sends one event.
+/// A TLS subgraph that selects HTTP/2 if the client offers it, and sends one event.
 fn secured(authority: &Authority) -> (String, thread::JoinHandle<String>) {
     let identity = authority.identity("localhost");
     let chain = vec![CertificateDer::from_pem_slice(identity.certificate.as_bytes()).unwrap()];
@@ -152,7 +152,7 @@ fn a_subgraph_with_tls_is_reached_and_trusted_as_for_its_requests() {
     assert_eq!(payload(&mut stream), json!({"data": {"count": 1}}));
     assert_eq!(part(&mut stream), (Value::Null, true));
     assert_eq!(served.join().unwrap(), "/ws");
-    // One that nobody vouches for is not spoken to.
+    // The gateway refuses a subgraph with a certificate of an unknown authority.
     let (url, _) = secured(&Authority::new("others"));
     let config = format!(
         "override_subgraph_url: {{prices: '{url}'}}\ninclude_subgraph_errors: {{all: true}}\nsubscription: {{mode: {{passthrough: {{all: {{path: /ws}}}}}}}}\n"

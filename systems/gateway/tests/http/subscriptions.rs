@@ -52,7 +52,7 @@ pub(crate) fn gateway(sockets: &Sockets, reviews: &Stub, more: &str) -> Gateway 
     start(&config(sockets, reviews, &format!("{ALL}{more}")))
 }
 
-/// A subscription that the subgraph has accepted, and what it was sent.
+/// Opens a subscription that the subgraph accepts. Also returns the message that the subgraph received.
 pub(crate) fn open(
     gateway: &Gateway,
     sockets: &Sockets,
@@ -60,7 +60,7 @@ pub(crate) fn open(
     query: &str,
 ) -> (Stream, Session, Value) {
     thread::scope(|scope| {
-        // The answer begins when the subgraph has accepted.
+        // The response begins after the subgraph has accepted.
         let asking = scope.spawn(|| Stream::begin(gateway, accept, query));
         let (session, subscribe) = sockets.subscribed();
         (asking.join().unwrap(), session, subscribe)
@@ -75,7 +75,7 @@ pub(crate) fn with_review(id: u32, price: u32) -> Value {
     json!({"data": {"priceChanged": {"id": id.to_string(), "price": price, "reviews": [{"score": 5}]}}})
 }
 
-/// The JSON of the next part, without signs of life, and whether the end follows.
+/// The JSON of the next part without heartbeats, and true if the end follows.
 pub(crate) fn part(stream: &mut Stream) -> (Value, bool) {
     loop {
         let text = stream.chunk().expect("a part");
@@ -109,7 +109,7 @@ pub(crate) fn fatal(stream: &mut Stream) -> String {
     code.as_str().unwrap_or_else(|| panic!("{part}")).to_owned()
 }
 
-/// The code of the first error of the only response of a subscription that did not open.
+/// The code of the first error in the only response of a subscription that did not open.
 fn only(stream: &mut Stream) -> String {
     let payload = payload_of_whole(stream);
     let code = &payload["errors"][0]["extensions"]["code"];
@@ -146,7 +146,7 @@ fn each_event_is_completed_and_sent_as_a_part() {
         subscribe["payload"],
         json!({"query": "subscription Prices__prices__0{priceChanged{__typename id price}}", "operationName": "Prices__prices__0"})
     );
-    // Before any event.
+    // These headers arrive before any event.
     assert_eq!(
         stream.chunk().unwrap(),
         "\r\n--graphql\r\ncontent-type: application/json\r\n\r\n{}\r\n--graphql"
@@ -163,7 +163,7 @@ fn each_event_is_completed_and_sent_as_a_part() {
     session.complete();
     assert_eq!(stream.chunk().unwrap(), "--\r\n");
     assert_eq!(stream.chunk(), None);
-    // The connection goes on.
+    // The connection stays open.
     assert_eq!(
         session.try_read(),
         Some(json!({"id": "1", "type": "complete"}))
@@ -220,11 +220,11 @@ fn who_takes_only_events_gets_every_answer_as_one() {
         "event: next\ndata: {\"data\":{\"topReview\":{\"score\":1}}}\n\nevent: complete\ndata: \n\n"
     );
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
-    // A refusal is told by its status.
+    // The status reports a refusal.
     let answer = ask(&on, "{ nothing }");
     assert_eq!(answer.status, 400);
     assert_eq!(answer.header("content-type"), Some("application/json"));
-    // And by GET, as a browser's `EventSource` asks.
+    // A browser's `EventSource` sends a GET.
     let target = "/?query=%7BtopReview%7Bscore%7D%7D";
     let headers = &[("accept", SERVER_SENT), ("x-apollo-operation-name", "x")][..];
     let answer = on.send(&Request {
@@ -280,7 +280,7 @@ fn refusals_say_what_is_missing() {
             "{accept}"
         );
     }
-    // To who takes nothing newer than JSON, a refused operation is 200.
+    // A client that accepts only `application/json` receives a refusal with status 200.
     for (accept, status) in [(MULTIPART, "200"), ("*/*", "400")] {
         let told = code(Stream::begin(&off, accept, COUNT));
         assert_eq!(
@@ -386,7 +386,7 @@ fn a_subgraph_that_fails_later_is_an_error_and_an_end() {
         );
         assert_eq!(part(&mut stream), (Value::Null, true), "{name}");
     }
-    // Nobody listens.
+    // The subgraph has stopped listening.
     drop(sockets);
     let answer = Stream::begin(&gateway, "application/json", "{ __typename }").whole();
     assert_eq!(answer, r#"{"data":{"__typename":"Query"}}"#);
@@ -472,11 +472,11 @@ fn so_many_subscriptions_and_no_more() {
     let refused = Stream::begin(&gateway, MULTIPART, COUNT);
     assert!(refused.head.starts_with("HTTP/1.1 429"), "{}", refused.head);
     assert!(refused.whole().contains("SUBSCRIPTION_MAX_LIMIT"));
-    // It is not one of the requests that are worked on.
+    // The subscription does not count as a running request.
     let other = post(r#"{"query":"{ __typename }"}"#);
     assert_eq!(gateway.send(&other).status, 200);
     metric_reaches(&gateway, "graphql_subscriptions ", 1);
-    // The client leaves: the subgraph is told at once, and there is room.
+    // The client leaves. The subgraph receives `complete` immediately, and there is room again.
     let left = test_client::now();
     drop(stream);
     assert_eq!(
@@ -496,7 +496,7 @@ fn so_many_subscriptions_and_no_more() {
     metric_reaches(&gateway, "graphql_subscriptions_refused_total", 1);
 }
 
-/// Reviews that wait for a word each time.
+/// Reviews that wait for a signal before each response.
 fn slow_reviews() -> (Stub, Sender<()>) {
     let (release, gate) = channel::<()>();
     let gate = Mutex::new(gate);
@@ -514,7 +514,7 @@ fn the_oldest_event_gives_way_when_events_come_too_fast() {
     let gateway = start(&config(&sockets, &reviews, mode));
     let (mut stream, mut session, _) = open(&gateway, &sockets, MULTIPART, PRICES);
     session.event(price(1, 1));
-    // The first is worked on; of the others two are kept.
+    // The first event is in progress. The queue keeps two of the others.
     let end = test_client::now() + Duration::from_secs(10);
     while reviews.seen().is_empty() {
         assert!(test_client::now() < end);
@@ -545,7 +545,7 @@ fn a_client_that_never_reads_is_cut_while_others_are_served() {
     let gateway = gateway(&sockets, &reviews, more);
     let (stream, mut session, _) = open(&gateway, &sockets, MULTIPART, PRICES);
     let flood = thread::spawn(move || {
-        // A flood of long events, for as long as the gateway is there.
+        // A flood of long events, until the gateway ends the connection.
         let long = "1".repeat(100_000);
         let data = json!({"priceChanged": {"__typename": "Product", "id": long, "price": 1}});
         let end = test_client::now() + Duration::from_secs(15);
@@ -584,7 +584,7 @@ fn events_without_a_pause_do_not_put_off_the_end() {
     let code = &last["errors"][0]["extensions"]["code"];
     assert_eq!(code, "SUBSCRIPTION_MAX_LIFETIME", "{last}");
     assert!(events > 100, "{events} events");
-    // And the subgraph is hung up on.
+    // The gateway also closes the connection to the subgraph.
     flood.join().unwrap();
 }
 
@@ -649,7 +649,7 @@ fn a_reload_ends_subscriptions_and_says_why() {
     assert_ne!(schema, SUPERGRAPH);
     write("supergraph.graphql", &schema);
     assert_eq!(fatal(&mut stream), "SUBSCRIPTION_SCHEMA_RELOAD");
-    // On the new schema at once.
+    // New subscriptions use the new schema immediately.
     let (mut stream, mut session, _) =
         open(&gateway, &sockets, MULTIPART, "subscription { quiet }");
     session.event(json!({"quiet": 1}));
@@ -764,7 +764,7 @@ fn what_needs_no_subgraph_is_one_response() {
     let gateway = gateway(&sockets, &reviews, "");
     let mut stream = Stream::begin(&gateway, MULTIPART, "subscription { secret }");
     assert_eq!(only(&mut stream), "UNAUTHORIZED_FIELD_OR_TYPE");
-    // An event would have nothing in it.
+    // An event of this subscription would have no content.
     let answer = Stream::begin(&gateway, MULTIPART, "subscription { __typename }").whole();
     assert!(answer.contains("GRAPHQL_VALIDATION_FAILED"), "{answer}");
     assert!(sockets.is_alone());
@@ -807,7 +807,7 @@ fn apollo_client_and_graphql_sse_follow_a_subgraph_of_graphql_ws() {
 #[expect(clippy::disallowed_methods, reason = "a token names a time of day")]
 fn a_subscription_ends_with_the_token_of_its_client() {
     let coprocessor = Stub::coprocessor(|message| {
-        // A token that was valid until a moment before what clocks may differ by.
+        // The token expires in one second. Clocks may differ by 60 seconds, so `exp` is 59 seconds ago.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let end = now.as_secs_f64() - 60.0 + 1.0;
         let claims = json!({"sub": "a", "exp": end});

@@ -1,4 +1,4 @@
-//! TLS with clients and with subgraphs, over real sockets and certificates made for the test.
+//! Tests TLS with clients and with subgraphs, over real sockets and with generated certificates.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ use crate::stub::Stub;
 const NAMES: &str = r#"{"query":"{ locations { name } }"}"#;
 const ANSWER: &str = r#"{"data":{"locations":[{"name":"A"},{"name":"B"}]}}"#;
 
-/// An authority.
+/// A certificate authority for one test.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate and its key, in PEM.
@@ -62,7 +62,7 @@ pub(crate) fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// One request over TLS by a client that trusts this authority: the answer, or the error.
+/// Sends one request over TLS as a client that trusts this authority. Returns the response or the error.
 fn ask(address: &str, authority: &Authority) -> Result<String, String> {
     let config = ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
@@ -111,7 +111,7 @@ fn clients_are_served_with_tls_and_a_new_certificate_after_a_reload() {
     assert_eq!(ask(&gateway.address, &first).unwrap(), ANSWER);
     let wrong = ask(&gateway.address, &second).unwrap_err();
     assert!(wrong.contains("certificate"), "{wrong}");
-    // Health is told in the clear, as by the original.
+    // Health has no TLS, as in Apollo Router.
     assert_eq!(gateway.ask_health("/health").status, 200);
     let renewed = second.identity("localhost");
     let folder = gateway.folder.path().to_owned();
@@ -120,7 +120,7 @@ fn clients_are_served_with_tls_and_a_new_certificate_after_a_reload() {
     gateway.wait_for("reloaded: files changed");
     assert_eq!(ask(&gateway.address, &second).unwrap(), ANSWER);
     assert!(ask(&gateway.address, &first).is_err());
-    // A broken one is not used.
+    // The gateway does not use a broken certificate.
     std::fs::write(folder.join("cert.pem"), "none").unwrap();
     gateway.wait_for("not reloaded");
     assert_eq!(ask(&gateway.address, &second).unwrap(), ANSWER);
@@ -140,7 +140,7 @@ fn who_speaks_no_tls_or_never_ends_to_begin_is_let_go() {
     let mut answer = Vec::new();
     let _ = plain.read_to_end(&mut answer);
     assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
-    // Silent ones, and one that sends the first byte of a handshake.
+    // Idle clients, and one that sends the first byte of a handshake.
     let silent: Vec<_> = (0..50)
         .map(|_| TcpStream::connect(&gateway.address).unwrap())
         .collect();
@@ -178,7 +178,7 @@ fn texts_that_are_no_certificates_are_told_at_the_start_without_the_key() {
     assert!(fails(&one.certificate, &two.key).contains("cannot be used"));
 }
 
-/// A subgraph with TLS that wants certificates of one authority, and tells whether it was asked.
+/// A TLS subgraph that requires client certificates of one authority, and counts its requests.
 struct Secured {
     url: String,
     asked: Arc<Mutex<usize>>,
@@ -211,7 +211,7 @@ impl Secured {
                 let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
                 let mut stream = rustls::StreamOwned::new(connection, socket);
                 let mut bytes = [0; 4096];
-                // A client without the right certificate does not get so far.
+                // A client without a valid certificate does not reach this point.
                 let Ok(1..) = stream.read(&mut bytes) else {
                     continue;
                 };
@@ -266,13 +266,13 @@ fn a_subgraph_is_trusted_by_its_own_authority_and_shown_the_gateways_certificate
     assert_eq!(*subgraph.asked.lock().unwrap(), 2);
     let clients_pem = clients.pem();
     let wrong = [
-        // The system does not know the authority.
+        // The authority is unknown to the system.
         ("", trusted),
-        // Another authority is trusted.
+        // The gateway trusts another authority.
         (both, [("ca.pem", &*clients_pem), trusted[1], trusted[2]]),
-        // No certificate is shown.
+        // The gateway sends no certificate.
         ("certificate_authorities: '${file.ca.pem}'", trusted),
-        // One of an authority that the subgraph does not know.
+        // The gateway sends a certificate of an authority that the subgraph does not trust.
         (
             both,
             [

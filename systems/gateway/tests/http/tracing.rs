@@ -1,4 +1,4 @@
-//! Traces of requests for a collector, and the trace context of the W3C.
+//! Tests traces of requests for a collector, and the W3C trace context.
 
 mod context;
 mod secrecy;
@@ -19,7 +19,7 @@ const NAMES: &str = r#"{"query":"{ locations { name } }"}"#;
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// Sends a query with these headers besides the usual ones.
+/// Sends a query with these additional headers.
 fn ask(gateway: &Gateway, body: &str, headers: &[(&str, &str)]) -> Response {
     let usual = post(body);
     let headers = [usual.headers, headers].concat();
@@ -67,7 +67,7 @@ fn a_request_is_a_trace_of_its_answer_its_operation_and_its_fetches() {
         let server = one(&spans, "POST /");
         assert_eq!(kind(server), SpanKind::Server);
         assert_eq!(hex(&server.parent_span_id), "b7ad6b7169203331");
-        // Recorded, and its parent is known to be another program's.
+        // The flags mean that the span is recorded and that its parent belongs to another program.
         assert_eq!(server.flags, 0x301);
         for (name, value) in [
             ("http.request.method", "POST"),
@@ -99,14 +99,14 @@ fn a_request_is_a_trace_of_its_answer_its_operation_and_its_fetches() {
             assert_eq!(of(fetch, "subgraph.name"), subgraph);
             assert_eq!(of(fetch, "http.response.status_code"), "200");
             assert_eq!(of(fetch, "url.full"), format!("{}{path}", planets.url));
-            // What the subgraph does is a part of the fetch.
+            // The subgraph's work is a child of the fetch.
             let seen = planets.seen();
             let seen = seen.iter().find(|seen| seen.target == path).unwrap();
             let expected = format!("00-{TRACE}-{}-01", hex(&fetch.span_id));
             assert_eq!(seen.header("traceparent"), Some(expected.as_str()));
             assert_eq!(seen.header("tracestate"), Some("vendor=1"));
         }
-        // The plan is in the cache, so there is no planning.
+        // The plan is in the cache, so there is no planning span.
         assert_eq!(ask(&gateway, BOTH, &headers).status, 200);
         let spans = collector.spans(9);
         assert_eq!(named(&spans, "query_planning").len(), 1);
@@ -219,7 +219,7 @@ fn what_fails_says_so_in_its_span() {
         operation.status.as_ref().unwrap().message,
         "1 errors in the response"
     );
-    // The answer itself is one.
+    // The HTTP response itself is a success.
     assert_eq!(one(&spans, "POST /").status, None);
 
     let invalid = json!({"query": "{ nothing }"}).to_string();

@@ -1,4 +1,4 @@
-//! Concurrency, rates, timeouts, equal queries, and what is counted about them.
+//! Tests concurrency limits, rate limits, timeouts, deduplication, and their metrics.
 
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
@@ -10,13 +10,13 @@ use crate::stub::{Answer, Stub, json};
 const NAMES: &str = r#"{"query":"{ locations { id name } }"}"#;
 const ANSWER: &str = r#"{"data":{"locations":[{"id":"1","name":"A"}]}}"#;
 
-/// A subgraph whose answers wait until the test lets them go, one by one.
+/// A subgraph with responses that wait until the test releases them, one by one.
 fn held() -> (Stub, mpsc::Sender<()>, mpsc::Receiver<usize>) {
     held_while(|_| true, |_| json(ANSWER))
 }
 
-/// The same with answers by the number of their request, from 1, and only for numbers that are to wait.
-/// Each number is told as its request arrives.
+/// Like [`held`], with a response for each request number, from 1. Only the numbers that `waits` accepts
+/// wait. The receiver gets each number when its request arrives.
 fn held_while(
     waits: impl Fn(usize) -> bool + Send + Sync + 'static,
     answer: impl Fn(usize) -> Answer + Send + Sync + 'static,
@@ -123,7 +123,7 @@ fn fetches_beyond_the_rate_of_a_subgraph_are_errors() {
     assert_eq!(planets.seen().len(), 1);
 }
 
-/// Three clients that ask the same, of whom two have joined the first.
+/// Three clients with one query. Two of them have joined the first.
 fn ask_together(gateway: &mut Gateway, arrivals: &mpsc::Receiver<usize>) -> [Connection; 3] {
     let mut connections = [gateway.connect(), gateway.connect(), gateway.connect()];
     for connection in &mut connections {
@@ -270,7 +270,7 @@ fn clients_are_counted_by_the_name_they_say() {
             metrics.text()
         );
     }
-    // Names reach subgraphs only when a rule says so.
+    // Client names reach subgraphs only through a rule.
     assert_eq!(planets.seen()[0].header("apollographql-client-name"), None);
 }
 

@@ -1,4 +1,4 @@
-//! How many connections the gateway opens to services, and who is served when one of them is slow.
+//! Tests limits on the connections to services, and the other requests while a service is slow.
 
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
@@ -18,7 +18,7 @@ const RATINGS: &str = r#"{"query":"{ locations { id overallRating } }"}"#;
 const RATED: &str = r#"{"data":{"locations":[{"id":"1","overallRating":4.0}]}}"#;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A service whose answers wait until the sender is dropped.
+/// A service with responses that wait until the sender is dropped.
 fn held(answer: &'static str) -> (Stub, mpsc::Sender<()>) {
     let (release, gate) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
@@ -55,7 +55,7 @@ fn wait_for(gateway: &Gateway, name: &str, wanted: u64) {
     }
 }
 
-/// Asks a slow subgraph from eight clients: some requests are sent, two wait, the others fail at once.
+/// Sends requests to a slow subgraph from eight clients: some are sent, two wait, the others fail at once.
 fn crowd(more: &str, sent: usize) {
     let (slow, release) = held(r#"{"data":{"_entities":[{"overallRating":4.0}]}}"#);
     let quick = Stub::start(|_| {
@@ -65,7 +65,7 @@ fn crowd(more: &str, sent: usize) {
     let mut clients: Vec<_> = (0..8).map(|_| gateway.connect()).collect();
     for (number, client) in clients.iter_mut().enumerate() {
         client.begin(&post(RATINGS));
-        // One after the other, as the first of its fetches goes to another subgraph.
+        // One after the other, because the first fetch of each goes to another subgraph.
         let start = test_client::now();
         let known = |name| usize::try_from(metric(&gateway, name)).unwrap();
         while slow.seen().len()
@@ -83,7 +83,7 @@ fn crowd(more: &str, sent: usize) {
         refused as u64,
     );
     wait_for(&gateway, "http_client_requests_waiting ", 2);
-    // Others are served meanwhile.
+    // Other requests are served meanwhile.
     assert_eq!(gateway.send(&post(NAMES)).text(), ANSWER);
     assert_eq!(slow.seen().len(), sent);
     drop(release);
@@ -100,7 +100,7 @@ fn crowd(more: &str, sent: usize) {
             body["errors"][0]["message"],
             "too many requests wait for 'reviews'"
         );
-        // What other subgraphs know is there.
+        // The data of the other subgraphs is present.
         assert_eq!(body["data"]["locations"][0]["id"], "1");
     }
     assert_eq!(slow.seen().len(), sent + 2);
@@ -129,14 +129,14 @@ fn clients_cannot_use_up_the_descriptors_by_asking_a_slow_subgraph() {
     let gateway = Setup::new(&config(&slow, &slow, ""))
         .descriptors(128)
         .start();
-    // As many as clients may be, and each needs a connection to the subgraph.
+    // The maximum number of clients. Each needs a connection to the subgraph.
     let mut clients: Vec<_> = (0..50).map(|_| gateway.connect()).collect();
     for client in &mut clients {
         client.begin(&post(NAMES));
     }
-    // Three eighths of 128 are 48 in all, and half of these to one address.
+    // Three eighths of 128 descriptors are 48 connections in total. Half of them are for one address.
     wait_for(&gateway, "http_client_requests_waiting ", 50 - 24);
-    // A request has its place before it is sent: the subgraph may see it later.
+    // A request takes its place before it is sent, so the subgraph may see it later.
     let start = test_client::now();
     while slow.seen().len() < 24 {
         assert!(start.elapsed() < PATIENCE, "{} of 24", slow.seen().len());
@@ -171,12 +171,13 @@ fn requests_beyond_what_may_wait_for_a_coprocessor_get_503() {
     );
     drop(release);
     for client in &mut clients {
-        // It has answered nothing that could be used, but it was asked.
+        // The subgraph received the request, but its response is invalid.
         assert_eq!(client.read(false).status, 500);
     }
 }
 
-/// A subgraph of subscriptions and one that answers, with these keys and so many file descriptors.
+/// A subgraph with subscriptions and one without, and a gateway with these keys and `descriptors` file
+/// descriptors.
 fn with_subscriptions(more: &str, descriptors: u32) -> (Sockets, Stub, Gateway) {
     let sockets = Sockets::start();
     let reviews = Stub::start(|_| json(r#"{"data":{"topReview":{"score":5}}}"#));
@@ -193,7 +194,7 @@ fn with_subscriptions(more: &str, descriptors: u32) -> (Sockets, Stub, Gateway) 
     (sockets, reviews, gateway)
 }
 
-/// Each another one, as its subgraph sees it.
+/// A subscription that differs for each number, from the subgraph's view.
 fn numbered(number: usize) -> String {
     format!("subscription {{ count(to: {number}) }}")
 }
@@ -236,12 +237,12 @@ fn a_subscription_has_a_connection_of_those_that_there_may_be() {
         assert_eq!(metric(&gateway, "http_client_requests_refused_total "), 1);
         assert!(sockets.is_alone());
         assert_eq!(gateway.send(&post(REVIEW)).status, 200);
-        // The place of one that ends is free for the next.
+        // The place of a finished subscription is free for the next.
         drop(first);
         while first_session.try_read().is_some() {}
         wait_for(&gateway, "graphql_subscriptions ", 1);
         drop(first_session);
-        // The reviews' connection is kept.
+        // The connection to the reviews stays open.
         wait_for(&gateway, "http_client_connections ", 2);
         let (_third, _session) = subscribed(&gateway, &sockets, 3);
         second_session.event(value!({"count": 1}));
@@ -252,8 +253,8 @@ fn a_subscription_has_a_connection_of_those_that_there_may_be() {
 #[test]
 fn clients_cannot_use_up_the_descriptors_by_subscribing() {
     let (sockets, reviews, gateway) = with_subscriptions("", 128);
-    // Three eighths of 128 are 48 connections in all; subscriptions have half of them, and to one
-    // address half of that.
+    // Three eighths of 128 descriptors are 48 connections in total. Subscriptions have half of them, and one
+    // address has half of that.
     let open: Vec<_> = (0..12)
         .map(|number| subscribed(&gateway, &sockets, number))
         .collect();

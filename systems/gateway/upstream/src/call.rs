@@ -5,23 +5,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 
-/// One request.
+/// One request with its limits.
 #[derive(Debug)]
 pub struct Call<'a> {
-    /// The method; `POST` for everything but key sets.
+    /// The method. `POST` for all calls except key sets.
     pub method: Method,
-    /// Headers. Those about the connection, the host and the length are ignored.
+    /// The request headers. Headers about the connection, the host and the length are ignored.
     pub headers: &'a HeaderMap,
     /// Further headers, as `name: value\r\n` lines, rendered once by the caller.
     pub rendered_headers: &'static [u8],
-    /// The body.
+    /// The body. Can be empty.
     pub body: Bytes,
-    /// How long connecting and the whole answer may take; `None` is for ever.
+    /// Time limit for connecting and the whole response. `None` for no limit.
     pub timeout: Option<Duration>,
-    /// A longer body of the answer is refused; `None` for the client's own limit, which holds in
-    /// any case.
+    /// Maximum bytes of the response body. `None` for the client's own limit, which always applies.
     pub reply_bytes_max: Option<usize>,
-    /// Whether sending it twice does no harm. Then it is sent again when a
-    /// connection kept alive turns out to be closed only after the write.
+    /// True if the request may be sent twice. Then the client sends it again if it notices only after the
+    /// write that a kept connection was closed.
     pub is_idempotent: bool,
 }

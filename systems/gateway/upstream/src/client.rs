@@ -1,4 +1,4 @@
-//! The client of one worker.
+//! The HTTP client of one worker: connections, limits and retries.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::num::NonZeroUsize;
@@ -30,34 +30,35 @@ mod lasting;
 pub use lasting::LastingPlace;
 pub(crate) use lasting::{Held, Lasting};
 
-/// What holds for every call of a client.
+/// Settings for all calls of a client.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
-    /// Longer bodies of answers are refused.
+    /// Maximum bytes of a response body.
     pub reply_bytes_max: usize,
-    /// So many idle connections are kept for an origin.
+    /// Maximum number of idle connections to one origin.
     pub idle_per_origin_max: usize,
-    /// Authorities to trust instead of those of the operating system.
+    /// Trusted authorities. `None` for the authorities of the operating system.
     pub roots: Option<RootCertStore>,
-    /// How many connections there may be.
+    /// Limits on the number of connections.
     pub connections: ConnectionLimits,
-    /// Workers that share these limits, each of which gets its part.
+    /// Number of workers that share these limits. Each gets an equal part.
     pub workers: NonZeroUsize,
-    /// Where the clients of all workers count.
+    /// Counters that all workers share.
     pub traffic: Arc<Traffic>,
 }
 
-/// How many connections the clients of all workers may have open, and how many calls may wait for one.
+/// Limits on the open connections of all workers' clients, and on the calls that wait for one.
 ///
-/// Each worker has an equal part, at least one. Idle connections count. A connection of HTTP/2 carries
-/// many calls; what is counted then is the call for which it was opened.
+/// Each worker has an equal part, at least one. Idle connections count. An HTTP/2 connection carries many
+/// calls. It counts through the call that opened it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// To all origins.
+    /// Maximum number of connections to all origins together.
     pub total: usize,
-    /// To one origin, unless its endpoint says otherwise; as many as are left for others without it.
+    /// Maximum number of connections to one origin, unless its endpoint sets another. With `None`, an origin
+    /// gets as many as it leaves for other origins.
     pub per_origin: Option<usize>,
-    /// Calls that wait for a connection to one origin; more fail at once.
+    /// Maximum number of calls that wait for a connection to one origin. Further calls fail at once.
     pub waiting: usize,
 }
 
@@ -86,8 +87,7 @@ impl Default for ClientSettings {
 
 /// The HTTP client of one worker thread. Clones share connections.
 ///
-/// Needs a tokio runtime with I/O and time. Dropping the future of a call
-/// closes its connection.
+/// Requires a tokio runtime with I/O and time. Dropping the future of a call closes its connection.
 #[derive(Clone)]
 pub struct Client(Rc<Inner>);
 
@@ -95,7 +95,7 @@ struct Inner {
     settings: ClientSettings,
     limits: Cell<ConnectionLimits>,
     pool: RefCell<Pool>,
-    /// For exchanges with all origins together.
+    /// The places for exchanges with all origins together.
     places: Rc<Places>,
     tally: Tally,
     roots: OnceCell<RootCertStore>,
@@ -114,7 +114,7 @@ enum Connection {
 }
 
 impl Client {
-    /// A client without connections.
+    /// Creates a client without open connections.
     pub fn new(settings: ClientSettings) -> Self {
         Self(Rc::new(Inner {
             limits: Cell::new(settings.connections),
@@ -127,10 +127,10 @@ impl Client {
         }))
     }
 
-    /// Sends `call` to `endpoint` and waits for the whole answer.
+    /// Sends `call` to `endpoint` and waits for the whole response.
     pub async fn send(&self, endpoint: &Endpoint, call: Call<'_>) -> Result<Reply, SendError> {
         let _counted = self.0.tally.enter();
-        // One of it, limited or not, where it is: what is given to the limit itself moves there.
+        // Pinned once for both cases. Passing the future to `timeout` by value would move it.
         let attempts = pin!(self.attempts(endpoint, &call));
         match call.timeout {
             None => attempts.await,
@@ -140,7 +140,7 @@ impl Client {
         }
     }
 
-    /// What happened so far.
+    /// The counters up to now.
     pub fn counters(&self) -> Counters {
         let tally = &self.0.tally;
         Counters {
@@ -152,74 +152,76 @@ impl Client {
         }
     }
 
-    /// Closes idle connections whose time is over. Every call looks after its
-    /// own origin; an idle worker calls this about once a second.
+    /// Closes idle connections after their idle timeout. Every call checks its own origin. An idle worker
+    /// calls this about once a second.
     pub fn sweep(&self) {
         self.0.pool.borrow_mut().sweep();
     }
 
-    /// Calls count against other limits from now on. Connections that are open stay.
+    /// Replaces the limits for further calls. Open connections stay open.
     pub fn set_limits(&self, limits: ConnectionLimits) {
         self.0.limits.set(limits);
     }
 
-    /// At most two: a second one on a new connection when the first met a
-    /// connection that the other side had closed meanwhile.
+    /// Makes at most two attempts. The second uses a new connection, if the first met a connection that the
+    /// other side had closed.
     async fn attempts(&self, endpoint: &Endpoint, call: &Call<'_>) -> Result<Reply, SendError> {
         let origin = self.0.pool.borrow_mut().origin(endpoint);
         let (place, connection) = self.connection(endpoint, &origin).await?;
-        match self.attempt((endpoint, &origin), call, connection).await {
+        match self.attempt(endpoint, &origin, call, connection).await {
             Ok(reply) => Ok(reply),
             Err((error, false)) => Err(error),
             Err((_, true)) => {
                 Tally::add(&self.0.tally.retried);
                 let (_place, connection) = if place.is_some() {
-                    // A new connection, not another idle one: that may be just as stale.
+                    // A new connection, because another idle one can be just as stale.
                     let fresh = Box::pin(self.new_connection(endpoint, &origin)).await?;
                     (place, fresh)
                 } else {
-                    // All who shared one come here, so that these, too, need a place or the first
-                    // one's new connection.
+                    // All calls that shared the connection come here. So they also need a place, or the new
+                    // connection of the first of them.
                     Box::pin(self.connection(endpoint, &origin)).await?
                 };
-                // No third attempt: an error on a new connection is about the service, not about
+                // No third attempt, because an error on a new connection comes from the service and not from
                 // the pool.
-                self.attempt((endpoint, &origin), call, connection)
+                self.attempt(endpoint, &origin, call, connection)
                     .await
                     .map_err(|(error, _)| error)
             }
         }
     }
 
-    /// A connection, and the place of one that is not shared.
+    /// A connection, and the place of a connection that is not shared.
     async fn connection(
         &self,
         endpoint: &Endpoint,
         origin: &Origin,
     ) -> Result<(Option<[Place; 2]>, Connection), SendError> {
-        // A connection of HTTP/2 is shared, so it needs no place.
+        // An HTTP/2 connection is shared, so it needs no place.
         if let Some(connection) = self.shared_connection(endpoint, origin) {
             return Ok((None, connection));
         }
         let place = self.place(endpoint, &origin.places).await?;
-        // Who has waited may find a shared one now, and lets the next see it at once.
+        // After the wait there can be a shared connection. Then the call releases its place, and the next
+        // waiting call finds the shared connection at once.
         if let Some(connection) = self.shared_connection(endpoint, origin) {
             return Ok((None, connection));
         }
         let connection = match self.idle_connection(origin) {
-            // It may have been closed meanwhile, which only its use shows.
+            // The other side may have closed it. Only the next use shows this.
             Some(connection) => connection,
-            // Boxed, as in `attempts`: the future of a TLS handshake is larger than all the rest, and
-            // every call would make room for it.
+            // Boxed, as in `attempts`. The future of a TLS handshake is larger than the rest, and would
+            // increase the size of every call.
             None => Box::pin(self.new_connection(endpoint, origin)).await?,
         };
         Ok((Some(place), connection))
     }
 
-    /// The answer, or the error and whether trying again is safe and sensible.
+    /// The response, or the error. With an error, true if another attempt is safe and useful.
     async fn attempt(
         &self,
-        (endpoint, origin): (&Endpoint, &Origin),
+        endpoint: &Endpoint,
+        origin: &Origin,
         call: &Call<'_>,
         connection: Connection,
     ) -> Result<Reply, (SendError, bool)> {
@@ -231,8 +233,8 @@ impl Client {
                 is_reused,
             } => match http1::exchange(&mut stream, endpoint, call, limit).await {
                 Ok(exchanged) => {
-                    // Only now: a connection with an unread answer would give it to the next
-                    // request.
+                    // Returned only now. Otherwise the next request could receive the unread response of this
+                    // one.
                     if exchanged.keep {
                         origin.put(stream, self.0.settings.idle_per_origin_max);
                     }
@@ -244,8 +246,8 @@ impl Client {
                     before_request,
                 }) => {
                     let is_safe = before_request || call.is_idempotent;
-                    // Only a reused connection that was closed before any byte of an answer;
-                    // otherwise the request may have been carried out.
+                    // Only if a reused connection was closed before the first byte of a response. Otherwise
+                    // the service may have executed the request.
                     Err((error, is_reused && before_answer && is_safe))
                 }
             },
@@ -262,19 +264,21 @@ impl Client {
         }
     }
 
-    /// The right to an exchange with this origin: as many have it as there may be connections.
+    /// Waits for the right to one exchange with this origin. The number of places equals the maximum number
+    /// of connections.
     async fn place(
         &self,
         endpoint: &Endpoint,
         places: &Rc<Places>,
     ) -> Result<[Place; 2], SendError> {
-        // The origin's first: who waits for a slow one keeps nobody else waiting.
+        // The place at the origin comes first. So a call that waits for a slow origin does not occupy one of
+        // the places for all origins.
         let most = || self.most(endpoint, places);
         let own = match places.take(most) {
             Some(place) => place,
             None => {
                 let place = Box::pin(self.wait(places, endpoint)).await?;
-                // There may be more of them now than when the last one came.
+                // There can be more places now than at the last call.
                 places.allow(most);
                 place
             }
@@ -287,12 +291,12 @@ impl Client {
         Ok([own, any])
     }
 
-    /// How many connections to this origin there may be now.
+    /// Maximum number of connections to this origin at this moment.
     fn most(&self, endpoint: &Endpoint, origin: &Places) -> usize {
         match self.own_limit(endpoint) {
             Some(most) => left_of(origin, self.part(most)),
-            // As many as are left: one slow origin gets half, two get a third each, and the next one
-            // finds a place. Connections of its own that last do not count twice.
+            // As many as are left. One slow origin gets half, two get a third each, and the next origin still
+            // finds a place. The origin's own WebSockets must not count twice.
             None => {
                 let total = self.part(self.0.limits.get().total);
                 let left = total.saturating_sub(origin.count_all());
@@ -301,7 +305,7 @@ impl Client {
         }
     }
 
-    /// How many connections to its origin there may be by what is configured, over all workers.
+    /// The configured maximum of connections to the endpoint's origin, over all workers.
     fn own_limit(&self, endpoint: &Endpoint) -> Option<usize> {
         let own = endpoint.policy().connections_max.map(NonZeroUsize::get);
         own.or(self.0.limits.get().per_origin)
@@ -320,14 +324,14 @@ impl Client {
         Ok(place.expect("places outlive those who wait for them"))
     }
 
-    /// This worker's part.
+    /// This worker's part of a limit, at least one.
     fn part(&self, all: usize) -> usize {
         (all / self.0.settings.workers).max(1)
     }
 
-    /// A connection of HTTP/2 to this origin.
+    /// The shared HTTP/2 connection to this origin, if there is one.
     fn shared_connection(&self, endpoint: &Endpoint, origin: &Origin) -> Option<Connection> {
-        // Without TLS and without prior knowledge the pool has none to look for.
+        // Without TLS and without prior knowledge, there is no HTTP/2 connection.
         if !may_be_http2(endpoint) {
             return None;
         }
@@ -372,11 +376,11 @@ impl Client {
         })
     }
 
-    /// Closes idle connections to other origins that leave no room for one more.
+    /// Closes the oldest idle connections if there is no room for one more.
     fn make_room(&self) {
         let pool = self.0.pool.borrow();
         let most = self.part(self.0.limits.get().total);
-        // The one to come is among the places that are taken.
+        // The taken places include the new connection.
         let more = (self.0.places.count() + pool.kept()).saturating_sub(most);
         for _ in 0..more {
             pool.close_oldest();
@@ -389,7 +393,7 @@ impl Client {
             return trust.connector(http2);
         }
         self.0.tls[http2 as usize]
-            // Created when first needed: a gateway without `https` reads no root certificates.
+            // Created at the first use. So a gateway without `https` reads no root certificates.
             .get_or_init(|| {
                 let roots = self.0.roots.get_or_init(|| {
                     let given = self.0.settings.roots.clone();
@@ -401,7 +405,7 @@ impl Client {
     }
 }
 
-/// So many places, of which one at least is for an exchange.
+/// Returns `most` places, but at least one for an exchange.
 fn left_of(places: &Places, most: usize) -> usize {
     most.max(places.lasting() + 1)
 }
@@ -414,10 +418,10 @@ fn may_be_http2(endpoint: &Endpoint) -> bool {
     }
 }
 
-/// The connection was gone before the request was handed to it, or before a stream was free for it.
+/// True if the connection ended before it received the request, or before a stream was free for the request.
 fn is_never_sent(error: &hyper::Error) -> bool {
-    // hyper drops the one that is next for a stream together with the connection, which it calls a mistake
-    // of ours. Those that are under way belong to tasks of their own.
+    // hyper drops the request that is next for a stream together with the connection, and reports it as a
+    // user error. Requests that already have a stream belong to their own tasks.
     let was_next = error.is_user();
     error.is_canceled() || was_next || (error.is_closed() && !error.is_incomplete_message())
 }

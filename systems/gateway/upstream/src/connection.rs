@@ -1,4 +1,4 @@
-//! One connection: a TCP or unix socket, with or without TLS.
+//! One connection: a TCP or Unix socket, with or without TLS.
 
 use std::io;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use crate::endpoint::{Endpoint, Transport};
 use crate::error::SendError;
 use crate::unix_socket::UnixSocket;
 
-/// An open connection.
+/// An open connection, counted in [`Traffic`].
 pub(crate) struct Stream {
     socket: Socket,
     _open: Open,
@@ -25,25 +25,25 @@ pub(crate) struct Stream {
 enum Socket {
     Tcp(TcpStream),
     Unix(UnixSocket),
-    // Boxed, because a TLS stream is many times larger than a socket, and every `Stream` would have
-    // its size.
+    // Boxed, because a TLS stream is many times larger than a socket. Otherwise every `Stream` would have its
+    // size.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Stream {
-    /// Connects; `tls` is asked for only when the endpoint needs it.
+    /// Connects to an endpoint. Calls `tls` only if the endpoint needs it.
     pub(crate) async fn connect(
         endpoint: &Endpoint,
         tls: impl FnOnce() -> TlsConnector,
         traffic: &Arc<Traffic>,
     ) -> Result<Self, SendError> {
-        // Counted while it is set up, too: its socket is there.
+        // Counted from the start of the setup, because its socket already exists.
         let _open = traffic.opened();
         let socket = Socket::connect(endpoint, tls).await?;
         Ok(Self { socket, _open })
     }
 
-    /// Whether the other side agreed to HTTP/2 while TLS was set up.
+    /// True if the other side selected HTTP/2 during the TLS handshake.
     pub(crate) fn agreed_to_http2(&self) -> bool {
         match &self.socket {
             Socket::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
@@ -51,11 +51,10 @@ impl Stream {
         }
     }
 
-    /// Whether an idle connection is still open and silent. Costs no system
-    /// call in the usual case: tokio knows that nothing has arrived.
+    /// True if an idle connection is still open and has received no data. This normally costs no system call,
+    /// because tokio tracks arriving data.
     pub(crate) fn is_quiet(&mut self) -> bool {
-        // One byte is enough: data on an idle connection, or its end, means that it cannot be
-        // reused.
+        // One byte is enough. An idle connection with data or an end cannot be reused.
         let mut space = [0_u8; 1];
         let mut buffer = ReadBuf::new(&mut space);
         let mut no_waker = Context::from_waker(Waker::noop());
@@ -107,7 +106,7 @@ async fn tcp(host: &str, port: u16) -> Result<TcpStream, SendError> {
     let stream = TcpStream::connect((host, port))
         .await
         .map_err(unreachable)?;
-    // A request is one write; waiting for more of it would only delay it.
+    // A request is one write. Waiting for more data would only delay it.
     stream.set_nodelay(true).map_err(unreachable)?;
     Ok(stream)
 }

@@ -1,21 +1,21 @@
-//! What a client counted, for metrics and tests.
+//! Counters of clients, for metrics and tests.
 
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a client did so far. Plain numbers; one worker, one client, no atomics.
+/// Counters of one client. Plain numbers without atomics, because each worker has its own client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Connections opened.
+    /// Number of opened connections.
     pub connects: u64,
-    /// Requests that found an idle connection.
+    /// Number of requests that used an idle connection.
     pub reused: u64,
-    /// Requests sent again because an idle connection turned out to be closed.
+    /// Number of requests sent again because an idle connection was closed.
     pub retried: u64,
-    /// Calls that have not been answered yet.
+    /// Number of calls without a response yet.
     pub in_flight: u64,
-    /// Connections that wait for the next request.
+    /// Number of connections that wait for the next request.
     pub idle: u64,
 }
 
@@ -36,7 +36,7 @@ impl Tally {
         self.in_flight.get()
     }
 
-    /// Counts a call as in flight until the guard is dropped, however that comes.
+    /// Counts a call as in flight until the guard is dropped for any reason.
     pub(crate) fn enter(&self) -> InFlight<'_> {
         Self::add(&self.in_flight);
         InFlight(&self.in_flight)
@@ -51,8 +51,8 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// What the clients of all workers count together, for `/metrics`. Written when a connection is opened
-/// or closed and when a call has to wait, never for an ordinary call.
+/// Counters that the clients of all workers share, for `/metrics`. They change when a connection is opened or
+/// closed and when a call must wait, but not for an ordinary call.
 #[derive(Debug, Default)]
 pub struct Traffic {
     open: AtomicU64,
@@ -62,22 +62,22 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Connections that are open.
+    /// Number of open connections.
     pub fn open(&self) -> u64 {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Calls that wait for a connection.
+    /// Number of calls that wait for a connection.
     pub fn waiting(&self) -> u64 {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Calls that had to wait for a connection.
+    /// Total number of calls that had to wait for a connection.
     pub fn waited(&self) -> u64 {
         self.waited.load(Ordering::Relaxed)
     }
 
-    /// Calls that were refused because too many waited.
+    /// Total number of calls that were refused because too many waited.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -86,13 +86,13 @@ impl Traffic {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a connection until what is returned is dropped.
+    /// Counts a connection until the returned guard is dropped.
     pub(crate) fn opened(self: &Arc<Self>) -> Open {
         self.open.fetch_add(1, Ordering::Relaxed);
         Open(Arc::clone(self))
     }
 
-    /// Counts a call that waits until what is returned is dropped.
+    /// Counts a waiting call until the returned guard is dropped.
     pub(crate) fn waits(&self) -> Waits<'_> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         self.waited.fetch_add(1, Ordering::Relaxed);
@@ -100,7 +100,7 @@ impl Traffic {
     }
 }
 
-/// A connection that is open. It may travel to a task.
+/// Guard that counts an open connection. It can move to another task.
 #[derive(Debug)]
 pub(crate) struct Open(Arc<Traffic>);
 
@@ -110,7 +110,7 @@ impl Drop for Open {
     }
 }
 
-/// A call that waits.
+/// Guard that counts a waiting call.
 pub(crate) struct Waits<'a>(&'a Traffic);
 
 impl Drop for Waits<'_> {

@@ -1,5 +1,4 @@
-//! Where a call goes: an address, checked once, with what every request to it
-//! repeats already rendered.
+//! The address of a call. It is checked once, and contains the rendered parts that every request repeats.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -11,22 +10,21 @@ use http::Uri;
 use crate::negotiation::Http2;
 use crate::tls::{Trust, TrustError};
 
-/// How connections to an endpoint are kept.
+/// Settings for the connections to an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Whether HTTP/2 is spoken.
+    /// The use of HTTP/2.
     pub http2: Http2,
-    /// An idle connection older than this is closed; `None` keeps it for as
-    /// long as the other side does.
+    /// Maximum idle time of a connection. `None` keeps it until the other side closes it.
     pub pool_idle_timeout: Option<Duration>,
-    /// How often an HTTP/2 connection is pinged; `None` is never.
+    /// Interval of pings on an HTTP/2 connection. `None` for no pings.
     pub keep_alive_interval: Option<Duration>,
-    /// How long the answer to such a ping may take.
+    /// Time limit for the response to such a ping.
     pub keep_alive_timeout: Duration,
-    /// Whom `https` trusts; the operating system's authorities without it.
+    /// Trusted authorities for `https`. `None` for the authorities of the operating system.
     pub trust: Option<Trust>,
-    /// Most connections to its origin at a time, over all workers, apart from those of endpoints with
-    /// another number; what holds for every origin without it.
+    /// Maximum number of connections to the origin at a time, over all workers. Endpoints with another number
+    /// are counted separately. `None` for the limit of every origin.
     pub connections_max: Option<NonZeroUsize>,
 }
 
@@ -43,41 +41,41 @@ impl Default for Policy {
     }
 }
 
-/// Why a text is not the address of an endpoint.
+/// Reason why a text is not the address of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// Not a URL at all.
+    /// The text is not a URL.
     #[error("`{text}` is not a URL: {reason}")]
     NotAUrl {
-        /// What was given.
+        /// The text that was given.
         text: String,
-        /// What the parser said.
+        /// The message of the URL parser.
         reason: String,
     },
-    /// A URL of another kind.
+    /// The URL has an unsupported scheme.
     #[error("`{text}` has no scheme that can be called; expected http://, https:// or unix://")]
     Scheme {
-        /// What was given.
+        /// The text that was given.
         text: String,
     },
-    /// `http:///path`.
+    /// The URL has no host, as in `http:///path`.
     #[error("`{text}` names no host")]
     NoHost {
-        /// What was given.
+        /// The text that was given.
         text: String,
     },
-    /// Certificates or keys that cannot be used.
+    /// The certificates or keys are unusable.
     #[error("tls: {0}")]
     Trust(#[from] TrustError),
-    /// A socket path that is empty or relative.
+    /// The socket path is empty or relative.
     #[error("`{text}` needs an absolute socket path, as in unix:///run/service.sock?path=/graphql")]
     SocketPath {
-        /// What was given.
+        /// The text that was given.
         text: String,
     },
 }
 
-/// How the bytes travel.
+/// Transport of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
     Tcp { host: Box<str>, port: u16 },
@@ -96,7 +94,7 @@ struct Parts {
     transport: Transport,
     policy: Policy,
     pool_key: Arc<str>,
-    /// ` /path HTTP/1.1\r\nhost: authority\r\n`: what follows the method.
+    /// The request line after the method, and the host header: ` /path HTTP/1.1\r\nhost: authority\r\n`.
     request_line: Box<str>,
 }
 
@@ -115,7 +113,7 @@ impl Endpoint {
         Self::from_uri(&uri, policy)
     }
 
-    /// The endpoint of a parsed `http` or `https` URL.
+    /// Creates an endpoint from a parsed `http` or `https` URL.
     pub fn from_uri(uri: &Uri, policy: Policy) -> Result<Self, EndpointError> {
         let text = || uri.to_string();
         let is_tls = match uri.scheme_str() {
@@ -127,7 +125,7 @@ impl Endpoint {
         if host.is_empty() {
             return Err(EndpointError::NoHost { text: text() });
         }
-        // Brackets mark IPv6 in a URL; the resolver wants the address alone.
+        // Brackets mark IPv6 in a URL. The resolver requires the address without them.
         let host: Box<str> = host.trim_start_matches('[').trim_end_matches(']').into();
         let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         let transport = if is_tls {
@@ -154,7 +152,7 @@ impl Endpoint {
         if !path.starts_with('/') {
             return Err(wrong_socket());
         }
-        // The HTTP inside has no host of its own; servers still insist on one.
+        // HTTP over a Unix socket has no host, but servers require one.
         let uri: Uri =
             format!("http://localhost{path}")
                 .parse()
@@ -170,7 +168,7 @@ impl Endpoint {
 
     fn assemble(text: String, uri: Uri, transport: Transport, policy: Policy) -> Self {
         let authority = uri.authority().map_or("localhost", |authority| {
-            // `user:secret@host` never belongs into a host header.
+            // The host header must not contain `user:secret@`.
             let text = authority.as_str();
             text.rsplit_once('@').map_or(text, |(_, host)| host)
         });
@@ -182,13 +180,13 @@ impl Endpoint {
             });
         let request_line = format!(" {path} HTTP/1.1\r\nhost: {authority}\r\n").into();
         let kind = policy.http2;
-        // A limit of its own is not that of others at the same address.
+        // Endpoints at one address can have different limits.
         let most = policy.connections_max;
-        // The protocol is part of the key: a connection that agreed to HTTP/2 cannot carry HTTP/1.1.
+        // The protocol is part of the key, because a connection that selected HTTP/2 cannot carry HTTP/1.1.
         let pool_key = match &transport {
             Transport::Tcp { host, port } => format!("tcp {host} {port} {kind:?} {most:?}"),
             Transport::Tls { host, port } => {
-                // Nor can one carry what another certificate would have to be shown for.
+                // A connection also cannot carry calls that require another certificate.
                 let trust = policy.trust.as_ref().map(Trust::number);
                 format!("tls {host} {port} {kind:?} {most:?} {trust:?}")
             }
@@ -205,10 +203,10 @@ impl Endpoint {
         }))
     }
 
-    /// The same service under another URL: its policy is kept, and so is its
-    /// socket when it has one and only path or query changed.
+    /// The service under another URL, with the policy of this endpoint. It also keeps the socket, if there is
+    /// one and only the path or the query changed.
     pub fn moved_to(&self, uri: &Uri) -> Result<Self, EndpointError> {
-        // A script changes the path, not the socket: `http://localhost` stands for it.
+        // A script changes the path but not the socket. `http://localhost` stands for the socket.
         if matches!(self.0.transport, Transport::Unix { .. })
             && uri.authority() == self.0.uri.authority()
         {
@@ -224,22 +222,22 @@ impl Endpoint {
         Self::from_uri(uri, self.0.policy.clone())
     }
 
-    /// The URL that requests carry; a unix socket shows as `http://localhost/path`.
+    /// The URL for requests. For a Unix socket it is `http://localhost/path`.
     pub fn uri(&self) -> &Uri {
         &self.0.uri
     }
 
-    /// The address as it was written.
+    /// The address as written in the configuration.
     pub fn as_str(&self) -> &str {
         &self.0.text
     }
 
-    /// How connections to it are kept.
+    /// The settings for its connections.
     pub fn policy(&self) -> &Policy {
         &self.0.policy
     }
 
-    /// The socket that it is reached through, where that is not TCP.
+    /// The path of the Unix socket. `None` for TCP.
     pub fn socket(&self) -> Option<&Path> {
         match &self.0.transport {
             Transport::Unix { socket } => Some(socket),
@@ -247,7 +245,7 @@ impl Endpoint {
         }
     }
 
-    /// The port; 0 behind a Unix socket.
+    /// The port. 0 for a Unix socket.
     pub fn port(&self) -> u16 {
         match self.0.transport {
             Transport::Tcp { port, .. } | Transport::Tls { port, .. } => port,

@@ -1,7 +1,6 @@
 //! One HTTP/1.1 exchange on one connection.
 //!
-//! The request leaves in one write; head and body of the answer are slices of
-//! the buffer they were read into.
+//! The request leaves in one write. The head and the body of the response are slices of the read buffer.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -16,30 +15,30 @@ use crate::endpoint::Endpoint;
 use crate::error::SendError;
 use crate::reply::{HEADERS_MAX, Head, Place, RawHead, Reply};
 
-/// A longer head of an answer is an error.
+/// Maximum bytes of a response head.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// Room made before each read: most answers of a subgraph fit.
+/// Room reserved before each read. Most subgraph responses fit.
 const READ_BYTES: usize = 8 * 1024;
-/// Bodies up to this size are copied behind their head, so that one write (and
-/// one packet) carries both; a copy of this size costs less than a system call.
+/// Bodies up to this size are copied after their head. Then one write and one packet carry both. The copy
+/// costs less than a system call.
 const COPY_BYTES_MAX: usize = 32 * 1024;
 
-/// What may become of a connection after an exchange.
+/// A response, and true if the connection can be reused.
 pub(crate) struct Exchanged {
     pub(crate) reply: Reply,
     pub(crate) keep: bool,
 }
 
-/// A failed exchange, and what it is known not to have done.
+/// A failed exchange, with facts that a retry depends on.
 pub(crate) struct Broken {
     pub(crate) error: SendError,
-    /// Not one byte of an answer came: on a reused connection, it was closed.
+    /// True if no byte of a response arrived. A reused connection was then closed.
     pub(crate) before_answer: bool,
-    /// Not one byte of the request left.
+    /// True if no byte of the request was sent.
     pub(crate) before_request: bool,
 }
 
-/// Sends `call` and reads the whole answer, at most `limit_bytes` of body.
+/// Sends `call` and reads the whole response, with at most `limit_bytes` of body.
 pub(crate) async fn exchange(
     stream: &mut Stream,
     endpoint: &Endpoint,
@@ -52,8 +51,8 @@ pub(crate) async fn exchange(
         buffer: BytesMut::new(),
         limit_bytes,
     };
-    // A server that has heard enough answers (413, 401) and closes while the
-    // body is still on its way; its answer counts more than the broken write.
+    // A server can respond (413, 401) and close the connection before it has read the whole body. Its
+    // response matters more than the broken write.
     let received = reader.answer(call.method == http::Method::HEAD).await;
     match (received, sent) {
         (Ok(mut exchanged), sent) => {
@@ -64,8 +63,7 @@ pub(crate) async fn exchange(
         (Err(error), sent) => Err(Broken {
             before_answer: reader.buffer.is_empty() && matches!(error, SendError::Closed { .. }),
             before_request: sent_bytes == 0,
-            // The write failed first, and its error says more than the end of the stream that
-            // follows.
+            // The write failed first. Its error is more useful than the end of the stream after it.
             error: sent
                 .err()
                 .map_or(error, |source| SendError::Closed { source }),
@@ -95,7 +93,7 @@ async fn send(
     (result, sent)
 }
 
-// Not tokio's `write_all`, which does not say how much it wrote; a retry depends on that.
+// Not tokio's `write_all`, which does not return the number of written bytes. A retry depends on it.
 async fn write_all(stream: &mut Stream, mut bytes: &[u8]) -> (io::Result<()>, usize) {
     let all = bytes.len();
     while !bytes.is_empty() {
@@ -122,7 +120,8 @@ fn render_head(endpoint: &Endpoint, call: &Call<'_>, room: usize) -> Vec<u8> {
         }
     }
     bytes.extend_from_slice(call.rendered_headers);
-    // A GET without a body has no length; a POST without one must say 0, or servers wait or refuse.
+    // A GET without a body has no length. A POST without a body must have length 0, because some servers
+    // otherwise wait or refuse.
     if !(call.body.is_empty() && call.method == http::Method::GET) {
         bytes.extend_from_slice(b"content-length: ");
         append_number(&mut bytes, call.body.len());
@@ -132,17 +131,17 @@ fn render_head(endpoint: &Endpoint, call: &Call<'_>, room: usize) -> Vec<u8> {
     bytes
 }
 
-/// Headers that describe the connection and the framing, which are decided here.
+/// True for headers about the connection and the framing. This client sets them itself.
 pub(crate) fn is_ours(name: &HeaderName) -> bool {
     gateway_hop::is_of_connection(name.as_str())
         || name == header::HOST
         || name == header::CONTENT_LENGTH
-        // A body is sent with its head, so no one waits for the permission to send it.
+        // The body is sent with its head. So `Expect: 100-continue` has no use.
         || name == header::EXPECT
 }
 
 fn append_number(bytes: &mut Vec<u8>, mut number: usize) {
-    // 20 digits hold any 64-bit number. Written by hand, because `format!` allocates.
+    // 20 digits are enough for any 64-bit number. Written by hand, because `format!` allocates.
     let mut digits = [0_u8; 20];
     let mut at = digits.len();
     loop {
@@ -162,7 +161,7 @@ struct Reader<'a> {
     limit_bytes: usize,
 }
 
-/// What the head of an answer says about the rest.
+/// The facts in a response head about the rest of the response.
 struct Framing {
     status: StatusCode,
     head_bytes: usize,
@@ -182,11 +181,11 @@ enum Body {
 impl Reader<'_> {
     async fn answer(&mut self, is_head: bool) -> Result<Exchanged, SendError> {
         let mut framing = self.final_head().await?;
-        // These have no body whatever their headers say (RFC 9112, section 6.3).
+        // These have no body, independent of their headers (RFC 9112, section 6.3).
         if is_head || matches!(framing.status.as_u16(), 204 | 304) {
             framing.body = Body::Length(0);
         }
-        // Split off first: the body is then what remains in the buffer.
+        // Split off first, so that the buffer then starts with the body.
         let bytes = self.buffer.split_to(framing.head_bytes).freeze();
         let body = match framing.body {
             Body::Length(length) => self.sized(length).await?,
@@ -203,8 +202,7 @@ impl Reader<'_> {
             }),
             trailers: None,
         };
-        // Bytes that belong to no answer: whatever they are, the next request
-        // must not take them for its own.
+        // Bytes after the end of the response. The next request must not take them for its own response.
         let keep = framing.keep && self.buffer.is_empty();
         Ok(Exchanged { reply, keep })
     }
@@ -215,7 +213,7 @@ impl Reader<'_> {
             if self.buffer.is_empty() {
                 self.more().await?;
             }
-            // Parsed again from the start after each read: heads nearly always arrive at once.
+            // Parsed from the start again after each read, because a head nearly always arrives at once.
             let Some(framing) = parse_head(&self.buffer)? else {
                 if self.buffer.len() > HEAD_BYTES_MAX {
                     return Err(malformed("its head is longer than 64 KiB"));
@@ -237,8 +235,8 @@ impl Reader<'_> {
         }
         while self.buffer.len() < length {
             let missing = length - self.buffer.len();
-            // One allocation of the right size, but never on the word of the
-            // other side alone: room grows with what really arrived.
+            // Only one allocation if possible. But the announced length alone does not reserve memory: the
+            // room grows with the received data.
             self.buffer
                 .reserve(missing.min(READ_BYTES.max(self.buffer.len())));
             self.read().await?;
@@ -248,7 +246,7 @@ impl Reader<'_> {
 
     async fn until_close(&mut self) -> Result<Bytes, SendError> {
         loop {
-            // Checked before each read, so that at most one read more than the limit is held.
+            // Checked before each read. So the buffer exceeds the limit by at most one read.
             if self.buffer.len() > self.limit_bytes {
                 return Err(self.too_large());
             }
@@ -267,7 +265,7 @@ impl Reader<'_> {
 
     async fn chunked(&mut self) -> Result<Bytes, SendError> {
         let mut body = BytesMut::new();
-        // Chunks are joined: consumers take one slice.
+        // Chunks are joined, because callers read one slice.
         loop {
             let size = self.chunk_size().await?;
             if size == 0 {
@@ -278,11 +276,11 @@ impl Reader<'_> {
             if size > self.limit_bytes || body.len() + size > self.limit_bytes {
                 return Err(self.too_large());
             }
-            // Two bytes more for the line end that closes a chunk.
+            // Two more bytes for the line end after a chunk.
             while self.buffer.len() < size + 2 {
                 self.more().await?;
             }
-            // Not the buffer itself: chunk headers lie between the parts.
+            // Copied out of the buffer, because chunk headers separate the parts.
             body.extend_from_slice(&self.buffer[..size]);
             if &self.buffer[size..size + 2] != b"\r\n" {
                 return Err(malformed("a chunk is longer than it says"));
@@ -298,22 +296,22 @@ impl Reader<'_> {
                     drop(self.buffer.split_to(used));
                     return Ok(size);
                 }
-                // A size line of 4 KiB is an attack or an error; its digits need 16 bytes.
+                // A size line of 4 KiB is an attack or an error. The digits need 16 bytes.
                 Ok(httparse::Status::Partial) if self.buffer.len() < 4096 => self.more().await?,
                 _ => return Err(malformed("a chunk has no valid size")),
             }
         }
     }
 
-    /// Trailers are read to find the end, and dropped.
+    /// Reads trailers to find their end, and drops them.
     async fn trailers(&mut self) -> Result<(), SendError> {
         loop {
             if self.buffer.starts_with(b"\r\n") {
                 drop(self.buffer.split_to(2));
                 return Ok(());
             }
-            // Trailers end at an empty line. Without any, the empty line stands alone, which is
-            // checked above.
+            // Trailers end at an empty line. Without trailers there is only the empty line, which is checked
+            // above.
             let end = self
                 .buffer
                 .windows(4)
@@ -350,8 +348,8 @@ impl Reader<'_> {
 }
 
 fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
-    // On the stack: no allocation for the headers that stages never look at. Not filled before they
-    // are used: an answer has a few, and the others would be fifty cache lines.
+    // On the stack, so that headers that no stage reads need no allocation. Uninitialized, because a response
+    // has a few headers, and initializing the rest would write fifty cache lines.
     let mut slots = [const { MaybeUninit::uninit() }; HEADERS_MAX];
     let mut response = httparse::Response::new(&mut []);
     let parser = httparse::ParserConfig::default();
@@ -373,12 +371,12 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
         keep: false,
     };
     let mut length = None;
-    // HTTP/1.1 keeps connections by default, HTTP/1.0 closes them. All lines `Connection` count as
-    // one, in which `close` wins.
+    // HTTP/1.1 keeps connections by default, HTTP/1.0 closes them. All `Connection` lines count together, and
+    // `close` wins.
     let (mut closes, mut keeps) = (false, is_http11);
     for header in response.headers.iter() {
         let name = header.name;
-        // By length first, which rules out nearly every header with one comparison.
+        // The length comes first. It excludes nearly every header with one comparison.
         match name.len() {
             10 if name.eq_ignore_ascii_case("connection") => {
                 closes |= has_token(header.value, "close");
@@ -392,7 +390,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
             }
             14 if name.eq_ignore_ascii_case("content-length") => {
                 let this = parse_length(header.value)?;
-                // Two different lengths let two readers disagree about where the answer ends.
+                // With two different lengths, two readers can find different ends of the response.
                 if length.is_some_and(|length| length != this) {
                     return Err(malformed("it has two lengths"));
                 }
@@ -409,20 +407,21 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Framing>, SendError> {
     }
     framing.keep = keeps && !closes;
     match (framing.body, length) {
-        // Two framings at once are how requests are smuggled: read, never reused.
+        // Request smuggling uses two framings at once. The response is read, but the connection is not
+        // reused.
         (Body::Chunked, Some(_)) => framing.keep = false,
         (Body::Chunked, None) => {}
         (_, Some(length)) => framing.body = Body::Length(length),
-        // Without any framing the body ends with the connection, unless the status has no body.
+        // Without framing, the body ends with the connection, unless the status has no body.
         (_, None) => framing.keep &= matches!(code, 204 | 304),
     }
     Ok(Some(framing))
 }
 
-/// Where in `bytes` a part of them stands.
+/// Position of `part` in `bytes`.
 fn place(part: &[u8], bytes: &[u8]) -> Place {
-    // `httparse` returns parts of the buffer it was given, so the difference of addresses is their
-    // position; no `unsafe` is needed for that.
+    // `httparse` returns parts of its input buffer. So the difference of the addresses is the position,
+    // without `unsafe`.
     let from = part.as_ptr() as usize - bytes.as_ptr() as usize;
     Place::from(from..from + part.len())
 }
@@ -451,7 +450,7 @@ fn closed(source: io::Error) -> SendError {
     SendError::Closed { source }
 }
 
-/// Headers without those that [`is_ours`], for protocols that forbid them.
+/// Headers without the headers of [`is_ours`], for protocols that forbid them.
 pub(crate) fn forwardable(
     headers: &HeaderMap,
 ) -> impl Iterator<Item = (&HeaderName, &http::HeaderValue)> {

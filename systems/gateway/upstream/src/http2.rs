@@ -13,8 +13,7 @@ use crate::error::SendError;
 use crate::http1::forwardable;
 use crate::reply::{Head, Reply};
 
-/// Greets the other side and leaves a task behind that reads and writes frames
-/// until both sides are done.
+/// Opens HTTP/2 on a connection. Spawns a task that reads and writes frames until both sides are done.
 pub(crate) async fn open(
     stream: Stream,
     policy: &Policy,
@@ -30,12 +29,12 @@ pub(crate) async fn open(
         .handshake(TokioIo::new(stream))
         .await
         .map_err(failed)?;
-    // How it ends is seen by each request that was waiting for it.
+    // Each waiting request receives the error of the connection.
     tokio::spawn(async move { drop(connection.await) });
     Ok(sender)
 }
 
-/// Sends `call` and reads the whole answer, at most `limit_bytes` of body.
+/// Sends `call` and reads the whole response, with at most `limit_bytes` of body.
 pub(crate) async fn exchange(
     sender: &mut SendRequest<Full<Bytes>>,
     endpoint: &Endpoint,
@@ -47,7 +46,7 @@ pub(crate) async fn exchange(
     *request.uri_mut() = endpoint.uri().clone();
     *request.version_mut() = http::Version::HTTP_2;
     fill(request.headers_mut(), call);
-    // Waits for a free stream; without it a request beyond the limit would fail.
+    // Waits for a free stream. Otherwise a request beyond the limit would fail.
     sender.ready().await.map_err(failed)?;
     let response = sender.send_request(request).await.map_err(failed)?;
     let (parts, body) = response.into_parts();
@@ -75,7 +74,7 @@ fn fill(headers: &mut HeaderMap, call: &Call<'_>) {
     for (name, value) in forwardable(call.headers) {
         headers.append(name.clone(), value.clone());
     }
-    // Rendered for HTTP/1.1, which nearly all calls use; taken apart again here.
+    // Rendered for HTTP/1.1, which nearly all calls use. Parsed again here.
     for line in call.rendered_headers.split(|byte| *byte == b'\n') {
         let line = line.trim_ascii();
         let Some(colon) = line.iter().position(|byte| *byte == b':') else {

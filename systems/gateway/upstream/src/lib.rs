@@ -1,19 +1,17 @@
-//! The HTTP client of the gateway: subgraphs, coprocessors and key sets.
+//! The HTTP client of the gateway, for subgraphs, coprocessors and key sets.
 //!
-//! The one idea: a gateway worker is single-threaded, so an HTTP/1.1 exchange
-//! needs no task, no channel and no lock. [`Client::send`] takes an idle
-//! connection out of a plain list, writes one buffer, reads the answer into
-//! another, hands out slices of it and puts the connection back. Dropping the
-//! future drops the connection, which closes it.
+//! A gateway worker is single-threaded. So an HTTP/1.1 exchange needs no task, no channel and no lock.
+//! [`Client::send`] takes an idle connection out of a plain list, writes one buffer and reads the response
+//! into another. It returns slices of this buffer and puts the connection back. Dropping the future drops the
+//! connection, which closes it.
 //!
-//! HTTP/2 shares one connection among many requests and therefore is driven by
-//! a task of its own (hyper's).
+//! HTTP/2 shares one connection among many requests. So a separate task (hyper's) drives it.
 //!
-//! There are so many connections and no more, in total and to one origin (`places`); a call beyond that
-//! waits, and beyond so many that wait it fails at once.
+//! The number of connections is limited, in total and per origin (`places`). A call beyond the limit waits.
+//! If too many calls wait, further calls fail at once.
 //!
-//! Absent on purpose: redirects, cookies, proxies, and unrequested
-//! compression (no `accept-encoding` is sent unless the caller does).
+//! The client deliberately has no redirects, cookies and proxies. It sends `accept-encoding` only if the
+//! caller does.
 
 mod call;
 mod client;

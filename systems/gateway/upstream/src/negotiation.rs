@@ -1,13 +1,13 @@
 //! The negotiation of HTTP/2.
 
-/// Whether HTTP/2 is spoken.
+/// The use of HTTP/2 on connections to an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Http2 {
-    /// HTTP/1.1 only.
+    /// Always HTTP/1.1.
     Disable,
-    /// Over TLS whatever the other side prefers; without TLS HTTP/1.1.
+    /// The protocol that the other side prefers, with TLS. HTTP/1.1 without TLS.
     #[default]
     Enable,
-    /// HTTP/2 always; without TLS by prior knowledge (h2c).
+    /// Always HTTP/2. Without TLS, by prior knowledge (h2c).
     Only,
 }

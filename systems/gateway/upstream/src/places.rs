@@ -1,11 +1,11 @@
-//! How many exchanges may be under way at a time, and who waits for one to end.
+//! Limits the number of concurrent exchanges, with a queue of waiting calls.
 //!
-//! The one idea: a place is taken for an exchange, not for a connection. A connection is opened only
-//! by who has a place and finds none that is idle, so there are never more of them than places.
+//! A place is the right to one exchange, not a connection. A call opens a connection only if it has a place
+//! and finds no idle connection. So there are never more connections than places.
 //!
-//! A connection that lasts, a WebSocket, keeps its place. Who wants one reserves it first, among fewer, so
-//! that places for exchanges are always left. Of these, the clients of one address get as many as are left
-//! for others.
+//! A WebSocket is a lasting connection and keeps its place. It needs a reservation first, and the number of
+//! reservations is lower, so that exchanges always have places left. The clients of one address get at most
+//! as many reservations as they leave for others.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
@@ -14,40 +14,40 @@ use std::rc::Rc;
 
 use tokio::sync::oneshot;
 
-/// So many exchanges at a time; more wait in the order in which they came.
+/// A limited number of exchanges. Further calls wait in the order of their arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     taken: Cell<usize>,
     max: Cell<usize>,
-    /// Those of connections that last, taken or waited for.
+    /// Number of reservations for lasting connections, with or without a place yet.
     lasting: Cell<usize>,
-    /// Those of them that are kept for clients, by the address.
+    /// Number of these reservations per client address.
     addresses: RefCell<HashMap<IpAddr, usize>>,
     waiting: RefCell<VecDeque<oneshot::Sender<Place>>>,
     all: Rc<Together>,
 }
 
-/// What is counted of several places together.
+/// Sums over the `Places` of all origins.
 #[derive(Debug, Default)]
 pub(crate) struct Together {
     taken: Cell<usize>,
     lasting: Cell<usize>,
 }
 
-/// A place that is taken. Dropping it gives it to who has waited for longest.
+/// A taken place. Dropping it gives the place to the call that has waited longest.
 #[derive(Debug)]
 pub(crate) struct Place(Rc<Places>);
 
-/// The right to a place for as long as a connection lasts, until this is dropped.
+/// The right to a place during a lasting connection. Dropping it ends the reservation.
 #[derive(Debug)]
 pub(crate) struct Reserved {
     places: Rc<Places>,
-    /// For whose clients it is kept, where that counts.
+    /// The client address that the reservation counts for. `None` if it counts for no address.
     address: Cell<Option<IpAddr>>,
 }
 
 impl Places {
-    /// Places that count together with others.
+    /// Creates places that count in a common sum.
     pub(crate) fn among(all: &Rc<Together>) -> Rc<Self> {
         Rc::new(Self {
             all: Rc::clone(all),
@@ -55,14 +55,14 @@ impl Places {
         })
     }
 
-    /// A place, if one is free. There are as many as `most` says, from now on.
+    /// Takes a place, if one is free. `most` sets the maximum from now on.
     pub(crate) fn take(self: &Rc<Self>, most: impl Fn() -> usize) -> Option<Place> {
         self.allow(most);
         (self.taken.get() < self.max.get()).then(|| self.taken())
     }
 
-    /// There are as many as `most` says, from now on, and who waits may get one. It is asked again for
-    /// each, because it may look at how many are taken.
+    /// Sets the maximum to `most`, and gives free places to waiting calls. `most` runs again for each place,
+    /// because it may depend on the number of taken places.
     pub(crate) fn allow(self: &Rc<Self>, most: impl Fn() -> usize) {
         loop {
             self.max.set(most());
@@ -72,25 +72,25 @@ impl Places {
         }
     }
 
-    /// Waits for a place. Dropping what is returned ends that.
+    /// Waits for a place. Dropping the receiver ends the wait.
     pub(crate) fn wait(&self) -> oneshot::Receiver<Place> {
         let (sender, receiver) = oneshot::channel();
         self.waiting.borrow_mut().push_back(sender);
         receiver
     }
 
-    /// How many are taken.
+    /// Number of taken places.
     pub(crate) fn count(&self) -> usize {
         self.taken.get()
     }
 
-    /// How many are taken of these and of those that count together with them.
+    /// Number of taken places, over all `Places` in the common sum.
     pub(crate) fn count_all(&self) -> usize {
         self.all.taken.get()
     }
 
-    /// The right to a place that is kept, unless as many as `most` have one, or the clients of this address
-    /// have as many as are left for others.
+    /// Reserves a place for a lasting connection. `None` if there are `most` reservations, or if the clients
+    /// of this address have as many as they leave for others.
     pub(crate) fn reserve(
         self: &Rc<Self>,
         most: usize,
@@ -131,20 +131,20 @@ impl Places {
         }
     }
 
-    /// How many are kept.
+    /// Number of reservations.
     pub(crate) fn lasting(&self) -> usize {
         self.lasting.get()
     }
 
-    /// How many are kept of these and of those that count together with them.
+    /// Number of reservations, over all `Places` in the common sum.
     pub(crate) fn lasting_all(&self) -> usize {
         self.all.lasting.get()
     }
 
-    /// How many wait.
+    /// Number of waiting calls.
     pub(crate) fn waiting(&self) -> usize {
         let mut waiting = self.waiting.borrow_mut();
-        // Those whose call has ended are taken out when they are in the way.
+        // Calls that have ended are removed only here and in `give_one`.
         waiting.retain(|sender| !sender.is_closed());
         waiting.len()
     }
@@ -155,17 +155,17 @@ impl Places {
         Place(Rc::clone(self))
     }
 
-    /// Gives a place to who has waited for longest; false when nobody waits.
+    /// Gives a place to the call that has waited longest. Returns false if no call waits.
     fn give_one(self: &Rc<Self>) -> bool {
         loop {
-            // A statement of its own: the queue must not be borrowed while a place is given.
+            // A separate statement, because the queue must not be borrowed while a place is given.
             let next = self.waiting.borrow_mut().pop_front();
             match next {
                 None => return false,
-                // Its call has ended.
+                // The waiting call has ended.
                 Some(sender) if sender.is_closed() => {}
                 Some(sender) => {
-                    // Between the look and this nothing else runs on this thread.
+                    // The send cannot fail, because no other code runs on this thread after the check.
                     let _ = sender.send(self.taken());
                     return true;
                 }
@@ -186,7 +186,7 @@ impl Drop for Place {
 }
 
 impl Reserved {
-    /// It is kept for clients of this address from now on, however many these have.
+    /// Moves the reservation to the clients of this address, without a limit.
     pub(crate) fn count_for(&self, address: Option<IpAddr>) {
         self.places.let_go(self.address.replace(address));
         self.places.keep(address);
@@ -227,7 +227,7 @@ mod tests {
         let places = Rc::new(Places::default());
         let first = places.take(|| 1).unwrap();
         let (second, mut third) = (places.wait(), places.wait());
-        // It was given and nobody has taken it up yet.
+        // The place was given, and no call has received it yet.
         drop(first);
         drop(second);
         assert!(third.try_recv().is_ok());
@@ -257,11 +257,11 @@ mod tests {
         assert_eq!(kept.len(), 4);
         kept.extend(std::iter::from_fn(|| keep(2)));
         assert_eq!(kept.len(), 6);
-        // Where it does not count, all that is left.
+        // Without an address, all remaining reservations are available.
         kept.extend(std::iter::from_fn(|| places.reserve(8, None)));
         assert_eq!((kept.len(), places.lasting()), (8, 8));
         assert!(keep(3).is_none());
-        // One that goes to another address is this one's.
+        // A reservation that moves to another address counts for that address.
         kept.truncate(4);
         kept[0].count_for(address(3));
         assert!(keep(1).is_some());

@@ -18,19 +18,19 @@ use crate::places::{Places, Together};
 #[derive(Default)]
 pub(crate) struct Pool {
     origins: HashMap<Arc<str>, Rc<Origin>>,
-    /// Of the places of all origins.
+    /// The places of all origins together.
     together: Rc<Together>,
 }
 
-/// What is kept of one origin. A call looks it up once and holds it until its end.
+/// The state of one origin. A call looks it up once and holds it until its end.
 #[derive(Default)]
 pub(crate) struct Origin {
-    /// The one used last is at the end and is taken first, so that those not
-    /// needed grow old at the front.
+    /// The connection used last is at the end and is taken first. So unneeded connections grow old at the
+    /// front.
     idle: RefCell<Vec<Idle>>,
     http2: RefCell<Option<SendRequest<Full<Bytes>>>>,
     idle_timeout: Cell<Option<Duration>>,
-    /// For exchanges with it.
+    /// The places for exchanges with this origin.
     pub(crate) places: Rc<Places>,
 }
 
@@ -52,7 +52,7 @@ impl Origin {
         let now = Instant::now();
         while let Some(mut last) = idle.pop() {
             if !last.is_young(now, self.idle_timeout.get()) {
-                // All below it have waited even longer.
+                // All earlier connections have been idle even longer.
                 idle.clear();
                 return None;
             }
@@ -63,15 +63,14 @@ impl Origin {
         None
     }
 
-    /// Puts a connection back; the longest idle one makes room.
+    /// Puts a connection back. If the list is full, the connection that has been idle longest is closed.
     pub(crate) fn put(&self, stream: Stream, idle_max: usize) {
         let mut idle = self.idle.borrow_mut();
         if idle.len() >= idle_max {
             if idle_max == 0 {
                 return;
             }
-            // At the front is the one that has been idle longest. The list is short, so shifting it
-            // is cheap.
+            // The connection at the front has been idle longest. The list is short, so shifting it is cheap.
             drop(idle.remove(0));
         }
         idle.push(Idle {
@@ -80,7 +79,7 @@ impl Origin {
         });
     }
 
-    /// The connection of HTTP/2 that calls share.
+    /// The HTTP/2 connection that calls share.
     pub(crate) fn http2(&self) -> Option<SendRequest<Full<Bytes>>> {
         let sender = self.http2.borrow();
         sender.as_ref().filter(|it| !it.is_closed()).cloned()
@@ -90,7 +89,8 @@ impl Origin {
         self.http2.replace(Some(sender));
     }
 
-    /// Closes what is too old or was closed by the other side; false when nothing is left.
+    /// Closes connections that are too old or that the other side closed. Returns false if the origin is
+    /// unused now.
     fn sweep(self: &Rc<Self>, now: Instant) -> bool {
         let mut idle = self.idle.borrow_mut();
         let limit = self.idle_timeout.get();
@@ -99,22 +99,22 @@ impl Origin {
         if http2.as_ref().is_some_and(SendRequest::is_closed) {
             *http2 = None;
         }
-        // Calls hold it, and those that have not ended yet hold a place.
+        // Running calls hold the origin or one of its places.
         let is_in_use = Rc::strong_count(self) > 1 || Rc::strong_count(&self.places) > 1;
         !idle.is_empty() || http2.is_some() || is_in_use
     }
 
-    /// Since when its first idle connection is idle.
+    /// Start of the idle time of its oldest idle connection.
     fn oldest(&self) -> Option<Instant> {
         self.idle.borrow().first().map(|idle| idle.since)
     }
 }
 
 impl Pool {
-    /// What is kept of the origin of an endpoint.
+    /// The state of the endpoint's origin.
     pub(crate) fn origin(&mut self, endpoint: &Endpoint) -> Rc<Origin> {
         let key = endpoint.pool_key();
-        // `entry` would clone the key even when it is there, which is nearly always.
+        // `entry` would clone the key even if the origin exists, which is nearly always the case.
         let origin = match self.origins.get(key) {
             Some(origin) => Rc::clone(origin),
             None => {
@@ -130,15 +130,15 @@ impl Pool {
         origin
     }
 
-    /// Closes what is too old or was closed by the other side.
+    /// Closes connections that are too old or that the other side closed.
     pub(crate) fn sweep(&mut self) {
         let now = Instant::now();
-        // An origin without connections and exchanges is forgotten: URLs made by scripts would
-        // otherwise grow the map for ever.
+        // Removes origins without connections and exchanges. Otherwise URLs from scripts would grow the map
+        // forever.
         self.origins.retain(|_, origin| origin.sweep(now));
     }
 
-    /// Closes the connection that has been idle for longest, whatever its origin.
+    /// Closes the connection that has been idle longest, of any origin.
     pub(crate) fn close_oldest(&self) {
         let with_age = |origin| Some((Origin::oldest(origin)?, origin));
         let origins = self.origins.values().map(Rc::as_ref);
@@ -148,7 +148,7 @@ impl Pool {
         }
     }
 
-    /// Connections that have no exchange of their own: those that are idle, and shared ones.
+    /// Number of connections that do not hold a place: idle and shared connections.
     pub(crate) fn kept(&self) -> usize {
         let shared = |origin: &Rc<Origin>| usize::from(origin.http2.borrow().is_some());
         self.idle() + self.origins.values().map(shared).sum::<usize>()

@@ -1,42 +1,42 @@
-//! An answer, with its headers left as bytes until they are needed.
+//! A response. Its headers stay bytes until a caller needs them.
 
 use std::ops::Range;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-/// More header lines than this in an answer are an error.
+/// Maximum number of header lines in a response.
 pub(crate) const HEADERS_MAX: usize = 100;
 
-/// A complete answer.
+/// A complete response of a service.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// The status.
+    /// The HTTP status code.
     pub status: StatusCode,
     /// The body, without its transfer coding.
     pub body: Bytes,
     pub(crate) head: Head,
-    /// What came behind the body, over HTTP/2; boxed, as only gRPC sends it.
+    /// The trailers after the body, over HTTP/2. Boxed, because only gRPC sends them.
     pub(crate) trailers: Option<Box<HeaderMap>>,
 }
 
-/// Small, because an answer is moved through all that asked for it.
+/// Small, because each caller on the way moves the response.
 #[derive(Clone, Debug)]
 pub(crate) enum Head {
     Raw(RawHead),
     Map(Box<HeaderMap>),
 }
 
-/// The whole head of an HTTP/1 answer, already found to be valid.
+/// The whole head of an HTTP/1 response, already validated.
 #[derive(Clone, Debug)]
 pub(crate) struct RawHead {
     pub(crate) bytes: Bytes,
-    /// Where the values of two headers stand that nearly every answer is asked for.
+    /// Positions of the values of two headers that nearly every caller reads.
     pub(crate) content_type: Option<Place>,
     pub(crate) content_encoding: Option<Place>,
 }
 
-/// A part of a head, which is shorter than 4 GiB.
+/// A part of a head. A head is shorter than 4 GiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     start: u32,
@@ -61,7 +61,7 @@ impl RawHead {
 }
 
 impl Reply {
-    /// An answer that did not come over a connection just now.
+    /// Creates a response that did not come from a connection.
     pub fn new(status: StatusCode, headers: HeaderMap, body: Bytes) -> Self {
         Self {
             status,
@@ -71,7 +71,7 @@ impl Reply {
         }
     }
 
-    /// A value that came behind the body. Those of HTTP/1.1 are dropped.
+    /// The value of an HTTP/2 trailer. HTTP/1.1 trailers are dropped.
     pub fn trailer(&self, name: &HeaderName) -> Option<HeaderValue> {
         self.trailers.as_ref()?.get(name).cloned()
     }
@@ -84,7 +84,7 @@ impl Reply {
         }
     }
 
-    /// The value of `content-encoding`, if there is one. Bodies are left as they are.
+    /// The value of `content-encoding`, if there is one. Bodies are not decoded.
     pub fn content_encoding(&self) -> Option<&[u8]> {
         match &self.head {
             Head::Raw(raw) => raw.value(raw.content_encoding),
@@ -98,7 +98,7 @@ impl Reply {
             Head::Map(map) => return map.get_all(name).iter().cloned().collect(),
             Head::Raw(raw) => &raw.bytes,
         };
-        // Line by line instead of by the map: one header is wanted, and most answers lack it.
+        // Reads line by line and not through the map, because most responses lack the header.
         let wanted = name.as_str().as_bytes();
         let lines = raw.split(|byte| *byte == b'\n').skip(1);
         let values = lines.filter_map(|line| {
@@ -111,12 +111,12 @@ impl Reply {
         values.collect()
     }
 
-    /// Whether a header is there.
+    /// True if the response has this header.
     pub fn has(&self, name: &HeaderName) -> bool {
         !self.values(name).is_empty()
     }
 
-    /// All headers as a map. It is built here: most answers are never asked.
+    /// All headers as a map, built here because most responses never need it.
     pub fn headers(&self) -> HeaderMap {
         match &self.head {
             Head::Map(map) => (**map).clone(),
@@ -134,7 +134,7 @@ fn header_map(raw: &Bytes) -> HeaderMap {
     for header in response.headers.iter() {
         let name = HeaderName::from_bytes(header.name.as_bytes());
         let value = HeaderValue::from_maybe_shared(raw.slice_ref(header.value));
-        // `httparse` lets pass a few bytes that the map refuses; such a header is left out.
+        // `httparse` accepts a few bytes that the map refuses. Such a header is left out.
         if let (Ok(name), Ok(value)) = (name, value) {
             map.append(name, value);
         }

@@ -1,4 +1,4 @@
-//! TLS: whom an endpoint trusts, and what it shows of itself.
+//! TLS settings of an endpoint: its trusted authorities and the client certificate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,45 +10,45 @@ use tokio_rustls::TlsConnector;
 
 use crate::negotiation::Http2;
 
-/// Why texts in PEM cannot be used.
+/// Reason why texts in PEM are unusable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
-    /// No certificate is in the text, or one that cannot be read.
+    /// The text contains no certificate, or an unreadable one.
     #[error(
         "`{key}` holds no certificate in PEM: {reason}; expected `-----BEGIN CERTIFICATE-----`"
     )]
     Certificates {
-        /// Which text.
+        /// The configuration key of the text.
         key: &'static str,
-        /// What is wrong.
+        /// The error of the PEM reader.
         reason: String,
     },
-    /// No key is in the text, or one that cannot be read.
+    /// The text contains no private key, or an unreadable one.
     #[error("`client_authentication.key` holds no private key in PEM: {0}")]
     Key(String),
-    /// Key and certificate do not belong together, or are of an unknown kind.
+    /// The key and the certificate do not match, or have an unsupported type.
     #[error("`client_authentication` cannot be used: {0}")]
     Identity(String),
 }
 
-/// Whom an endpoint trusts, and the certificate that it shows. Clones are the same; two that were made
-/// from the same texts are not, so that no connection outlives the texts it was made with.
+/// The trusted authorities of an endpoint and the client certificate. Clones are equal. Two values from equal
+/// texts are not, so that a connection is not reused after its texts were loaded again.
 #[derive(Clone, Debug)]
 pub struct Trust(Arc<Parts>);
 
 #[derive(Debug)]
 struct Parts {
-    /// Unique in this process.
+    /// A number that is unique in this process.
     number: u64,
     configs: [Arc<ClientConfig>; 3],
 }
 
 impl Trust {
-    /// `authorities` are trusted in place of those of the operating system; `identity` is a chain of
-    /// certificates and its key. All are texts in PEM.
+    /// `authorities` replace the authorities of the operating system. `identity` is a chain of certificates
+    /// and its key. All are texts in PEM.
     ///
     /// # Errors
-    /// When a text does not hold what it should.
+    /// If a text does not contain the required certificate or key.
     pub fn new(
         authorities: Option<&str>,
         identity: Option<(&str, &str)>,
@@ -70,7 +70,7 @@ impl Trust {
         };
         let build = |http2| config(http2, &roots, identity).map(Arc::new);
         Ok(Self(Arc::new(Parts {
-            // Relaxed: the number is only compared.
+            // Relaxed, because the number is only compared.
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             configs: [
                 build(Http2::Disable)?,
@@ -80,7 +80,7 @@ impl Trust {
         })))
     }
 
-    /// Tells connections with this trust from others.
+    /// Distinguishes connections with this trust from other connections.
     pub(crate) fn number(&self) -> u64 {
         self.0.number
     }
@@ -108,8 +108,8 @@ fn certificates(key: &'static str, pem: &str) -> Result<Vec<CertificateDer<'stat
     Ok(certificates)
 }
 
-/// The connector for one answer to "HTTP/2?". Reading the authorities costs
-/// milliseconds and memory, so it happens at the first `https` call only.
+/// The connector for one HTTP/2 setting. Reading the authorities costs milliseconds and memory, so it happens
+/// only at the first `https` call.
 pub(crate) fn connector(http2: Http2, roots: &RootCertStore) -> TlsConnector {
     let config = config(http2, roots, None).expect("only an identity can be wrong");
     TlsConnector::from(Arc::new(config))
@@ -144,7 +144,7 @@ fn config(
     Ok(config)
 }
 
-/// What the operating system trusts; a certificate that cannot be read is left out.
+/// The trusted authorities of the operating system, without unreadable certificates.
 pub(crate) fn native_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

@@ -1,9 +1,10 @@
-//! A connection over a Unix socket that is told of what arrives, and of room only while it wants some.
+//! A connection over a Unix socket that waits for arriving data. It waits for room to write only after a
+//! refused write.
 //!
-//! Whenever the other side has read from a Unix socket, the kernel tells who waits for room to write,
-//! even where there was room all the while (TCP tells only who was refused). tokio's own socket always
-//! waits for both, so a worker that has sent a request is woken when it is read, for nothing, and again
-//! by the answer.
+//! When the other side reads from a Unix socket, the kernel wakes every waiter for room, even if there was
+//! room all the time. TCP wakes only after a refused write. tokio's own socket always waits for both. So a
+//! worker that has sent a request would wake up twice: without need when the request is read, and again for
+//! the response.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -16,21 +17,20 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 
-/// An open Unix socket.
+/// An open, non-blocking Unix socket.
 pub(crate) struct UnixSocket {
-    // The one type of tokio that waits for nothing but what arrives, and it reads as one reads from a
-    // socket.
+    // The only tokio type that waits only for arriving data. It reads a socket in the usual way.
     arriving: Receiver,
-    /// The same socket, waiting for room, once it was refused for want of some.
+    /// The socket again, waiting for room. Set after a write was refused because of a full buffer.
     full: Option<UnixStream>,
 }
 
 impl UnixSocket {
     /// # Errors
     ///
-    /// When nobody listens there.
+    /// If there is no listener on this path.
     pub(crate) async fn connect(path: &Path) -> io::Result<Self> {
-        // tokio connects without blocking the thread, and the socket stays one that does not block.
+        // tokio connects without blocking the thread, and the socket stays non-blocking.
         let socket = UnixStream::connect(path).await?.into_std()?;
         Ok(Self {
             arriving: Receiver::from_owned_fd_unchecked(OwnedFd::from(socket))?,
@@ -38,7 +38,7 @@ impl UnixSocket {
         })
     }
 
-    /// Waits for room from now on.
+    /// Starts to wait for room.
     fn wait_for_room(&mut self) -> io::Result<&mut UnixStream> {
         let same = self.arriving.as_fd().try_clone_to_owned()?;
         let socket = UnixStream::from_std(same.into())?;
@@ -77,7 +77,7 @@ impl AsyncWrite for UnixSocket {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Nothing is kept back.
+        // Writes are not buffered.
         Poll::Ready(Ok(()))
     }
 

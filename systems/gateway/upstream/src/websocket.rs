@@ -1,7 +1,7 @@
-//! A WebSocket to a service (RFC 6455), over a connection of its own, which has its places among all.
+//! A WebSocket to a service (RFC 6455), over a separate connection with its own places.
 //!
-//! The library answers pings of the protocol, checks the handshake and the subprotocol, and bounds
-//! messages; what is said over it is the caller's.
+//! The library answers protocol pings, checks the handshake and the subprotocol, and limits the size of
+//! messages. The caller defines the content of messages.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -22,70 +22,70 @@ use crate::endpoint::Endpoint;
 use crate::error::SendError;
 use crate::http1::is_ours;
 
-/// Bytes that are read at a time. The library's 128 KiB would be held by each idle connection.
+/// Bytes per read. With the library's 128 KiB, each idle connection would hold this memory.
 const READ_BYTES: usize = 8 * 1024;
-/// Bytes that may wait to be written; what is written here are a few short messages.
+/// Maximum bytes that wait to be written. The gateway writes only a few short messages.
 const WRITE_BYTES_MAX: usize = 4 << 20;
 
-/// What a handshake asks for.
+/// Settings of a handshake.
 #[derive(Debug)]
 pub struct Upgrade<'a> {
-    /// What is to be spoken; a service that does not agree is an error.
+    /// The required subprotocol. It is an error if the service does not select it.
     pub subprotocol: &'static str,
-    /// Headers. Those about the connection, the host and the handshake are ignored.
+    /// The request headers. Headers about the connection, the host and the handshake are ignored.
     pub headers: &'a HeaderMap,
-    /// A longer message of the service is an error, in bytes.
+    /// Maximum bytes of a message from the service. A longer message is an error.
     pub message_bytes_max: usize,
-    /// The address of the clients it is for, who get as many as are left for others; `None` where that
-    /// does not count.
+    /// The address of the clients that it serves. They get at most as many WebSockets as they leave for
+    /// others. `None` for no such limit.
     pub address: Option<IpAddr>,
 }
 
-/// Why there is no WebSocket, or no longer one.
+/// Reason for a failed or lost WebSocket.
 #[derive(Debug, thiserror::Error)]
 pub enum WebSocketError {
-    /// No connection.
+    /// The connection could not be opened.
     #[error(transparent)]
     Connect(#[from] SendError),
-    /// The service answered the handshake with something else.
+    /// The service responded to the handshake with another status.
     #[error("expected the service to agree to a WebSocket (status 101), found status {}", .0.as_u16())]
     Refused(StatusCode),
-    /// A message is longer than allowed.
+    /// A message is longer than the limit.
     #[error("a message is longer than allowed: {0}")]
     TooLarge(String),
-    /// The connection broke, or something else than the protocol came.
+    /// The connection failed, or the service violated the protocol.
     #[error("{0}")]
     Broken(String),
 }
 
-/// What a service sent.
+/// A frame from the service.
 #[derive(Debug)]
 pub enum Received {
-    /// A message, as text or not.
+    /// A text or binary message.
     Message(Bytes),
-    /// A sign that it is there.
+    /// A ping or pong, as a sign of life.
     Alive,
-    /// The end, with its code (1000 is the usual one) and reason.
+    /// The end, with its code (usually 1000) and reason.
     Closed {
-        /// Nothing when the service gave none.
+        /// The close code. Can be missing.
         code: Option<u16>,
-        /// What it said.
+        /// The reason text of the service.
         reason: String,
     },
 }
 
-/// An open WebSocket. Dropping it closes the connection without a word.
+/// An open WebSocket. Dropping it closes the connection without a close frame.
 pub struct WebSocket {
     socket: WebSocketStream<Stream>,
-    /// Given back when the connection is closed.
+    /// The places of the connection, returned when it is closed.
     held: Rc<Held>,
 }
 
 impl Client {
-    /// Opens a WebSocket. The caller bounds the time.
+    /// Opens a WebSocket. The caller limits the time.
     ///
     /// # Errors
-    /// When there is no connection, or the service does not agree.
+    /// If the connection fails, or if the service refuses the handshake.
     pub async fn websocket(
         &self,
         endpoint: &Endpoint,
@@ -112,7 +112,7 @@ fn request(
     upgrade: &Upgrade<'_>,
 ) -> Result<http::Request<()>, WebSocketError> {
     let mut parts = endpoint.uri().clone().into_parts();
-    // The library takes these schemes only; whether there is TLS has been decided by the endpoint.
+    // The library accepts only these schemes. The endpoint has already decided about TLS.
     let is_tls = parts.scheme == Some(Scheme::HTTPS);
     let scheme = if is_tls { "wss" } else { "ws" };
     parts.scheme = Some(scheme.parse().expect("`ws` and `wss` are schemes"));
@@ -134,17 +134,17 @@ fn is_of_handshake(name: &HeaderName) -> bool {
 }
 
 impl WebSocket {
-    /// Its place, which ends with it.
+    /// The place of this WebSocket, which ends with it.
     #[must_use]
     pub fn place(&self) -> LastingPlace {
         LastingPlace(Rc::downgrade(&self.held))
     }
 
-    /// The next thing that the service sends; nothing after the end of the connection. May be dropped
-    /// and called again.
+    /// Waits for the next frame of the service. `None` after the end of the connection. The future may be
+    /// dropped and called again.
     ///
     /// # Errors
-    /// When the connection breaks, or a message is too long.
+    /// If the connection fails, or if a message is too long.
     pub async fn next(&mut self) -> Result<Option<Received>, WebSocketError> {
         let Some(message) = self.socket.next().await else {
             return Ok(None);
@@ -160,27 +160,27 @@ impl WebSocket {
         }))
     }
 
-    /// Sends a message. The caller bounds the time: a service may take nothing.
+    /// Sends a message. The caller limits the time, because a service may stop reading.
     ///
     /// # Errors
-    /// When the connection breaks.
+    /// If the connection fails.
     pub async fn send(&mut self, text: String) -> Result<(), WebSocketError> {
         self.socket.send(Message::text(text)).await.map_err(failed)
     }
 
-    /// Asks the service for a sign that it is there. The caller bounds the time.
+    /// Sends a ping, to check that the service is alive. The caller limits the time.
     ///
     /// # Errors
-    /// When the connection breaks.
+    /// If the connection fails.
     pub async fn ping(&mut self) -> Result<(), WebSocketError> {
         let ping = Message::Ping(Bytes::new());
         self.socket.send(ping).await.map_err(failed)
     }
 
-    /// Tells the service that this is the end, and why. The caller bounds the time.
+    /// Sends a close frame with a reason. The caller limits the time.
     ///
     /// # Errors
-    /// When the connection breaks.
+    /// If the connection fails.
     pub async fn close(&mut self, code: u16, reason: &'static str) -> Result<(), WebSocketError> {
         let frame = CloseFrame {
             code: CloseCode::from(code),

@@ -119,23 +119,25 @@ fn pod(route: &Route<'_>, image: &str, answer: &mut Writer) {
         named(
             &[CONFIG],
             key!("configMap"),
-            (key!("name"), &route.config_map),
+            key!("name"),
+            &route.config_map,
             answer,
         );
         for secret in &route.sources.secrets {
             named(
                 &[secret],
                 key!("secret"),
-                (key!("secretName"), secret),
+                key!("secretName"),
+                secret,
                 answer,
             );
         }
         for claim in &route.claims {
-            let source = (key!("claimName"), &*claim.name);
             named(
                 &[&claim.name],
                 key!("persistentVolumeClaim"),
-                source,
+                key!("claimName"),
+                &claim.name,
                 answer,
             );
         }

@@ -16,37 +16,34 @@ pub(super) fn sources(route: &Route<'_>, answer: &mut Writer) {
     named(
         &[CONFIG],
         key!("configMap"),
-        (key!("name"), &route.config_map),
+        key!("name"),
+        &route.config_map,
         answer,
     );
     for secret in &route.sources.secrets {
         let volume = &["secret-", secret];
-        named(volume, key!("secret"), (key!("secretName"), secret), answer);
+        named(volume, key!("secret"), key!("secretName"), secret, answer);
     }
     for claim in &route.claims {
         let volume = &["pvc-", &claim.name];
-        let source = (key!("claimName"), &*claim.name);
-        named(volume, key!("persistentVolumeClaim"), source, answer);
+        let kind = key!("persistentVolumeClaim");
+        named(volume, kind, key!("claimName"), &claim.name, answer);
     }
     for map in &route.config_maps {
         named(
             &["cm-", &map.name],
             key!("configMap"),
-            (key!("name"), &map.name),
+            key!("name"),
+            &map.name,
             answer,
         );
     }
     if let Some(store) = &route.truststore {
-        one_file(
-            "truststore",
-            key!("configMap"),
-            (key!("name"), store),
-            answer,
-        );
+        one_file("truststore", key!("configMap"), key!("name"), store, answer);
     }
     if let Some(keystore) = &route.keystore {
-        let source = (key!("secretName"), &keystore.store);
-        one_file("keystore", key!("secret"), source, answer);
+        let (kind, key) = (key!("secret"), key!("secretName"));
+        one_file("keystore", kind, key, &keystore.store, answer);
     }
 }
 
@@ -78,7 +75,7 @@ pub(super) fn mounts(route: &Route<'_>, answer: &mut Writer) {
 }
 
 /// Writes a volume with all entries of its source.
-pub(super) fn named(volume: &[&str], kind: Key, (key, name): (Key, &str), answer: &mut Writer) {
+pub(super) fn named(volume: &[&str], kind: Key, key: Key, name: &str, answer: &mut Writer) {
     answer.object(|answer| {
         answer.key(key!("name")).joined(volume);
         answer.key(kind).object(|answer| answer.member(key, name));
@@ -86,7 +83,7 @@ pub(super) fn named(volume: &[&str], kind: Key, (key, name): (Key, &str), answer
 }
 
 /// Writes a volume with one entry of its source.
-fn one_file(volume: &'static str, kind: Key, (key, store): (Key, &Store<'_>), answer: &mut Writer) {
+fn one_file(volume: &'static str, kind: Key, key: Key, store: &Store<'_>, answer: &mut Writer) {
     answer.object(|answer| {
         answer.fixed(key!("name"), volume);
         answer.key(kind).object(|answer| {

@@ -111,7 +111,7 @@ fn a_planted_delay_is_found_between_two_urls() {
     let (a, b) = (null_server(&[]), null_server(&["--delay", "300us"]));
     for _ in 0..ATTEMPTS {
         let comparison = Comparison::of(&url(&a), &url(&b), &["-z", "6s"]);
-        if is_found(&comparison.recording_folder(), (150.0, 600.0)) {
+        if is_found(&comparison.recording_folder(), 150.0, 600.0) {
             comparison.run.shows("slower");
             judged::ran();
             return;

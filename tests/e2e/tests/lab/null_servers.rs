@@ -27,7 +27,7 @@ pub(crate) fn lab(load: &str, variants: &str) -> World {
 
 /// Whether a delay of the second variant was found in its typical latency: the interval is between
 /// these, in microseconds.
-pub(crate) fn is_found(recording: &Path, (least, most): (f64, f64)) -> bool {
+pub(crate) fn is_found(recording: &Path, least: f64, most: f64) -> bool {
     let summary = summary_of(recording);
     assert_eq!(summary["headline"], "latency_us_typical");
     let overhead = &summary["variants"][1]["metrics"]["latency_us_typical"]["overhead"];

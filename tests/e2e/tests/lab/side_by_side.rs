@@ -41,7 +41,7 @@ fn a_planted_delay_is_found_in_the_typical_latency() {
     let variants = "  - {name: later, with: {server.flag: --delay=300us}}\n";
     for _ in 0..ATTEMPTS {
         let run = lab(OPEN, variants).run().ran();
-        if is_found(&run.recording_folder(), (150.0, 600.0)) {
+        if is_found(&run.recording_folder(), 150.0, 600.0) {
             run.shows("slower");
             judged::ran();
             return;

@@ -51,6 +51,8 @@ fn archive_and_package_hold_what_one_needs_and_their_sums_are_right() {
         "/completions/weigh.fish\n",
         "/man/weigh.1\n",
         "/man/weigh-lab.1\n",
+        "/book/index.html\n",
+        "/book/docs/labs-load.html\n",
     ] {
         assert!(names.contains(name), "{name}: {names}");
     }
@@ -73,6 +75,12 @@ fn archive_and_package_hold_what_one_needs_and_their_sums_are_right() {
     let program = unpacked.path().join("usr/bin/weigh");
     let said = listed(Command::new(&program).arg("--version"));
     assert!(said.starts_with("weigh "), "{said}");
+    let index = listed(Command::new(&program).args(["book", "--path"]));
+    assert!(
+        index.ends_with("usr/share/doc/weigh/book/index.html\n")
+            && Path::new(index.trim()).is_file(),
+        "{index}"
+    );
     let licences = unpacked
         .path()
         .join("usr/share/doc/weigh/LICENSES-OF-DEPENDENCIES.txt");

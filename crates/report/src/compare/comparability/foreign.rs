@@ -1,4 +1,4 @@
-//! What differs between results when at least one of them is another tool's.
+//! Differences between two results if at least one is from another tool.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::digits;
 use crate::import::{Condition, ForeignRun, RATE_TOLERANCE};
 use crate::recording::Recording;
 
-/// How one of the two was measured, as far as it says so.
+/// Conditions of one result, if it contains them.
 #[derive(Default)]
 struct Manner {
     tool: Option<&'static str>,
@@ -19,10 +19,10 @@ struct Manner {
     offered_per_s: Option<f64>,
 }
 
-/// Names what differs, and what is known of one of the two alone.
+/// Names the differences, and the conditions that only one result states.
 pub(super) fn runs(found: &mut Comparability, a: &Operand, b: &Operand) {
     let (a, b) = (Manner::of(&a.source), Manner::of(&b.source));
-    // A recording names no tool here, so it differs from the file of any.
+    // A recording has no tool here, so it differs from a file of any tool.
     if a.tool != b.tool {
         found.notes.push(
             "measured by two tools. The difference contains the difference of the tools".to_owned(),
@@ -47,13 +47,13 @@ pub(super) fn runs(found: &mut Comparability, a: &Operand, b: &Operand) {
     }
     let shown = |per_s: f64| Some(per_second(per_s));
     match (a.offered_per_s, b.offered_per_s) {
-        // Relative to A, and so not for exact equality: a rate asked for and a rate reached differ
-        // a little.
+        // The comparison is relative to A and allows a tolerance, because a requested rate and a measured
+        // rate differ slightly.
         (Some(of_a), Some(of_b)) if (of_b / of_a - 1.0).abs() > RATE_TOLERANCE => {
             found.differ(true, "rate of requests", shown(of_a), shown(of_b));
         }
-        // An open loop against a closed one: the second sends less when answers are late, so
-        // latencies mean different things.
+        // A closed loop sends less if responses are late, and an open loop does not. So their latencies have
+        // different meanings.
         (Some(of_a), None) if b.is_closed_loop => {
             found.differ(true, "load", shown(of_a), Some(CLOSED.to_owned()));
         }
@@ -76,7 +76,7 @@ impl Manner {
             Source::Recording(recording) => Self::of_recording(recording),
             Source::Runs(runs) => match runs.as_slice() {
                 [run] => Self::of_run(run),
-                // Several commands of one file: each row says which.
+                // If a file has several commands, each row names its command.
                 several => Self {
                     tool: several.first().map(|run| run.shape),
                     ..Self::default()
@@ -85,7 +85,7 @@ impl Manner {
         }
     }
 
-    /// What the other does not say, with its values.
+    /// The conditions that the other result does not state, with their values.
     fn known_alone(&self, other: &Self) -> Vec<String> {
         let conditions = self.conditions.iter();
         let mut alone: Vec<String> = conditions
@@ -103,7 +103,7 @@ impl Manner {
         Self {
             tool: Some(run.shape),
             conditions: run.conditions.clone(),
-            // A tool at a fixed rate is open, whatever its usual mode.
+            // A tool at a fixed rate is an open loop, whatever its usual mode.
             is_closed_loop: run.is_closed_loop && run.offered_per_s.is_none(),
             offered_per_s: run.offered_per_s,
         }

@@ -1,4 +1,4 @@
-//! Whether requests arrived as they were planned to: the gaps between sends, as sent.
+//! Checks that requests arrived as planned, from the actual gaps between sends.
 
 use model::{Arrival, Load, Phase};
 use stats::Histogram;
@@ -8,16 +8,16 @@ use crate::digits;
 use crate::float::float;
 use crate::recording::{LoadText, RoundRecord};
 
-/// Fewer gaps say nothing about a law.
+/// Minimum number of gaps for a comparison with a distribution.
 const GAPS_MIN: u64 = 100;
 
-/// Gaps are not told apart more finely: a thread that reads answers sends a little later.
+/// Smallest difference of gaps that counts. A thread that reads responses sends slightly later.
 const RESOLUTION_S: f64 = 100e-6;
 
-/// Where more sends than this share had to wait for a connection, the target made the gaps.
+/// If more than this share of the sends waited for a connection, the target determined the gaps.
 const WAITED_SHARE_MAX: f64 = 0.1;
 
-/// The gaps against the law of the plan, where the plan has one rate.
+/// Compares the gaps with the plan's distribution. `None` unless the plan has one rate.
 pub(super) fn law(load: &LoadText, complete: &[&RoundRecord]) -> Option<Check> {
     let Load::Open {
         phases, arrival, ..
@@ -26,12 +26,12 @@ pub(super) fn law(load: &LoadText, complete: &[&RoundRecord]) -> Option<Check> {
         return None;
     };
     let rate_per_s = only_rate(phases)?;
-    // Threads of the other shards have their slots in between, too.
+    // Threads of the other shards also send slots in between.
     let threads = complete.first()?.generator.threads * load.shard.of();
     let mut gaps = Histogram::new();
     let (mut waited, mut planned) = (0, 0);
     for round in complete {
-        // Without the gaps of one round there is no figure: the others alone are not the load.
+        // If one round has no gaps, there is no figure, because the remaining rounds are not the whole load.
         gaps.add(&round.gaps_ns_hdr.as_ref()?.histogram());
         waited += round.waited;
         planned += round.planned;
@@ -46,7 +46,7 @@ pub(super) fn law(load: &LoadText, complete: &[&RoundRecord]) -> Option<Check> {
     })
 }
 
-/// The rate of a plan that never changes it.
+/// The rate of a plan with a constant rate. `None` if it changes.
 pub(super) fn only_rate(phases: &[Phase]) -> Option<f64> {
     let rate = phases.first()?.from.per_second();
     let is_rate = |other: f64| (other / rate - 1.0).abs() < 1e-9;
@@ -56,9 +56,9 @@ pub(super) fn only_rate(phases: &[Phase]) -> Option<f64> {
     (is_steady && rate > 0.0).then_some(rate)
 }
 
-/// Gaps off by more than half of the planned one: bunched, or torn apart.
+/// Gaps that differ from the planned gap by more than half of it, in either direction.
 fn equal(gaps: &Histogram, gap_s: f64) -> Check {
-    // At high rates half of a gap is finer than a thread can send.
+    // At high rates, half of a gap is shorter than the precision of a thread.
     let slack_s = (gap_s / 2.0).max(RESOLUTION_S);
     let below = share_at_or_below(gaps, gap_s - slack_s);
     let above = 1.0 - share_at_or_below(gaps, gap_s + slack_s);
@@ -72,9 +72,9 @@ fn equal(gaps: &Histogram, gap_s: f64) -> Check {
     Limits::new(0.05, 0.25).judge(CheckName::ArrivalLaw, share, text)
 }
 
-/// The largest difference between the distribution of the gaps and that of the plan (Kolmogorov and
-/// Smirnov). A thread sends every `threads`th slot of a Poisson process, so its gaps have the Erlang
-/// distribution of that order, which for one thread is the exponential one.
+/// The largest difference between the distribution of the gaps and the plan's distribution (Kolmogorov and
+/// Smirnov). A thread sends every `threads`th slot of a Poisson process. So its gaps have the Erlang
+/// distribution of that order, which is exponential for one thread.
 fn poisson(gaps: &Histogram, threads: u32, rate_per_s: f64) -> Check {
     let law = |gap_s: f64| {
         let mean = rate_per_s * gap_s;
@@ -94,9 +94,9 @@ fn poisson(gaps: &Histogram, threads: u32, rate_per_s: f64) -> Check {
         let apart = sides.map(|share| (share - expected).abs());
         (gap_s >= RESOLUTION_S).then(|| apart[0].max(apart[1]))
     };
-    // Percentiles are fine enough for a distance of 5 %, below which all is in order.
+    // Percentiles are fine enough for a distance of 5 %, which is the lowest limit.
     let distance = (1..=99).filter_map(apart).fold(0.0, f64::max);
-    // 99 % of samples of an exact law stay below this (Smirnov's asymptotic formula).
+    // 99 % of the samples of an exact distribution stay below this (Smirnov's asymptotic formula).
     let noise = 1.63 / float(gaps.len()).sqrt();
     let text = format!(
         "the gaps between sends differ by {} from Poisson arrivals at {} requests/s",
@@ -116,6 +116,6 @@ fn share_at_or_below(gaps: &Histogram, gap_s: f64) -> f64 {
         reason = "a positive gap, far below 584 years"
     )]
     let gap_ns = (gap_s * 1e9) as u64;
-    // Without a gap no share of them is shorter.
+    // Without a gap, the share of shorter gaps is 0.
     gaps.share_at_or_below_ns(gap_ns).unwrap_or(0.0)
 }

@@ -1,8 +1,8 @@
 //! Checks of a variant against its baseline, for one generator that sent to both at the same time.
 //!
-//! Side by side, a generator that is late or stands still is so for all variants. That cancels in
-//! differences: it makes them less sure, which their intervals say, and does not bias them. So it asks
-//! for care. A cause that hits one variant and not its baseline is a bias.
+//! Side by side, a late or paused generator affects all variants. The effect cancels in differences. It
+//! widens their intervals and does not bias them, so the check is weak. A cause that affects one variant and
+//! not its baseline is a bias.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use crate::digits;
 use crate::float::float;
 use crate::recording::{RoundPart, RoundRecord};
 
-/// The measurements of the baseline beside those of a variant.
+/// Measurements of a variant, each paired with the baseline's measurement at the same time.
 pub(super) struct Beside<'a> {
-    /// A measurement of the baseline, then that of the variant at the same time.
+    /// The baseline's measurement and the variant's measurement of the same time.
     pairs: Vec<(&'a RoundRecord, &'a RoundRecord)>,
     is_baseline: bool,
 }
 
 impl<'a> Beside<'a> {
-    /// None in turn, where several generators or shards sent the load, and in a search, in which one
-    /// variant is asked after the other.
+    /// `None` in turn, if several generators or shards sent the load, and in a search, which loads one
+    /// variant after the other.
     pub(super) fn of(watched: &Watched<'a>) -> Option<Self> {
         let recording = watched.recording;
         let is_shared = recording.order_measured() == Order::SideBySide
@@ -49,8 +49,8 @@ impl<'a> Beside<'a> {
         })
     }
 
-    /// The difference in lateness between the variant and its baseline. None for the baseline, and
-    /// with too few rounds for an interval.
+    /// The difference in lateness between the variant and its baseline. `None` for the baseline, and with too
+    /// few rounds for an interval.
     pub(super) fn lateness(&self) -> Option<Check> {
         let pairs = self.pairs.iter().filter(|_| !self.is_baseline);
         let found: Vec<(f64, f64, f64)> = pairs
@@ -66,7 +66,7 @@ impl<'a> Beside<'a> {
         let median: Vec<f64> = found.iter().map(|it| it.2).collect();
         let estimate = paired::location(&late, CONFIDENCE)?;
         let interval = estimate.interval?;
-        // The end of the interval that is nearer to 0: how much they are apart at least.
+        // The end of the interval that is nearer to 0 is the smallest likely distance.
         let apart_us = match interval.contains(0.0) {
             true => 0.0,
             false => interval.low.abs().min(interval.high.abs()),
@@ -75,8 +75,8 @@ impl<'a> Beside<'a> {
             .interval?
             .half_width();
         let median_us = paired::location(&median, CONFIDENCE)?.value;
-        // A bias as large as the half of an interval takes the truth out of it. What is less than a
-        // hundredth of the latency is not worth an answer.
+        // A bias of half an interval's width moves the true value out of the interval. A bias below a
+        // hundredth of the latency is irrelevant.
         let failed_beyond = half_us.max(0.01 * median_us);
         let word = match estimate.value < 0.0 {
             true => "earlier",
@@ -100,7 +100,7 @@ impl<'a> Beside<'a> {
             .filter(|it| it.state == CheckState::Failed)
         {
             let shared = match check.name {
-                // How late one variant is beside the other has a check of its own.
+                // The difference in lateness between the variant and the baseline has its own check.
                 CheckName::Lateness => true,
                 CheckName::GeneratorPauses => {
                     is_alike(check.figure, generator::paused_share(&of_baseline))
@@ -118,14 +118,14 @@ impl<'a> Beside<'a> {
     }
 }
 
-/// Whether a baseline has at least two thirds of what its variant has.
+/// True if the baseline's value is at least two thirds of the variant's value.
 fn is_alike(own: f64, of_baseline: f64) -> bool {
     of_baseline >= own * 2.0 / 3.0
 }
 
-/// Mean lateness of one measurement in microseconds, without the latest hundredth and without sends
-/// that waited for a connection, be it for a free one or a new one: those are the target's doing, and are
-/// the latest. None where most sends waited.
+/// Mean lateness of one measurement in microseconds. It leaves out the latest hundredth, and sends that
+/// waited for a free or a new connection. The target causes these waits, and they are the latest sends.
+/// `None` if most sends waited.
 fn lateness_us(round: &RoundRecord) -> Option<f64> {
     let lateness = round.lateness_ns_hdr.histogram();
     let opened = round.connect_ns_hdr.histogram().len();

@@ -1,4 +1,4 @@
-//! The cause and the remedy of each check, in words for a person.
+//! Cause and remedy of each check, in words for a user.
 //!
 //! `docs/checks.md` has the same remedies in its last column. A test compares the two.
 
@@ -6,7 +6,7 @@ use super::{Check, CheckName, CheckState};
 use crate::digits;
 
 impl CheckName {
-    /// Every check, in the order of `docs/checks.md`.
+    /// All checks, in the order of `docs/checks.md`.
     pub const ALL: [Self; 26] = [
         Self::Failures,
         Self::StoppedAnswering,
@@ -36,7 +36,7 @@ impl CheckName {
         Self::NetworkJitter,
     ];
 
-    /// What helps when it is not in order, as an order to the reader.
+    /// The remedy for a check that is not in order, as an instruction to the user.
     #[must_use]
     pub fn remedy(self) -> &'static str {
         match self {
@@ -88,8 +88,8 @@ impl CheckName {
         }
     }
 
-    /// Returns the rank of a cause. Of several failed checks the lowest rank explains the others. The machine
-    /// comes before the generator, and the generator before the load.
+    /// Returns the rank of a cause. If several checks failed, the check with the lowest rank explains the
+    /// rest. The machine comes before the generator, and the generator before the load.
     fn rank(self) -> usize {
         const ORDER: [CheckName; 26] = [
             CheckName::StoppedAnswering,
@@ -123,7 +123,7 @@ impl CheckName {
         place.unwrap_or(ORDER.len())
     }
 
-    /// Whether a machine that others keep busy can be why this check failed.
+    /// True if a busy machine can be the cause of this check's failure.
     fn is_of_timing(self) -> bool {
         matches!(
             self,
@@ -139,7 +139,7 @@ impl CheckName {
         )
     }
 
-    /// Whether it looks at what others do to the machine.
+    /// True if the check covers the effect of other programs or guests on the machine.
     fn is_of_machine(self) -> bool {
         matches!(self, Self::Steal | Self::MachineLoad)
     }
@@ -213,8 +213,8 @@ impl Check {
     }
 }
 
-/// The check that explains why a verdict is withheld; none where no check failed. A busy machine is
-/// named although it is weak by itself, where what failed is a matter of timing.
+/// The check that explains a withheld verdict. `None` if no check failed. A busy machine is a weak check, but
+/// if the failed check is about timing, the busy machine explains it.
 pub(crate) fn root(checks: &[Check]) -> Option<&Check> {
     let failed = || checks.iter().filter(|it| it.state == CheckState::Failed);
     let first = failed().min_by_key(|it| it.name.rank())?;
@@ -261,7 +261,7 @@ mod tests {
             assert_eq!(row.len(), 5, "{row:?}");
             assert_eq!(row[4], name.remedy(), "docs/checks.md, {shown}");
         }
-        // The heading is a row, too.
+        // The heading is also a row.
         assert_eq!(rows.len(), CheckName::ALL.len() + 1, "{rows:#?}");
     }
 

@@ -1,4 +1,4 @@
-//! Whether the generator itself could do its work.
+//! Checks that the generator could do its work.
 
 use model::micros;
 
@@ -7,23 +7,23 @@ use crate::digits;
 use crate::float::float;
 use crate::recording::RoundRecord;
 
-/// Beyond this share of the time, a generator that did not run although work was due spoils what it
-/// measured.
+/// Largest share of the time that the generator may stand still although work is due. Beyond it, the
+/// measurement is spoiled.
 pub const PAUSED_SHARE_MAX: f64 = 0.02;
 
-/// Beyond this share of its time, a generator that was ready to run while others had its core spoils
-/// what it measured: it sent and received at less than half of its speed.
+/// Largest share of its time that the generator may be ready to run while other threads have its core. Beyond
+/// it, the measurement is spoiled, because the generator sent and received at less than half of its speed.
 pub(crate) const STARVED_SHARE_MAX: f64 = 0.5;
 
-/// Whether the generator was kept from running for so much of a measurement that it is better made
-/// again.
+/// True if the generator was kept from running for so large a share that `weigh` should repeat the
+/// measurement.
 pub fn is_disturbed(round: &RoundRecord) -> bool {
-    // Both are the machine's doing and not the variant's, so measuring again favors none.
+    // The machine causes both and the variant does not, so a repetition is fair.
     let is_starved = |share: f64| share > STARVED_SHARE_MAX;
     round.paused_share() > PAUSED_SHARE_MAX || round.starved_share().is_some_and(is_starved)
 }
 
-/// The share of the time in which the generator was busy. A generator that is always busy may limit the rate.
+/// The busy share of the generator's time. A generator that is always busy may limit the rate.
 pub(super) fn cpu(complete: &[&RoundRecord]) -> Option<Check> {
     let busy_us: f64 = complete
         .iter()
@@ -32,7 +32,7 @@ pub(super) fn cpu(complete: &[&RoundRecord]) -> Option<Check> {
     let time_us =
         |round: &&RoundRecord| float(round.loaded_us()) * f64::from(round.generator.threads);
     let available_us: f64 = complete.iter().map(time_us).sum();
-    // Without an answer there is no time that it could have been busy in.
+    // Without a response there is no time to be busy.
     if available_us <= 0.0 {
         return None;
     }
@@ -47,7 +47,7 @@ pub(super) fn cpu(complete: &[&RoundRecord]) -> Option<Check> {
     Some(Limits::only_weak(0.9).judge(CheckName::GeneratorCpu, share, text))
 }
 
-/// Stretches in which it stood still, whatever the cause.
+/// Pauses of the generator, whatever their cause.
 pub(super) fn pauses(complete: &[&RoundRecord], elapsed_us: f64) -> Check {
     let pauses = || complete.iter().flat_map(|round| &round.generator.pauses);
     let unlisted: u64 = complete
@@ -71,19 +71,19 @@ pub(super) fn pauses(complete: &[&RoundRecord], elapsed_us: f64) -> Check {
             digits::duration_ns(float(longest) * 1e3),
         )
     };
-    // Weak from the first pause on, for latencies across it contain it.
+    // The check is weak from the first pause, because every latency across it contains it.
     Limits::new(0.0, PAUSED_SHARE_MAX).judge(CheckName::GeneratorPauses, share, text)
 }
 
-/// The time in which the generator was ready to run while other threads had the core. Each wait takes a few
-/// milliseconds. It is no pause yet, but it is in every latency.
+/// The time that the generator was ready to run while other threads had the core. Each wait takes a few
+/// milliseconds. It is shorter than a pause, but every latency includes it.
 pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     let (mut waited_us, mut threads_us) = (0.0, 0.0);
     for round in complete {
         waited_us += float(micros(round.generator.waited_for_cpu?));
         threads_us += float(round.loaded_us()) * f64::from(round.generator.threads);
     }
-    // What pauses account for is theirs: a generator that stands still may well be waiting.
+    // Pauses have their own check, and a generator that stands still may be waiting for a core.
     let share = ratio((waited_us - paused_us(complete)).max(0.0), threads_us);
     let mut text = format!(
         "the generator waited {} of the time for a free core",
@@ -99,10 +99,10 @@ pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     ))
 }
 
-/// Beyond this share, waiting for a core is worth a word.
+/// Smallest share of waiting for a core that makes the check weak.
 const STARVED_WEAK: f64 = 0.1;
 
-/// The share of the time in which the generator stood still.
+/// The share of the time that the generator stood still.
 pub(super) fn paused_share(complete: &[&RoundRecord]) -> f64 {
     let elapsed_us: f64 = complete.iter().map(|round| float(round.elapsed_us)).sum();
     ratio(paused_us(complete), elapsed_us)
@@ -112,7 +112,7 @@ fn paused_us(complete: &[&RoundRecord]) -> f64 {
     let paused_us = |round: &&RoundRecord| {
         let pauses = round.generator.pauses.iter();
         let sum: u64 = pauses.map(|pause| micros(pause.length)).sum();
-        // While one of several stood still, the others may have gone on.
+        // While one of several generators stood still, the other ones may have continued.
         float(sum) / float(round.generators.len().max(1) as u64)
     };
     complete.iter().map(paused_us).sum()

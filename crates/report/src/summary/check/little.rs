@@ -1,4 +1,4 @@
-//! Little's law, judged on the time in which sending was allowed.
+//! Check of Little's law over the time of allowed sending.
 
 use std::time::Duration;
 
@@ -10,27 +10,27 @@ use crate::digits;
 use crate::float::float;
 use crate::recording::RoundRecord;
 
-/// Answers of each connection without which the law says nothing.
+/// Minimum number of responses per connection for the law to be meaningful.
 const ANSWERS_EACH: u64 = 2;
 
 /// Connections = throughput x mean latency.
 ///
-/// `planned` is how long sending was allowed; none when only a count ended it. Failed requests hold
-/// connections without a latency, and a few answers are no steady state. Generator threads that end their
-/// shares of a count at different times idle without a stop. Then the law says nothing.
+/// `planned` is the time of allowed sending, or `None` if only a count ended it. The law does not apply in
+/// three cases. Failed requests hold connections without a latency. A few responses are not a steady state.
+/// Generator threads that end their shares of a count at different times are idle without a stop.
 pub(super) fn littles_law(
     connections: u32,
     planned: Option<Duration>,
     complete: &[&RoundRecord],
 ) -> Option<Check> {
-    // The law holds for what stays in the system; a connection that idles or fails has left it.
+    // The law applies to requests that stay in the system. An idle or failed connection has left it.
     let is_lawful = |round: &RoundRecord| {
-        // Slices end by time, and fewer than planned may count.
+        // Slices end by time, and fewer requests than planned may count.
         let by_time = round.slices.is_some()
             || planned.is_some_and(|planned| round.elapsed_us >= micros(planned));
         round.outcomes.is_all_completed() && (by_time || round.generator.threads <= 1)
     };
-    // With fewer, the beginning and the end are all there is.
+    // With fewer responses, the beginning and the end dominate.
     let has_enough =
         |round: &RoundRecord| round.outcomes.completed() >= ANSWERS_EACH * u64::from(connections);
     if !complete
@@ -47,7 +47,8 @@ pub(super) fn littles_law(
     let figure = found.apart();
     let busy = |share: f64| {
         let busy = share * f64::from(connections);
-        // An error of half a percent keeps the digits that limits of 1 % and 5 % are read by.
+        // An error of half a percent keeps the digits that readers need to compare with the limits of 1 % and
+        // 5 %.
         digits::value(busy, Some(busy * 0.005))
     };
     let (low, high) = (busy(found.low), busy(found.high));
@@ -67,33 +68,33 @@ fn closed_loop(connections: u32, planned: Option<Duration>, round: &RoundRecord)
     let latency = round.latency_ns_hdr.histogram();
     let elapsed_s = float(round.elapsed_us) / 1e6;
     let longest_s = latency.max_ns().map_or(0.0, float) / 1e9;
-    // The last answer was sent for before the end of sending and took no longer than the longest.
+    // The last request left before the end of sending, and its response took at most the longest latency.
     let after_plan_s = planned.map_or(f64::INFINITY, |planned| {
         elapsed_s - float(micros(planned)) / 1e6
     });
     let draining_s = match round.slices {
-        // What counts of a slice ends while requests are still sent.
+        // The counted part of a slice ends while the generator still sends requests.
         Some(_) => 0.0,
         None => longest_s.min(after_plan_s).clamp(0.0, elapsed_s),
     };
     let connect = round.connect_ns_hdr.histogram();
     // The first connections were opened before the first send.
     let reopened = connect.len().saturating_sub(u64::from(connections));
-    // Where no connection was timed, `reopened` is 0 as well.
+    // If no connection was timed, `reopened` is 0 as well.
     let connecting_s = connect.mean_ns().unwrap_or(0.0) / 1e9 * float(reopened);
-    // In a pause of the generator no connection sends, so below it counts for each of them.
+    // In a pause of the generator no connection sends, so the pause counts for each of them below.
     let lengths = round.generator.pauses.iter().map(|pause| pause.length);
     let paused_us: u64 = lengths.map(micros).sum();
-    // In slices the generator's time is that of all variants, and the rest of it was for the others.
+    // With slices, the generator's time covers all variants. Only this share belongs to the variant.
     let own_share = elapsed_s * 1e6 / float(round.loaded_us().max(1));
     ClosedLoop {
         connections,
         sending_s: elapsed_s - draining_s,
         draining_s,
-        // Without an answer the sum is 0 as well.
+        // Without a response the sum is 0 as well.
         latency_sum_s: latency.mean_ns().unwrap_or(0.0) / 1e9 * float(latency.len()),
-        // Between an answer and the next send a connection idles for as long as the generator works
-        // on it: at most all of the generator's processor time, one connection a moment.
+        // Between a response and the next send, a connection is idle while the generator works on it. The sum
+        // is at most all processor time of the generator, because it works on one connection at a time.
         unseen_s: connecting_s
             + float(micros(round.generator.cpu)) / 1e6 * own_share
             + float(paused_us) / 1e6 * f64::from(connections),
@@ -110,7 +111,7 @@ mod tests {
     use crate::sample::Sample;
     use crate::summary::{CheckName, CheckState, Summary};
 
-    /// The check of a single load in which four connections got these latencies within
+    /// The check of a single load. Its four connections received responses with these latencies within
     /// `elapsed_us`.
     fn judged(latencies_us: &[(u64, u64)], elapsed_us: u64) -> (CheckState, f64) {
         let mut recording = Sample::load_alone(false);
@@ -138,8 +139,8 @@ mod tests {
 
     #[test]
     fn a_slow_last_answer_of_a_short_round_does_not_break_the_law() {
-        // 100 ms of 1 ms answers on four connections, and one that takes 40 ms at the end: without
-        // a bound on the end, 4 x 140 ms of connection time would be 20 % apart.
+        // 100 ms of 1 ms responses on four connections, and one response that takes 40 ms at the end. Without
+        // a bound on the end, 4 x 140 ms of connection time would differ by 20 %.
         let (state, figure) = judged(&[(1_000, 400), (40_000, 1)], 140_000);
         assert_eq!((state, figure < 0.01), (CheckState::Ok, true), "{figure}");
     }

@@ -1,4 +1,4 @@
-//! Whether the machine left the run alone: limits, other guests, other programs.
+//! Checks that the machine did not disturb the run: limits, other guests, other programs.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,9 @@ use crate::metric::sum;
 use crate::recording::{Kind, RoundRecord, SystemUsage};
 use model::{Order, Throttled, micros};
 
-/// A limit that stops a system is the lab's own wish and shows in every figure; one around the whole
-/// run stops the generator as well, and spoils them. Absent where nothing is limited.
+/// Throttling by a limit. The lab requests the limit of a system, and every figure includes its effect. A
+/// limit around the whole run also stops the generator, which spoils the figures. `None` if there is no
+/// limit.
 pub(super) fn throttling(complete: &[&RoundRecord]) -> Option<Check> {
     let mut systems: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     let mut around = (0, 0);
@@ -33,7 +34,7 @@ pub(super) fn throttling(complete: &[&RoundRecord]) -> Option<Check> {
         }
     }
     let share = |(stopped, periods): (u64, u64)| ratio(float(stopped), float(periods));
-    // Before any system's own limit: what stops the generator spoils every figure.
+    // This comes before the limits of systems, because a stopped generator spoils every figure.
     if share(around) > THROTTLED_WEAK {
         let text = format!(
             "a processor limit around weigh stopped everything in {} of the periods",
@@ -45,7 +46,7 @@ pub(super) fn throttling(complete: &[&RoundRecord]) -> Option<Check> {
     let (name, most) = systems
         .into_iter()
         .map(|(name, sum)| (name, share(sum)))
-        // The one that was stopped most is named; the others were stopped less.
+        // The text names the system that was stopped most.
         .max_by(|one, other| one.1.total_cmp(&other.1))?;
     let text = if most > 0.0 {
         format!(
@@ -63,9 +64,9 @@ const THROTTLED_WEAK: f64 = 0.01;
 
 /// Processor time that other guests of the host took.
 ///
-/// Of the time asked for, and a failure only where it is much of all the time there was: a virtual
-/// machine with little to do waits a little for its core at every waking, which is a large share of
-/// very little, and the same for baseline and variants.
+/// The share is relative to the requested time. It fails only if it is also a large share of all processor
+/// time. A virtual machine with little work waits a little for its core at every wake-up. This is a large
+/// share of very little, and it is equal for baseline and variants.
 pub(super) fn steal(complete: &[&RoundRecord]) -> Option<Check> {
     let (mut steal_us, mut wanted_us, mut all_us) = (0.0, 0.0, 0.0);
     for round in complete {
@@ -81,7 +82,7 @@ pub(super) fn steal(complete: &[&RoundRecord]) -> Option<Check> {
         digits::percent(of_all)
     );
     let mut check = Limits::new(0.02, 0.2).judge(CheckName::Steal, share, text);
-    // Both must be large for a failure; see above.
+    // A failure requires that both shares are large. The reason is above.
     if check.state == CheckState::Failed && of_all < STOLEN_FAILED {
         check.state = CheckState::Weak;
         check.failed_beyond = None;
@@ -89,15 +90,14 @@ pub(super) fn steal(complete: &[&RoundRecord]) -> Option<Check> {
     Some(check)
 }
 
-/// Beyond this share of all cores' time, what others took withholds a verdict.
+/// If other guests take more than this share of all cores' time, the verdict is withheld.
 const STOLEN_FAILED: f64 = 0.1;
 
-/// The time in which systems were ready to run while other threads had the cores, relative to latency.
+/// The time that systems were ready to run while other threads had the cores, relative to latency.
 ///
-/// In a closed loop that is what the load is for. An open loop leaves room, so a system that waits for
-/// a core waits for something else: the generator, a neighbor, too many threads of its own. A
-/// system with a limit waits for its limit, which is the lab's own wish. Absent where the kernel does
-/// not count it.
+/// A closed loop is meant to cause such waiting. An open loop leaves room. A system that waits for a core
+/// then competes with something else: the generator, a neighbor, or too many threads of its own. A system
+/// with a limit waits for its limit, which the lab requests. `None` if the kernel does not count the time.
 pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     let (mut waited_us, mut latency_us, mut answers) = (0.0, 0.0, 0.0);
     let is_free = |system: &&SystemUsage| system.throttled.is_none();
@@ -107,7 +107,7 @@ pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
         let completed = float(round.outcomes.completed());
         let latency = round.latency_ns_hdr.histogram();
         waited_us += float(waited);
-        // Without an answer there is no mean, and `completed` is 0 as well.
+        // Without a response there is no mean, and `completed` is 0 as well.
         latency_us += latency.mean_ns().unwrap_or(0.0) / 1e3 * completed;
         answers += completed;
     }
@@ -125,7 +125,8 @@ pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     Some(Limits::only_weak(SYSTEMS_STARVED).judge(CheckName::SystemsStarved, share, text))
 }
 
-/// Waiting for a core beyond this share of latency: more than half of it is not the systems' own work.
+/// Largest share of latency that systems may wait for a core. Beyond it, more than half of the latency is not
+/// the systems' own work.
 const SYSTEMS_STARVED: f64 = 0.5;
 
 /// The processor time that neither the generator nor a system used. In a single load `weigh` may not know the
@@ -137,7 +138,7 @@ pub(super) fn load(watched: &Watched<'_>) -> Option<Check> {
         Kind::Load => None,
     };
     let share = before.into_iter().chain(meanwhile).reduce(f64::max)?;
-    // The kernel counts in hundredths of a second: no more digits than whole percents.
+    // The kernel counts in hundredths of a second, so whole percents are the useful precision.
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let mut parts = Vec::new();
     parts.extend(before.map(|share| {
@@ -159,21 +160,21 @@ pub(super) fn load(watched: &Watched<'_>) -> Option<Check> {
     Some(Limits::only_weak(0.1).judge(CheckName::MachineLoad, share, text))
 }
 
-/// Whether the systems of `other` were loaded during this measurement: itself and, side by side, the
-/// other variants of its round and group, which are no strangers.
+/// True if the systems of `other` were loaded during this measurement. This includes the measurement itself
+/// and, side by side, the other variants of its round and group.
 fn is_beside(watched: &Watched<'_>, round: &RoundRecord, other: &RoundRecord) -> bool {
     match watched.recording.order_measured() {
-        // While one is asked for its highest rate, the others idle.
+        // While a search loads one variant, the other variants are idle.
         Order::SideBySide if watched.recording.load.capacity.is_some() => {
             std::ptr::eq(round, other)
         }
-        // An attempt that was made again has systems and time of its own.
+        // A repeated attempt has its own systems and its own time.
         Order::SideBySide => other.part() == round.part() && other.disturbed == round.disturbed,
         Order::InTurn => std::ptr::eq(round, other),
     }
 }
 
-/// The share of all cores that others kept busy; none where a system's time is not known.
+/// The share of all cores that other programs kept busy. `None` if a system's time is unknown.
 fn others(watched: &Watched<'_>) -> Option<f64> {
     let (mut others_us, mut cores_us) = (0.0, 0.0);
     for round in watched.complete {
@@ -181,12 +182,12 @@ fn others(watched: &Watched<'_>) -> Option<f64> {
         let is_beside = |other: &&RoundRecord| is_beside(watched, round, other);
         let beside = watched.recording.rounds.iter().filter(is_beside);
         let own = beside.flat_map(|one| &one.systems);
-        // What all share stands in each measurement and was used once.
+        // Every measurement contains the shared systems, but their time was used once.
         let systems = own.chain(&round.shared).map(|usage| usage.cpu_us);
         let systems_us: u64 = systems.sum::<Option<u64>>()?;
         others_us += float(machine.busy_us) - float(systems_us + micros(round.generator.cpu));
         cores_us += machine.cores_us();
     }
-    // The machine's time is counted in hundredths of a second and may be less than its parts.
+    // The machine's time is counted in hundredths of a second and may be less than the sum of its parts.
     Some(ratio(others_us.max(0.0), cores_us))
 }

@@ -1,4 +1,4 @@
-//! Whether what lay between generators and targets, and between generators, left the figures alone.
+//! Checks that the network and the clocks of the generators did not affect the figures.
 
 use super::{Check, CheckName, CheckState, Limits, ratio};
 use crate::digits;
@@ -18,9 +18,9 @@ pub(super) fn clock_offset(complete: &[&RoundRecord]) -> Option<Check> {
     Some(Limits::new(500.0, 10_000.0).judge(CheckName::ClockOffset, worst.0, text))
 }
 
-/// Lateness of the latest of several generators: what is late with one of them hides among the others.
-/// The mean over its rounds, as that of a single generator is over all of them: the latest round of the
-/// latest generator would be later the more rounds there are.
+/// Lateness of the latest of several generators. Its late sends would be hidden among the sends of the other
+/// generators. The figure is the mean over its rounds, like the lateness of a single generator. The latest
+/// round would be later with every additional round.
 pub(super) fn generators(complete: &[&RoundRecord]) -> Option<Check> {
     let (late_us, worst) = latest(complete)?;
     let typical: Vec<f64> = each(complete)
@@ -32,13 +32,13 @@ pub(super) fn generators(complete: &[&RoundRecord]) -> Option<Check> {
         digits::duration_ns(late_us * 1e3),
         named(worst)
     );
-    // As the lateness of one.
+    // The limits are the same as for a single generator.
     let limits = Limits::new((0.1 * latency_us).max(100.0), latency_us.max(1000.0));
     Some(limits.judge(CheckName::GeneratorLateness, late_us, text))
 }
 
-/// The generator that was latest in the mean of its rounds, and how late; as it was in the round in which
-/// it was latest. Nothing where there is one generator.
+/// The generator with the largest mean lateness over its rounds, and this mean. The record is from its latest
+/// round. `None` if there is one generator.
 fn latest<'a>(complete: &'a [&'a RoundRecord]) -> Option<(f64, &'a GeneratorRecord)> {
     let late_us = |one: &GeneratorRecord| one.lateness_us_p99.unwrap_or(0.0);
     let of_shard = |first: &'a GeneratorRecord| {
@@ -57,7 +57,7 @@ fn latest<'a>(complete: &'a [&'a RoundRecord]) -> Option<(f64, &'a GeneratorReco
 }
 
 /// The difference of the generators' median latencies of one variant, as a share of the typical latency. A
-/// generator with another route to the target, or on a busier node, sees another latency.
+/// generator with another route to the target, or on a busier node, measures another latency.
 pub(super) fn spread(complete: &[&RoundRecord]) -> Option<Check> {
     let of_round = |round: &&RoundRecord| {
         let seen = round.generators.iter().filter_map(|one| one.latency_us_p50);
@@ -70,7 +70,7 @@ pub(super) fn spread(complete: &[&RoundRecord]) -> Option<Check> {
     };
     let mut spreads: Vec<f64> = complete.iter().filter_map(of_round).collect();
     spreads.sort_by(f64::total_cmp);
-    // Of the round in the middle: a single one is as noisy as its machine.
+    // The median round is used, because a single round is as noisy as its machine.
     let middle = *spreads.get(spreads.len() / 2)?;
     let mut text = format!(
         "generators differ by {} in their median latency",
@@ -82,18 +82,18 @@ pub(super) fn spread(complete: &[&RoundRecord]) -> Option<Check> {
     Some(Limits::only_weak(SPREAD_WEAK).judge(CheckName::GeneratorSpread, middle, text))
 }
 
-/// Beyond this share, a spread is worth a word.
+/// Smallest spread that makes the check weak.
 const SPREAD_WEAK: f64 = 0.2;
 
-/// TCP segments that were sent again: each costs its request at least 200 ms, which is no time of a
-/// system. Absent where all was on one machine.
+/// Retransmitted TCP segments. Each delays its request by at least 200 ms, which the system does not cause.
+/// `None` if generator and target were on one machine.
 pub(super) fn packet_loss(complete: &[&RoundRecord]) -> Option<Check> {
     let (mut sent, mut again) = (0, 0);
     for network in complete.iter().filter_map(|round| round.network.as_ref()) {
         sent += network.segments?;
         again += network.retransmitted?;
     }
-    // Without any network there is nothing to lose.
+    // Without network traffic there is no packet loss.
     if sent == 0 {
         return None;
     }
@@ -147,7 +147,7 @@ fn each<'a>(complete: &'a [&'a RoundRecord]) -> impl Iterator<Item = &'a Generat
     complete.iter().flat_map(|round| &round.generators)
 }
 
-/// The generator with the largest figure, of rounds that several have made.
+/// The generator with the largest figure, from rounds with several generators.
 fn worst<'a>(
     complete: &'a [&'a RoundRecord],
     of: impl Fn(&GeneratorRecord) -> f64,
@@ -158,7 +158,7 @@ fn worst<'a>(
         .max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
-/// `generator 2/2 (pod x on node y)`
+/// The generator in words: `generator 2/2 (pod x on node y)`
 fn named(one: &GeneratorRecord) -> String {
     format!(
         "generator {} (pod `{}` on node `{}`)",

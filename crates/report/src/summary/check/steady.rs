@@ -1,4 +1,4 @@
-//! Whether the target was the same from beginning to end: stalls, drift within and across rounds.
+//! Checks that the target was stable from beginning to end: stalls, and drift within and across rounds.
 
 use std::collections::BTreeMap;
 
@@ -14,26 +14,26 @@ use crate::metric::Metric;
 use crate::recording::{RoundPart, RoundRecord};
 use crate::summary::mean_by_round;
 
-/// A window without an answer means something only where this many are usual.
+/// A window without a response is a stall only if at least this many responses per window are usual.
 const ANSWERS_USUAL: f64 = 20.0;
 
-/// Thirds of a round are compared when each has this many windows.
+/// Thirds of a round are compared if each has at least this many windows.
 const WINDOWS_IN_THIRD: usize = 2;
 
-/// What can be said of one window of a round.
+/// State of one window of a round.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Window {
-    /// Answers came, or so few are usual that none means nothing.
+    /// Responses arrived, or too few are usual to notice a stall.
     Usual,
-    /// The generator did not run, or had just begun to run again.
+    /// The generator did not run, or had just resumed.
     Paused,
-    /// Nothing came although the generator ran.
+    /// No response arrived although the generator ran.
     Stalled,
-    /// The first answers after a stall, which they waited for.
+    /// The first responses after a stall, which had waited for its end.
     AfterStall,
 }
 
-/// Whether the load asks the same of the target all the time.
+/// True if the load is constant over time.
 fn is_even(load: &Load) -> bool {
     match load {
         Load::Closed { .. } => true,
@@ -41,7 +41,7 @@ fn is_even(load: &Load) -> bool {
     }
 }
 
-/// The windows of a round that its end did not cut short.
+/// The windows of a round, without one that its end cut short.
 fn windows(round: &RoundRecord) -> Vec<Window> {
     let windows = &round.windows;
     if windows.width_us == 0 {
@@ -55,19 +55,19 @@ fn windows(round: &RoundRecord) -> Vec<Window> {
         .map(|(completed, errors)| completed + errors)
         .take(whole)
         .collect();
-    // On average over the round: a window in which nothing comes must not make itself usual.
+    // The mean over the round decides. A window without responses must not define the usual number.
     let is_busy = float(ended.iter().sum()) >= ANSWERS_USUAL * float(ended.len() as u64);
     let mut kinds: Vec<Window> = Vec::with_capacity(ended.len());
     for (index, ended) in (0u64..).zip(&ended) {
         let from_us = index * windows.width_us;
-        // What waited through a pause is answered in the window after it.
+        // Requests that waited during a pause are completed in the window after it.
         let is_paused = round.generator.pauses.iter().any(|pause| {
             let (at_us, length_us) = (micros(pause.at), micros(pause.length));
             at_us < from_us + windows.width_us && at_us + length_us + windows.width_us > from_us
         });
         kinds.push(match kinds.last() {
             _ if is_paused => Window::Paused,
-            // With 20 usual, Poisson arrivals leave one window in 500 million empty by chance.
+            // With 20 usual responses, Poisson arrivals leave one window in 500 million empty by chance.
             _ if is_busy && *ended == 0 => Window::Stalled,
             Some(Window::Stalled) => Window::AfterStall,
             _ => Window::Usual,
@@ -76,7 +76,7 @@ fn windows(round: &RoundRecord) -> Vec<Window> {
     kinds
 }
 
-/// Stretches of whole windows in which the target answered nothing.
+/// Sequences of whole windows without a response of the target.
 pub(super) fn stalls(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     if !is_even(load) {
         return None;
@@ -114,8 +114,8 @@ pub(super) fn stalls(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     Some(Limits::only_weak(0.0).judge(CheckName::TargetStalls, share, text))
 }
 
-/// The logarithm of the change in mean latency from the first to the last third of a round, and how
-/// surely the windows go one way.
+/// The logarithm of the change in mean latency from the first to the last third of a round. The second value
+/// is the p-value of a monotonic trend over the windows.
 fn change_within(round: &RoundRecord) -> Option<(f64, f64)> {
     let windows = &round.windows;
     let usable: Vec<(f64, f64)> = self::windows(round)
@@ -138,13 +138,13 @@ fn change_within(round: &RoundRecord) -> Option<(f64, f64)> {
         .iter()
         .map(|(count, sum_ns)| sum_ns / count)
         .collect();
-    // A third of answers without any latency has no ratio.
+    // The ratio does not exist if a third has a latency of 0.
     change.is_finite().then_some(())?;
     Some((change, mann_kendall(&means)?))
 }
 
-/// Latency at the end of a round against its beginning. Over rounds, an interval tells drift from
-/// luck; in few rounds, every one of them must go the same way beyond doubt.
+/// Latency at the end of a round compared with its beginning. With enough rounds, an interval separates drift
+/// from chance. With few rounds, every round must change in the same direction with high significance.
 pub(super) fn within_rounds(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     if !is_even(load) {
         return None;
@@ -155,12 +155,12 @@ pub(super) fn within_rounds(load: &Load, complete: &[&RoundRecord]) -> Option<Ch
         .collect();
     let changes: Vec<f64> = found.iter().map(|(change, _)| *change).collect();
     let estimate = stats::location(&changes, CONFIDENCE)?;
-    // The end of the interval that is nearer to 0: what the change is at least.
+    // The end of the interval that is nearer to 0 is the smallest likely change.
     let (sure, weak_beyond) = match estimate.interval {
         Some(interval) if interval.contains(0.0) => (0.0, 0.05),
         Some(interval) if interval.low > 0.0 => (interval.low, 0.05),
         Some(interval) => (interval.high, 0.05),
-        // Without an interval only a large change is worth a word.
+        // Without an interval, only a large change is reported.
         None => (sure_of_few(&found), 0.2),
     };
     let factor = estimate.value.exp();
@@ -170,8 +170,8 @@ pub(super) fn within_rounds(load: &Load, complete: &[&RoundRecord]) -> Option<Ch
     );
     let figure = sure.abs().exp_m1();
     let mut limits = Limits::only_weak(weak_beyond);
-    // Only growing latency fails: its figures depend on the length of a round, and a longer
-    // `warmup` does not help.
+    // Only growing latency fails. The figures then depend on the length of a round, and a longer `warmup`
+    // does not help.
     if sure > 0.0 && estimate.interval.is_some() {
         limits.failed_beyond = Some(0.2);
     }
@@ -185,7 +185,7 @@ pub(super) fn within_rounds(load: &Load, complete: &[&RoundRecord]) -> Option<Ch
     Some(limits.judge(CheckName::DriftWithinRounds, figure, text))
 }
 
-/// The smallest change of a few rounds that all go the same way; 0 when they do not.
+/// The smallest change of a few rounds that all change in the same direction. It is 0 if they do not.
 fn sure_of_few(found: &[(f64, f64)]) -> f64 {
     let is_up = found[0].0 > 0.0;
     let is_sure = found
@@ -195,12 +195,12 @@ fn sure_of_few(found: &[(f64, f64)]) -> f64 {
         .iter()
         .map(|(change, _)| *change)
         .reduce(|one, other| if one.abs() < other.abs() { one } else { other });
-    // Not sure is no change.
+    // An uncertain change counts as no change.
     least.filter(|_| is_sure).unwrap_or(0.0)
 }
 
-/// Mean latency over the rounds. The machine's own drift is in the baseline as well, so that a variant
-/// is looked at relative to it.
+/// Mean latency over the rounds. The machine's own drift is in the baseline as well, so the check uses the
+/// variant's latency relative to the baseline.
 pub(super) fn across_rounds(watched: &Watched<'_>) -> Option<Check> {
     let recording = watched.recording;
     let baseline = recording.baseline_of(watched.variant);
@@ -224,12 +224,12 @@ pub(super) fn across_rounds(watched: &Watched<'_>) -> Option<Check> {
         .into_iter()
         .filter(|logarithm| logarithm.is_finite())
         .collect();
-    // As many as an interval needs: in fewer rounds a trend is easily luck.
+    // An interval needs this many rounds. In fewer rounds a trend is easily chance.
     if logarithms.len() < stats::rounds_needed(CONFIDENCE) {
         return None;
     }
     let p = mann_kendall(&logarithms)?;
-    // Logarithms, so that a rise and a fall by the same factor weigh the same.
+    // With logarithms, a rise and a fall by the same factor have the same weight.
     let change = theil_sen_change(&logarithms)?.exp_m1();
     let figure = if p < 0.01 { change.abs() } else { 0.0 };
     let subject = if is_baseline {
@@ -246,7 +246,7 @@ pub(super) fn across_rounds(watched: &Watched<'_>) -> Option<Check> {
     } else {
         format!("{subject} shows no trend over the rounds")
     };
-    // A baseline never fails: its drift is the machine's, which cancels in differences.
+    // A baseline never fails. Its drift is the machine's drift, which cancels in differences.
     let limits = match !is_baseline && p < 0.001 {
         true => Limits::new(0.02, 0.1),
         false => Limits::only_weak(0.02),

@@ -1,7 +1,7 @@
-//! Checks that the target answered until the end of the load.
+//! Checks that the target responded until the end of the load.
 //!
-//! A share of failed requests does not show a crash: a closed loop waits longer and longer after
-//! connections that are refused. So the time without an answer is judged.
+//! A share of failed requests does not show a crash, because a closed loop waits longer and longer after
+//! refused connections. So this check uses the time without a response.
 
 use model::{Load, micros};
 
@@ -11,19 +11,19 @@ use crate::digits;
 use crate::float::float;
 use crate::recording::RoundRecord;
 
-/// A target that was silent for this share of the load, up to its end, has stopped.
+/// A target has stopped if it sent no response for more than this share of the load, up to its end.
 const SILENT_SHARE: f64 = 0.1;
 
-/// A target that was silent for so long, up to the end of the load, has stopped.
+/// A target has stopped if it sent no response for more than this time, up to the end of the load.
 const SILENT_US: u64 = 1_000_000;
 
-/// So many requests of an open loop must have failed since the last answer.
+/// Minimum number of requests of an open loop that must have failed since the last response.
 const FAILED_LEAST: u64 = 3;
 
-/// From its last answer on, every request of a round failed.
+/// The time after the last response of a round. Every request in it failed.
 #[derive(Clone, Copy, PartialEq)]
 struct Silence {
-    /// The share of the round that it took.
+    /// The share of the round that it took, 0 to 1.
     share: f64,
     round: u32,
     from_us: u64,
@@ -54,19 +54,20 @@ pub(super) fn stopped(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     Some(Limits::new(0.0, 0.0).judge(CheckName::StoppedAnswering, silence.share, text))
 }
 
-/// Returns the time up to the end of sending in which every request failed. `None` if it is too short to
-/// mean that the target had stopped.
+/// Returns the time up to the end of sending with failed requests only. `None` if it is too short to mean
+/// that the target had stopped.
 fn silence(load: &Load, round: &RoundRecord) -> Option<Silence> {
     let windows = &round.windows;
-    // A target that answered nothing at all did not stop: its failures say that.
+    // A target that never responded did not stop. The check of failures covers this case.
     let last = windows.completed.iter().rposition(|count| *count > 0)?;
-    // The time of an answer is known to its window.
+    // The window of a response is the only record of its time.
     let from_us = (last as u64 + 1) * windows.width_us;
     let sending_us = sending_us(load).map_or(round.elapsed_us, |it| it.min(round.elapsed_us));
     let length_us = sending_us.saturating_sub(from_us);
     let later: u64 = windows.errors.iter().skip(last + 1).sum();
     let (failed, least) = match load {
-        // A request that hangs while the others end by count is no silence of the target.
+        // In a closed loop all connections must fail. One request that hangs while all other requests end by
+        // count does not mean that the target stopped.
         Load::Closed { connections, .. } => (later, u64::from(*connections)),
         Load::Open { .. } => (later + round.outcomes.missed, FAILED_LEAST),
     };
@@ -87,7 +88,7 @@ fn sending_us(load: &Load) -> Option<u64> {
     match load {
         Load::Closed { stop, .. } => stop.duration.map(micros),
         Load::Open { phases, .. } => {
-            // At the end nothing may be due for a time, and no answer is missing then.
+            // At the end of a plan there may be no due request for a time, so no response is missing then.
             let is_due = |phase: &&model::Phase| {
                 phase.from.per_second() > 0.0 || phase.to.per_second() > 0.0
             };
@@ -114,8 +115,7 @@ mod tests {
     use crate::summary::{Check, CheckName, CheckState};
     use crate::{Recording, Summary};
 
-    /// A closed loop of four connections over 3 s, with these answers and errors in each tenth of a
-    /// second.
+    /// A closed loop of four connections over 3 s, with these responses and errors in each tenth of a second.
     fn load(answers: &[u64], errors: &[u64]) -> Recording {
         let mut recording = Sample::load_alone(false);
         let model::Load::Closed { connections, stop } = &mut recording.load.model else {
@@ -138,7 +138,7 @@ mod tests {
         recording
     }
 
-    /// Answers in the first so many tenths of a second, and this many errors in each one after.
+    /// Responses in the first `tenths` tenths of a second, and `errors` errors in each later one.
     fn until(tenths: usize, errors: u64) -> Recording {
         let at = |before: u64, after: u64| -> Vec<u64> {
             (0..30)

@@ -1,4 +1,4 @@
-//! Planted faults: each raises its own check and leaves the others in order.
+//! Tests with planted faults. Each fault raises its own check and leaves the other checks in order.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::recording::{LeftOut, LimitsText, Recording, RoundRecord, SlicesRecord
 use crate::sample::Sample;
 use crate::summary::{Check, CheckName, CheckState, Summary};
 
-/// Two variants, the second of which has the fault in every round.
+/// Two variants. The second one has the fault in every round.
 fn planted(sample: Sample, fault: impl Fn(&mut RoundRecord)) -> Recording {
     let mut recording = sample.variant("a", 700.0).variant("b", 700.0).build();
     recording
@@ -21,7 +21,7 @@ fn planted(sample: Sample, fault: impl Fn(&mut RoundRecord)) -> Recording {
     recording
 }
 
-/// The one check of `b` that is not in order; all of `a` are.
+/// The only check of `b` that is not in order. All checks of `a` are in order.
 fn only_trouble(recording: &Recording) -> Check {
     let summary = Summary::of(recording);
     let troubles = |variant: &str| -> Vec<Check> {
@@ -82,7 +82,7 @@ fn systems_without_a_core_are_starved_unless_a_limit_is_what_they_wait_for() {
         (CheckName::SystemsStarved, CheckState::Weak)
     );
     assert!((check.figure - 0.6).abs() < 0.01, "{check:?}");
-    // In a closed loop they shall wait.
+    // In a closed loop, waiting for a core is intended.
     assert!(
         Summary::of(&planted(Sample::closed(), waiting)).variants[1]
             .checks
@@ -104,7 +104,7 @@ fn systems_without_a_core_are_starved_unless_a_limit_is_what_they_wait_for() {
 #[test]
 fn a_pause_of_the_generator_is_neither_lateness_nor_a_stall_of_the_target() {
     let recording = planted(Sample::open(), |round| {
-        // It stood still for windows 50 to 59, and sent what had become due at once.
+        // The generator stood still for windows 50 to 59. Then it sent all requests that had become due.
         let (from, length) = (50, 10);
         round.generator.pauses = vec![Pause {
             at: Duration::from_micros(50 * round.windows.width_us),
@@ -132,7 +132,7 @@ fn a_stall_of_the_target_is_told_from_a_pause_of_the_generator() {
     let recording = planted(Sample::open(), |round| {
         round.windows.completed[20..23].fill(0);
         round.windows.latency_sum_ns[20..23].fill(0);
-        // Those that waited are slow, which is no drift.
+        // Requests that waited are slow, which is not drift.
         round.windows.latency_sum_ns[23] *= 300;
     });
     let check = only_trouble(&recording);
@@ -161,7 +161,7 @@ fn a_target_that_slows_down_while_it_is_loaded_has_no_number() {
         (CheckName::DriftWithinRounds, CheckState::Failed)
     );
     assert!(slower.text.contains("1.56"), "{}", slower.text);
-    // Warming up is not the target's last word, and says what to do.
+    // Warming up only makes the check weak, and the text contains a remedy.
     let faster = only_trouble(&drift(true));
     assert_eq!(
         (faster.name, faster.state),
@@ -179,7 +179,7 @@ fn a_variant_that_gets_slower_from_round_to_round_is_told_from_a_machine_that_do
             slower.record_n_ns(value_ns * (100 + 5 * u64::from(round.round)) / 100, count);
         }
         round.latency_ns_hdr = Hdr::of(&slower);
-        // The law of Little keeps holding.
+        // This keeps Little's law valid.
         round.elapsed_us = round.elapsed_us * (100 + 5 * u64::from(round.round)) / 100;
     };
     let check = only_trouble(&planted(Sample::closed(), slow));
@@ -240,7 +240,7 @@ fn other_guests_and_other_programs_are_seen() {
         (check.name, check.state),
         (CheckName::Steal, CheckState::Failed)
     );
-    // Much of the little that was asked for, and little of what there was.
+    // The time is much of the requested processor time, but little of all processor time.
     let check = only_trouble(&planted(Sample::closed(), |round| {
         let machine = round.machine.as_mut().unwrap();
         machine.cores = 12;
@@ -265,7 +265,7 @@ fn other_guests_and_other_programs_are_seen() {
     insta::assert_snapshot!(check.unwrap().text, @"50 % of all cores' time was used before the run, other programs used 1 % of it during the measurements");
 }
 
-/// The state of the arrival law where Poisson arrivals of 4,000 requests/s were asked for.
+/// The state of the arrival check for requested Poisson arrivals of 4,000 requests/s.
 fn arrivals(threads: u32, gaps: &Histogram) -> CheckState {
     let mut recording = planted(Sample::open(), |round| {
         round.generator.threads = threads;
@@ -285,7 +285,7 @@ fn constant_gaps_fail_where_poisson_arrivals_were_asked_for() {
     let mut constant = Histogram::new();
     constant.record_n_ns(250_000, 10_000);
     assert_eq!(arrivals(1, &constant), CheckState::Failed);
-    // Quantiles of the exponential law with a mean of 250 us.
+    // Quantiles of the exponential distribution with a mean of 250 us.
     let mut exponential = Histogram::new();
     for index in 1..10_000u32 {
         let share = f64::from(index) / 10_000.0;
@@ -293,7 +293,7 @@ fn constant_gaps_fail_where_poisson_arrivals_were_asked_for() {
         exponential.record_ns(u64::from(gap.subsec_nanos()));
     }
     assert_eq!(arrivals(1, &exponential), CheckState::Ok);
-    // Of two threads, each sends every second request: those gaps are too irregular for that.
+    // With two threads, each sends every second request. These gaps are too irregular for that.
     assert_ne!(arrivals(2, &exponential), CheckState::Ok);
 }
 
@@ -314,7 +314,7 @@ fn bunched_sends_are_no_equal_gaps() {
 #[test]
 fn in_slices_the_generator_works_for_all_variants_and_left_out_cycles_are_told() {
     let recording = planted(Sample::closed(), |round| {
-        // Ten variants had the load in turns, so the generator worked ten times as much.
+        // Ten variants had the load in turns, so the generator's work is ten times as large.
         let took_us = round.elapsed_us * 10;
         round.generator.cpu *= 10;
         round.generator.waited_for_cpu = Some(Duration::from_micros(took_us / 200));

@@ -1,4 +1,4 @@
-//! Costs that few requests pay: planted into a recording of a lab.
+//! Tests of costs that few requests pay. The costs are planted into a recording of a lab.
 
 use stats::Histogram;
 
@@ -8,8 +8,8 @@ use crate::{Hdr, Terminal};
 const LAB: &str = include_str!("../../../../../labs/router-extensibility/records/batching.json");
 const ROW: &str = "one by one, batches allowed";
 
-/// Each so many-th request of a variant takes another time, in every round, and of each request of the
-/// rotation.
+/// Changes the latency of every `each`th request of a variant by `of`. It does this in every round, also for
+/// each request of the rotation.
 fn planted_in(variant: &str, each: u64, of: impl Fn(u64) -> u64) -> Recording {
     let planted = |latency: &Hdr| {
         let mut planted = Histogram::new();
@@ -93,7 +93,7 @@ fn the_picture_has_a_second_mark_on_an_axis_that_holds_it() {
     let plain: Recording = serde_json::from_str(LAB).unwrap();
     let without = crate::html(&plain, &Summary::of(&plain));
     assert!(!without.contains(" mean\">"));
-    // No mark lies outside of the picture.
+    // No mark lies outside the picture.
     let places = page.split("cx=\"").skip(1);
     let places = places.filter_map(|rest| rest.split_once('%')?.0.parse::<f64>().ok());
     let places: Vec<f64> = places.collect();
@@ -105,7 +105,7 @@ fn the_picture_has_a_second_mark_on_an_axis_that_holds_it() {
 
 #[test]
 fn savings_of_few_requests_are_told_as_well() {
-    // What the baseline's tenth pays, the variant spares.
+    // The baseline has a cost for a tenth of its requests that the variant does not have.
     let recording = planted_in("one by one", 10, |value_ns| value_ns + 20_000_000);
     let (summary, few) = few(&recording);
     let share = few.share_of_requests.unwrap();

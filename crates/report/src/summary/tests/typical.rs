@@ -1,4 +1,4 @@
-//! The typical latency: what decides side by side.
+//! Tests of the typical latency, which decides side by side.
 
 use stats::Histogram;
 
@@ -7,8 +7,8 @@ use crate::Hdr;
 use crate::compare::{Comparison, Operand, Source};
 use crate::gate::{Gate, Undecided};
 
-/// The mean of the fastest three quarters of a log-normal with a deviation of 0.3, by its mean:
-/// Φ(z - 0.3) / 0.75, where z is the 75 % quantile of the normal distribution.
+/// Ratio of the typical latency to the mean, for a log-normal distribution with a deviation of 0.3. The
+/// formula is `Φ(z - 0.3) / 0.75`. Here z is the 75 % quantile of the normal distribution.
 const OF_MEAN: f64 = 0.8613;
 
 fn beside(variants: &[(&str, f64)]) -> Recording {
@@ -154,7 +154,7 @@ fn a_gate_and_a_comparison_know_it() {
     let found = compared(&recording, &other);
     assert_eq!(found.headline, Metric::Typical);
     assert!(found.rows[0].overheads.contains_key(&Metric::Typical));
-    // Of a run in turn, the mean is what was asked.
+    // In a run in turn, the mean decides.
     other.measured = None;
     assert_eq!(compared(&recording, &other).headline, Metric::Mean);
 }

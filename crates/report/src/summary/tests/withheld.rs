@@ -1,4 +1,4 @@
-//! A verdict that is withheld leaves an estimate with its cause, in every format.
+//! Tests that a withheld verdict leaves an estimate with its cause, in every format.
 
 use stats::Histogram;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::gate::{Gate, Undecided};
 use crate::{Hdr, Terminal};
 
-/// Moves the lateness of every send by so many microseconds.
+/// Moves the lateness of every send by `by_us` microseconds.
 fn later(round: &mut RoundRecord, by_us: u64) {
     let mut late = Histogram::new();
     for (value_ns, count) in round.lateness_ns_hdr.histogram().recorded() {
@@ -19,7 +19,7 @@ fn sample(sample: Sample) -> Recording {
     sample.variant("a", 700.0).variant("b", 790.0).build()
 }
 
-/// In turn, `b` was late, and others used most of the machine meanwhile.
+/// A run in turn. `b` was late while other programs used most of the machine.
 fn late_on_a_busy_machine() -> Recording {
     let mut recording = sample(Sample::open());
     for round in &mut recording.rounds {
@@ -56,7 +56,7 @@ fn every_format_shows_the_estimate_its_cause_and_that_it_is_not_trusted() {
             assert!(text.contains(part), "no `{part}` in {format}:\n{text}");
         }
     }
-    // The short table has it in the columns of the figure.
+    // The short table contains the estimate in the columns of the figure.
     let short = crate::text(&recording, &summary, terminal);
     let line = short.lines().find(|line| line.starts_with("b ")).unwrap();
     assert!(
@@ -64,7 +64,7 @@ fn every_format_shows_the_estimate_its_cause_and_that_it_is_not_trusted() {
         "{short}"
     );
     assert!(line.contains("not trusted: machine load"), "{short}");
-    // Said once: not among the invalid, and each check on one line.
+    // The text appears once. It is not among the invalid variants, and each check is on one line.
     assert!(!short.contains("Invalid"), "{short}");
     assert_eq!(
         short.matches("99 % of the sends left").count(),
@@ -115,7 +115,7 @@ fn without_a_trusted_baseline_there_are_values_and_an_estimate() {
     let summary = Summary::of(&recording);
     let row = summary.variant("b").unwrap();
     assert_eq!(row.verdict, Verdict::NotCompared);
-    // Its own figures are trusted, and a difference is not.
+    // The variant's own figures are trusted, but a difference is not.
     assert!(row.metric(Metric::Mean).unwrap().overhead.is_none());
     insta::assert_snapshot!(row.verdict_text, @"not compared: the verdict on the baseline is withheld; ~-88 us (-95 to -85), not trusted");
     insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: other programs used 75 % of the cores (failed check: lateness) while the baseline `a` was measured. Estimate -88 us (-95 to -85), not trusted. End what else runs, or use `--until 'mean ±20us'`.");
@@ -163,7 +163,7 @@ fn side_by_side_equal_lateness_asks_for_care_and_a_difference_withholds() {
         summary.variants[1].verdict,
         Verdict::Slower { .. }
     ));
-    // 60 us are more than the half of the interval of some 80 us.
+    // 60 us exceed half of the interval's width of about 80 us.
     for round in recording.rounds.iter_mut().filter(|it| it.variant == "b") {
         later(round, 60);
     }
@@ -177,7 +177,7 @@ fn side_by_side_equal_lateness_asks_for_care_and_a_difference_withholds() {
     assert_eq!(found.state, CheckState::Failed, "{found:?}");
     assert!((60.0..63.0).contains(&found.figure), "{found:?}");
     insta::assert_snapshot!(summary.variants[1].verdict_text, @"no verdict: its sends and the baseline's differ in lateness by at least 61.2 us; ~+77 us (72 to 84), not trusted");
-    // Who opens a connection for each request waits for it: that is part of what is measured.
+    // A load that opens a connection for each request waits for it. This wait is a part of the measurement.
     for round in recording.rounds.iter_mut().filter(|it| it.variant == "b") {
         round.connect_ns_hdr = round.latency_ns_hdr.clone();
     }

@@ -1,4 +1,4 @@
-//! The lab that compares two URLs, as its text: what is recorded can be run again.
+//! The text of the lab that compares two URLs. The recording contains it, so that the run can be repeated.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use crate::yaml_text::quoted;
 
 /// The name of the lab file.
 pub(super) const FILE: &str = "ab.yaml";
-/// The file of the body beside it.
+/// The file of the request body, next to the lab.
 const BODY: &str = "ab.body";
 
-/// Load that is thrown away before each block.
+/// Length of the discarded load before each block.
 const WARMUP: Duration = Duration::from_millis(200);
 
-/// Two URLs, and how they are compared.
+/// Two URLs and the settings of their comparison.
 pub(super) struct Comparison {
     pub(super) a: Side,
     pub(super) b: Side,
     pub(super) arrivals: Arrivals,
-    /// The length of the load in each round; none where the run chooses it with the rate.
+    /// The length of the load in each round. `None` if the run chooses it together with the rate.
     pub(super) block: Option<Duration>,
     pub(super) rounds: u32,
     pub(super) method: Option<String>,
@@ -33,26 +33,26 @@ pub(super) struct Comparison {
     pub(super) insecure: bool,
     pub(super) status: Vec<StatusPart>,
     pub(super) ignore: Vec<String>,
-    /// Whether both must give the same answer.
+    /// True if both must return the same responses.
     pub(super) is_same: bool,
     pub(super) seed: Option<u64>,
 }
 
-/// How requests arrive.
+/// The arrival of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Arrivals {
-    /// So many requests per second to each.
+    /// Requests per second to each URL.
     Rate(f64),
-    /// At a rate that the run chooses.
+    /// A rate that the run chooses.
     Auto,
-    /// In a closed loop of so many connections.
+    /// A closed loop with this number of connections.
     Connections(u32),
 }
 
-/// One of the two.
+/// One of the two URLs.
 pub(super) struct Side {
     pub(super) url: Uri,
-    /// A number of a process, the folder of a control group, or the name of a container.
+    /// The id of a process, the folder of a control group, or the name of a container.
     pub(super) attach: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl Side {
 }
 
 impl Comparison {
-    /// The lab file, and the body beside it.
+    /// The lab file, and the body file next to it.
     pub(super) fn files(&self) -> Unwritten {
         let lab = (PathBuf::from(FILE), self.lab().into_bytes());
         let body = self.body.clone().map(|body| (PathBuf::from(BODY), body));
@@ -151,7 +151,7 @@ impl Comparison {
     }
 }
 
-/// A length as labs have it.
+/// A duration in the syntax of labs.
 fn span(length: Duration) -> String {
     format!("{}us", length.as_micros())
 }

@@ -1,4 +1,4 @@
-//! From `PATH#NAME` to a result that can be compared: which files are meant, and their text.
+//! Reads the result that `PATH#NAME` selects: its files and their texts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use crate::exit::Failure;
 
 const EXPECTED: &str = "Give a recording folder, a recording.json or a result file of another tool";
 
-/// Reads `PATH` or `PATH#NAME`; a path may hold the sign itself.
+/// Reads `PATH` or `PATH#NAME`. A path may also contain `#`.
 ///
 /// # Errors
 ///
-/// When there is no such file, or none that can be compared.
+/// When there is no such file, or it cannot be compared.
 pub(super) fn read(given: &str) -> Result<Operand, Failure> {
     let splits = given.char_indices().filter(|(_, letter)| *letter == '#');
     let named = splits
         .map(|(at, _)| (&given[..at], Some(&given[at + 1..])))
         .find(|(path, name)| Path::new(path).exists() && name.is_some_and(|name| !name.is_empty()));
-    // A path that exists as it is written wins: folders may have `#` in their names.
+    // An existing path has priority, because folders may have `#` in their names.
     let (path, variant) = if Path::new(given).exists() {
         (given, None)
     } else {
@@ -96,7 +96,8 @@ fn file(path: &Path) -> Result<(String, String), Failure> {
     Ok((name, text))
 }
 
-/// UTF-8, or UTF-16 with a mark, as some shells write what they redirect; else what it is instead.
+/// Decodes UTF-8, or UTF-16 with a byte order mark, as some shells write redirected output. The error
+/// describes the content.
 fn text_of(bytes: Vec<u8>) -> Result<String, &'static str> {
     let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
         let (pairs, _) = bytes.as_chunks::<2>();

@@ -1,4 +1,4 @@
-//! What `weigh demo` runs and what it says: the text of its lab, and the answer.
+//! The texts of `weigh demo`: its lab and its result.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,15 +8,14 @@ use report::{Summary, Verdict};
 use super::FILE;
 use crate::yaml_text::quoted;
 
-/// How much longer one of the two servers waits, in microseconds.
+/// Additional wait of one of the two servers, in microseconds.
 const PLANTED_US: u32 = 200;
 
-/// How long the other one waits. Not 0: then only one of them would sleep, and the difference would hold
-/// what it takes to wake up. And much longer than the difference, since who has slept longer may wake up
-/// later.
+/// Wait of the other server, in microseconds. With 0, only one server would sleep, and the difference would
+/// include the wake-up. It is much longer than the difference, because a longer sleep can delay the wake-up.
 const WAIT_US: u32 = 1000;
 
-/// The lab, of two servers that this program is.
+/// The lab with two servers that run this program.
 pub(super) fn lab(program: &str) -> String {
     let (program, longer_us) = (quoted(program), WAIT_US + PLANTED_US);
     format!(
@@ -45,19 +44,19 @@ variants:
     )
 }
 
-/// What was found of the planted difference.
+/// The measured result for the planted difference.
 #[derive(Debug, PartialEq)]
 pub(super) enum Found {
     /// One of the two servers is slower.
     Difference {
-        /// By how much, with the interval.
+        /// The difference with its interval.
         size: String,
-        /// Whether the interval holds what was planted.
+        /// True if the interval contains the planted difference.
         holds_planted: bool,
-        /// The smallest difference that such a run mostly shows here.
+        /// The smallest difference that such a run usually shows here.
         smallest: Option<String>,
     },
-    /// No difference can be told, for these reasons.
+    /// No difference was shown, for these reasons.
     Nothing(Vec<String>),
 }
 
@@ -80,7 +79,7 @@ impl Found {
         });
         found.unwrap_or_else(|| {
             let told = summary.variants.iter().filter(|row| {
-                // A baseline has something to say where it has no number.
+                // The baseline is only mentioned if it has no number.
                 !row.is_baseline || row.verdict.is_invalid()
             });
             let told = told.map(|row| format!("{}: {}", row.name, row.verdict_text));

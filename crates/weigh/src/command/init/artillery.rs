@@ -1,20 +1,20 @@
-//! Requests of a test that Artillery runs, as far as they are known before it runs.
+//! Reads the requests of an Artillery test that do not depend on values at run time.
 
 use serde_json::{Map, Value};
 
 use super::requests::{Given, Requests};
 use super::values::{encoded, plain, tree};
 
-/// Those that are made. What others need is deleted by the one that is not.
+/// The supported methods. `delete` is missing, because it deletes objects that other requests need.
 const METHODS: [&str; 6] = ["get", "head", "options", "post", "put", "patch"];
 
-/// How deep loops may lie in one another.
+/// Maximum depth of nested loops.
 const DEPTH_MAX: usize = 8;
 
 /// Reads the scenarios of a test in YAML or JSON.
 ///
 /// # Errors
-/// What is wrong with the file, for its reader.
+/// The mistake in the file, for the user.
 pub(super) fn read(source: &str, text: &str, color: bool) -> Result<Requests, String> {
     let root = tree(source, text, color)?;
     let config = root.get("config").unwrap_or(&Value::Null);
@@ -61,18 +61,18 @@ pub(super) fn read(source: &str, text: &str, color: bool) -> Result<Requests, St
     Ok(requests)
 }
 
-/// Where requests stand.
+/// The position of requests in the test.
 #[derive(Clone, Copy)]
 struct Within<'a> {
-    /// The scenario.
+    /// Name of the scenario.
     name: &'a str,
-    /// How often each is sent.
+    /// Number of repetitions of each request.
     times: u32,
-    /// Loops around them.
+    /// Number of enclosing loops.
     depth: usize,
 }
 
-/// What all requests of a test share.
+/// The settings that all requests of a test share.
 struct Test<'a> {
     target: &'a str,
     variables: Option<&'a Map<String, Value>>,
@@ -95,7 +95,7 @@ impl Test<'_> {
                 "delete" => {
                     requests.leave_out(&what, "the next request would not find the deleted object");
                 }
-                // Of a loop it is the number of turns, beside `loop`.
+                // The number of turns of a loop, next to the key `loop`.
                 "count" | "over" | "whileTrue" => {}
                 "loop" if within.depth == DEPTH_MAX => {
                     requests.leave_out(&what, "it is nested too deeply")
@@ -198,7 +198,7 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// The path and query of a URL of the test, below that of its target.
+    /// The path and query of a URL of the test, relative to its target.
     fn path(&self, url: &str) -> Result<String, String> {
         let below = match url
             .strip_prefix(self.target)
@@ -218,7 +218,7 @@ impl Test<'_> {
         })
     }
 
-    /// `a=1&b=2` of a mapping.
+    /// Encodes a mapping as `a=1&b=2`.
     fn pairs(&self, pairs: Option<&Value>) -> Result<String, String> {
         let pairs = pairs.and_then(Value::as_object).into_iter().flatten();
         let pair = |(name, value): (&String, &Value)| {
@@ -232,7 +232,7 @@ impl Test<'_> {
         Ok(pairs?.join("&"))
     }
 
-    /// The same of every text in a value, so that what is filled in cannot break the JSON around it.
+    /// Fills in every text of a value separately, so that a variable cannot break the JSON around it.
     fn filled_in(&self, value: &Value) -> Result<Value, String> {
         Ok(match value {
             Value::String(text) => Value::String(self.filled(text)?),
@@ -250,7 +250,7 @@ impl Test<'_> {
         })
     }
 
-    /// The text with the values of variables that have but one.
+    /// Replaces variables that have exactly one value.
     fn filled(&self, text: &str) -> Result<String, String> {
         let mut out = String::new();
         let mut rest = text;

@@ -1,4 +1,4 @@
-//! A service of a compose file that is weighed: what stands behind it, and what is loaded without it.
+//! The measured service of a compose file: the services behind it, and the load without it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,35 +9,35 @@ use yaml_with_places::did_you_mean;
 use crate::compose::{Resolved, Tool};
 use crate::exit::{Exit, Failure};
 
-/// A service of a compose file with and without it.
+/// A compose file with and without one service.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ComposeDraft {
-    /// The compose file, as it is written in the lab.
+    /// Path of the compose file in the lab.
     pub(super) file: PathBuf,
-    /// The service that is left out in the baseline.
+    /// The service that the baseline leaves out.
     pub(super) service: String,
-    /// The service that gets the load where that one is left out.
+    /// The service that receives the load if `service` is left out.
     pub(super) behind: String,
-    /// Whether the load goes through `service` where it is there; else it goes to `behind` in both.
+    /// True if the load goes through `service`. Otherwise it goes to `behind` in both variants.
     pub(super) is_before: bool,
 }
 
-/// What the flags say.
+/// The values of the flags.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) file: &'a Path,
     pub(super) service: &'a str,
-    /// `--behind`
+    /// Value of the flag `--behind`.
     pub(super) behind: Option<&'a str>,
-    /// The current folder, as the lab names it.
+    /// The current folder, relative to the lab.
     pub(super) way_back: &'a Path,
 }
 
-/// Asks compose what is in the file, and finds out what stands behind the service.
+/// Reads the file with compose, and finds the service behind the measured one.
 ///
 /// # Errors
 ///
-/// What is missing or not known, and which flag says it.
+/// The missing or unknown value, with the flag that sets it.
 pub(super) fn draft(wanted: Wanted<'_>) -> Result<ComposeDraft, Failure> {
     let tool = Tool::find().map_err(|invalid| Failure {
         exit: Exit::NotReady,
@@ -58,7 +58,7 @@ pub(super) fn draft(wanted: Wanted<'_>) -> Result<ComposeDraft, Failure> {
     })
 }
 
-/// The service behind the one that is weighed, and whether the load goes through the latter.
+/// The service behind the measured one, and true if the load goes through the measured one.
 fn behind(services: &[(String, Value)], wanted: &Wanted<'_>) -> Result<(String, bool), String> {
     let names = || services.iter().map(|(name, _)| name.as_str());
     let known = |name: &str| match names().any(|known| known == name) {
@@ -94,7 +94,7 @@ fn behind(services: &[(String, Value)], wanted: &Wanted<'_>) -> Result<(String, 
     let needing = others().filter(|(_, it)| keys(&it["depends_on"]).contains(wanted.service));
     let is_published = own.is_some_and(|(_, service)| has_port(service, "ports"));
     if needed.is_empty() && !is_published && needing.clone().count() > 0 {
-        // What others need and what listens to them only, such as a store: the load goes past it.
+        // A service that only other services use, such as a store. The load does not go through it.
         let published: Vec<&(String, Value)> =
             others().filter(|(_, it)| has_port(it, "ports")).collect();
         let found = only(&published).or_else(|| only(&needing.collect::<Vec<_>>()));

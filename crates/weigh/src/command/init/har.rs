@@ -1,4 +1,4 @@
-//! Requests that a browser has recorded: HAR, the archive that its developer tools save.
+//! Requests that a browser has recorded, from the HAR format of its developer tools.
 
 use http::Uri;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use super::origins::{Origins, origin};
 use super::requests::{Given, Requests};
 use crate::address;
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Debug, Deserialize)]
 struct Entry {
     request: Sent,
@@ -45,18 +45,18 @@ struct Body {
 
 #[derive(Debug, Default, Deserialize)]
 struct Answer {
-    /// 0 where none came.
+    /// The status, or 0 without a response.
     #[serde(default)]
     status: u16,
 }
 
-/// Reads the requests to that server of a HAR file to which most of them went.
+/// Reads the requests of a HAR file to its most frequent server.
 ///
 /// # Errors
-/// A sentence, when it is not such a file.
+/// A sentence, if it is not a HAR file.
 pub(super) fn read(source: &str, text: &str) -> Result<Requests, String> {
     let not_har = |why: &str| format!("expected a HAR file, JSON with `log.entries`, found {why}");
-    // Some browsers mark the beginning of the file.
+    // Some browsers write a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     let mut archive: Value =
         serde_json::from_str(text).map_err(|error| not_har(&format!("invalid JSON: {error}")))?;
@@ -92,7 +92,7 @@ pub(super) fn read(source: &str, text: &str) -> Result<Requests, String> {
     Ok(requests)
 }
 
-/// A request as it was sent, or what it is and why it is left out.
+/// A request as it was sent. If it is left out, its name and the reason.
 fn given(entry: Entry, url: &Uri) -> Result<Given, (String, &'static str)> {
     let Entry { request, response } = entry;
     let path = address::path(url);
@@ -136,7 +136,7 @@ fn given(entry: Entry, url: &Uri) -> Result<Given, (String, &'static str)> {
     })
 }
 
-/// Parameters of a form, whose names and values the archive has as they go over the wire.
+/// A form body from its parameters. Names and values in the archive are already encoded.
 fn form(parameters: &[Pair]) -> String {
     let pairs = parameters
         .iter()

@@ -1,4 +1,4 @@
-//! Requests of a script that k6 runs, as far as they are known before it runs. Nothing of it is run.
+//! Reads requests from a k6 script, if they do not depend on values at run time. The script does not run.
 
 mod calls;
 mod expressions;
@@ -19,7 +19,7 @@ use walk::Walk;
 /// Reads the requests of a script in JavaScript.
 ///
 /// # Errors
-/// What is wrong with the file, for its reader.
+/// The mistake in the file, for the user.
 pub(super) fn read(path: &Path, source: &str, text: &str) -> Result<Requests, String> {
     let mut parser = Parser::new();
     let language = tree_sitter_javascript::LANGUAGE.into();
@@ -74,7 +74,7 @@ fn mistake(root: Node<'_>) -> Option<Node<'_>> {
     }
     let mut node = root;
     while !node.is_error() && !node.is_missing() {
-        // The parts without a name can be missing as well.
+        // Child nodes without a name in the grammar can also be missing.
         let mut cursor = node.walk();
         let found = node
             .children(&mut cursor)
@@ -87,7 +87,7 @@ fn mistake(root: Node<'_>) -> Option<Node<'_>> {
     Some(node)
 }
 
-/// Declares the names of the script itself, and gives the functions that it exports.
+/// Declares the names of the script itself, and returns its exported functions.
 fn declared<'t>(
     root: Node<'t>,
     script: &mut Script<'t>,
@@ -108,7 +108,7 @@ fn declared<'t>(
     exported
 }
 
-/// The names that an import brings.
+/// Declares the names of an import.
 fn import<'t>(statement: Node<'t>, script: &mut Script<'t>, requests: &mut Requests) {
     let module = statement.child_by_field_name("source");
     let module = module.map(|node| script.source(node)).unwrap_or_default();
@@ -136,7 +136,7 @@ fn import<'t>(statement: Node<'t>, script: &mut Script<'t>, requests: &mut Reque
                 let own = node.child_by_field_name("alias").or(name);
                 if let (Some(name), Some(own), true) = (name, own, is_http) {
                     let name = script.source(name).to_owned();
-                    // The module is its own default.
+                    // The default export of the module is the module itself.
                     let function = (name != "default").then_some(name);
                     script.declare(script.source(own), Name::Http(function));
                 }
@@ -158,7 +158,7 @@ fn exports<'t>(statement: Node<'t>, script: &mut Script<'t>) -> Vec<(String, Nod
     let value = statement.child_by_field_name("value");
     let declaration = statement.child_by_field_name("declaration");
     let Some(node) = value.or(declaration) else {
-        // `export { run as default, other }`
+        // A list such as `export { run as default, other }`.
         return named_exports(statement, script);
     };
     let called = |name: Option<Node<'t>>| name.map(|it| script.source(it)).unwrap_or_default();
@@ -208,7 +208,7 @@ fn named_exports<'t>(statement: Node<'t>, script: &Script<'t>) -> Vec<(String, N
     found
 }
 
-/// The options of the script; empty where they are not known beforehand.
+/// The options of the script. Empty if they are unknown before it runs.
 fn options(script: &mut Script<'_>, requests: &mut Requests) -> Js {
     let options = match script.name("options") {
         Some(Name::Value(value)) => value.clone(),
@@ -232,7 +232,7 @@ fn options(script: &mut Script<'_>, requests: &mut Requests) -> Js {
     options
 }
 
-/// The functions that run, and how often one runs for each turn of the rarest.
+/// The functions that run, with their frequency relative to the greatest common divisor of the rates.
 fn scenarios(options: &Js, requests: &mut Requests) -> Vec<(String, u32)> {
     let scenarios = options.member("scenarios");
     let mut found: Vec<(String, Option<u32>)> = Vec::new();
@@ -268,7 +268,7 @@ fn scenarios(options: &Js, requests: &mut Requests) -> Vec<(String, u32)> {
         .collect()
 }
 
-/// The greatest number that divides both.
+/// The greatest common divisor.
 fn common_divisor(left: u32, right: u32) -> u32 {
     if right == 0 {
         left
@@ -277,7 +277,7 @@ fn common_divisor(left: u32, right: u32) -> u32 {
     }
 }
 
-/// The limits that a lab can judge become its gates, and the others are named.
+/// Converts the limits that a lab can judge to gates, and names the other limits.
 fn thresholds(limits: &Js, requests: &mut Requests) {
     for (metric, limits) in limits.members() {
         let limits = match limits {
@@ -285,7 +285,7 @@ fn thresholds(limits: &Js, requests: &mut Requests) {
             single => std::slice::from_ref(single),
         };
         for limit in limits {
-            // A limit may be an object, which also says what ends the run.
+            // A limit may be an object that also sets a condition to abort the run.
             let text = match limit {
                 Js::Object(_) => limit.member("threshold").text(),
                 limit => limit.text(),

@@ -1,4 +1,4 @@
-//! The lab that `weigh init` writes, as its text, with comments for a person who has not seen one.
+//! The text of the lab that `weigh init` writes, with comments for first-time users.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -10,22 +10,22 @@ use super::requests::Requests;
 use crate::address;
 use crate::yaml_text::quoted;
 
-/// What a lab compares.
+/// The setup that a lab compares.
 pub(super) enum Setup {
-    /// One command with itself.
+    /// One command, compared with itself.
     Alone(String),
-    /// Two commands, the second with the first.
+    /// Two commands. The second is compared with the first.
     Commands([String; 2]),
-    /// A server without and with a proxy before it, which is a command.
+    /// A server without and with a proxy. The proxy is a command.
     Proxy { server: Server, proxy: String },
-    /// Two servers that run already, the second with the first.
+    /// Two running servers. The second is compared with the first.
     Urls([Uri; 2]),
     /// The services of a compose file, without and with one of them.
     Compose(ComposeDraft),
 }
 
 impl Setup {
-    /// Where servers run already.
+    /// The URLs of servers that run already.
     fn urls(&self) -> &[Uri] {
         match self {
             Setup::Proxy {
@@ -37,32 +37,32 @@ impl Setup {
         }
     }
 
-    /// Whether one of them names a path.
+    /// True if one of the URLs has a path.
     pub(super) fn has_path(&self) -> bool {
         self.urls().iter().any(|url| address::path(url) != "/")
     }
 }
 
-/// What stands behind a proxy.
+/// The server behind a proxy.
 pub(super) enum Server {
     Command(String),
     Url(Uri),
 }
 
-/// A lab that is not written yet.
+/// The inputs of a lab's text.
 pub(super) struct Draft<'a> {
-    /// Its path, as a person types it.
+    /// Path of the lab, as the user typed it.
     pub(super) lab: &'a str,
-    /// Where commands run, relative to the lab.
+    /// Working folder of the commands, relative to the lab.
     pub(super) folder: &'a str,
-    /// Path and query of the request, where they were given.
+    /// Path and query of the request, if they were given.
     pub(super) path: Option<&'a str>,
-    /// What is sent in place of one request to that path.
+    /// Imported requests, instead of one request to that path.
     pub(super) requests: Option<&'a Requests>,
     pub(super) setup: &'a Setup,
 }
 
-/// Comments about a server that weigh starts.
+/// The comment in the lab about a server that `weigh` starts.
 const STARTED: &str = "  \
   # weigh starts it, waits until it accepts connections, and stops it. weigh assigns the host and port:
   # {{addr}} is both, {{port}} is the port alone, {{url}} is a URL.
@@ -76,7 +76,7 @@ const RUNNING: &str = "  \
 ";
 
 impl Draft<'_> {
-    /// The lab file.
+    /// The text of the lab file.
     pub(super) fn text(&self) -> String {
         let (lab, consent) = (self.lab, self.consent());
         let mut text = format!(
@@ -222,7 +222,7 @@ warmup: 500ms # load before each round, in no figure
         text
     }
 
-    /// The rows of the report.
+    /// The names of the report's rows.
     fn names(&self) -> [String; 2] {
         match self.setup {
             Setup::Alone(_) => ["as it is", "the same again"].map(str::to_owned),
@@ -235,7 +235,7 @@ warmup: 500ms # load before each round, in no figure
         }
     }
 
-    /// The flags that consent to load on other machines; empty where there are none.
+    /// The flags that consent to load on other machines. Empty if no other machine is used.
     pub(super) fn consent(&self) -> String {
         let mut hosts: Vec<&str> = self.setup.urls().iter().filter_map(Uri::host).collect();
         hosts.retain(|host| !is_here(host));
@@ -272,7 +272,7 @@ const COMPOSED: &str = "  \
   #     api: {env: {LOG: none}, image: 'api:next', replicas: 2}
 ";
 
-/// The system of a compose file, with a setting for what differs between the variants.
+/// The system of a compose file, with a setting for the difference between the variants.
 fn project(compose: &ComposeDraft) -> String {
     let (service, setting) = match compose.is_before {
         true => (
@@ -311,7 +311,7 @@ fn running(name: &str, url: &Uri) -> String {
     format!("  {name}:\n    url: {}\n", quoted(&address::root(url)))
 }
 
-/// Whether a host is this machine by its name alone; one that is looked up is asked about later.
+/// True if the host is this machine by its name alone. Other names are resolved later, and then need consent.
 fn is_here(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare.eq_ignore_ascii_case("localhost") || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())

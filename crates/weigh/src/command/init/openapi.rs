@@ -1,7 +1,7 @@
-//! Requests that an OpenAPI description gives examples for.
+//! Requests from the examples of an OpenAPI description.
 //!
-//! Nothing is invented: a request is made only where the description has a value for each thing that it
-//! requires, as an example, a default, a constant or the first of an enumeration.
+//! Values are never invented. A request is only created if the description has a value for each required
+//! part. The value may be an example, a default, a constant or the first item of an enumeration.
 
 mod example;
 
@@ -11,10 +11,10 @@ use super::requests::{Given, Requests};
 use super::values::{encoded, plain, tree};
 use example::Description;
 
-/// Those that are made. What others need is deleted by the one that is not.
+/// The supported methods. `delete` is missing, because it deletes objects that other requests need.
 const METHODS: [&str; 6] = ["get", "head", "options", "post", "put", "patch"];
 
-/// Why an operation of such a method is left out.
+/// The reasons for leaving out operations with other methods.
 const OTHERS: [(&str, &str); 2] = [
     (
         "delete",
@@ -26,7 +26,7 @@ const OTHERS: [(&str, &str); 2] = [
 /// Reads the operations of a description in JSON or YAML.
 ///
 /// # Errors
-/// What is wrong with the file, for its reader.
+/// The mistake in the file, for the user.
 pub(super) fn read(source: &str, text: &str, color: bool) -> Result<Requests, String> {
     let root = tree(source, text, color)?;
     let version = root.get("openapi").map(plain).unwrap_or_default();
@@ -74,7 +74,7 @@ pub(super) fn read(source: &str, text: &str, color: bool) -> Result<Requests, St
     Ok(requests)
 }
 
-/// What stands before every path: the path of the first server.
+/// The prefix of every path: the path of the first server.
 fn prefix(root: &Value) -> String {
     let Some(server) = root.pointer("/servers/0") else {
         return String::new();
@@ -100,7 +100,7 @@ struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    /// The request of its examples, or what it lacks.
+    /// The request with the values of the examples, or the missing part.
     fn request(&self, path: &str, method: &str, requests: &mut Requests) -> Result<Given, String> {
         let mut given = Given {
             method: method.to_ascii_uppercase(),
@@ -157,7 +157,7 @@ impl Operation<'_> {
         Ok(given)
     }
 
-    /// Its parameters, and the parameters of its path that it does not define again.
+    /// The parameters of the operation, and the parameters of its path that it does not redefine.
     fn parameters(&self) -> Result<Vec<&Value>, String> {
         let mut all: Vec<&Value> = Vec::new();
         let key = |it: &Value| (it.get("in").map(plain), it.get("name").map(plain));
@@ -176,7 +176,7 @@ impl Operation<'_> {
         Ok(all)
     }
 
-    /// Adds the example of its body.
+    /// Adds the example of the body.
     fn add_body(&self, given: &mut Given) -> Result<(), String> {
         let Some(body) = self.operation.get("requestBody") else {
             return Ok(());
@@ -198,7 +198,7 @@ impl Operation<'_> {
                     .headers
                     .push(("Content-Type".to_owned(), kind.clone()));
                 given.body = Some(match example {
-                    // Some write the text of a body as its example.
+                    // Some descriptions contain the text of a body as its example.
                     Value::String(text) if text.starts_with(['{', '[']) => text.into_bytes(),
                     value => value.to_string().into_bytes(),
                 });
@@ -213,7 +213,7 @@ impl Operation<'_> {
         Ok(())
     }
 
-    /// The headers and parameters that carry the credentials it asks for.
+    /// The headers and parameters of the required credentials.
     fn credentials(&self) -> Vec<String> {
         let root = self.description.root;
         let asked = self
@@ -236,7 +236,7 @@ impl Operation<'_> {
     }
 }
 
-/// The values of a parameter as texts: several for a list, none for a mapping.
+/// The values of a parameter as texts. A list has several. `None` for a mapping.
 fn texts(value: &Value) -> Option<Vec<String>> {
     match value {
         Value::Array(items) => items.iter().map(|item| texts(item)?.pop()).collect(),

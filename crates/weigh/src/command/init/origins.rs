@@ -1,17 +1,17 @@
-//! The servers that the requests of a file go to, of which a lab asks one.
+//! The servers of the requests in a file. A lab loads one of them.
 
 use http::Uri;
 
 use super::requests::Requests;
 use crate::address;
 
-/// The server of a URL, with its port whether or not the URL names it.
+/// The server of a URL, always with a port.
 pub(super) fn origin(url: &Uri) -> String {
     let (host, port) = address::origin(url);
     format!("{host}:{port}")
 }
 
-/// How many requests go to which server.
+/// Number of requests to each server.
 #[derive(Debug, Default)]
 pub(super) struct Origins(Vec<(String, u32)>);
 
@@ -24,14 +24,14 @@ impl Origins {
         }
     }
 
-    /// That to which most requests go; of equal ones the first.
+    /// The server with the most requests. If several are equal, the first.
     pub(super) fn most(&self) -> Option<String> {
-        // The last of equal ones wins, so they are looked at from behind.
+        // `max_by_key` returns the last of equal items, so the list is reversed.
         let most = self.0.iter().rev().max_by_key(|(_, count)| *count);
         most.map(|(origin, _)| origin.clone())
     }
 
-    /// Names the requests to all others.
+    /// Records the omission of requests to all other servers.
     pub(super) fn leave_out_others(&self, requests: &mut Requests) {
         let Some(most) = self.most() else {
             return;

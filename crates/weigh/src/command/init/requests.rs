@@ -1,4 +1,4 @@
-//! Requests that a file of another tool holds, as far as a lab can send them, and what was left out.
+//! Requests from a file of another tool in the form of a lab, and notes about omitted parts.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,16 +8,16 @@ use serde_json::Value;
 use crate::secrets::{is_secret, named};
 use crate::yaml_text::quoted;
 
-/// Most requests of a lab: all of them are proved before each load, one after the other.
+/// Maximum number of requests of a lab. All are proved before each load, one after the other.
 const REQUESTS_MAX: usize = 100;
 
-/// Most times that a request is sent for each other one; the limit of labs.
+/// Maximum weight of a request, as in labs.
 const WEIGHT_MAX: u32 = 1000;
 
-/// Longest text of a comment.
+/// Maximum length of a comment, in characters.
 const COMMENT_MAX: usize = 160;
 
-/// Headers that the generator or the connection decides about.
+/// Headers that the generator or the connection sets.
 const OF_THE_CONNECTION: [&str; 10] = [
     "host",
     "content-length",
@@ -31,7 +31,7 @@ const OF_THE_CONNECTION: [&str; 10] = [
     "http2-settings",
 ];
 
-/// A request as a file has it, with credentials and all.
+/// A request from a file, including credentials.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     pub(super) method: String,
@@ -39,9 +39,9 @@ pub(super) struct Given {
     pub(super) path: String,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Option<Vec<u8>>,
-    /// The status of a right answer, where it is not one from 200 to 299.
+    /// The status of a right response, if it is not in the range 200 to 299.
     pub(super) status: Option<u16>,
-    /// What was left out of it.
+    /// Notes about its omitted parts.
     pub(super) notes: Vec<String>,
 }
 
@@ -57,17 +57,17 @@ struct Request {
     weight: u32,
 }
 
-/// All that was taken from a file.
+/// All imported parts of a file.
 #[derive(Debug)]
 pub(super) struct Requests {
     /// The name of the file.
     source: String,
     sent: Vec<Request>,
-    /// Headers and parameters whose names say that they are credentials.
+    /// Headers and parameters with names of credentials.
     secrets: Vec<String>,
-    /// What was left out, a line each.
+    /// Omitted parts, one line each.
     left_out: Vec<String>,
-    /// Limits of the file that a lab can judge, as its gates.
+    /// Limits of the file that a lab can judge, as gates.
     gates: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ impl Requests {
         self.sent.is_empty()
     }
 
-    /// Why nothing is left, in the words of the first reason.
+    /// The first reason why no request is left.
     pub(super) fn first_reason(&self) -> &str {
         self.left_out
             .first()
@@ -94,19 +94,19 @@ impl Requests {
     }
 
     pub(super) fn leave_out(&mut self, what: &str, why: &str) {
-        // Parameters may be secret.
+        // Query parameters may be secret.
         let what = what.split('?').next().unwrap_or_default();
         self.left_out.push(format!("{what}: {why}"));
     }
 
-    /// Takes a limit, which is a gate of labs.
+    /// Adds a limit as a gate.
     pub(super) fn add_gate(&mut self, gate: String) {
         if !self.gates.contains(&gate) {
             self.gates.push(gate);
         }
     }
 
-    /// The lines of `gates` in a lab; empty without one.
+    /// The lines of `gates` in a lab. Empty without a gate.
     pub(super) fn gates(&self) -> String {
         if self.gates.is_empty() {
             return String::new();
@@ -125,7 +125,7 @@ impl Requests {
         text
     }
 
-    /// Says that a header or parameter was left out since its name says that it is a credential.
+    /// Records that a header or parameter was left out, because its name is the name of a credential.
     pub(super) fn hide(&mut self, name: &str) {
         let is_known = |known: &String| known.eq_ignore_ascii_case(name);
         if !self.secrets.iter().any(is_known) {
@@ -133,12 +133,12 @@ impl Requests {
         }
     }
 
-    /// Takes a request, or says why not. One that is there already gets a larger weight.
+    /// Adds a request, or records the reason for leaving it out. An equal request gets a larger weight.
     pub(super) fn add(&mut self, given: Given) {
         self.add_times(given, 1);
     }
 
-    /// Takes a request with a weight of at least 1.
+    /// Adds a request with a weight of at least 1.
     pub(super) fn add_times(&mut self, given: Given, times: u32) {
         let times = times.clamp(1, WEIGHT_MAX);
         let what = format!("{} {}", given.method, given.path);
@@ -202,7 +202,7 @@ impl Requests {
         }
     }
 
-    /// The headers that a lab can send and a file may hold, and notes about the others.
+    /// The headers that a lab file may contain, and notes about the omitted headers.
     fn open_headers(
         &mut self,
         given: Vec<(String, String)>,
@@ -210,11 +210,11 @@ impl Requests {
         let (mut open, mut notes) = (Vec::<(String, String)>::new(), Vec::new());
         for (name, value) in given {
             let lower = name.to_ascii_lowercase();
-            // Names of HTTP/2 that begin with a colon are method and path once more.
+            // Pseudo-header fields of HTTP/2, which begin with a colon, repeat method and path.
             if name.starts_with(':') || OF_THE_CONNECTION.contains(&lower.as_str()) {
                 continue;
             }
-            // The URL of a `Referer` may hold one as well.
+            // The URL of a `Referer` may also contain a credential.
             if named(&name, &value) != value {
                 self.hide(&name);
             } else if http::HeaderName::try_from(&name).is_err()
@@ -228,7 +228,7 @@ impl Requests {
                 .iter_mut()
                 .find(|(known, _)| known.eq_ignore_ascii_case(&name))
             {
-                // Lines of one name are one list (RFC 9110, section 5.3).
+                // Lines with one name form one list (RFC 9110, section 5.3).
                 *known = format!("{known}, {value}");
             } else {
                 open.push((name, value));
@@ -303,7 +303,7 @@ impl Requests {
         text
     }
 
-    /// How reports call a request; no two have one name.
+    /// The unique name of a request in reports.
     fn name(&self, index: usize) -> String {
         let plain = |request: &Request| format!("{} {}", request.method, request.path);
         let own = plain(&self.sent[index]);
@@ -317,9 +317,9 @@ impl Requests {
         }
     }
 
-    /// The headers that all requests have alike.
+    /// The headers that all requests have in common.
     fn shared_headers(&self) -> Vec<(String, String)> {
-        // A single request has its own.
+        // A single request keeps its own headers.
         let (Some(first), true) = (self.sent.first(), self.sent.len() > 1) else {
             return Vec::new();
         };
@@ -328,7 +328,7 @@ impl Requests {
         shared
     }
 
-    /// The files of bodies beside the lab.
+    /// The body files, relative to the lab's folder.
     pub(super) fn files(&self) -> impl Iterator<Item = (PathBuf, Vec<u8>)> {
         self.sent.iter().enumerate().filter_map(|(index, request)| {
             let body = request.body.clone()?;
@@ -337,13 +337,13 @@ impl Requests {
     }
 }
 
-/// The comment about credentials.
+/// The comment in the lab about credentials.
 const SECRET: &str = "  \
   # Use a setting to keep a credential out of files, `settings: {token: none}` next to `load`:
   #   headers: {Authorization: \"Bearer {{token}}\"}   and   weigh lab … --with token=…
 ";
 
-/// Checks that a lab can send it.
+/// Checks that a lab can send the request.
 fn check(given: &Given) -> Result<(), String> {
     let is_of_method = |byte: u8| byte.is_ascii_uppercase() || byte == b'-';
     if given.method.is_empty() || !given.method.bytes().all(is_of_method) {
@@ -357,7 +357,7 @@ fn check(given: &Given) -> Result<(), String> {
         return Err("its path is not in the form of HTTP".to_owned());
     }
     let body = given.body.as_deref().unwrap_or_default();
-    // Two braces begin a place that is filled in, and there is no other way to write them.
+    // Two braces begin a placeholder, and a lab has no escape for them.
     let has_braces = |bytes: &[u8]| bytes.windows(2).any(|pair| pair == b"{{");
     if has_braces(given.path.as_bytes()) || (has_braces(body) && std::str::from_utf8(body).is_ok())
     {
@@ -366,7 +366,7 @@ fn check(given: &Given) -> Result<(), String> {
     Ok(())
 }
 
-/// The first name in a body of JSON or of a form that says it is a credential.
+/// The first name of a credential in a JSON or form body.
 fn secret_in(body: &[u8]) -> Option<String> {
     if let Ok(json) = serde_json::from_slice::<Value>(body) {
         return secret_key(&json);
@@ -407,7 +407,7 @@ fn headers(indent: usize, headers: &[(String, String)]) -> String {
     text
 }
 
-/// A comment of one line, whatever is in the words of the file.
+/// A comment on one line, for any text from the file.
 fn comment(indent: usize, text: &str) -> String {
     let plain = |character: char| {
         if character.is_control() {

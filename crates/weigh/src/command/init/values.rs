@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use yaml_with_places::{Document, Findings, Source};
 
-/// The file as a tree: JSON is read as such, since it may be larger than a person writes.
+/// The file as a tree. JSON has its own parser, because generated files may be large.
 pub(super) fn tree(source: &str, text: &str, color: bool) -> Result<Value, String> {
     if text.trim_start().starts_with('{') {
         return serde_json::from_str(text)
@@ -25,7 +25,7 @@ pub(super) fn tree(source: &str, text: &str, color: bool) -> Result<Value, Strin
     }
 }
 
-/// A scalar as text; nothing for a list or a mapping.
+/// A scalar as text. Empty for a list or a mapping.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -34,7 +34,7 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// A text as it stands in a path or a query (RFC 3986, section 2.3).
+/// Percent-encodes a text for a path or a query (RFC 3986, section 2.3).
 pub(super) fn encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! `weigh lab --on kubernetes`: the same lab, with pods for processes.
+//! `weigh lab --on kubernetes`: runs a lab with pods instead of processes.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,13 +19,15 @@ use crate::stop::Stop;
 use crate::systems::Addresses;
 
 impl Run<'_> {
-    /// Runs one lab in a cluster and records it in a folder, which is made when the lab can be had there.
+    /// Runs one lab in a cluster and records it in a folder. The folder is created after all checks have
+    /// passed.
     pub(super) fn recorded_in_cluster(
         &self,
         args: &ClusterArgs,
         folder: impl FnOnce() -> Result<PathBuf, Failure>,
         lab: &Lab,
-        (console, stop): (Console, &Stop),
+        console: Console,
+        stop: &Stop,
     ) -> Result<Recorded, Failure> {
         if let Some(reason) = refusal::refusal(lab, lab.generators) {
             return Err(Failure::bad_input(format!(
@@ -33,7 +35,7 @@ impl Run<'_> {
                 lab.name
             )));
         }
-        // Before a cluster is looked for.
+        // Checked before the connection to a cluster.
         manifests::read(lab, &Disk, None).map_err(Failure::bad_input)?;
         if self.flamegraph {
             return Err(Failure::bad_input(
@@ -57,7 +59,7 @@ impl Run<'_> {
             .published(self.account.clone())
             .deciding(self.gates.with_those_of(lab));
         let id = run_id(&lab.name);
-        // Before the first object is made: this process may be killed at any moment.
+        // Registered before the first object is created, because this process may be killed at any moment.
         experiment.keep(&errand::of_run(&id, &place, connection.namespace()))?;
         let deadline = deadline(lab);
         console.say(format_args!(
@@ -75,7 +77,7 @@ impl Run<'_> {
         self.saved(folder, lab, recording)
     }
 
-    /// Every file that the lab is made of.
+    /// All files of the lab.
     fn files_of(&self, lab: &Lab) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
         let kept = Kept::default();
         match lab::parse_with(&lab.path, &kept, &lab.asked) {
@@ -92,18 +94,18 @@ fn no_cluster(error: &ClusterError) -> Failure {
     Failure::not_ready(error.to_string())
 }
 
-/// How long a round may take before the cluster ends its pods.
+/// Time limit of a round. The cluster then ends its pods.
 fn deadline(lab: &Lab) -> Duration {
     let load = lab.load.duration().unwrap_or(Duration::from_secs(3_600));
     let settle = lab.settle.map_or(Duration::ZERO, |settle| settle.within);
-    // What is disturbed is measured again.
+    // The load is counted several times, because disturbed measurements are repeated.
     load * (ATTEMPTS + 1) + lab.warmup * 2 + settle * 2 + lab.timeout + BESIDE_LOAD
 }
 
-/// A name that no other run has: the lab's and the moment.
+/// A unique name of a run, from the lab's name and the current time.
 fn run_id(lab: &str) -> String {
     let now = environment::now().as_microsecond();
-    // The last digits differ between two runs, and a Service's name has few left.
+    // Only the last digits, because they differ between runs and a Service's name has little room.
     let moment = format!("{:07x}", now & 0xfff_ffff);
     format!("{}-{moment}", dns_label(lab, 12))
 }

@@ -1,4 +1,4 @@
-//! A lab at each load of its sweep: a recording each, and the curve of them all.
+//! A lab at each load of its sweep, with one recording each and the curve of all.
 
 use std::fs;
 use std::path::Path;
@@ -18,13 +18,13 @@ use crate::record;
 use crate::stop::Stop;
 use crate::systems::Addresses;
 
-/// How the folder of a level begins, within that of the run.
+/// Prefix of a level's folder, within the folder of the run.
 const PREFIX: &str = "at-";
 
 impl Run<'_> {
-    /// Runs one lab at each load of its sweep, records them, and answers.
+    /// Runs one lab at each load of its sweep, records each run, and prints the curve.
     ///
-    /// The order of the levels is drawn, so that a machine that gets warmer or busier does not look like a
+    /// The order of the levels is random, so that a machine that gets warmer or busier does not look like a
     /// cost of more load.
     pub(super) fn swept(
         &self,
@@ -33,7 +33,7 @@ impl Run<'_> {
         console: Console,
         stop: &Stop,
     ) -> Result<Exit, Failure> {
-        // Refused before anything is made; each level asks for its own.
+        // Checked before the folder is created. Each level checks its own consent too.
         if self.cluster.is_none() {
             Addresses::of(lab, self.consent)?;
         }
@@ -62,7 +62,7 @@ impl Run<'_> {
                     own.display()
                 ))),
             };
-            let run = self.recorded_in(made, &at, builds, (console, stop))?;
+            let run = self.recorded_in(made, &at, builds, console, stop)?;
             worst = worst.max(run.exit());
             let Recorded {
                 recording, summary, ..
@@ -90,7 +90,7 @@ impl Run<'_> {
     }
 }
 
-/// `100-per-s`, `8-connections`.
+/// The folder name of a level: `100-per-s`, `8-connections`.
 fn slug(level: Level) -> String {
     record::file_name(&level.to_string().replace("/s", "-per-s").replace(' ', "-"))
 }
@@ -107,11 +107,11 @@ fn save(folder: &Path, curve: &Curve) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The curve of a folder of a sweep, with its gates judged; none for another folder.
+/// The curve of a sweep's folder, with its gates judged. `None` for another folder.
 ///
 /// # Errors
 ///
-/// When a recording in it cannot be read, or is of another lab.
+/// When a recording in it cannot be read, or belongs to another lab.
 pub(in crate::command) fn curve_in(
     folder: &Path,
     gates: &GateArgs,

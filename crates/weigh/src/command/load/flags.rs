@@ -302,7 +302,7 @@ Flags of other tools:
   h2load       same: -c -n -t -H. Others: -m is --streams, -D is -z, and add --http2
   vegeta       -rate is -r, -duration is -z, -targets is --targets, -max-connections is -c";
 
-/// Reads `Name: value`.
+/// Reads a media type.
 fn content_type(text: &str) -> Result<String, String> {
     let text = text.trim();
     if !text.contains('/') || http::HeaderValue::from_str(text).is_err() {
@@ -323,7 +323,7 @@ fn header(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Reads a JSON pointer.
+/// Reads a JSON pointer, which must begin with `/`.
 fn pointer(text: &str) -> Result<String, String> {
     if text.starts_with('/') {
         Ok(text.to_owned())

@@ -1,15 +1,15 @@
-//! Rates and phases as they are written on the command line.
+//! Rates and phases in the syntax of the command line.
 
 use model::{Phase, Rate};
 
 /// The form of phases, for messages.
 const PHASES_HELP: &str = "Write phases as 10s@100/s,20s@100/s..500/s";
 
-/// Phases in order; clap would take a bare list for a flag that may be repeated.
+/// Phases in order. A type of its own, because clap would treat a plain list as a repeatable flag.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Phases(pub(super) Vec<Phase>);
 
-/// Reads a rate above 0; without a unit it is per second, as other load generators have it.
+/// Reads a rate above 0. Without a unit it is per second, as in other load generators.
 pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     if text.parse::<f64>().is_ok() {
         lab::rate(&format!("{text}/s"))
@@ -18,7 +18,7 @@ pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     }
 }
 
-/// Reads `10s@100/s,20s@100/s..500/s`.
+/// Reads phases such as `10s@100/s,20s@100/s..500/s`.
 pub(super) fn phases(text: &str) -> Result<Phases, String> {
     text.split(',')
         .map(phase)
@@ -39,11 +39,11 @@ fn phase(text: &str) -> Result<Phase, String> {
     })
 }
 
-/// A ramp may begin or end at 0.
+/// Reads an end of a ramp, which may be 0.
 fn bound(text: &str) -> Result<Rate, String> {
     let number = text.strip_suffix("/s").unwrap_or(text);
     match number.parse::<f64>() {
-        // Allowed here only: as the rate of a whole load it would send nothing.
+        // Only allowed here, because a whole load with this rate would send no requests.
         Ok(0.0) => Ok(Rate::ZERO),
         _ => rate(text),
     }

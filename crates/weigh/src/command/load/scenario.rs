@@ -14,7 +14,7 @@ use crate::sending;
 ///
 /// # Errors
 ///
-/// When the scenario has mistakes; all of them are shown.
+/// When the scenario has mistakes. The message contains all of them.
 pub(super) fn job(args: &Args, path: &Path, url: &Uri) -> Result<(Uri, Job), Failure> {
     let scenario = lab::scenario(path, &Disk).map_err(|mistakes| {
         Failure::bad_input(format!(

@@ -1,4 +1,4 @@
-//! A load that begins at a time of the day, so that several generators begin together.
+//! A load with a start time, so that several generators start together.
 
 use std::str::FromStr;
 use std::thread;
@@ -10,12 +10,12 @@ use crate::environment;
 use crate::exit::Failure;
 use crate::stop::Stop;
 
-/// A start further ahead is taken for a mistake in the date.
+/// A start further ahead is treated as a mistake in the date.
 const AHEAD_MAX: Duration = Duration::from_secs(3_600);
-/// How often it is looked whether the user has stopped the wait.
+/// Interval between two checks for a stop by the user.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// When a load begins.
+/// The start time of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StartAt(pub(super) Timestamp);
 
@@ -25,7 +25,7 @@ impl FromStr for StartAt {
     fn from_str(text: &str) -> Result<StartAt, String> {
         let seconds = text.parse::<f64>().ok().filter(|it| it.is_finite());
         let of_seconds = seconds.and_then(|seconds| {
-            // Below 2^53 there are microseconds between two numbers.
+            // Below 2^53, a double distinguishes microseconds.
             let since = Duration::try_from_secs_f64(seconds).ok()?;
             Timestamp::UNIX_EPOCH.checked_add(since).ok()
         });
@@ -39,10 +39,10 @@ impl FromStr for StartAt {
     }
 }
 
-/// Refuses a start that was, or is too far ahead.
+/// Refuses a start that is in the past or too far ahead.
 ///
 /// # Errors
-/// With what the clock says.
+/// A message with the current time.
 pub(super) fn check(at: Timestamp) -> Result<(), Failure> {
     let now = environment::now();
     let ahead = at.duration_since(now);
@@ -58,7 +58,7 @@ pub(super) fn check(at: Timestamp) -> Result<(), Failure> {
     }
 }
 
-/// Waits until then, or until the user stops it.
+/// Waits until this time, or until the user stops it.
 #[expect(
     clippy::disallowed_methods,
     reason = "a time of the day is the condition that is waited for"

@@ -1,4 +1,4 @@
-//! Lists of requests in the format that vegeta made, in both of its spellings.
+//! Lists of requests in vegeta's format, in both of its syntaxes.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -13,18 +13,18 @@ use serde::Deserialize;
 use crate::address;
 use crate::exit::Failure;
 
-/// One line of the JSON spelling.
+/// One line of the JSON syntax.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct JsonTarget {
     method: String,
     url: String,
-    /// base64.
+    /// The body, encoded in base64.
     #[serde(default)]
     body: String,
     #[serde(default)]
     header: BTreeMap<String, Vec<String>>,
-    /// How often it is sent for each time that one of weight 1 is. vegeta does not know it.
+    /// Number of times it is sent for each request of weight 1. Not part of vegeta's format.
     #[serde(default = "one")]
     weight: u32,
 }
@@ -33,10 +33,10 @@ fn one() -> u32 {
     1
 }
 
-/// A target as it was written.
+/// A target as written in the file.
 #[derive(Debug, PartialEq, Eq)]
 struct Written {
-    /// From 1.
+    /// Line number in the file, from 1.
     line: usize,
     method: String,
     url: String,
@@ -56,8 +56,8 @@ enum Body {
 ///
 /// # Errors
 ///
-/// Fails if the file or one of its bodies cannot be read, if the targets have several hosts or ports, or
-/// if a URL and the flags both contain credentials.
+/// Fails if the file or one of its bodies cannot be read, or if the targets have several hosts or ports. Also
+/// fails if a URL and the flags both contain credentials.
 pub(super) fn read(
     path: &Path,
     base: Option<&Uri>,
@@ -81,7 +81,7 @@ pub(super) fn read(
     let refuse = |reason: String| Failure::bad_input(format!("`{shown}`: {reason}"));
     let text = String::from_utf8(bytes).map_err(|error| refuse(error.to_string()))?;
     let written = parse(&text).map_err(refuse)?;
-    // Without a URL on the command line, the first target says where the load goes.
+    // Without a URL on the command line, the first target decides the host.
     let first = written.first().map(|target| &target.url);
     let base = match (base, first) {
         (Some(base), _) => base.clone(),
@@ -144,7 +144,7 @@ fn request(target: Written, base: &Uri, flags: &[(String, String)]) -> Result<Re
     })
 }
 
-/// Both spellings; the first character tells which.
+/// Reads both syntaxes. The first character decides.
 fn parse(text: &str) -> Result<Vec<Written>, String> {
     if text.trim_start().starts_with('{') {
         parse_json(text)
@@ -155,7 +155,7 @@ fn parse(text: &str) -> Result<Vec<Written>, String> {
 
 fn parse_json(text: &str) -> Result<Vec<Written>, String> {
     numbered(text)
-        // A file of lines may end with an empty one.
+        // A file may end with an empty line.
         .filter(|(_, line)| !line.is_empty())
         .map(|(number, line)| {
             let target: JsonTarget =
@@ -180,7 +180,7 @@ fn parse_json(text: &str) -> Result<Vec<Written>, String> {
 
 fn parse_http(text: &str) -> Result<Vec<Written>, String> {
     let mut targets: Vec<Written> = Vec::new();
-    // The target that lines belong to, until an empty one.
+    // True while lines belong to a target. An empty line ends it.
     let mut is_open = false;
     for (number, line) in numbered(text).filter(|(_, line)| !line.starts_with('#')) {
         if line.is_empty() {
@@ -218,14 +218,14 @@ fn parse_http(text: &str) -> Result<Vec<Written>, String> {
     Ok(targets)
 }
 
-/// `METHOD URL`: capitals, a space, and a URL or a path.
+/// Reads `METHOD URL`: capitals, a space, and a URL or a path.
 fn request_line(line: &str) -> Option<(&str, &str)> {
     let (method, url) = line.split_once(' ')?;
     let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
     is_method.then_some((method, url.trim()))
 }
 
-/// Lines without the spaces around them, from 1.
+/// The lines without surrounding spaces, numbered from 1.
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(text.lines().map(str::trim))
 }

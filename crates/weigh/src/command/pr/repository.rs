@@ -1,4 +1,4 @@
-//! The repository that the user stands in, by its own program `git`.
+//! The repository of the current folder, read with the `git` program.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,23 +10,23 @@ use report::recording::Revision;
 use crate::environment;
 use crate::exit::Failure;
 
-/// What a revision is, for `git` and for people.
+/// A revision, with its commit and its display form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::command) struct State {
-    /// The commit whose files it has.
+    /// The commit with the files of the revision.
     pub(in crate::command) commit: String,
-    /// How reports show it.
+    /// The form of the revision in reports.
     pub(in crate::command) shown: Revision,
 }
 
 /// A repository with a working tree.
 pub(in crate::command) struct Repository {
-    /// The top of the working tree; symbolic links are resolved.
+    /// The top folder of the working tree, with symbolic links resolved.
     top: PathBuf,
 }
 
 impl Repository {
-    /// The one of the current folder.
+    /// The repository of the current folder.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// When it lies outside.
+    /// When it is outside.
     pub(in crate::command) fn place_of(&self, path: &Path) -> Result<PathBuf, Failure> {
         let outside = || {
             Failure::bad_input(format!(
@@ -56,11 +56,12 @@ impl Repository {
         Ok(place.to_owned())
     }
 
-    /// The older revision: the commit where HEAD left `asked`, or the branch that CI or the remote names.
+    /// The older revision: the merge base of HEAD and `asked`, or of HEAD and the branch that CI or the
+    /// remote names.
     ///
     /// # Errors
     ///
-    /// When there is no such branch, or no commit that both have.
+    /// When there is no such branch, or no common commit.
     pub(in crate::command) fn base(&self, asked: Option<&str>) -> Result<State, Failure> {
         let name = match asked {
             Some(name) => name.to_owned(),
@@ -90,12 +91,12 @@ impl Repository {
         })
     }
 
-    /// The newer revision: HEAD, with what is not committed. What git ignores is left out, and `out`,
-    /// where recordings go.
+    /// The newer revision: HEAD with the uncommitted changes. Excludes ignored files and `out`, the folder of
+    /// recordings.
     ///
     /// # Errors
     ///
-    /// When git cannot write down what is not committed.
+    /// When git cannot save the uncommitted changes.
     pub(in crate::command) fn head(&self, out: &Path) -> Result<State, Failure> {
         let commit = self.commit_of("HEAD").ok_or_else(|| {
             Failure::bad_input("expected a repository with a commit, found none. Commit first")
@@ -107,7 +108,7 @@ impl Repository {
         if !is_uncommitted {
             return Ok(State { commit, shown });
         }
-        // A commit that no branch knows: git forgets it some weeks later.
+        // The commit belongs to no branch, so git deletes it some weeks later.
         let snapshot = self.git(&[
             "-c",
             "user.name=weigh",
@@ -126,11 +127,11 @@ impl Repository {
         })
     }
 
-    /// A revision by its name, as it is.
+    /// A revision by its name, unchanged.
     ///
     /// # Errors
     ///
-    /// When git does not know it.
+    /// When it does not exist.
     pub(in crate::command) fn state(&self, name: &str) -> Result<State, Failure> {
         let commit = self.commit_of(name).ok_or_else(|| {
             Failure::bad_input(format!(
@@ -143,17 +144,17 @@ impl Repository {
         })
     }
 
-    /// Whether two revisions hold the same files.
+    /// True if two revisions contain the same files.
     pub(in crate::command) fn is_same(&self, one: &State, other: &State) -> bool {
         let tree = |state: &State| self.git(&["rev-parse", &format!("{}^{{tree}}", state.commit)]);
         matches!((tree(one), tree(other)), (Ok(one), Ok(other)) if one == other)
     }
 
-    /// Adds a worktree of a commit, and gives the folder in which git keeps what it knows of it.
+    /// Adds a worktree of a commit. Returns the folder of git's metadata about it.
     ///
     /// # Errors
     ///
-    /// When git cannot.
+    /// When git fails.
     pub(in crate::command) fn add_worktree(
         &self,
         folder: &Path,
@@ -170,13 +171,13 @@ impl Repository {
         git(folder, &["rev-parse", "--absolute-git-dir"]).map(PathBuf::from)
     }
 
-    /// The tree of all files as they are now.
+    /// The tree of all current files.
     fn with_uncommitted(&self, commit: &str, out: &Path) -> Result<String, Failure> {
         let folder = tempfile::tempdir().map_err(|error| {
             Failure::not_ready(format!("cannot create a temporary folder: {error}"))
         })?;
         let index = folder.path().join("index");
-        // The index knows which files are unchanged, so that they need not be read again.
+        // The existing index lists unchanged files, so that git need not read them again.
         let known = self.git(&["rev-parse", "--git-path", "index"])?;
         if fs::copy(self.top.join(known), &index).is_err() {
             self.with_index(&index, &["read-tree", commit])?;
@@ -189,11 +190,11 @@ impl Repository {
         self.with_index(&index, &["write-tree"])
     }
 
-    /// The folder of recordings, where it is in the repository and git would take it.
+    /// The folder of recordings, if it is in the repository and not ignored by git.
     fn recordings(&self, out: &Path) -> Option<String> {
         let out = fs::canonicalize(out).ok()?;
         let place = out.strip_prefix(&self.top).ok()?.to_str()?.to_owned();
-        // What is ignored already must not be named again.
+        // Git refuses an exclusion of an ignored folder.
         let is_ignored = self.git(&["check-ignore", "--quiet", "--", &place]).is_ok();
         (!is_ignored && !place.is_empty()).then_some(place)
     }
@@ -202,7 +203,7 @@ impl Repository {
         run(&self.top, words, Some(index))
     }
 
-    /// The branch that a change is usually to go into.
+    /// The branch that a change usually targets.
     fn usual_base(&self) -> Result<String, Failure> {
         let of_github = environment::inherited("GITHUB_BASE_REF").filter(|name| !name.is_empty());
         let of_gitlab = environment::inherited("CI_MERGE_REQUEST_DIFF_BASE_SHA");
@@ -239,7 +240,7 @@ impl Repository {
         Ok(Revision {
             name,
             commit: commit.to_owned(),
-            // It comes from whoever wrote the commit, and goes to terminals.
+            // The subject is untrusted text and is printed on terminals.
             subject: subject
                 .chars()
                 .filter(|letter| !letter.is_control())
@@ -257,7 +258,7 @@ impl Repository {
 ///
 /// # Errors
 ///
-/// When it fails, or is not there.
+/// When it fails, or is not installed.
 pub(in crate::command) fn git(folder: &Path, words: &[&str]) -> Result<String, Failure> {
     run(folder, words, None)
 }

@@ -1,4 +1,4 @@
-//! Two revisions of a repository as folders, which are gone when the run is.
+//! Worktrees of two revisions of a repository, removed at the end of the run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,9 @@ pub(in crate::command) struct WorktreesArgs {
 }
 
 impl WorktreesArgs {
-    /// Unless the user says otherwise not beside the repository, where a build could find files of the one
-    /// in the folders above the other; and hardly in memory, as folders for temporary files may be.
+    /// The parent folder of the worktrees. By default it is not next to the repository, because a build could
+    /// find files of one revision in the folders above the other. It is also not the folder for temporary
+    /// files, which may be in memory.
     fn parent(&self) -> PathBuf {
         let usual = || match environment::state_folder() {
             Some(state) => state.join("weighbridge/worktrees"),
@@ -33,13 +34,13 @@ impl WorktreesArgs {
 
 /// A worktree of each revision.
 pub(in crate::command) struct Worktrees {
-    /// Its keeper removes the folders, also when this process is killed.
+    /// The keeper of this rig removes the folders, even if this process is killed.
     rig: Rig,
     folder: PathBuf,
 }
 
 impl Worktrees {
-    /// Makes both in a new folder.
+    /// Creates both worktrees in a new folder.
     ///
     /// # Errors
     ///
@@ -62,7 +63,7 @@ impl Worktrees {
             .prefix("pr-")
             .tempdir_in(&parent)
             .map_err(refused)?;
-        // From here on it is the keeper that removes it.
+        // From here on the keeper removes the folder.
         let folder = folder.keep();
         let folder = fs::canonicalize(&folder).map_err(refused)?;
         let rig = start_rig(&folder.join("logs"), console)?;
@@ -75,8 +76,8 @@ impl Worktrees {
         Ok(worktrees)
     }
 
-    /// The folder of the older revision. Its path is as long as the other's: a path that a compiler writes
-    /// into a program then moves nothing in it.
+    /// The folder of the older revision. Both paths have equal lengths, because compilers write paths into
+    /// programs and a different length would move their code.
     pub(in crate::command) fn base(&self) -> PathBuf {
         self.folder.join("base")
     }
@@ -86,11 +87,11 @@ impl Worktrees {
         self.folder.join("head")
     }
 
-    /// Removes both, with all that was built in them.
+    /// Removes both worktrees with all builds in them.
     ///
     /// # Errors
     ///
-    /// When the keeper did not end as it should.
+    /// When the keeper fails.
     pub(in crate::command) fn remove(self) -> Result<(), Failure> {
         self.rig
             .shut_down()

@@ -1,4 +1,4 @@
-//! The null server weighed against itself: whatever difference is found is this machine's noise.
+//! The null server compared with itself. Any difference is this machine's noise.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -18,12 +18,12 @@ use crate::exit::Failure;
 use crate::progress::Progress;
 use crate::stop::Stop;
 
-/// How the null server is weighed.
+/// The settings of the comparison.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weighing {
     pub(super) rate: Rate,
     pub(super) rounds: usize,
-    /// Length of one measurement; there are two in a round.
+    /// Length of one measurement. A round has two.
     pub(super) length: Duration,
     pub(super) connections: u32,
     pub(super) seed: u64,
@@ -42,12 +42,12 @@ pub(crate) struct Floor {
     pub(crate) floor_us: f64,
 }
 
-/// What the pairs came to.
+/// The result of all pairs.
 #[derive(Debug)]
 pub(super) struct Weighed {
-    /// By the name of the figure.
+    /// Noise floors by the name of the figure.
     pub(super) floors: BTreeMap<String, Floor>,
-    /// Absent when nothing was sent.
+    /// `None` if no request was sent.
     pub(super) lateness_us_p99: Option<f64>,
     pub(super) cpu_us_per_request: f64,
     /// Requests that did not pass.
@@ -71,7 +71,7 @@ const FIGURES: [Figure; 10] = [
     ("lateness p99", |found| quantile(&found.lateness, 0.99)),
 ];
 
-/// The names of the figures, in the order in which they are shown.
+/// The names of the figures in display order.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     FIGURES.iter().map(|(name, _)| *name)
 }
@@ -84,7 +84,7 @@ fn quantile(histogram: &Histogram, quantile: f64) -> Option<f64> {
     us(histogram.quantile_ns(quantile).map(|ns| ns as f64))
 }
 
-/// Weighs the null server against itself, in interleaved rounds.
+/// Compares the null server with itself, in interleaved rounds.
 pub(super) fn weigh(
     weighing: Weighing,
     progress: &Progress,
@@ -105,7 +105,7 @@ pub(super) fn weigh(
             serve(listener, &Behavior::default(), &server_stop)
         });
         let pairs = pairs(weighing, &job, progress, stop);
-        // Also when a measurement failed: the scope waits for the server's thread.
+        // Stopped even after a failed measurement, because the scope waits for the server's thread.
         server_stop.store(true, Ordering::Relaxed);
         server
             .join()
@@ -128,7 +128,7 @@ fn pairs(
             .during(label, |live: &Live| load::run(job, live, stop.flag()))
             .map_err(|error| Failure::not_ready(error.to_string()))
     };
-    // The first sends open connections and fault pages in, so they are not measured.
+    // The first requests open connections and fault pages in, so they are not measured.
     let warmup = Job {
         load: open(Weighing {
             length: weighing.length.min(Duration::from_millis(500)),
@@ -144,12 +144,11 @@ fn pairs(
         let label = format!("round {} of {}", round + 1, weighing.rounds);
         let first = measure(&label, job)?;
         let second = measure(&label, job)?;
-        // A measurement that was cut short makes no pair.
+        // An interrupted measurement does not make a pair.
         if stop.is_asked() {
             break;
         }
-        // Which of two equal measurements counts as first is drawn, so that what comes second is
-        // not always the variant.
+        // The roles are drawn at random, so that the later measurement is not always the variant.
         pairs.push(if order[0] == 0 {
             [first, second]
         } else {
@@ -164,7 +163,7 @@ fn weighed(pairs: &[[Measurement; 2]], is_interrupted: bool) -> Weighed {
     let floors = FIGURES
         .iter()
         .filter_map(|(name, figure)| {
-            // A figure that one measurement lacks is left out: each round needs both halves.
+            // A figure must exist in every measurement, because each round needs both halves.
             let of = |half: usize| -> Option<Vec<f64>> {
                 pairs.iter().map(|pair| figure(&pair[half])).collect()
             };
@@ -190,7 +189,7 @@ fn weighed(pairs: &[[Measurement; 2]], is_interrupted: bool) -> Weighed {
     }
 }
 
-/// `None` with too few rounds for an interval.
+/// The floor of one figure. `None` with too few rounds for an interval.
 fn floor(first: &[f64], second: &[f64]) -> Option<Floor> {
     let overhead = stats::overhead(first, second, CONFIDENCE).ok()?;
     let interval = overhead.difference.interval?;
@@ -232,7 +231,7 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
         threads: 1,
         timeout: Duration::from_secs(10),
         keep_alive: true,
-        // No report shows them; a single failure decides how the tare ends.
+        // No report shows failures. A single failure decides the exit code.
         failures_kept: 0,
         spin_share: Job::SPIN_SHARE,
         realtime: true,
@@ -248,17 +247,17 @@ fn job(weighing: Weighing, address: Address, cpu: Option<usize>) -> Job {
     }
 }
 
-/// A core for the server and one for the generator: the first and the last that may be used.
+/// A core for the server and a core for the generator: the first and the last allowed core.
 fn places() -> (Option<usize>, Option<usize>) {
     let allowed = rig::machine::cores_allowed();
     match (allowed.first().copied(), allowed.last().copied()) {
-        // One core for both would measure how they take turns, so neither is pinned then.
+        // With one core for both, the measurement would show their switching. Neither is pinned then.
         (Some(first), Some(last)) if first != last => (Some(first), Some(last)),
         _ => (None, None),
     }
 }
 
-/// Pins this thread; where that is refused, the floor is that of a thread that moves.
+/// Pins this thread. If the kernel refuses, the floor includes moves between cores.
 fn pin(cpu: Option<usize>) {
     if let Some(cpu) = cpu {
         let mut set = CpuSet::new();

@@ -1,7 +1,7 @@
-//! What is wrong with this machine for measuring, and what to do about it.
+//! Checks of this machine for measuring, with remedies.
 //!
-//! [`Facts`] are read, [`examine`] judges: so every rule can be tested with the facts of a machine
-//! that is not here. What a machine does not show is said to be not visible, and is never guessed.
+//! [`Facts`] are read and [`examine`] judges them, so that tests can check every rule with facts of other
+//! machines. If a machine does not show a fact, it is reported as not visible and never guessed.
 
 use std::fs;
 
@@ -46,26 +46,26 @@ pub(crate) struct Finding {
     pub(crate) advice: Option<String>,
 }
 
-/// What the findings follow from.
+/// The input of the checks.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
-    /// Before the null server was weighed.
+    /// Read before the measurement of the null server.
     pub(super) machine: Machine,
     /// Time that the host gave to other guests meanwhile, as a share of all CPUs' time.
     pub(super) steal_share: Option<f64>,
-    /// Lateness in microseconds that 99 % of the sends did not exceed.
+    /// The p99 of the lateness, in microseconds.
     pub(super) lateness_us_p99: Option<f64>,
-    /// Nanoseconds by which the kernel may wake what is started from here too late.
+    /// Maximum delay of timers in processes started from here, in nanoseconds.
     pub(super) timer_slack_ns: Option<u64>,
     /// Swap in use, in bytes.
     pub(super) swap_used_bytes: Option<u64>,
-    /// `kernel.perf_event_paranoid`.
+    /// The value of `kernel.perf_event_paranoid`.
     pub(super) perf_paranoid: Option<i64>,
     pub(super) is_root: bool,
 }
 
 impl Facts {
-    /// Reads what is not in `machine` already.
+    /// Reads the facts that `machine` lacks.
     pub(super) fn read(machine: Machine) -> Facts {
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         Facts {
@@ -90,11 +90,11 @@ fn swap_used(meminfo: &str) -> Option<u64> {
         rest.split_whitespace().next()?.parse().ok()
     };
     let free = kib("SwapFree:")?;
-    // Both lines are read at one moment, but the kernel does not promise that they agree.
+    // Both lines are read at one moment, but the kernel does not guarantee that they agree.
     Some(kib("SwapTotal:")?.saturating_sub(free) * 1024)
 }
 
-/// Judges the facts, the gravest sources of noise first.
+/// Judges the facts, the most serious sources of noise first.
 pub(super) fn examine(facts: &Facts) -> Vec<Finding> {
     vec![
         cores(facts.machine.cpus_allowed),
@@ -120,12 +120,12 @@ fn finding(name: &str, state: State, found: String, advice: &str) -> Finding {
     }
 }
 
-/// Nothing to judge.
+/// A finding without a fact to judge.
 fn not_visible(name: &str, found: &str) -> Finding {
     finding(name, State::Ok, found.to_owned(), "")
 }
 
-/// Ok up to `weak_beyond`, weak up to `failed_beyond`.
+/// Ok up to `weak_beyond`, weak up to `failed_beyond`, and failed above.
 fn grade(figure: f64, weak_beyond: f64, failed_beyond: f64) -> State {
     if figure > failed_beyond {
         State::Failed
@@ -151,7 +151,8 @@ fn load(machine: &Machine) -> Finding {
     let Some([minute, ..]) = machine.load_average else {
         return not_visible("load", "not visible");
     };
-    // Online and not allowed cores: the load average is that of the whole machine.
+    // All online cores, including cores that are not allowed, because the load average covers the whole
+    // machine.
     let per_core = minute / machine.cpus_online.max(1) as f64;
     let advice = "other programs are running. End them, or wait until they are done (`top` lists \
                   them)";
@@ -196,7 +197,7 @@ fn slack(ns: Option<u64>) -> Finding {
     let Some(ns) = ns else {
         return not_visible("timer slack", "not visible");
     };
-    // 50 us is what every Linux starts with; the generator sets its own to the least.
+    // 50 us is the default of Linux. The generator sets its own value to the minimum.
     let state = if ns > 50_000 { State::Weak } else { State::Ok };
     let advice = "timers of systems started from here fire late. Start weigh from an ordinary \
                   shell";
@@ -289,7 +290,7 @@ fn perf(paranoid: Option<i64>, is_root: bool) -> Finding {
 mod tests {
     use super::*;
 
-    /// A machine that nothing is wrong with.
+    /// A machine without any finding.
     fn quiet() -> Facts {
         Facts {
             machine: Machine {
@@ -326,7 +327,7 @@ mod tests {
             .collect()
     }
 
-    /// A planted fault, by the check that must find it.
+    /// A planted fault, with the check that must find it.
     type Fault = (&'static str, State, fn(&mut Facts));
 
     #[test]

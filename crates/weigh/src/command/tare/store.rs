@@ -1,4 +1,4 @@
-//! The noise floor as it is stored between runs.
+//! The noise floor in the form of a file, stored between runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -54,13 +54,13 @@ impl MachineName {
     }
 }
 
-/// Where the tare of this user lies; `None` without a home.
+/// Path of the tare of this user. `None` without a home.
 pub(crate) fn place() -> Option<PathBuf> {
     environment::state_folder().map(|folder| folder.join("weighbridge").join("tare.json"))
 }
 
 impl Tare {
-    /// Stores it for later labs.
+    /// Stores the tare for later labs.
     pub(super) fn store(&self) -> Result<PathBuf, String> {
         let path = place().ok_or("neither XDG_STATE_HOME nor HOME is set")?;
         let folder = path.parent().expect("the file lies in a folder");
@@ -71,15 +71,15 @@ impl Tare {
         Ok(path)
     }
 
-    /// The tare that was stored, if it was made on this machine.
+    /// The stored tare, if it was made on this machine.
     pub(crate) fn stored(machine: &rig::machine::Machine) -> Option<Tare> {
         let text = fs::read_to_string(place()?).ok()?;
-        // One of another version is as good as none: it can be made again.
+        // A tare of another version is ignored, because the user can make a new one.
         let tare: Tare = serde_json::from_str(&text).ok()?;
         (tare.machine == MachineName::of(machine)).then_some(tare)
     }
 
-    /// What reports show of it.
+    /// The noise floor in the form of a report.
     pub(crate) fn noise_floor(&self) -> Option<NoiseFloor> {
         let floor = |name: &str| Some(self.floors.get(name)?.floor_us);
         Some(NoiseFloor {

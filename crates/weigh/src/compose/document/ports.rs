@@ -1,4 +1,4 @@
-//! Where the load reaches a project: which container, and which port of it.
+//! The container and port that receive a project's load.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::service::Service;
 use super::{Entrance, Remarks, Wish, as_text};
 
-/// The port of the loaded service. `None` if it is unknown, which is refused.
+/// The port of the loaded service. `None` if it is unknown. The file is then refused.
 pub(super) fn entrance(
     services: &[Service],
     wish: Wish<'_>,
@@ -23,8 +23,8 @@ pub(super) fn entrance(
             loaded.planned.replicas
         ));
     }
-    // A service that uses the network of another is reached at the other's address. A circle of them
-    // is compose's to refuse; it must only not hang here.
+    // A service that uses another service's network is reached at that service's address. Compose refuses a
+    // circle of such services. This loop must only end.
     let (mut last, mut seen) = (loaded, BTreeSet::new());
     while let Some(next) = last.network_of().and_then(find) {
         if !seen.insert(&next.planned.name) {
@@ -62,7 +62,7 @@ pub(super) fn entrance(
     }
 }
 
-/// The ports that are published, or else those that are exposed, by the file or by the image.
+/// The published ports, otherwise the exposed ports, of the file or the image.
 fn ports(loaded: &Service, owner: &Service, wish: Wish<'_>) -> BTreeSet<u16> {
     let of = |key: &str| -> BTreeSet<u16> {
         let services = [loaded, owner].into_iter();
@@ -76,7 +76,7 @@ fn ports(loaded: &Service, owner: &Service, wish: Wish<'_>) -> BTreeSet<u16> {
     known.next().unwrap_or_else(of_image)
 }
 
-/// The port within the container, of TCP: `8080:80`, `127.0.0.1:8080:80/tcp`, `{target: 80}`.
+/// The TCP port within the container: `8080:80`, `127.0.0.1:8080:80/tcp`, `{target: 80}`.
 fn target(item: &Value) -> Option<u16> {
     let text = match item {
         Value::Object(long) => {
@@ -89,7 +89,7 @@ fn target(item: &Value) -> Option<u16> {
     };
     let (ports, protocol) = text.split_once('/').unwrap_or((&text, "tcp"));
     let target = ports.rsplit(':').next()?;
-    // A range is several ports, so it says of none that it is the one.
+    // A range has several ports, so it does not identify one.
     target
         .parse()
         .ok()

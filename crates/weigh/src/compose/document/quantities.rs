@@ -1,10 +1,11 @@
-//! Sizes and numbers of cores, as compose files have them.
+//! Sizes and numbers of cores in the notation of compose files.
 
 use serde_json::Value;
 
 use super::as_text;
 
-/// A size in bytes: `67108864`, `64m`, `64MB`, `1.5g`. Units are powers of 1024, whatever they are called.
+/// A size in bytes: `67108864`, `64m`, `64MB`, `1.5g`. All units are powers of 1024, independent of their
+/// names.
 pub(super) fn bytes(value: &Value) -> Option<u64> {
     let text = as_text(value)?.trim().to_ascii_lowercase();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');

@@ -1,4 +1,4 @@
-//! One service: what is changed in it, what is refused, and what is planned for it.
+//! One service of a compose file: changed keys, refused keys, and planned containers.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::volumes::writable_paths;
 use super::{Labels, Planned, Remarks, Wish, as_text, escaped, label, pairs, texts};
 use crate::digest::sha256;
 
-/// Keys that are left away: how a project is named, published and kept up is `weigh`'s business, and
+/// Omitted keys. `weigh` itself decides about the name, the ports and the restart of a project, and the
 /// profiles have been chosen.
 const LEFT_AWAY: [&str; 8] = [
     "container_name",
@@ -23,14 +23,14 @@ const LEFT_AWAY: [&str; 8] = [
     "pull_policy",
 ];
 
-/// A service that is started.
+/// A service that will be started.
 pub(super) struct Service {
     pub(super) planned: Planned,
-    /// As it is in the user's file.
+    /// The service in the user's file.
     pub(super) given: Value,
-    /// What is started, but for its image, ports and labels.
+    /// The service that is started, without its image, ports and labels.
     changed: Map<String, Value>,
-    /// How its image is built, where it is.
+    /// The build instructions of its image, if it is built.
     pub(super) build: Option<Value>,
     image: String,
 }
@@ -51,7 +51,7 @@ impl Service {
                 remarks.note(format!("`{name}`: its `{key}` is omitted"));
             }
         }
-        // A file is a configuration more often than not; a folder is where data are.
+        // A mounted file is usually a configuration, but a folder usually contains data.
         for folder in writable_paths(&given["volumes"]) {
             if (wish.is_folder)(&folder) {
                 remarks.refuse(format!(
@@ -81,19 +81,19 @@ impl Service {
         }
     }
 
-    /// The image that is built, or that is there.
+    /// The name of the built or existing image.
     pub(super) fn image(&self) -> &str {
         &self.image
     }
 
-    /// The service whose network it uses.
+    /// The service that shares its network with this one.
     pub(super) fn network_of(&self) -> Option<&str> {
         self.given["network_mode"]
             .as_str()?
             .strip_prefix("service:")
     }
 
-    /// The networks that it is in.
+    /// The networks that contain the service.
     pub(super) fn networks(&self) -> BTreeSet<String> {
         let named = texts(&self.given["networks"]);
         match self.given.get("network_mode") {
@@ -103,12 +103,13 @@ impl Service {
         }
     }
 
-    /// As it is started: with one port on this machine where it has the address of its project.
+    /// The service for the started file. `port` is published on this machine if the service has the address
+    /// of its project.
     pub(super) fn to_start(&self, port: Option<u16>, labels: &Labels) -> Value {
         let mut service = self.changed.clone();
         service.insert("image".to_owned(), self.image.as_str().into());
         if let Some(port) = port {
-            // The engine chooses a free one, for as long as the container is there.
+            // The engine chooses a free port for the lifetime of the container.
             service.insert("ports".to_owned(), json!([format!("127.0.0.1::{port}")]));
         }
         label(&mut service, labels);
@@ -116,7 +117,7 @@ impl Service {
     }
 }
 
-/// Refuses what would reach out of the project.
+/// Refuses keys that reach outside of the project.
 fn check(name: &str, given: &Value, remarks: &mut Remarks) {
     if given["network_mode"] == "host" {
         remarks.refuse(format!(
@@ -155,7 +156,7 @@ fn check(name: &str, given: &Value, remarks: &mut Remarks) {
     }
 }
 
-/// Takes away every reference to services that are left out.
+/// Removes all references to services that are left out.
 fn leave_out(
     name: &str,
     changed: &mut Map<String, Value>,
@@ -203,7 +204,7 @@ fn planned(name: &str, given: &Value, change: &ServiceChange) -> Planned {
     let written = numbers.find_map(|it| as_text(it)?.parse().ok());
     let quota = || {
         let (quota, period) = (cores(&given["cpu_quota"])?, cores(&given["cpu_period"]));
-        // The kernel's own period, in microseconds.
+        // The default period of the kernel, in microseconds.
         Some(quota / period.unwrap_or(100_000.0))
     };
     Planned {
@@ -216,8 +217,8 @@ fn planned(name: &str, given: &Value, change: &ServiceChange) -> Planned {
     }
 }
 
-/// Says limits in the way that every version of compose carries out: the older one leaves `deploy` to
-/// Swarm.
+/// Writes limits in the form that every version of compose applies. The older version ignores `deploy`
+/// outside of Swarm.
 fn limit(changed: &mut Map<String, Value>, planned: &Planned) {
     if let Some(Value::Object(deploy)) = changed.get_mut("deploy") {
         for key in [
@@ -255,9 +256,9 @@ fn limit(changed: &mut Map<String, Value>, planned: &Planned) {
     }
 }
 
-/// The image that a service runs. One that is built gets a name of its own, whatever the file calls it: two
-/// revisions of a repository build two images, and the user's own stays what it is. The name stays the
-/// same from project to project, so that nothing is built again.
+/// The image of a service. A built image gets a separate name, independent of the file. Two revisions of a
+/// repository build two images, and the user's own image stays unchanged. The name is the same from project
+/// to project, so that the image is built once.
 fn image(name: &str, given: &Value, change: &ServiceChange, remarks: &mut Remarks) -> String {
     if let Some(image) = &change.image {
         return escaped(image);

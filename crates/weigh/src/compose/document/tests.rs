@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Wish, Written, read, written};
 
-/// What compose's `config` prints of an API behind nginx, with Redis.
+/// The output of compose's `config` for an API behind nginx, with Redis.
 const STACK: &str = r#"
 services:
   api:
@@ -70,7 +70,7 @@ fn without(service: &str, left_out: &[&str]) -> Compose {
     }
 }
 
-/// The service `a` of a file with these keys, which listens on 80.
+/// The service `a` of a file with these keys. It listens on port 80.
 fn service(keys: &str) -> Result<Written, Vec<String>> {
     let text = format!("services:\n  a: {{image: a, expose: [80], {keys}}}\n  b: {{image: b}}\n");
     of(&text, &loaded("a"))
@@ -199,7 +199,7 @@ fn what_is_built_keeps_the_name_of_its_image_from_project_to_project() {
     let other = STACK.replace("/stack/api", "/elsewhere");
     let other = of(&other, &loaded("api")).expect("it can be started").build;
     assert_ne!(other.expect("built")["services"]["api"]["image"], image);
-    // Of two revisions the second would replace the image of the first, if both were called so.
+    // With this name, the image of the second revision would replace the image of the first.
     let named = STACK.replace("  api:\n", "  api:\n    image: shop/api\n");
     let named = of(&named, &loaded("api")).expect("it can be started").build;
     assert_eq!(named, Some(first));
@@ -212,7 +212,7 @@ fn a_service_that_is_left_out_is_not_waited_for() {
     assert_eq!(services["api"]["depends_on"], json!({}));
     assert_eq!(services.as_object().map(serde_json::Map::len), Some(1));
     assert_eq!(services["api"]["ports"], json!(["127.0.0.1::8080"]));
-    // What it is told of Redis is its user's business.
+    // The user is responsible for the service's settings about Redis.
     assert_eq!(services["api"]["environment"]["REDIS"], "redis:6379");
     assert_eq!(written.file["volumes"], json!({}));
 }
@@ -258,7 +258,7 @@ fn a_lab_changes_environment_image_and_number_of_containers() {
     };
     let written = of(STACK, &compose).expect("it can be started");
     let api = &written.file["services"]["api"];
-    // Compose reads the file once more, and `$$` as `$`.
+    // Compose interpolates the file once more, and reads `$$` as `$`.
     assert_eq!(api["environment"], json!({"REDIS": "a$$b", "PRICE": "$$5"}));
     assert_eq!(api["image"], "api:next");
     assert_eq!(written.build, None);
@@ -341,7 +341,7 @@ fn external_networks_and_volumes_would_join_variants() {
     the volume `v` is external, so variants would write into one another's data. Mount it read-only, or remove `external`, so that each variant begins with an empty volume
     the network `n` is external, so services of two variants would have the same name in it. Remove `external`, so that each variant has its own network
     ");
-    // What cannot be changed may be the same for all.
+    // All variants may share read-only data.
     let file = with("volumes: {v: {external: true, name: seed}}", "ro").expect("it can be started");
     assert_eq!(
         file["volumes"]["v"],
@@ -381,7 +381,7 @@ fn a_sidecar_in_the_network_of_another_is_reached_there() {
         json!(["127.0.0.1::15001"])
     );
     assert_eq!(written.file["services"]["proxy"].get("ports"), None);
-    // A circle is compose's to refuse; this must only end.
+    // Compose refuses a circle. This function must only return.
     let circle = text.replace("image: a,", "image: a, network_mode: 'service:proxy',");
     let _whatever = of(&circle, &compose);
 }
@@ -412,7 +412,7 @@ fn the_port_is_the_published_one_then_the_exposed_one_and_else_asked_for() {
     ] {
         assert_eq!(port(keys), found, "{keys}");
     }
-    // An image is asked last.
+    // The ports of the image are used last.
     assert_eq!(port("expose: [83], image: exposes"), "83");
     assert_eq!(port("image: exposes"), "9000");
     assert!(port("image: a").contains("has no port for it"));

@@ -1,4 +1,4 @@
-//! The volumes of a project, each its own.
+//! The volumes of a project. Each project has its own.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ struct Mount {
     is_read_only: bool,
 }
 
-/// Returns the named volumes that services use. `of_services` holds the `volumes` of each service.
+/// Returns the named volumes that services use. `of_services` contains the `volumes` of each service.
 pub(super) fn used(
     resolved: &Value,
     of_services: &[&Value],
     wish: Wish<'_>,
     remarks: &mut Remarks,
 ) -> Value {
-    // Whether every mount of a volume is read-only.
+    // For each volume, true if all its mounts are read-only.
     let mut used: BTreeMap<String, bool> = BTreeMap::new();
     for mount in of_services.iter().flat_map(|it| mounts(it)) {
         let is_read_only = used.entry(mount.volume).or_insert(true);
@@ -39,7 +39,7 @@ pub(super) fn used(
             continue;
         }
         let mut volume = given.as_object().cloned().unwrap_or_default();
-        // A name of its own would be the same for all projects.
+        // A fixed name would be the same for all projects.
         volume.remove("name");
         if let Some(device) = given["driver_opts"]["device"].as_str()
             && !is_read_only
@@ -54,14 +54,14 @@ pub(super) fn used(
     Value::Object(volumes)
 }
 
-/// The named volumes in the `volumes` of a service; folders of the host are none.
+/// The named volumes in the `volumes` of a service. Folders of the host are left out.
 fn mounts(volumes: &Value) -> Vec<Mount> {
     let items = volumes.as_array().into_iter().flatten();
     let mount = |item: &Value| match item {
         Value::String(short) => {
             let mut parts = short.split(':');
             let source = parts.next()?;
-            // One word alone is a path in the container: a volume without a name.
+            // A single word is a path in the container, for a volume without a name.
             let _target = parts.next()?;
             let is_path = source.starts_with(['/', '.', '~']);
             let mut options = parts.next().unwrap_or_default().split(',');

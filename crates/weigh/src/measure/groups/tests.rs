@@ -5,7 +5,7 @@ fn used_on(on: Option<Vec<usize>>, used: f64) -> CoresUsed {
     CoresUsed::new(vec![Part { system, on, used }])
 }
 
-/// A baseline and variants of it, by the cores that each uses.
+/// A baseline and its variants, with the cores that each uses.
 fn members(used: &[f64]) -> Vec<Member> {
     let id = CandidateId::at;
     (0..)
@@ -34,7 +34,7 @@ fn numbers(crowd: &Crowd) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// How full all together make the machine, in percent.
+/// The fill of the machine by all candidates, in percent.
 fn percent_of_all(crowd: &Crowd) -> f64 {
     let Crowd::Fits(Fill(share)) = crowd else {
         panic!("expected one group, found {crowd:?}");
@@ -45,7 +45,7 @@ fn percent_of_all(crowd: &Crowd) -> f64 {
 #[test]
 fn light_variants_are_together() {
     assert_eq!(percent_of_all(&split(&members(&[0.05; 8]), 2.0)), 20.0);
-    // Half of the cores may be used, and no variant stands out.
+    // Half of the cores may be used, and no variant is heavy.
     let crowd = split(&members(&[0.2, 0.2, 0.2, 0.2, 0.2]), 2.0);
     assert_eq!(percent_of_all(&crowd), 50.0);
 }
@@ -61,15 +61,15 @@ fn a_heavy_variant_gets_a_group_of_its_own() {
         because,
         "`v2` uses 0.50 of 2 cores, the median of all is 0.02"
     );
-    // On a machine with many cores it crowds none of the others.
+    // On a machine with many cores it does not disturb the other variants.
     assert_eq!(split(&members(&[0.02, 0.03, 0.5, 0.02]), 16.0).groups(), 1);
-    // The only variant has only the baseline beside it.
+    // A single variant shares the machine only with its baseline.
     assert_eq!(split(&members(&[0.02, 0.5]), 2.0).groups(), 1);
 }
 
 #[test]
 fn variants_that_together_use_too_much_are_split_into_few_groups() {
-    // The baseline is in each: 0.2 and three times 0.25 are the most that half of two cores hold.
+    // The baseline is in each group. 0.2 plus three times 0.25 is the maximum for half of two cores.
     let crowd = split(&members(&[0.2, 0.25, 0.25, 0.25, 0.25]), 2.0);
     assert_eq!(numbers(&crowd), [vec![1, 2, 3], vec![4]]);
     let Crowd::Splits(groups, _) = crowd else {
@@ -85,7 +85,7 @@ fn a_pair_that_fills_the_cores_is_not_measured_side_by_side() {
     let Crowd::PairDoesNotFit { because, fits_at } = crowd else {
         panic!("expected a refusal, found {crowd:?}");
     };
-    // Half of the cores is what side by side may use.
+    // A round side by side may use half of the cores.
     assert!((fits_at - 0.5 / 0.9).abs() < 1e-9);
     assert_eq!(
         because,
@@ -99,7 +99,7 @@ fn systems_pinned_to_a_core_share_that_core() {
     for member in &mut pinned {
         member.used = Some(used_on(Some(vec![1]), 0.2));
     }
-    // 0.8 of sixteen cores is nothing; of core 1 it is too much.
+    // 0.8 of sixteen cores is little, but 0.8 of core 1 is too much.
     let crowd = split(&pinned, 16.0);
     assert_eq!(numbers(&crowd), [vec![1], vec![2], vec![3]]);
 }
@@ -114,9 +114,9 @@ fn a_core_has_room_for_what_is_placed_on_it_or_nothing_is_placed() {
         split(&placed, 2.0).has_room()
     };
     assert!(on_one_core(&[0.3, 0.3]));
-    // A pair that is not split, and waits for each other.
+    // One group, but a variant and its baseline would wait for each other.
     assert!(!on_one_core(&[0.39, 0.39]));
-    // Split into pairs, one of which is too much.
+    // Split into pairs, but one pair uses too much.
     assert!(!on_one_core(&[0.1, 0.1, 0.6]));
     assert!(!on_one_core(&[0.5, 0.5]));
 }

@@ -1,4 +1,4 @@
-//! Claims about what counts of a load in slices.
+//! Tests of the counted parts of a load in slices.
 
 use load::{GeneratorCost, Outcomes, SlotTimes, Statuses};
 use model::Failed;
@@ -7,12 +7,12 @@ use super::*;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Two variants, four cycles of slices of 130 ms of which 100 ms count.
+/// Two variants, and four cycles with slices of 130 ms. 100 ms of each slice count.
 fn plan() -> SlicePlan {
     plan_for(Duration::ZERO)
 }
 
-/// The same for answers that take so long.
+/// The plan for responses with this latency.
 fn plan_for(latency: Duration) -> SlicePlan {
     let lengths = SliceLengths {
         total: 400 * MS,
@@ -23,7 +23,7 @@ fn plan_for(latency: Duration) -> SlicePlan {
     SlicePlan::new(2, lengths, 7)
 }
 
-/// What a server comes to that answers at once, again and again, each time after `latency`.
+/// The measurement of a server that responds to one request after the other, each after `latency`.
 fn measurement(plan: &SlicePlan, variant: usize, latency: Duration) -> Measurement {
     let mut slots = Vec::new();
     let (mut counted, mut discarded) = (0, 0);
@@ -167,7 +167,7 @@ fn a_cycle_that_is_left_out_takes_its_requests_and_its_time_with_it() {
 fn answers_of_two_statuses_are_counted_apart_without_the_beginnings_of_slices() {
     let plan = plan();
     let mut measurement = measurement(&plan, 0, MS);
-    // Each fourth answer is a refusal.
+    // Each fourth response is a refusal.
     for slot in measurement.slots.iter_mut().step_by(4) {
         slot.status = std::num::NonZeroU16::new(429);
     }
@@ -214,7 +214,7 @@ fn a_pause_is_where_its_slice_is_and_no_longer_than_what_counts_of_it() {
     let mut measurement = measurement(&plan, 0, MS);
     let slices = plan.slices(0);
     measurement.generator.pauses = vec![
-        // Over the end of the second slice, and all of it in the gap behind the third.
+        // Across the end of the second slice, and completely in the gap after the third.
         Pause {
             at: slices[1].to - 4 * MS,
             length: 9 * MS,
@@ -264,6 +264,6 @@ fn a_cycle_that_one_generator_leaves_out_counts_for_none() {
         united(vec![one.clone(), other]),
         Some(vec![None, Some(Cause::Host), Some(Cause::Generator)])
     );
-    // One that has not kept its times cannot say which cycles to leave out.
+    // A generator without recorded times cannot decide which cycles to leave out.
     assert_eq!(united(vec![one, None]), None);
 }

@@ -1,4 +1,4 @@
-//! Flamegraphs of what was sampled, and of the differences.
+//! Flamegraphs of samples and of their differences.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,8 +9,8 @@ use report::recording::Profile;
 use super::{FOLDER, Sampled};
 use crate::record;
 
-/// Writes folded stacks and drawings, those of the differences too. The first of a system's name is
-/// the baseline's.
+/// Writes folded stacks and flamegraphs, including flamegraphs of differences. The first entry of each system
+/// belongs to the baseline.
 pub(super) fn draw(sampled: &[Sampled], folder: &Path) -> Vec<Profile> {
     let mut baselines: BTreeMap<&str, &Sampled> = BTreeMap::new();
     let baseline_name = sampled.first().map(|one| one.profile.variant.clone());
@@ -29,7 +29,7 @@ pub(super) fn draw(sampled: &[Sampled], folder: &Path) -> Vec<Profile> {
                 ),
                 (format!("{name}.folded"), one.stacks.folded()),
             ];
-            // The baseline is sampled first, so it is there when a variant is held against it.
+            // The baseline is sampled first, so it exists when a variant is compared with it.
             if Some(variant) == baseline_name.as_ref() {
                 baselines.insert(&one.profile.system, one);
             } else if let Some(baseline) = baselines.get(&**system) {
@@ -38,15 +38,17 @@ pub(super) fn draw(sampled: &[Sampled], folder: &Path) -> Vec<Profile> {
                 let title = format!("{system} of {variant} against {}", before.variant);
                 let drawn = flame::difference_svg(
                     &title,
-                    (&one.stacks, &scale),
-                    (&baseline.stacks, &before_scale),
+                    &one.stacks,
+                    &scale,
+                    &baseline.stacks,
+                    &before_scale,
                 );
                 files.push((format!("{name}-difference.svg"), drawn));
             }
             for (file, text) in files {
                 match record::write(&folder.join(FOLDER), &file, &text) {
                     Ok(()) => profile.files.push(format!("{FOLDER}/{file}")),
-                    // A drawing that cannot be written does not end the run: all figures have been
+                    // A flamegraph that cannot be written does not end the run, because all figures have been
                     // measured.
                     Err(failure) => profile.missing = Some(failure.message),
                 }

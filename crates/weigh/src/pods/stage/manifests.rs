@@ -1,4 +1,4 @@
-//! Systems that are made of manifests of the user.
+//! Systems from manifests of the user.
 
 use cluster::ClusterError;
 use cluster::call::Resource;
@@ -18,7 +18,7 @@ fn key_of(wanted: &Wanted<'_>) -> (Option<usize>, String) {
 }
 
 impl Stage<'_> {
-    /// Makes the Services of manifests, once for all variants that share them.
+    /// Creates the Services of manifests, once for all variants that share them.
     pub(super) fn make_services_of_manifests(
         &mut self,
         one: &Wanted<'_>,
@@ -29,7 +29,7 @@ impl Stage<'_> {
         let Some(manifests) = self.manifests.get(&key).filter(|_| !is_made) else {
             return Ok(());
         };
-        // Services are of the run, and of no start.
+        // Services belong to the run, not to one start.
         let copy = Copy { serves, stem: "" };
         let manifests = &manifests.manifests;
         let port = manifests.port();
@@ -57,7 +57,7 @@ impl Stage<'_> {
         Some(read.digest.clone())
     }
 
-    /// How many pods a system has.
+    /// Number of pods of a system.
     pub(super) fn count_of(&self, wanted: &Wanted<'_>) -> usize {
         match self.manifests_of(wanted) {
             Some(manifests) => manifests.pods(),
@@ -74,7 +74,7 @@ impl Stage<'_> {
         self.labelled(wanted, pods, LOADED)
     }
 
-    /// The pods of a system whose processor time and memory are counted.
+    /// The pods of a system with counted processor time and memory.
     pub(crate) fn counted_of<'p>(
         &self,
         wanted: &Wanted<'_>,
@@ -83,7 +83,7 @@ impl Stage<'_> {
         self.labelled(wanted, pods, COUNTED)
     }
 
-    /// All pods of a system that is made here; those with a label where the user's manifests make it.
+    /// The pods of a system with this label. Without manifests of the user, all its pods.
     fn labelled<'p>(
         &self,
         wanted: &Wanted<'_>,
@@ -95,7 +95,7 @@ impl Stage<'_> {
             .collect()
     }
 
-    /// Whether the processor time and memory of a pod of this system are counted.
+    /// True if the processor time and memory of a pod of this system are counted.
     pub(crate) fn is_counted(&self, wanted: &Wanted<'_>, pod: &PodState) -> bool {
         self.has_label(wanted, pod, COUNTED)
     }
@@ -104,11 +104,12 @@ impl Stage<'_> {
         self.manifests_of(wanted).is_none() || pod.labels.contains_key(label)
     }
 
-    /// Makes the objects of manifests, all but Services, which are there.
+    /// Creates the objects of manifests. The Services exist already.
     pub(super) fn start_manifests(
         &self,
         owner: &OwnedRound<'_, '_>,
-        (one, manifests): (&Wanted<'_>, &Manifests),
+        one: &Wanted<'_>,
+        manifests: &Manifests,
         index: usize,
         coming: &mut StartProgress,
     ) -> Result<(), ClusterError> {
@@ -137,8 +138,8 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// What the pods of manifests find by a name: the Services of the files, and the systems of the lab
-    /// that they come after.
+    /// The host names for the pods of manifests: the Services of the files, and the systems that start
+    /// earlier in the lab.
     fn hosts_of(&self, one: &Wanted<'_>) -> Hosts {
         let mut hosts = self.hosts.get(&key_of(one)).cloned().unwrap_or_default();
         for system in &one.setup.after {
@@ -152,7 +153,7 @@ impl Stage<'_> {
         hosts
     }
 
-    /// Whether a Deployment of a system without pods says that it can make none.
+    /// Checks if a Deployment of a system without pods reports that it cannot create any.
     pub(super) fn look_for_refusal(
         &self,
         owner: &OwnedRound<'_, '_>,

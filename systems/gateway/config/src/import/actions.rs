@@ -1,4 +1,4 @@
-//! `actions.yaml` with `actions.graphql`.
+//! Reads `actions.yaml` and `actions.graphql`.
 
 use graphql_tools::parser::parse_schema;
 use graphql_tools::parser::schema::{
@@ -9,15 +9,15 @@ use serde_json::Value as Json;
 use super::text::{Out, expanded};
 use super::{copy, headers, list, word};
 
-/// The types as SDL, and the actions.
+/// Converts the types to SDL, and the actions to configuration values.
 pub(super) fn import(metadata: &Json, sdl: &str, notes: &mut Vec<String>) -> (String, Vec<Out>) {
     let document = match parse_schema::<String>(sdl) {
-        // The parser refuses an empty document; a project without actions has one.
+        // The parser rejects an empty document, and a project without actions has one.
         _ if sdl.trim().is_empty() => Document::default(),
         Ok(document) => document.into_static(),
         Err(error) => {
             let reason = error.to_string();
-            // The parser's message spans lines; a note is one.
+            // The parser's message has several lines, but a note has one line.
             let reason: Vec<&str> = reason.split_whitespace().collect();
             notes.push(format!(
                 "actions.graphql: it cannot be read: {}",
@@ -40,7 +40,7 @@ pub(super) fn import(metadata: &Json, sdl: &str, notes: &mut Vec<String>) -> (St
     (types(document), actions)
 }
 
-/// The fields of the root types, which may be there in several blocks.
+/// The fields of the root types. They may be in several blocks.
 struct Roots {
     query: Vec<Field<'static, String>>,
     mutation: Vec<Field<'static, String>>,
@@ -70,7 +70,7 @@ impl Roots {
     fn find(&self, name: &str) -> Option<(&'static str, &Field<'static, String>)> {
         let query = self.query.iter().map(|field| ("query", field));
         let mutation = self.mutation.iter().map(|field| ("mutation", field));
-        // Names of actions are unique over both roots in Hasura, so the order does not matter.
+        // In Hasura, action names are unique over both roots, so the order does not matter.
         query.chain(mutation).find(|(_, field)| field.name == name)
     }
 }
@@ -85,7 +85,7 @@ fn types(mut document: Document<'static, String>) -> String {
         _ => false,
     });
     let text = document.to_string();
-    // Descriptions may contain what expansion would interpret.
+    // Descriptions may contain text that expansion would interpret.
     text.trim().replace("$$", "$$$$").replace("${", "$${")
 }
 
@@ -93,7 +93,7 @@ fn one(action: &Json, roots: &Roots, notes: &mut Vec<String>) -> Option<Out> {
     let name = word(&action["name"]);
     let definition = &action["definition"];
     let mut note = |what: &str| notes.push(format!("actions.yaml: {what} `{name}`"));
-    // It answers with an id and keeps the result in a database, which this gateway does not have.
+    // An asynchronous action returns an id and stores its result in a database, which this gateway lacks.
     if definition["kind"] == "asynchronous" {
         note("the asynchronous action");
         return None;
@@ -101,7 +101,7 @@ fn one(action: &Json, roots: &Roots, notes: &mut Vec<String>) -> Option<Out> {
     let mut keys = vec![("name".to_owned(), Out::text(name))];
     match roots.find(name) {
         Some((kind, field)) => field_keys(kind, field, &mut keys),
-        // Old projects write the signature into the metadata instead of the SDL.
+        // Old projects have the signature in the metadata instead of the SDL.
         None if definition["output_type"].is_string() => written_keys(definition, &mut keys),
         None => {
             note("actions.graphql has no field for the action");
@@ -157,7 +157,7 @@ fn written_keys(definition: &Json, keys: &mut Vec<(String, Out)>) {
 }
 
 fn transform(of: &Json, key: &str, note: &mut dyn FnMut(&str)) -> Out {
-    // Version 1 is rewritten as version 2, the only one that this gateway reads.
+    // Version 1 is converted to version 2, the only version of this gateway.
     let mut keys = vec![("version".to_owned(), Out::Plain("2".to_owned()))];
     copy(&mut keys, "method", &of["method"]);
     copy(&mut keys, "url", &of["url"]);
@@ -166,7 +166,7 @@ fn transform(of: &Json, key: &str, note: &mut dyn FnMut(&str)) -> Out {
         params => copy(&mut keys, "query_params", params),
     }
     match &of["body"] {
-        // Version 1: the template alone.
+        // In version 1, the value is the template itself.
         Json::String(template) => {
             let body = vec![
                 ("action".to_owned(), Out::text("transform")),

@@ -13,7 +13,7 @@ fn folder(files: &'static [(&'static str, &'static str)]) -> Import {
     }
 }
 
-/// An environment in which every variable is a URL.
+/// An environment with a URL as the value of every variable.
 struct Urls;
 
 impl crate::Surroundings for Urls {
@@ -164,7 +164,7 @@ proptest::proptest! {
         let document = yaml_with_places::read(0, &yaml, "", &mut findings);
         let Document::Tree(tree) = document else { panic!("{yaml}") };
         let tree = crate::expansion::expand(tree, &Urls, &mut findings);
-        // `{{NAME}}` means the environment in texts of Hasura.
+        // In Hasura's texts, `{{NAME}}` is an environment variable.
         let expected = value.to_string();
         let is_variable = expected.contains("{{");
         proptest::prop_assert!(is_variable || tree.json() == value, "{}", yaml);

@@ -2,12 +2,12 @@
 
 use serde_json::Value as Json;
 
-/// A value to be written.
+/// A YAML value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Out {
-    /// As it stands.
+    /// Written without quotes or escapes.
     Plain(String),
-    /// Text that needs quotes, or a block when it has lines.
+    /// Text that needs quotes, or a block if it has several lines.
     Text(String),
     List(Vec<Out>),
     Map(Vec<(String, Out)>),
@@ -18,7 +18,7 @@ impl Out {
         Self::Text(text.to_owned())
     }
 
-    /// A value of a file, its texts protected from expansion.
+    /// Converts a value of a file, with its texts protected from expansion.
     pub(super) fn of(value: &Json) -> Self {
         match value {
             Json::String(text) => Self::Text(expanded(text)),
@@ -35,7 +35,7 @@ impl Out {
         }
     }
 
-    /// Appends the value as YAML, its lines indented by this number of spaces.
+    /// Appends the value as YAML. `indent` is the number of spaces before each line.
     pub(super) fn write(&self, indent: usize, out: &mut String) {
         let pad = " ".repeat(indent);
         match self {
@@ -52,8 +52,8 @@ impl Out {
                     let mut inner = String::new();
                     if let (Self::Map(members), false) = (item, item.is_empty()) {
                         Self::Map(members.clone()).write(indent + 2, &mut inner);
-                        // Written with the indentation of the other members; the first one moves
-                        // behind the dash.
+                        // Written with the indentation of the other members. The first member moves behind
+                        // the dash.
                         out.push_str(&format!("{pad}- {}", inner.trim_start()));
                     } else {
                         out.push_str(&format!("{pad}-"));
@@ -90,7 +90,7 @@ impl Out {
                     out.push('\n');
                 }
             }
-            // A JSON string is a valid YAML string, so its escapes are right by construction.
+            // A JSON string is a valid YAML string, so its escapes are correct.
             Self::Text(text) => out.push_str(&format!(" {}\n", Json::from(text.as_str()))),
             Self::Map(members) if members.is_empty() => out.push_str(" {}\n"),
             Self::List(items) if items.is_empty() => out.push_str(" []\n"),
@@ -102,10 +102,10 @@ impl Out {
     }
 }
 
-/// Whether a text can be written as a block without a change of its meaning.
+/// True if a text can be written as a block without a change of its meaning.
 fn is_block(text: &str) -> bool {
-    // A block has no escapes, takes its indentation from its first line, and `|-` drops line breaks
-    // at the end.
+    // A block has no escapes and takes its indentation from its first line, and `|-` drops line breaks at the
+    // end.
     let is_plain = |letter: char| letter == '\n' || !letter.is_control();
     text.trim_end().contains('\n')
         && !text.starts_with([' ', '\n'])
@@ -128,17 +128,17 @@ fn key_text(key: &str) -> String {
     }
 }
 
-/// A text of Hasura in this gateway's form: `{{NAME}}` of the environment becomes `${env.NAME}`,
-/// and a `$` that would start an expansion is doubled.
+/// Converts a text of Hasura. `{{NAME}}` becomes `${env.NAME}`, and a `$` that would start an expansion is
+/// doubled.
 pub(super) fn expanded(text: &str) -> String {
-    // First, or the `${env.…}` written below would be doubled as well.
+    // First, because otherwise the `${env.…}` below would be doubled as well.
     let text = literal_dollars(text);
     let mut out = String::new();
     let mut rest = text.as_str();
     while let Some((before, inside)) = rest.split_once("{{") {
         out.push_str(before);
         let Some((name, after)) = inside.split_once("}}") else {
-            // Without an end it is not a variable, and stays as it is.
+            // Without an end it is not a variable, and stays unchanged.
             out.push_str("{{");
             rest = inside;
             continue;
@@ -156,8 +156,8 @@ pub(super) fn expanded(text: &str) -> String {
     out
 }
 
-/// The text with every `$` doubled that expansion would interpret: those before a `$` or a `{`, and
-/// the last of a run.
+/// Doubles every `$` that expansion would interpret: each `$` before a `$` or a `{`, and the last one of a
+/// run.
 fn literal_dollars(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -165,7 +165,7 @@ fn literal_dollars(text: &str) -> String {
         let (before, from) = rest.split_at(at);
         let after = from.trim_start_matches('$');
         let dollars = from.len() - after.len();
-        // A single dollar means itself; runs of them and `${` are expanded, so each is doubled.
+        // A single `$` is literal. Runs of `$`, and `${`, are expanded, so each `$` in them is doubled.
         let is_plain = dollars == 1 && !after.starts_with('{');
         let written = if is_plain { 1 } else { 2 * dollars };
         out.push_str(before);

@@ -1,5 +1,5 @@
-//! Configurations as people have them. Those that name a repository have the keys of a file there,
-//! typed anew and shortened.
+//! Configurations from practice. A comment with a repository name means that the test has the keys of that
+//! repository's file, retyped and shortened.
 
 use std::path::Path;
 
@@ -145,7 +145,7 @@ fn answers_in_redis_and_traces_by_variables_start() {
 
 #[test]
 fn connectors_and_a_variable_start() {
-    // DaleStudy/graphql, router.yaml; its supergraph has connectors and is refused for them.
+    // DaleStudy/graphql, router.yaml. Its supergraph has connectors and is refused for them.
     let text = "supergraph: {listen: 0.0.0.0:8080}\n\
         cors: {allow_any_origin: true}\n\
         connectors: {sources: {github.github: {$config: {token: '${env.GITHUB_API_TOKEN}'}}}}\n\
@@ -275,16 +275,16 @@ fn a_key_at_both_of_its_places_is_a_mistake() {
 
 #[test]
 fn the_readme_has_the_table_of_keys() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/gateway/apollo-router.md");
     let readme = std::fs::read_to_string(&path).unwrap();
     let (begin, end) = (
         "<!-- keys: cargo xtask schema -->\n",
         "<!-- end of keys -->",
     );
-    let (before, rest) = readme.split_once(begin).expect("the README has the marker");
+    let (before, rest) = readme.split_once(begin).expect("the page has the marker");
     let (_, after) = rest
         .split_once(end)
-        .expect("the README has the end's marker");
+        .expect("the page has the marker of the end");
     let now = format!("{before}{begin}{}{end}{after}", crate::key_table());
     #[expect(clippy::disallowed_methods, reason = "set by `cargo xtask schema`")]
     let update = std::env::var("UPDATE_SCHEMAS").is_ok();
@@ -294,7 +294,7 @@ fn the_readme_has_the_table_of_keys() {
     }
     assert!(
         readme == now,
-        "the README's table of keys is old; run `cargo xtask schema`"
+        "the table of keys in docs/gateway/apollo-router.md is old; run `cargo xtask schema`"
     );
 }
 
@@ -342,7 +342,7 @@ fn subscriptions_need_a_way_for_events_to_come() {
     no effect: 1 subscription.max_reconnect_attempts
     starts
     ");
-    // In the forms of all versions of the original.
+    // In the formats of all versions of the original.
     for keys in [
         "enable_deduplication: false",
         "deduplication: {enabled: false, ignored_headers: [user-agent]}",

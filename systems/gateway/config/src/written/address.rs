@@ -1,4 +1,4 @@
-//! Where something is reached, listens, is read from or comes from.
+//! Addresses in the configuration: services, listeners, key sets, origins.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,16 +7,16 @@ use http::Uri;
 
 use super::Form;
 
-/// Where an HTTP service is reached.
+/// The address of an HTTP service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     /// Over TCP: an absolute `http` or `https` URL.
     Http(Uri),
     /// Over a Unix socket.
     Unix {
-        /// The socket's absolute path.
+        /// Absolute path of the socket.
         socket: PathBuf,
-        /// Path and query of requests.
+        /// Path and query of each request.
         path: String,
     },
 }
@@ -25,7 +25,7 @@ impl Endpoint {
     /// Reads `http://…`, `https://…` or `unix:///sock?path=/p`.
     ///
     /// # Errors
-    /// What was expected and what was found, as one sentence.
+    /// Returns the expected form and the actual text, as one sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         <Self as Form>::read(text)
     }
@@ -51,7 +51,7 @@ impl Form for Endpoint {
             if !socket.starts_with('/') || socket.len() == 1 {
                 return Err(wrong("the path of the socket must be absolute"));
             }
-            // Other parameters are ignored, as Apollo Router does.
+            // Other parameters are ignored, as in Apollo Router.
             let mut path = "/".to_owned();
             for parameter in query.split('&') {
                 if let Some(value) = parameter.strip_prefix("path=") {
@@ -87,11 +87,11 @@ impl Form for Endpoint {
     }
 }
 
-/// Where a Redis is reached.
+/// The address of a Redis server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisAddress(pub String);
 
-// Not derived: an address may have a password, which belongs into no log.
+// Not derived: an address may contain a password, which must not be logged.
 impl fmt::Debug for RedisAddress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("RedisAddress(…)")
@@ -103,7 +103,7 @@ impl Form for RedisAddress {
 
     fn read(text: &str) -> Result<Self, String> {
         let scheme = text.split("://").next().unwrap_or_default();
-        // The address itself is not shown: it may have a password.
+        // The message omits the address, because it may contain a password.
         let why = match scheme {
             "redis" => return Ok(Self(text.to_owned())),
             "rediss" => "Redis is not spoken to with TLS; name a tunnel on this machine",
@@ -125,12 +125,12 @@ impl Form for RedisAddress {
     }
 }
 
-/// Where to listen.
+/// An address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Listen {
-    /// Host and port; port 0 takes a free one.
+    /// Host and port. Port 0 selects a free port.
     Tcp(String),
-    /// A Unix socket, which is created at start.
+    /// Path of a Unix socket, which is created at start.
     Unix(PathBuf),
 }
 
@@ -138,7 +138,7 @@ impl Listen {
     /// Reads `127.0.0.1:4000`, `[::1]:4000`, `localhost:4000`, or the path of a Unix socket.
     ///
     /// # Errors
-    /// What was expected and what was found, as one sentence.
+    /// Returns the expected form and the actual text, as one sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         <Self as Form>::read(text)
     }
@@ -160,7 +160,7 @@ impl Form for Listen {
         if let Some(path) = text.strip_prefix("unix://") {
             return Ok(Self::Unix(path.into()));
         }
-        // No host and no port contains a slash.
+        // Neither a host nor a port contains a slash.
         if text.contains('/') {
             return Ok(Self::Unix(text.into()));
         }
@@ -169,7 +169,7 @@ impl Form for Listen {
                 "expected an address such as `127.0.0.1:4000` or the path of a Unix socket, found `{text}`"
             )
         };
-        // From the right, because an IPv6 address has colons of its own.
+        // Split from the right, because an IPv6 address contains colons.
         let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
         if host.is_empty() || port.parse::<u16>().is_err() {
             return Err(wrong());
@@ -182,10 +182,10 @@ impl Form for Listen {
     }
 }
 
-/// Where a set of keys is read from.
+/// The source of a key set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
-    /// A file.
+    /// A JWKS file.
     File(PathBuf),
     /// A URL that is polled.
     Url(Uri),
@@ -214,7 +214,7 @@ impl Form for KeySource {
     }
 }
 
-/// An origin of the web as browsers send it: scheme, host and port, no path.
+/// A web origin as browsers send it: scheme, host and port, without a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(pub String);
 

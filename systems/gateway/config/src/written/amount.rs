@@ -1,10 +1,10 @@
-//! How long and how much: `30s`, `16KiB`.
+//! Durations and sizes: `30s`, `16KiB`.
 
 use std::time::Duration;
 
 use super::Form;
 
-/// Longest time that can be written: a thousand hours. More is most likely a wrong unit.
+/// Maximum duration: a thousand hours. A longer one most likely has a wrong unit.
 const TIME_MAX: Duration = Duration::from_secs(3_600_000);
 
 impl Form for Duration {
@@ -13,8 +13,7 @@ impl Form for Duration {
     fn read(text: &str) -> Result<Self, String> {
         let expected =
             || format!("expected a time such as `30s`, `250ms` or `1h 5s`, found `{text}`");
-        // 128 bits: the largest number of weeks must not overflow before it is compared with the
-        // limit.
+        // 128 bits: the largest number of weeks must not overflow before the comparison with the limit.
         let mut total = 0_u128;
         let mut rest = text.trim();
         if rest.is_empty() {
@@ -42,13 +41,13 @@ impl Form for Duration {
     fn write(&self) -> String {
         match (self.as_secs(), self.subsec_nanos()) {
             (seconds, 0) => format!("{seconds}s"),
-            // The largest unit that is exact in any case.
+            // Nanoseconds are always exact.
             _ => format!("{}ns", self.as_nanos()),
         }
     }
 }
 
-/// Nanoseconds in a unit of time, under the names that humantime has for it.
+/// Nanoseconds in a unit of time, with humantime's unit names.
 fn unit_ns(unit: &str) -> Option<u128> {
     let seconds = 1_000_000_000;
     Some(match unit {
@@ -88,7 +87,7 @@ impl Form for ByteSize {
             "gib" => 1 << 30,
             _ => return Err(wrong()),
         };
-        // A product beyond the address space is a wrong size, not the largest one.
+        // A product beyond the address space is an error. It does not become the largest size.
         number.checked_mul(factor).map(ByteSize).ok_or_else(wrong)
     }
 

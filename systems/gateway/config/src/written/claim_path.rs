@@ -1,11 +1,11 @@
-//! The way to a claim.
+//! The path of a claim.
 
 use super::Form;
 
-/// The way to a value in the claims of a token: `$.roles[0]`.
+/// The path of a value in the claims of a token: `$.roles[0]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimPath {
-    /// The same as a JSON Pointer (RFC 6901).
+    /// The path as a JSON Pointer (RFC 6901).
     pub pointer: String,
     text: String,
 }

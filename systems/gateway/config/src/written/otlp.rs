@@ -1,23 +1,23 @@
-//! Where a collector is, and which requests are traced.
+//! The address of an OTLP collector, and the sampling of traces.
 
 use http::Uri;
 
 use super::Form;
 
-/// Where a collector is.
+/// The address of a collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OtlpEndpoint {
-    /// On this machine, at the port of the protocol.
+    /// This machine, at the default port of the protocol.
     Default,
-    /// At a URL.
+    /// An `http` or `https` URL.
     Url(Uri),
 }
 
 impl OtlpEndpoint {
-    /// Reads `default`, a URL, or `host:port`, which is one in the clear.
+    /// Reads `default`, a URL, or `host:port`, which means a connection without TLS.
     ///
     /// # Errors
-    /// What was expected and what was found, as one sentence.
+    /// Returns the expected form and the actual text, as one sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         <Self as Form>::read(text)
     }
@@ -46,7 +46,7 @@ impl Form for OtlpEndpoint {
         if uri.host().unwrap_or_default().is_empty() {
             return Err(wrong("the host is missing"));
         }
-        // Shown without it: it may be a password.
+        // The message omits the user part, because it may be a password.
         if uri.authority().is_some_and(|it| it.as_str().contains('@')) {
             return Err(
                 "a name or a password in the address of a collector would not be sent: write it as a header, under `headers` or `metadata`".to_owned(),
@@ -63,7 +63,7 @@ impl Form for OtlpEndpoint {
     }
 }
 
-/// The share of requests that are traced, 0 to 1.
+/// The fraction of requests that are traced, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler(pub f64);
 
@@ -77,9 +77,9 @@ impl Form for Sampler {
             _ => text.parse::<f64>().ok(),
         };
         share
-            // Neither what is negative nor what is no number.
+            // Rejects negative numbers and NaN.
             .filter(|share| *share >= 0.0)
-            // As in the original, more than all is all.
+            // As in the original, a fraction above 1 means all requests.
             .map(|share| share.min(1.0))
             .map(Self)
             .ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Paths of requests, and paths into their bodies.
+//! Request paths, and paths into request bodies.
 
 use super::Form;
 
@@ -15,7 +15,7 @@ impl Form for GraphqlPath {
                 "expected a path that starts with `/`, found `{text}`"
             ));
         }
-        // In reverse, because only the last segment may be the star.
+        // In reverse order, because only the last segment may be the star.
         let mut segments = text[1..].split('/').rev();
         let last = segments.next().unwrap_or_default();
         let is_star_inside = last.contains('*') && last != "*";
@@ -32,7 +32,7 @@ impl Form for GraphqlPath {
     }
 }
 
-/// A path that is compared as it is: `/health`.
+/// A path that is compared as text: `/health`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainPath(pub String);
 
@@ -58,9 +58,9 @@ pub struct BodyPath(pub Vec<PathStep>);
 /// One step of a [`BodyPath`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathStep {
-    /// The member of an object.
+    /// A member of an object.
     Key(String),
-    /// The item of a list, from 0.
+    /// An item of a list, from 0.
     Index(usize),
 }
 
@@ -76,7 +76,7 @@ impl Form for BodyPath {
         let mut steps = Vec::new();
         for part in text.strip_prefix('.').ok_or_else(wrong)?.split('.') {
             let (key, mut rest) = part.split_at(part.find('[').unwrap_or(part.len()));
-            // A key with special letters is written in quotes.
+            // A key with special characters is in quotes.
             let key = key.trim_matches('"');
             if key.is_empty() {
                 return Err(wrong());

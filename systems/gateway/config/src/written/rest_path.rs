@@ -9,9 +9,9 @@ pub struct RestPath(pub Vec<RestSegment>);
 /// One segment of a [`RestPath`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RestSegment {
-    /// Itself.
+    /// A segment that must match exactly.
     Literal(String),
-    /// Any text that is not empty, as a variable of this name.
+    /// Any non-empty text, which becomes the value of this variable.
     Variable(String),
 }
 
@@ -56,7 +56,7 @@ impl Form for RestPath {
 }
 
 impl RestPath {
-    /// The path as it is written in the file, without slashes at its ends.
+    /// The path as written in the file, without slashes at its ends.
     #[must_use]
     pub fn text(&self) -> String {
         self.write()

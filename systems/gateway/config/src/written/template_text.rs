@@ -1,10 +1,10 @@
-//! Templates in the configuration: those that make text, and those that make JSON.
+//! Templates in the configuration. One kind produces text, the other produces JSON.
 
 use gateway_template::Template;
 
 use super::Form;
 
-/// The text of a template that makes text, such as a URL.
+/// A template that produces text, such as a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateText(pub String);
 
@@ -23,7 +23,7 @@ impl Form for TemplateText {
     }
 }
 
-/// The text of a template that makes JSON, such as a body.
+/// A template that produces JSON, such as a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateJson(pub String);
 

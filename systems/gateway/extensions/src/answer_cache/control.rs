@@ -1,4 +1,4 @@
-//! What `Cache-Control` and its companions say of an answer (RFC 9111).
+//! `Cache-Control` and related headers of a response (RFC 9111).
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use http::{HeaderName, HeaderValue, header};
 
 use super::LONGEST;
 
-/// For whom an answer is.
+/// The clients that may receive a cached response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Public,
     Private,
 }
 
-/// How long an answer may be kept, and for whom.
+/// The lifetime and the scope of a cached response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Freshness {
     pub(super) time: Duration,
@@ -21,8 +21,8 @@ pub(super) struct Freshness {
 }
 
 impl Freshness {
-    /// Nothing when the answer may not be kept: without the header, too. `usual` is the time where the
-    /// header says none.
+    /// `None` if the response must not be cached, for example without the header. `usual` is the lifetime for
+    /// a header without a lifetime.
     pub(super) fn read(
         values: &impl Fn(&HeaderName) -> Vec<HeaderValue>,
         usual: Option<Duration>,
@@ -50,7 +50,7 @@ impl Freshness {
         }
         let said = shared.or(time);
         let all = said.or(usual)?;
-        // What a cache before this one has kept it for.
+        // Time that an upstream cache has kept the response already.
         let age = match values(&header::AGE).first() {
             Some(age) if said.is_some() => seconds(age.to_str().ok())?,
             _ => Duration::ZERO,
@@ -60,11 +60,11 @@ impl Freshness {
     }
 }
 
-/// With a time that cannot be read the answer is not kept.
+/// If the time is invalid, the response is not cached.
 fn seconds(text: Option<&str>) -> Option<Duration> {
     let text = text?;
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    // More than fits is as long as anything is kept.
+    // A number that does not fit means the maximum lifetime.
     is_number.then(|| Duration::from_secs(text.parse().unwrap_or(u64::MAX)))
 }
 

@@ -1,12 +1,13 @@
-//! Answers in a Redis that processes share.
+//! Redis store of cached responses, for processes that share a cache.
 //!
-//! An answer carries two stamps: that of its subgraph and that of its type, as they were before the
-//! subgraph was asked. The stamps that count are entries of their own, read in the same command as the
-//! answers; an invalidation replaces one, and whatever carries another is out of date. A stamp that
-//! Redis has lost is made anew, at random, so an answer from before never fits again.
+//! A response carries two version stamps: the stamps of its subgraph and of its type, as they were before the
+//! request to the subgraph. The current stamps are entries of their own. One command reads them together with
+//! the responses. An invalidation replaces a stamp, and all responses with another stamp are stale. If Redis
+//! has lost a stamp, the gateway creates a new random one, so an old response never matches again.
 //!
-//! Redis may be slow or gone: then nothing is found and nothing kept, and subgraphs are asked. What
-//! waits to be kept is bounded; an invalidation is refused rather than lost.
+//! If Redis is slow or down, every lookup is a miss, no response is stored, and the gateway sends the
+//! requests to the subgraphs. The queue of responses to store is bounded. An invalidation fails rather than
+//! gets lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,40 +22,40 @@ use redis_link::{Link, LinkError};
 
 use super::{Answer, LONGEST, Pair};
 
-/// Changes with the form of an entry, so that versions of the gateway that share a Redis do not read
-/// each other's.
+/// Version of the entry format. Versions of the gateway that share a Redis server do not read each other's
+/// entries.
 const FORM: &str = "weighbridge:answers:1";
 
-/// Bytes that may wait to be kept. Beyond it answers are not kept.
+/// Maximum number of bytes in the queue of responses to store. Above it, responses are not stored.
 const WAITING_BYTES_MAX: usize = 16 << 20;
 
-/// A stamp is kept longer than any answer that carries it.
+/// Lifetime of a stamp: longer than the lifetime of any response that carries it.
 const STAMP_SECONDS: u64 = LONGEST.as_secs() + 24 * 3_600;
 
 type Stamp = [u8; 16];
 
-/// The stamps of an answer's subgraph and of its type.
+/// The stamp of the subgraph and the stamp of the type of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamps(Stamp, Stamp);
 
-/// A Redis in which answers are kept.
+/// A Redis server that stores responses.
 pub(super) struct Shelf {
     config: AnswersInRedis,
     link: Link,
-    /// What its keys begin with.
+    /// The prefix of its keys.
     prefix: String,
     waiting: Arc<AtomicUsize>,
     failures: Arc<AtomicU64>,
 }
 
-// By hand: a link shows nothing.
+// Not derived: a link has no useful debug output.
 impl std::fmt::Debug for Shelf {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_tuple("Shelf").field(&self.prefix).finish()
     }
 }
 
-/// The shelf of this Redis, which is made unless it is there.
+/// Returns the store of this Redis configuration, and creates it if there is none yet.
 pub(super) fn of(
     config: &AnswersInRedis,
     shelves: &mut Vec<Arc<Shelf>>,
@@ -109,8 +110,8 @@ impl Shelf {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// What is there for each of these, which get the stamps that an answer to them needs. `types` are
-    /// theirs, in the same order.
+    /// Looks up each pair, and gives each pair the stamps that its new response needs. `types` contains the
+    /// types of the pairs in the same order.
     pub(super) async fn find(
         &self,
         subgraph: &str,
@@ -119,7 +120,7 @@ impl Shelf {
     ) -> Vec<Option<Arc<Answer>>> {
         self.read(subgraph, types, pairs).await.unwrap_or_else(|_| {
             self.failures.fetch_add(1, Ordering::Relaxed);
-            // They have got no stamps, so the answers are not kept either.
+            // The pairs have no stamps, so their responses are not stored either.
             pairs.iter().map(|_| None).collect()
         })
     }
@@ -166,14 +167,14 @@ impl Shelf {
             pair.stamps = Some(wanted);
             let mut read = || decode(values.next().flatten()?, &wanted).map(Arc::new);
             let public = read();
-            // Read in any case: each pair has its values.
+            // The reply contains values for each pair, so this value is read even if it is not used.
             let private = pair.private.as_ref().and_then(|_| read());
             public.or(private)
         });
         Ok(found.collect())
     }
 
-    /// Makes the stamps that Redis does not have, unless another process is faster.
+    /// Creates the stamps that Redis does not have, unless another process creates them first.
     async fn complete(
         &self,
         names: &[String],
@@ -197,7 +198,8 @@ impl Shelf {
                 commands.query_async(&mut connection).await
             })
             .await?;
-        // Evicted at once, or of another form: then nothing is kept, and asking goes on.
+        // Redis evicted the stamp at once, or it has another format. With a random stamp the response never
+        // matches, and the gateway continues to use the subgraph.
         let made = made.into_iter().map(|it| {
             let stamp = it.and_then(|it| it.try_into().ok());
             stamp.unwrap_or_else(new_stamp)
@@ -205,14 +207,14 @@ impl Shelf {
         Ok(made.collect())
     }
 
-    /// Keeps answers, in the background.
+    /// Stores responses, in the background.
     pub(super) fn put<'a>(
         &self,
         parts: impl Iterator<Item = (&'a String, Stamps, Answer)>,
         time: Duration,
     ) {
         let longest = self.config.ttl.map_or(LONGEST, |it| it.0);
-        // In milliseconds, at least one: Redis takes no zero.
+        // Milliseconds, at least one: Redis rejects zero.
         let time = time.min(longest).as_millis().max(1);
         let mut commands = Pipeline::new();
         let mut bytes = 0;
@@ -271,24 +273,24 @@ impl Shelf {
         format!("{}:s:{name}", self.prefix)
     }
 
-    /// The type first: it has no colon, so no two pairs are one key.
+    /// The type comes first. It contains no colon, so two different pairs never make one key.
     fn stamp_of_type(&self, subgraph: &str, of: &str) -> String {
         format!("{}:t:{of}:{subgraph}", self.prefix)
     }
 }
 
-/// Bytes that wait to be kept, until this is dropped.
+/// Bytes in the queue of responses to store. Dropping the value releases them.
 struct Waiting {
     all: Arc<AtomicUsize>,
     own: usize,
 }
 
 impl Waiting {
-    /// Nothing when too many wait already.
+    /// Reserves space in the queue. Returns `None` if the queue is full.
     fn begin(all: &Arc<AtomicUsize>, own: usize) -> Option<Self> {
         let before = all.fetch_add(own, Ordering::Relaxed);
         let all = Arc::clone(all);
-        // Dropped, and no longer counted, when it is too much.
+        // If the queue is full, dropping the value releases the bytes again.
         Some(Self { all, own }).filter(|_| before.saturating_add(own) <= WAITING_BYTES_MAX)
     }
 }
@@ -303,7 +305,7 @@ fn new_stamp() -> Stamp {
     gateway_telemetry::random_bytes()
 }
 
-/// Stamps, the number of headers, each header with its lengths, the body.
+/// Layout: stamps, the number of headers, each header with its lengths, the body.
 fn encode(answer: &Answer, Stamps(of_subgraph, of_type): Stamps) -> Vec<u8> {
     let mut value = Vec::with_capacity(answer.bytes() + 36);
     value.extend_from_slice(&of_subgraph);
@@ -320,7 +322,7 @@ fn encode(answer: &Answer, Stamps(of_subgraph, of_type): Stamps) -> Vec<u8> {
     value
 }
 
-/// The answer, when it carries these stamps and is whole.
+/// Decodes a response. `None` if its stamps differ from `wanted` or it is incomplete.
 fn decode(value: Vec<u8>, wanted: &Stamps) -> Option<Answer> {
     let value = Bytes::from(value);
     let mut rest = value.as_ref();
@@ -379,7 +381,7 @@ mod tests {
     #[test]
     fn an_entry_that_is_cut_or_made_up_is_none() {
         let value = encode(&answer(), stamps(1));
-        // The body may be of any length; what stands before it may not.
+        // The body may have any length. The parts before it must be complete.
         for length in 0..value.len() - 2 {
             assert!(
                 decode(value[..length].to_vec(), &stamps(1)).is_none(),

@@ -23,7 +23,7 @@ fn cache(more: &str) -> AnswerCache {
         .unwrap()
 }
 
-/// In memory, nothing is waited for.
+/// Runs a future that never waits, because the cache is in memory.
 fn at_once<T>(work: impl Future<Output = T>) -> T {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
@@ -43,10 +43,12 @@ fn reply(control: &'static str, body: &str) -> Reply {
     )
 }
 
-/// Asks as a gateway does; the subgraph answers by `answer`, told what it is asked.
+/// Sends a request as the gateway does. `answer` plays the subgraph and receives the request body.
 fn ask(
     cache: &AnswerCache,
-    (subgraph, client, body): (&str, Option<&str>, &str),
+    subgraph: &str,
+    client: Option<&str>,
+    body: &str,
     answer: impl Fn(&str) -> Reply,
 ) -> (String, usize) {
     let headers = HeaderMap::new();
@@ -87,7 +89,7 @@ fn entities(ids: &[u32]) -> String {
     )
 }
 
-/// Answers each entity that is asked for with its id.
+/// Responds with the id of each requested entity.
 fn names(control: &'static str) -> impl Fn(&str) -> Reply {
     move |body| {
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
@@ -117,13 +119,13 @@ fn entities_are_kept_one_by_one_and_only_others_are_asked_for() {
         (&[3, 1, 4], 1),
         (&[4, 3, 2, 1], 0),
     ] {
-        let told = ask(&cache, ("a", None, &entities(ids)), &answer);
+        let told = ask(&cache, "a", None, &entities(ids), &answer);
         assert_eq!(told, (whole(ids), asked), "{ids:?}");
     }
-    // Another subgraph, and another selection, are others.
-    assert_eq!(ask(&cache, ("b", None, &entities(&[1])), &answer).1, 1);
+    // Another subgraph or another selection has another key.
+    assert_eq!(ask(&cache, "b", None, &entities(&[1]), &answer).1, 1);
     let other = entities(&[1]).replace("{name}", "{n:name}");
-    assert_eq!(ask(&cache, ("a", None, &other), &answer).1, 1);
+    assert_eq!(ask(&cache, "a", None, &other, &answer).1, 1);
     let counts: Vec<_> = cache.counts().collect();
     assert_eq!(counts, [("a", 7, 5), ("b", 0, 1)]);
 }
@@ -131,18 +133,18 @@ fn entities_are_kept_one_by_one_and_only_others_are_asked_for() {
 #[test]
 fn an_answer_with_errors_is_not_kept_and_its_request_is_sent_whole() {
     let cache = cache("subgraph: {}");
-    ask(&cache, ("a", None, &entities(&[1])), names("max-age=60"));
+    ask(&cache, "a", None, &entities(&[1]), names("max-age=60"));
     let failing = |_: &str| {
         reply(
             "max-age=60",
             r#"{"data":{"_entities":[null]},"errors":[{"message":"x","path":["_entities",0]}]}"#,
         )
     };
-    assert_eq!(ask(&cache, ("a", None, &entities(&[1, 2])), failing).1, 2);
+    assert_eq!(ask(&cache, "a", None, &entities(&[1, 2]), failing).1, 2);
     let short = |_: &str| reply("max-age=60", r#"{"data":{"_entities":[]}}"#);
-    assert_eq!(ask(&cache, ("a", None, &entities(&[1, 2])), short).1, 2);
-    // Nothing of it was kept.
-    let (_, asked) = ask(&cache, ("a", None, &entities(&[2])), names("max-age=60"));
+    assert_eq!(ask(&cache, "a", None, &entities(&[1, 2]), short).1, 2);
+    // No entity was stored.
+    let (_, asked) = ask(&cache, "a", None, &entities(&[2]), names("max-age=60"));
     assert_eq!(asked, 1);
     for body in [
         "{}",
@@ -153,7 +155,7 @@ fn an_answer_with_errors_is_not_kept_and_its_request_is_sent_whole() {
         let broken = |_: &str| reply("max-age=60", body);
         for _ in 0..2 {
             assert_eq!(
-                ask(&cache, ("a", None, "{\"query\":\"{a}\"}"), broken).1,
+                ask(&cache, "a", None, "{\"query\":\"{a}\"}", broken).1,
                 1,
                 "{body}"
             );
@@ -173,12 +175,12 @@ fn private_answers_are_for_one_client_and_for_none_without_a_name() {
             )
         }
     };
-    assert_eq!(ask(&cache, ("a", Some("x"), query), me("x")).1, 1);
-    let (told, asked) = ask(&cache, ("a", Some("x"), query), me("other"));
+    assert_eq!(ask(&cache, "a", Some("x"), query, me("x")).1, 1);
+    let (told, asked) = ask(&cache, "a", Some("x"), query, me("other"));
     assert_eq!((told.contains("\"x\""), asked), (true, 0));
-    assert_eq!(ask(&cache, ("a", Some("y"), query), me("y")).1, 1);
+    assert_eq!(ask(&cache, "a", Some("y"), query, me("y")).1, 1);
     for _ in 0..2 {
-        assert_eq!(ask(&cache, ("a", None, query), me("unknown")).1, 1);
+        assert_eq!(ask(&cache, "a", None, query, me("unknown")).1, 1);
     }
 }
 
@@ -188,8 +190,8 @@ fn what_is_said_to_be_out_of_date_is_not_found() {
     let query = "{\"query\":\"{a}\"}";
     let root = |_: &str| reply("max-age=60", "{\"data\":{\"a\":1}}");
     let ask_both = || {
-        let one = ask(&cache, ("a", None, query), root).1;
-        let two = ask(&cache, ("a", None, &entities(&[1])), names("max-age=60")).1;
+        let one = ask(&cache, "a", None, query, root).1;
+        let two = ask(&cache, "a", None, &entities(&[1]), names("max-age=60")).1;
         (one, two)
     };
     assert_eq!(ask_both(), (1, 1));
@@ -202,7 +204,7 @@ fn what_is_said_to_be_out_of_date_is_not_found() {
     assert_eq!(ask_both(), (0, 0));
     at_once(cache.invalidate("a", None)).unwrap();
     assert_eq!(ask_both(), (1, 1));
-    // What was under way meanwhile is not found later.
+    // Responses that were in flight during the invalidation are not found later.
     let headers = HeaderMap::new();
     let body = Bytes::from_static(b"{\"query\":\"{late}\"}");
     let question = || Question {
@@ -229,7 +231,7 @@ fn memory_is_bounded_in_entries_and_bytes_and_for_types_that_are_made_up() {
     let long = format!("{{\"data\":{{\"a\":\"{}\"}}}}", "x".repeat(5_000));
     for index in 0..1_000 {
         let query = format!("{{\"query\":\"{{a{index}}}\"}}");
-        ask(&cache, ("a", None, &query), |_| reply("max-age=60", &long));
+        ask(&cache, "a", None, &query, |_| reply("max-age=60", &long));
     }
     let stats = cache.stats();
     assert!(
@@ -248,20 +250,20 @@ fn no_answer_takes_the_room_of_all_others() {
     let text = |length: usize| format!("{{\"data\":{{\"a\":\"{}\"}}}}", "x".repeat(length));
     let ask_for = |name: &str, length: usize| {
         let query = format!("{{\"query\":\"{{{name}}}\"}}");
-        ask(&cache, ("a", None, &query), |_| {
+        ask(&cache, "a", None, &query, |_| {
             reply("max-age=60", &text(length))
         })
         .1
     };
     let small = || -> usize { (0..20).map(|it| ask_for(&format!("a{it}"), 1_000)).sum() };
     assert_eq!((small(), small()), (20, 0));
-    // More than a sixteenth.
+    // More than a sixteenth of the memory.
     for length in [11_000, 150_000] {
         assert_eq!((ask_for("b", length), ask_for("b", length)), (1, 1));
     }
     let many: Vec<u32> = (0..500).collect();
     for _ in 0..2 {
-        let told = ask(&cache, ("a", None, &entities(&many)), names("max-age=60"));
+        let told = ask(&cache, "a", None, &entities(&many), names("max-age=60"));
         assert_eq!(told.1, 1);
     }
     assert_eq!(ask_for("c", 9_000) + ask_for("c", 9_000), 1);

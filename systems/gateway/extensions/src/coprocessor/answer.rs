@@ -1,4 +1,4 @@
-//! What a coprocessor answers.
+//! Responses of a coprocessor.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,14 +16,14 @@ use crate::failure::{error_response, json_response};
 use crate::json::ResponseParts;
 use crate::observer::StageKind;
 
-/// Whether to go on, or what to answer instead.
+/// Continue with the request, or respond to the client at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Control {
     Continue,
     Break(StatusCode),
 }
 
-/// An answer whose version and stage are right.
+/// A response with a valid version and stage.
 #[derive(Debug)]
 pub(super) struct Answer<'a> {
     pub(super) control: Option<Control>,
@@ -93,14 +93,14 @@ impl<'a> Answer<'a> {
         })
     }
 
-    /// The response that a break on the way in stands for.
+    /// The client's response, if the coprocessor ended the request.
     pub(super) fn into_break(self, kind: StageKind, status: StatusCode) -> Response {
         let mut response = break_body(kind, status, self.body);
         if let Some(mut headers) = self.headers {
             // `host` describes the message to the gateway, not the response to the client.
             headers.remove(header::HOST);
             let is_typed = headers.contains_key(header::CONTENT_TYPE);
-            // The type of the body we wrote applies only where the coprocessor names none.
+            // The gateway's own content type applies only if the coprocessor did not return a content type.
             let own = std::mem::replace(&mut response.headers, headers);
             if !is_typed {
                 response.headers.extend(own);
@@ -110,7 +110,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Reads a part of an answer, in which each key is given once.
+/// Parses a part of a response. A key that occurs twice is an error.
 fn part<T: DeserializeOwned>(
     name: &str,
     raw: Option<&RawValue>,
@@ -121,7 +121,7 @@ fn part<T: DeserializeOwned>(
         .map_err(|error| CoprocessorError::Answer(format!("{name}: {error}")))
 }
 
-/// The coprocessor may have passed on a text that it has read differently.
+/// Rejects duplicate keys, because the coprocessor may have passed on a text that it parsed differently.
 fn check_unambiguous(name: &str, raw: &RawValue) -> Result<(), CoprocessorError> {
     json_text::check_unambiguous(raw.get())
         .map_err(|ambiguity| CoprocessorError::Answer(format!("{name}: {ambiguity}")))
@@ -133,8 +133,8 @@ fn control(raw: &RawValue) -> Result<Control, CoprocessorError> {
         r#break: u16,
     }
     let text = raw.get();
-    // A word or an object: an untagged enum would buffer the value and lose what to expect from the
-    // error.
+    // A word or an object. An untagged enum would buffer the value, and its errors would not name the
+    // expected type.
     if serde_json::from_str::<Cow<'_, str>>(text).is_ok_and(|word| word == "continue") {
         return Ok(Control::Continue);
     }
@@ -154,8 +154,8 @@ fn break_body(kind: StageKind, status: StatusCode, body: Option<&RawValue>) -> R
     match (kind, body, string) {
         (StageKind::RouterRequest, None, _) => error_response(status, "", "ERROR"),
         (StageKind::RouterRequest, _, Some(Ok(text))) => {
-            // The protocol sends text at the router: text that is a JSON object is the body itself,
-            // everything else the message of an error.
+            // At the router, the protocol sends text. Text that is a JSON object is the body itself. Any
+            // other text is an error message.
             if serde_json::from_str::<Map<String, Value>>(&text).is_ok() {
                 json_response(status, text)
             } else {
@@ -185,7 +185,7 @@ fn undecodable(status: StatusCode, reason: &str) -> Response {
     )
 }
 
-/// The body of a request stage: text at the router, else a GraphQL request.
+/// The body of a request stage: text at the router, otherwise a GraphQL request.
 pub(super) fn request_body(kind: StageKind, raw: &RawValue) -> Result<Bytes, CoprocessorError> {
     if kind.is_router() {
         return text_body(raw);
@@ -217,11 +217,11 @@ impl<'de> Deserialize<'de> for Headers {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Headers, A::Error> {
-                // A map has no size in JSON; 16 headers are usual.
+                // JSON maps have no size hint. 16 headers are a usual number.
                 let mut map = HeaderMap::with_capacity(access.size_hint().unwrap_or(16));
                 while let Some(name) = access.next_key::<Cow<'de, str>>()? {
                     let values: Vec<Cow<'de, str>> = access.next_value()?;
-                    // Left out silently: coprocessors echo the headers they got.
+                    // Dropped silently, because coprocessors return the headers that they received.
                     if is_of_the_connection(&name) {
                         continue;
                     }
@@ -242,8 +242,7 @@ impl<'de> Deserialize<'de> for Headers {
     }
 }
 
-/// Headers that describe a connection or a length: an echo of them would be
-/// about another message.
+/// True for headers that describe a connection or a length. They describe the coprocessor's own message.
 fn is_of_the_connection(name: &str) -> bool {
     gateway_hop::is_of_connection(name) || name.eq_ignore_ascii_case("content-length")
 }

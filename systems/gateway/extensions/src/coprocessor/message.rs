@@ -1,4 +1,4 @@
-//! What is sent to a coprocessor.
+//! Messages to a coprocessor.
 
 use gateway_config::{BodyParts, ContextParts};
 use http::HeaderMap;
@@ -25,11 +25,11 @@ pub(super) fn of_request(
     if switches.body != BodyParts::Nothing {
         member("body", &mut out);
         if stage.kind.is_router() {
-            // At the router a body is any text and travels as a string; bytes that are not UTF-8
-            // have no place in JSON.
+            // At the router, a body is any text and travels as a string. JSON cannot contain bytes that are
+            // not UTF-8.
             write_string(&String::from_utf8_lossy(&request.body), &mut out);
-        // Behind the router a body is JSON and is copied as it is; a request without one is an
-        // empty object to the protocol.
+        // After the router, a body is JSON and is copied unchanged. The protocol represents a missing body as
+        // an empty object.
         } else if request.body.is_empty() {
             out.extend_from_slice(b"{}");
         } else {
@@ -42,7 +42,7 @@ pub(super) fn of_request(
         let path = request.uri.path_and_query();
         text("path", path.map_or("/", |path| path.as_str()), &mut out);
     }
-    // As Apollo's router does: these two stages name the method whatever the switches say.
+    // As in Apollo Router: these two stages send the method even if it is switched off.
     let is_method_always_sent = matches!(
         stage.kind,
         StageKind::RouterRequest | StageKind::SubgraphRequest
@@ -73,7 +73,7 @@ pub(super) fn of_response(
 ) -> Vec<u8> {
     let mut out = opening(stage, exchange, response.body.len());
     let switches = &stage.stage;
-    // A further part has neither headers nor a status.
+    // Only the first part has headers and a status.
     let is_further = response.is_further();
     if switches.headers && !is_further {
         headers(&response.headers, &mut out);
@@ -93,7 +93,7 @@ pub(super) fn of_response(
             errors,
             extensions,
         } => {
-            // A body that is not a response has no parts, and the coprocessor sees the
+            // A body that is not a GraphQL response has no parts. The coprocessor then receives the
             // placeholders.
             let parts = ResponseParts::read(&response.body).unwrap_or_default();
             member("body", &mut out);
@@ -111,7 +111,7 @@ pub(super) fn of_response(
                     out.extend_from_slice(part.map_or(absent, |part| part.get()).as_bytes());
                 }
             }
-            // Nothing was written, so the object still needs its opening brace.
+            // No member was written, so the object still needs its opening brace.
             if separator == b'{' {
                 out.push(b'{');
             }
@@ -136,7 +136,7 @@ pub(super) fn of_response(
 }
 
 fn opening(stage: &CoprocessorStage, exchange: &Exchange, body_bytes: usize) -> Vec<u8> {
-    // 512 bytes: room for the members around the body.
+    // 512 bytes: enough for the members around the body.
     let mut out = Vec::with_capacity(512 + body_bytes);
     out.extend_from_slice(b"{\"version\":1,\"stage\":\"");
     out.extend_from_slice(stage.kind.as_str().as_bytes());

@@ -1,4 +1,4 @@
-//! What a callback may take: `rhai.limits`.
+//! Limits of a callback: `rhai.limits`.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,10 +8,10 @@ use gateway_config::RhaiLimits;
 use rhai::{Dynamic, Engine, EvalAltResult};
 use tokio::time::Instant;
 
-/// So many operations pass between two looks at the clock; a power of two.
+/// Number of operations between two readings of the clock. A power of two.
 const OPERATIONS_PER_LOOK: u64 = 64;
 
-/// When the script that runs now has to be over. A worker's engine runs one at a time.
+/// The time limit of the running script. A worker's engine runs one script at a time.
 #[derive(Clone)]
 pub(super) struct Deadline {
     at: Rc<Cell<Instant>>,
@@ -19,13 +19,13 @@ pub(super) struct Deadline {
 }
 
 impl Deadline {
-    /// From now on.
+    /// Starts the time limit now.
     pub(super) fn start(&self) {
         self.at.set(Instant::now() + self.timeout);
     }
 }
 
-/// Gives an engine its bounds.
+/// Sets the limits of an engine.
 pub(super) fn set(engine: &mut Engine, limits: &RhaiLimits) -> Deadline {
     engine
         .set_max_operations(limits.max_operations.get())
@@ -38,7 +38,7 @@ pub(super) fn set(engine: &mut Engine, limits: &RhaiLimits) -> Deadline {
         timeout: limits.timeout.0,
     };
     let at = Rc::clone(&deadline.at);
-    // Called at each operation: all but a few cost a comparison.
+    // Called at each operation. Most calls cost only one comparison.
     engine.on_progress(move |operations| {
         let is_over = operations % OPERATIONS_PER_LOOK == 0 && Instant::now() >= at.get();
         is_over.then_some(Dynamic::UNIT)
@@ -46,8 +46,7 @@ pub(super) fn set(engine: &mut Engine, limits: &RhaiLimits) -> Deadline {
     deadline
 }
 
-/// The key of the limit that an error is about, however deep in calls it was reached. A script
-/// cannot catch such an error.
+/// The key of the limit that caused an error, at any depth of calls. A script cannot catch such an error.
 pub(super) fn exceeded(error: &EvalAltResult) -> Option<&'static str> {
     match error {
         EvalAltResult::ErrorInFunctionCall(_, _, inner, _)
@@ -55,7 +54,7 @@ pub(super) fn exceeded(error: &EvalAltResult) -> Option<&'static str> {
         EvalAltResult::ErrorTerminated(..) => Some("timeout"),
         EvalAltResult::ErrorTooManyOperations(..) => Some("max_operations"),
         EvalAltResult::ErrorStackOverflow(..) => Some("max_call_depth"),
-        // The error names which of them in words.
+        // The error contains the name of the limit as text only.
         EvalAltResult::ErrorDataTooLarge(..) => Some("max_*_size"),
         _ => None,
     }

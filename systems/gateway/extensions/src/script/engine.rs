@@ -1,4 +1,4 @@
-//! The engine: which types and properties scripts know.
+//! The Rhai engine, with the types and properties for scripts.
 
 use rhai::{Array, Dynamic, Engine, EvalAltResult, FnPtr, ImmutableString, Map, NativeCallContext};
 
@@ -21,8 +21,7 @@ pub(super) fn new(
     environment: &Environment,
 ) -> Engine {
     let mut engine = Engine::new();
-    // Zero lifts Rhai's limit: scripts are trusted like configuration, and real ones exceed the
-    // default.
+    // Zero removes Rhai's limit. Scripts are trusted like configuration, and real scripts exceed the default.
     engine.set_max_expr_depths(0, 0);
     engine.set_module_resolver(source.resolver(imported));
     services(&mut engine);
@@ -137,12 +136,12 @@ fn context(engine: &mut Engine) {
                   key: &str,
                   callback: FnPtr|
                   -> Thrown<()> {
-                // Read and written in two steps, not under one borrow: the callback may use the
+                // Read and written in two steps, not under one borrow, because the callback may use the
                 // context itself.
                 let current = read(context.get(key))?;
                 match callback.call_within_context::<Dynamic>(&call, (current,)) {
                     Ok(value) => context.insert(key, rhai::serde::from_dynamic(&value)?),
-                    // The script itself is over, not only its callback.
+                    // This ends the whole script, not only its callback.
                     Err(error) if bounds::exceeded(&error).is_some() => return Err(error),
                     Err(error) => log::error!("rhai: upsert of `{key}` keeps its value: {error}"),
                 }

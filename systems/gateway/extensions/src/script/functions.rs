@@ -1,4 +1,4 @@
-//! Functions and constants that scripts can use.
+//! Functions and constants for scripts.
 
 use base64::Engine as _;
 use base64::engine::GeneralPurpose;
@@ -60,11 +60,11 @@ const CONTEXT_KEYS: &[(&str, &str)] = &[
     ),
 ];
 
-/// An alphabet of base64.
+/// A base64 alphabet.
 #[derive(Clone, Copy)]
 struct Alphabet(&'static GeneralPurpose);
 
-/// A moment; its `elapsed` is in seconds.
+/// A point in time. Its `elapsed` is in seconds.
 #[derive(Clone, Copy)]
 struct Moment(tokio::time::Instant);
 
@@ -94,7 +94,7 @@ pub(super) fn register(engine: &mut Engine, source: &Source, sdl: &str, environm
     constants(engine, sdl);
 }
 
-/// Everything but letters, digits and `-`, `.`, `_`, `~` (RFC 3986, 2.3).
+/// All characters except letters, digits and `-`, `.`, `_`, `~` (RFC 3986, 2.3).
 const URL_RESERVED: &percent_encoding::AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -130,8 +130,8 @@ fn logs(engine: &mut Engine, source: &Source) {
 fn millis() -> i64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
-        // A clock before 1970 gives 0: a script gets a wrong time in any case, and a log line is
-        // all it usually makes.
+        // A clock before 1970 gives 0. The script gets a wrong time in any case, and usually it only writes a
+        // log line.
         .ok()
         .and_then(|since| i64::try_from(since.as_millis()).ok())
         .unwrap_or_default()
@@ -195,8 +195,7 @@ fn decode(text: &str, alphabet: Alphabet) -> Thrown<String> {
 }
 
 fn constants(engine: &mut Engine, sdl: &str) {
-    // Both the SDL and the moment are shared by their copies, so that a copy of
-    // the map, which each access makes, is cheap.
+    // Copies share the SDL and the moment. Each access copies the map, so copies must be cheap.
     let sdl = Dynamic::from(rhai::ImmutableString::from(sdl));
     let start = Dynamic::from(Moment(tokio::time::Instant::now()));
     let mut router = Map::new();

@@ -1,7 +1,7 @@
-//! What scripts see as `request` and `response`.
+//! The `request` and `response` objects of scripts.
 //!
-//! A script may keep a handle for longer than its callback, so handles own what
-//! they show; the message is moved in before the callbacks and out after them.
+//! A script may keep a handle for longer than its callback, so handles own their data. The message is moved
+//! in before the callbacks and out after them.
 
 use std::cell::{OnceCell, RefCell};
 use std::mem;
@@ -42,8 +42,8 @@ impl Kind {
     }
 }
 
-/// The error that Rhai gives for a property that does not exist. While it feeds
-/// a changed element back into its owner it ignores this error and no other.
+/// The error that Rhai raises for a missing property. When Rhai writes a changed element back to its owner,
+/// it ignores this error and no other.
 fn no_property<T>(name: &str, kind: Kind) -> Thrown<T> {
     Err(Box::new(EvalAltResult::ErrorDotExpr(
         format!("unknown property '{name}' at {}", kind.as_str()),
@@ -51,7 +51,7 @@ fn no_property<T>(name: &str, kind: Kind) -> Thrown<T> {
     )))
 }
 
-/// Whose request it is, for both directions.
+/// The exchange of a handle. Request and response handles both use it.
 struct Owner {
     kind: Kind,
     context: Context,
@@ -81,14 +81,14 @@ impl Owner {
     }
 }
 
-/// A request while scripts look at it.
+/// A request during its callbacks.
 pub(super) struct RequestCell {
     owner: Owner,
     method: Method,
     uri: RefCell<Uri>,
     headers: Headers,
     body: RefCell<Bytes>,
-    /// The body once a script has changed it.
+    /// The body, if a script has changed it.
     changed: RefCell<Option<RequestBody>>,
     client: Rc<ClientHead>,
     client_body: Rc<ClientBody>,
@@ -100,7 +100,7 @@ impl RequestCell {
         Self {
             owner: Owner::new(kind, place),
             method: request.method.clone(),
-            // Moved, not copied; `give_back` moves them out again.
+            // Moved, not copied. `give_back` moves them out again.
             uri: RefCell::new(mem::take(&mut request.uri)),
             headers: Headers(Rc::new(RefCell::new(mem::take(&mut request.headers)))),
             body: RefCell::new(mem::take(&mut request.body)),
@@ -119,8 +119,7 @@ impl RequestCell {
         request.uri = self.uri.take();
         request.headers = self.headers.0.take();
         request.body = self.body.take();
-        // Written only when a script has changed it: an unchanged body stays the bytes that
-        // arrived.
+        // Written only if a script has changed the body. An unchanged body keeps its original bytes.
         if let Some(body) = self.changed.take() {
             request.body = body.write();
         }
@@ -131,7 +130,7 @@ impl RequestCell {
     }
 }
 
-/// `request`
+/// The `request` object of a script.
 #[derive(Clone)]
 pub(super) struct RequestHandle(pub(super) Rc<RequestCell>);
 
@@ -152,10 +151,10 @@ impl RequestHandle {
         self.0.owner.subgraph_request_id()
     }
 
-    /// At the subgraph service these are the client's, and a copy.
+    /// At the subgraph service, these are a copy of the client's headers.
     pub(super) fn headers(&mut self) -> Headers {
         if self.0.is_subgraph() {
-            // A copy, so that writing to it cannot change the client's headers for other fetches.
+            // A copy, so that a write cannot change the client's headers for other fetches.
             let copy = self.0.client.headers.clone();
             return Headers(Rc::new(RefCell::new(copy)));
         }
@@ -228,13 +227,13 @@ impl RequestHandle {
         no_property("subgraph", self.0.owner.kind)
     }
 
-    /// Exists for the feedback of `request.subgraph.uri = …` only.
+    /// Exists only because Rhai writes `request.subgraph` back after `request.subgraph.uri = …`.
     pub(super) fn set_subgraph(&mut self, _same: SubgraphHandle) -> Thrown<()> {
         no_property("subgraph", self.0.owner.kind)
     }
 }
 
-/// `request.subgraph`: the outgoing request.
+/// The `request.subgraph` object: the outgoing request.
 #[derive(Clone)]
 pub(super) struct SubgraphHandle(Rc<RequestCell>);
 
@@ -244,8 +243,8 @@ impl SubgraphHandle {
     }
 
     pub(super) fn set_headers(&mut self, headers: Headers) {
-        // Rhai assigns a changed element back to its owner; it is the same map then, and borrowing
-        // it twice would panic.
+        // Rhai writes a changed element back to its owner. Then both are the same map, and borrowing it twice
+        // would panic.
         if !Rc::ptr_eq(&headers.0, &self.0.headers.0) {
             let map = headers.0.borrow().clone();
             *self.0.headers.0.borrow_mut() = map;
@@ -261,7 +260,7 @@ impl SubgraphHandle {
     }
 
     pub(super) fn body(&mut self) -> RequestBody {
-        // Parsed at each access until a script assigns it: most scripts never look at the body.
+        // Parsed at each access until a script assigns it, because most scripts never read the body.
         if let Some(body) = &*self.0.changed.borrow() {
             return body.clone();
         }
@@ -273,11 +272,11 @@ impl SubgraphHandle {
     }
 }
 
-/// A response while scripts look at it.
+/// A response during its callbacks.
 pub(super) struct ResponseCell {
     owner: Owner,
     status: StatusCode,
-    /// Whether it is a part behind the first.
+    /// True for every part after the first.
     is_further: bool,
     headers: Headers,
     body: RefCell<Bytes>,
@@ -305,7 +304,7 @@ impl ResponseCell {
     }
 }
 
-/// `response`
+/// The `response` object of a script.
 #[derive(Clone)]
 pub(super) struct ResponseHandle(pub(super) Rc<ResponseCell>);
 
@@ -363,7 +362,7 @@ impl ResponseHandle {
         Ok(())
     }
 
-    /// Whether it is the first part of an answer, which alone has headers.
+    /// True for the first part of a response. Only the first part has headers.
     pub(super) fn is_primary(&mut self) -> Thrown<bool> {
         match self.0.owner.kind {
             Kind::Subgraph => no_property("is_primary", Kind::Subgraph),

@@ -8,28 +8,28 @@ use std::sync::Arc;
 
 use rhai::{AST, Engine, EvalAltResult, Module, ModuleResolver, Position, Scope, Shared};
 
-/// Why scripts cannot be used.
+/// The reason why scripts cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
     /// A file or folder cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
     Read {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The main script does not compile.
     #[error("`{}` does not compile: {reason}", path.display())]
     Compile {
-        /// The main script.
+        /// Path of the main script.
         path: PathBuf,
-        /// What the compiler said, with the place.
+        /// The compiler's message, with the position.
         reason: String,
     },
 }
 
-/// All scripts as text: what is compiled cannot change between two workers.
+/// All scripts as text. All workers compile the same text, even if a file changes in between.
 #[derive(Clone)]
 pub(crate) struct Source {
     pub(super) main: PathBuf,
@@ -38,7 +38,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Reads `main` and every other script in the folder, for `import`.
+    /// Reads `main`, and every other script in the folder for `import`.
     pub(crate) fn read(folder: &Path, main: &Path) -> Result<Self, ScriptError> {
         let main = folder.join(main);
         let text = read(&main)?;
@@ -67,9 +67,9 @@ impl Source {
         }
     }
 
-    /// Whether any script imports another. Words in a comment count as well.
+    /// True if any script contains the word `import`, even in a comment.
     pub(super) fn imports(&self) -> bool {
-        // A false positive costs a slower call, so a search for the word is enough.
+        // A false positive only costs a slower call, so a search for the word is enough.
         let has_import = |text: &str| text.contains("import");
         has_import(&self.text) || self.modules.values().any(|text| has_import(text))
     }
@@ -99,7 +99,7 @@ fn collect(
             .extension()
             .is_some_and(|extension| extension == "rhai")
         {
-            // Every path lies below the root that it was found in.
+            // Every path lies below its root folder.
             let name = path
                 .strip_prefix(root)
                 .unwrap_or(&path)
@@ -112,10 +112,10 @@ fn collect(
     Ok(())
 }
 
-/// The scripts that were imported so far, by name.
+/// The imported scripts until now, by name.
 pub(super) type Imported = Rc<RefCell<HashMap<String, (Shared<Module>, Rc<AST>)>>>;
 
-/// Finds imported scripts among those that were read.
+/// Resolves imports from the scripts that were read.
 pub(super) struct Resolver {
     modules: Arc<HashMap<String, String>>,
     imported: Imported,
@@ -132,7 +132,7 @@ impl ModuleResolver for Resolver {
         // `import "./a.rhai"`, `"a.rhai"` and `"a"` are one script.
         let name = path.trim_start_matches("./");
         let name = name.strip_suffix(".rhai").unwrap_or(name);
-        // The borrow ends before compiling, because an imported script may import others.
+        // The borrow ends before compiling, because an imported script may import further scripts.
         if let Some((module, _)) = self.imported.borrow().get(name) {
             return Ok(module.clone());
         }

@@ -1,4 +1,4 @@
-//! What a script that throws makes of a response.
+//! Converts an error that a script throws to a response.
 
 use gateway_telemetry::{TEXT_CHARS_MAX, shortened};
 use http::StatusCode;
@@ -10,7 +10,7 @@ use super::values::to_json;
 use crate::exchange::Response;
 use crate::failure::{self, json_response};
 
-/// The response that an error of a callback stands for; `script` is where the callback is from.
+/// The response for an error of a callback. `script` is the path of the callback's script.
 pub(super) fn response(error: &EvalAltResult, kind: Kind, script: &str) -> Response {
     if let Some(key) = bounds::exceeded(error) {
         let (kind, error) = (kind.as_str(), error.to_string());
@@ -28,7 +28,7 @@ pub(super) fn response(error: &EvalAltResult, kind: Kind, script: &str) -> Respo
         .and_then(|status| status.as_int().ok())
         .and_then(|status| u16::try_from(status).ok())
         .and_then(|status| StatusCode::from_u16(status).ok());
-    // A status that HTTP does not know is a mistake of the script, like any other error.
+    // A status outside of HTTP's range is a mistake of the script, like any other error.
     let Some(status) = status else {
         tell(error, kind);
         return with_message(StatusCode::INTERNAL_SERVER_ERROR, &text());
@@ -44,7 +44,7 @@ pub(super) fn response(error: &EvalAltResult, kind: Kind, script: &str) -> Respo
     }
 }
 
-/// Writes what was thrown to the log, which may be what a client has sent.
+/// Logs the thrown error. It may contain client input.
 fn tell(error: &EvalAltResult, kind: Kind) {
     let error = error.to_string();
     let error = shortened(&error, TEXT_CHARS_MAX);
@@ -56,7 +56,7 @@ fn with_message(status: StatusCode, message: &str) -> Response {
     json_response(status, body.to_string())
 }
 
-/// The map in `throw #{…}`, however deep in calls it was thrown.
+/// The map of `throw #{…}`, at any depth of calls.
 fn thrown_map(error: &EvalAltResult) -> Option<Map> {
     match error {
         EvalAltResult::ErrorInFunctionCall(_, _, inner, _)

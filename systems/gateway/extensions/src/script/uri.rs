@@ -6,7 +6,7 @@ use rhai::{Dynamic, EvalAltResult};
 
 type Thrown<T> = Result<T, Box<EvalAltResult>>;
 
-/// A URI.
+/// A URI that scripts can read and change.
 #[derive(Clone)]
 pub(super) struct ScriptUri(pub(super) Uri);
 
@@ -37,7 +37,7 @@ impl ScriptUri {
         })
     }
 
-    /// Keeps the port.
+    /// Sets the host and keeps the port.
     pub(super) fn set_host(&mut self, host: &str) -> Thrown<()> {
         let authority = match self.0.port_u16() {
             Some(port) => format!("{host}:{port}"),
@@ -52,7 +52,7 @@ impl ScriptUri {
         self.set_authority(&format!("{host}:{port}"))
     }
 
-    /// Keeps the query.
+    /// Sets the path and keeps the query.
     pub(super) fn set_path(&mut self, path: &str) -> Thrown<()> {
         let path = match self.0.query() {
             Some(query) if !path.contains('?') => format!("{path}?{query}"),
@@ -68,7 +68,7 @@ impl ScriptUri {
     fn set_authority(&mut self, authority: &str) -> Thrown<()> {
         let authority: Authority = authority.parse().map_err(wrong)?;
         self.change(|parts| {
-            // The parts of a URI with an authority must have a scheme as well.
+            // A URI with an authority must also have a scheme.
             parts.scheme.get_or_insert(Scheme::HTTP);
             parts.authority = Some(authority);
             Ok(())
@@ -76,7 +76,7 @@ impl ScriptUri {
     }
 
     fn change(&mut self, change: impl FnOnce(&mut http::uri::Parts) -> Thrown<()>) -> Thrown<()> {
-        // Taken apart and put together again, because a `Uri` cannot be changed in place.
+        // Split and joined again, because a `Uri` cannot be changed.
         let mut parts = self.0.clone().into_parts();
         change(&mut parts)?;
         self.0 = Uri::from_parts(parts).map_err(wrong)?;

@@ -1,4 +1,4 @@
-//! Values that scripts hold: headers, methods, statuses, bodies.
+//! Values of scripts: headers, methods, statuses, bodies.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,11 +9,11 @@ use rhai::{Array, Dynamic, EvalAltResult, ImmutableString, Map, Position};
 
 type Thrown<T> = Result<T, Box<EvalAltResult>>;
 
-/// Headers of a message; clones are the same headers.
+/// Headers of a message. Clones share the same map.
 #[derive(Clone, Default)]
 pub(super) struct Headers(pub(super) Rc<RefCell<HeaderMap>>);
 
-/// A header while a script goes through all of them.
+/// A header, as a script sees it in a loop over all headers.
 #[derive(Clone)]
 pub(super) struct HeaderPair {
     pub(super) name: ImmutableString,
@@ -34,7 +34,7 @@ fn value(text: &str) -> Thrown<HeaderValue> {
         .map_err(|error| format!("`{text}` is not a header value: {error}").into())
 }
 
-/// An error without words, as reading an absent header throws.
+/// An error without a message. Reading an absent header throws it.
 fn wordless() -> Box<EvalAltResult> {
     Box::new(EvalAltResult::ErrorRuntime(
         Dynamic::from(String::new()),
@@ -55,7 +55,7 @@ impl Headers {
     pub(super) fn append(&mut self, key: &str, list: Array) -> Thrown<()> {
         let name = name(key)?;
         for item in list {
-            // Converted before borrowing: both can fail, and an error must not leave the map
+            // Converted before borrowing. Both conversions can fail, and an error must not leave the map
             // borrowed.
             let text = item.into_immutable_string()?;
             self.0.borrow_mut().append(name.clone(), value(&text)?);
@@ -108,7 +108,7 @@ impl IntoIterator for Headers {
     }
 }
 
-/// A method; equal to a string whatever the case.
+/// A method. It equals a string with the same letters in any case.
 #[derive(Clone)]
 pub(super) struct ScriptMethod(pub(super) Method);
 
@@ -118,39 +118,39 @@ impl ScriptMethod {
     }
 }
 
-/// A status.
+/// An HTTP status.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct ScriptStatus(pub(super) StatusCode);
 
-/// A GraphQL request.
+/// A GraphQL request, as scripts see it.
 #[derive(Clone, Default)]
 pub(super) struct RequestBody {
     pub(super) query: Dynamic,
     pub(super) operation_name: Dynamic,
-    /// A map, like the extensions.
+    /// A map, like `extensions`.
     pub(super) variables: Dynamic,
     pub(super) extensions: Dynamic,
 }
 
-/// A GraphQL response.
+/// A GraphQL response, as scripts see it.
 #[derive(Clone, Default)]
 pub(super) struct ResponseBody {
     pub(super) label: Dynamic,
-    /// `None` is no `data` at all, which is not `null`.
+    /// `None` if the response has no `data` member, which differs from `null`.
     pub(super) data: Option<Dynamic>,
     pub(super) errors: Array,
     pub(super) extensions: Dynamic,
-    /// What a client needs to put parts together; scripts do not see it.
+    /// Members that a client needs to combine the parts of a response. Scripts do not see them.
     parts: Vec<(&'static str, Dynamic)>,
 }
 
-/// Members of parts of an answer.
+/// Members that only the parts of a response have.
 const OF_PARTS: [&str; 4] = ["hasNext", "pending", "incremental", "completed"];
 
 fn parse(bytes: &[u8]) -> Map {
     serde_json::from_slice::<Dynamic>(bytes)
         .ok()
-        // A body that is not an object has no members for a script; it is left alone unless the
+        // A script sees no members in a body that is not an object. The body stays unchanged unless the
         // script assigns one.
         .and_then(Dynamic::try_cast::<Map>)
         .unwrap_or_default()
@@ -177,7 +177,7 @@ impl RequestBody {
         }
     }
 
-    /// As JSON in the order that subgraphs expect, without what is empty.
+    /// JSON text in the order that subgraphs expect, without empty members.
     pub(super) fn write(&self) -> Bytes {
         let mut members = Members::default();
         if !self.query.is_unit() {
@@ -245,7 +245,7 @@ impl Members {
         self.0.push(b':');
         let before = self.0.len();
         if serde_json::to_writer(&mut self.0, value).is_err() {
-            // A closure or a timestamp has no JSON.
+            // Closures and timestamps have no JSON form.
             self.0.truncate(before);
             self.0.extend_from_slice(b"null");
         }
@@ -260,7 +260,7 @@ impl Members {
     }
 }
 
-/// A value as JSON; what has no JSON is `null`.
+/// A value as JSON text. Values without a JSON form become `null`.
 pub(super) fn to_json(value: &Dynamic) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }

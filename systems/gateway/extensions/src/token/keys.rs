@@ -1,4 +1,4 @@
-//! Keys of RFC 7517 and the signatures of RFC 7518 that they check.
+//! Keys by RFC 7517, and the signatures by RFC 7518 that they verify.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -27,7 +27,7 @@ struct Written {
     y: Option<String>,
 }
 
-/// A key that can check signatures.
+/// A key that can verify signatures.
 pub(crate) struct Key {
     id: Option<String>,
     algorithm: Option<Algorithm>,
@@ -46,7 +46,7 @@ enum Material {
     Ed25519(Vec<u8>),
 }
 
-/// The algorithm of this name, unless it is one that signs nothing.
+/// The algorithm with this name, or `None` if it is unknown or creates no signature.
 pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
     use Algorithm::*;
     Some(match name {
@@ -66,14 +66,14 @@ pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
     })
 }
 
-/// Reads a set of keys. Keys of other kinds, or for encryption, are left out.
+/// Reads a key set. Skips keys of other kinds and keys for encryption.
 pub(super) fn read(text: &[u8], origin: &str) -> Result<Vec<Key>, TokenError> {
     let wrong = |reason: String| TokenError::NotKeys {
         origin: origin.to_owned(),
         reason,
     };
     let set: Set = serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
-    // A key of an unknown kind is left out, as RFC 7517, section 5, asks.
+    // RFC 7517, section 5, requires that keys of an unknown kind are skipped.
     let keys: Vec<Key> = set.keys.into_iter().filter_map(Key::read).collect();
     if keys.is_empty() {
         return Err(wrong("it has no key for signatures".to_owned()));
@@ -81,7 +81,7 @@ pub(super) fn read(text: &[u8], origin: &str) -> Result<Vec<Key>, TokenError> {
     Ok(keys)
 }
 
-/// Without the material: a secret must not get into a log.
+/// Without the key material, because a secret must not get into a log.
 impl std::fmt::Debug for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Key");
@@ -93,7 +93,7 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
-    /// Whether it is the key of this identifier.
+    /// True if the key has this identifier.
     pub(super) fn is_named(&self, id: &str) -> bool {
         self.id.as_deref() == Some(id)
     }
@@ -126,7 +126,7 @@ impl Key {
             ("OKP", Some("Ed25519")) => Material::Ed25519(decode(&written.x)?),
             _ => return None,
         };
-        // An `alg` that is not known here must not mean "any".
+        // An unknown `alg` must not mean "any".
         let algorithm = match &written.alg {
             Some(name) => Some(algorithm(name)?),
             None => None,
@@ -138,8 +138,8 @@ impl Key {
         })
     }
 
-    /// Whether a token that names this algorithm and key may be signed with it.
-    /// The kind of the key decides: a public RSA key is never an HMAC secret.
+    /// True if a token with this algorithm and key identifier may be signed by this key. The kind of the key
+    /// decides, because a public RSA key must never be used as an HMAC secret.
     pub(super) fn fits(&self, algorithm: Algorithm, id: Option<&str>) -> bool {
         use Algorithm::*;
         let is_kind = match &self.material {
@@ -151,7 +151,7 @@ impl Key {
             Material::P384(_) => algorithm == ES384,
             Material::Ed25519(_) => algorithm == EdDSA,
         };
-        // Without an identifier on either side every key of the kind is tried.
+        // If the token or the key has no identifier, every key of the kind is tried.
         let is_named = match (id, self.id.as_deref()) {
             (Some(wanted), Some(own)) => wanted == own,
             _ => true,
@@ -160,7 +160,8 @@ impl Key {
     }
 
     pub(super) fn verifies(&self, algorithm: Algorithm, signed: &[u8], given: &[u8]) -> bool {
-        // `allows` and `fits` have checked the algorithm; the last arm is the family's 256-bit one.
+        // `allows` and `fits` have checked the algorithm. The last arm is the 256-bit algorithm of each
+        // family.
         match &self.material {
             Material::Secret(keys) => {
                 let key = match algorithm {
@@ -209,6 +210,6 @@ fn verify(
 
 /// An uncompressed point (SEC 1, 2.3.3).
 fn point(x: Vec<u8>, y: Vec<u8>) -> Vec<u8> {
-    // 4 marks a point whose coordinates are both given.
+    // 4 marks a point with both coordinates.
     [vec![4], x, y].concat()
 }

@@ -1,8 +1,8 @@
-//! Sets of keys at URLs: asked for once for the whole process.
+//! Key sets at URLs, fetched once for the whole process.
 //!
-//! All workers share a set, and so do the generations before and after a reload, so that a reload
-//! while the key server is down loses nothing. The main thread polls ([`TokenKeys::refresh`]); a
-//! worker asks only when a token needs a key that is not there, and then one of them for all.
+//! All workers share a set. The generations before and after a reload share it too, so a reload while the key
+//! server is down loses no keys. The main thread polls ([`TokenKeys::refresh`]). A worker fetches only if a
+//! token needs a missing key, and then one fetch serves all waiting requests.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,23 +17,22 @@ use tokio::time::Instant;
 
 use super::keys::{self, Key};
 
-/// Longest wait for a set of keys.
+/// Time limit of one fetch.
 const FETCH_LIMIT: Duration = Duration::from_secs(10);
-/// After a failure, the set is not asked for again within this time: requests without a key come
-/// many at a time.
+/// Pause after a failed fetch, because many requests can lack a key at one moment.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-/// The sets of keys of a process, so that a reload finds those of the same URLs again.
+/// The key sets of a process. A reload finds the sets of unchanged URLs here.
 #[derive(Debug, Default)]
 pub struct KeyStore(Mutex<HashMap<String, Weak<TokenKeys>>>);
 
 impl KeyStore {
-    /// The set of this configuration; `None` for one in a file.
+    /// The key set of this configuration, or `None` if it is in a file.
     pub(crate) fn get(&self, config: &Jwks) -> Result<Option<Arc<TokenKeys>>, EndpointError> {
         let KeySource::Url(url) = &*config.url else {
             return Ok(None);
         };
-        // Other headers may bring other keys.
+        // Other request headers may return other keys, so headers are part of the lookup.
         let headers = config.headers.iter();
         let headers: Vec<_> = headers.map(|it| (&*it.name, it.value.as_bytes())).collect();
         let identity = format!("{url} {headers:?}");
@@ -51,24 +50,24 @@ impl KeyStore {
     }
 }
 
-/// One set of keys at a URL.
+/// A key set at a URL.
 #[derive(Debug)]
 pub struct TokenKeys {
     endpoint: Endpoint,
     headers: HeaderMap,
     known: RwLock<Arc<[Key]>>,
-    /// Counts the times that `known` was replaced; 0 until keys came.
+    /// Number of times that `known` was replaced. 0 until the first keys arrive.
     version: AtomicU64,
-    /// Held while the keys are asked for.
+    /// Locked during a fetch.
     flight: tokio::sync::Mutex<()>,
     last: Mutex<Last>,
 }
 
-/// The last time that keys were asked for.
+/// The last fetch.
 #[derive(Debug, Default)]
 struct Last {
     asked: Option<Instant>,
-    /// Why they did not come.
+    /// The error of the fetch, or `None` if it succeeded.
     failure: Option<String>,
 }
 
@@ -88,12 +87,12 @@ impl TokenKeys {
         }
     }
 
-    /// Where the keys are.
+    /// The URL of the key set.
     pub fn url(&self) -> &str {
         self.endpoint.as_str()
     }
 
-    /// Why there is no key yet; `None` once there was one.
+    /// The reason why there is no key yet. `None` after the first successful fetch.
     pub fn missing(&self) -> Option<String> {
         if self.version() > 0 {
             return None;
@@ -102,17 +101,17 @@ impl TokenKeys {
         Some(failure.unwrap_or_else(|| "the keys have not been asked for yet".to_owned()))
     }
 
-    /// Asks for the keys. Old keys stay when that fails.
+    /// Fetches the keys. If that fails, the old keys stay.
     pub async fn refresh(&self, client: &Client) {
         let _flight = self.flight.lock().await;
         self.ask(client).await;
     }
 
-    /// Asks for the keys unless that was done within `pause`; waits where it is being done.
+    /// Fetches the keys unless the last fetch was within `pause`. If a fetch is running, waits for it.
     pub(super) async fn refresh_after(&self, pause: Duration, client: &Client) {
         let before = self.version();
         let _flight = self.flight.lock().await;
-        // The task that held the lock may have brought what this caller wants.
+        // Another task may have fetched the keys while this one waited for the lock.
         if self.version() != before {
             return;
         }
@@ -165,7 +164,7 @@ impl TokenKeys {
     fn replace(&self, keys: Vec<Key>) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         *known = keys.into();
-        // Under the lock: who sees the number finds the keys of it, or later ones.
+        // Under the lock: a reader that sees this version finds its keys, or later keys.
         let before = self.version.fetch_add(1, Ordering::Release);
         drop(known);
         if before == 0 {

@@ -9,14 +9,14 @@ use crate::coprocessors::{
 };
 use crate::stand::{Stand, fetch, json as answer, origin, plan, run, serve, worker};
 
-/// A stage, its side, and its switches with the member that each adds.
+/// A stage, its side, and its switches with the message member that each switch adds.
 type Stage = (
     &'static str,
     &'static str,
     &'static [(&'static str, &'static str)],
 );
 
-/// The eight stages.
+/// The eight stages with their switches.
 const STAGES: [Stage; 8] = [
     (
         "router",
@@ -105,15 +105,15 @@ const STAGES: [Stage; 8] = [
     ),
 ];
 
-/// What a stage left behind.
+/// The state of a message after a stage.
 #[derive(Debug)]
 struct Left {
-    /// Of a break, of the response, or of the fetch; 0 for a request that goes on.
+    /// The status of the break, the response or the subgraph request. 0 if a request continues.
     status: u16,
     body: String,
 }
 
-/// Takes a message through one stage of this configuration.
+/// Sends a message through one stage of this configuration.
 async fn pass(yaml: &str, stage: &str, side: &str, origin: &Stand) -> Left {
     let worker = worker(yaml, &origin.url);
     let mut exchange = noted();
@@ -148,7 +148,7 @@ async fn pass(yaml: &str, stage: &str, side: &str, origin: &Stand) -> Left {
     }
 }
 
-/// Members that a message has with nothing switched on.
+/// The members of a message without any switch.
 fn always(stage: &str, side: &str) -> Vec<&'static str> {
     let mut members = vec!["id", "stage", "version"];
     if side == "request" {
@@ -189,7 +189,7 @@ fn each_switch_adds_its_member_and_no_other() {
     });
 }
 
-/// What the client is told when a stage failed.
+/// Checks the client's error after a failed stage.
 fn assert_failed(left: &Left, stage: &str, is_timeout: bool, what: &str) {
     let (status, expected) = match (stage, is_timeout) {
         ("subgraph", _) => (200, "SUBREQUEST_HTTP_ERROR"),

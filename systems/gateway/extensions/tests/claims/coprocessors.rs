@@ -1,4 +1,4 @@
-//! Coprocessors: what each stage sends, what an answer changes, how it fails.
+//! Coprocessors: the message of each stage, the effect of a response, the failures.
 
 use gateway_extensions::{Exchange, Request, Response, Service, Step, Worker};
 use http::StatusCode;
@@ -42,7 +42,7 @@ pub(crate) fn noted() -> Exchange {
     exchange
 }
 
-/// Everything that a stage block may switch on, as JSON (which is YAML).
+/// All switches of a stage as JSON (which is YAML).
 pub(crate) const REQUEST_ALL: &str = r#""headers": true, "body": true, "context": "all""#;
 
 pub(crate) fn config(url: &str, stage: &str, side: &str, switches: &str) -> String {
@@ -62,7 +62,7 @@ pub(crate) fn service<'a>(worker: &'a Worker, stage: &str) -> &'a Service {
     .expect("the stage is configured")
 }
 
-/// A coprocessor that answers `changed` on top of what it was sent.
+/// A coprocessor that returns its message with `changed` merged into it.
 pub(crate) async fn echo(changed: Value) -> Stand {
     serve(move |seen| {
         let mut message = seen.json();
@@ -74,7 +74,7 @@ pub(crate) async fn echo(changed: Value) -> Stand {
     .await
 }
 
-/// Sends a request through a stage whose coprocessor answers `given` exactly.
+/// Sends a request through a stage with a coprocessor that returns exactly `given`.
 async fn requested(stage: &str, switches: &str, given: Value) -> (Seen, Step, Request, Exchange) {
     let coprocessor = serve(move |_| Some(answer(&given))).await;
     let worker = worker(
@@ -316,7 +316,7 @@ fn an_echo_of_everything_changes_nothing() {
             let body: Value = serde_json::from_slice(&after.body).unwrap();
             assert_eq!(body, serde_json::from_str::<Value>(CLIENT_QUERY).unwrap());
         }
-        // As Go writes it: `"control": null` on the way out.
+        // As Go writes it: a response message with `"control": null`.
         let coprocessor = echo(json!({"control": null})).await;
         let yaml = config(&coprocessor.url, "router", "response", REQUEST_ALL);
         let worker = worker(&yaml, "http://localhost:1");
@@ -785,7 +785,7 @@ fn a_stage_that_switches_nothing_on_does_not_exist() {
 fn stages_reach_their_own_url_a_unix_socket_and_http2() {
     run(async {
         let coprocessor = echo(json!({})).await;
-        // The path of a socket has at most 107 bytes, that of TMPDIR any number.
+        // The path of a socket has at most 107 bytes, but TMPDIR may be longer.
         let folder = tempfile::tempdir_in("/tmp").unwrap();
         let unix = serve_unix(&folder.path().join("s"), |seen| Some(answer(seen.json())));
         for (url, stand, path) in [
@@ -815,8 +815,8 @@ fn stages_reach_their_own_url_a_unix_socket_and_http2() {
     });
 }
 
-/// Scripts wrap coprocessors: they run before on the way in and after on the
-/// way out, also when the coprocessor breaks off.
+/// Scripts wrap coprocessors. They run before them on requests and after them on responses. This also applies
+/// if the coprocessor ends the request.
 #[test]
 fn a_script_sees_the_break_of_a_coprocessor() {
     run(async {

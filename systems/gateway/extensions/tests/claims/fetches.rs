@@ -1,4 +1,4 @@
-//! Fetches from subgraphs: what is sent, and what becomes of what comes back.
+//! Subgraph requests: the sent request, and the result for each kind of response.
 
 use gateway_extensions::SubgraphOutcome;
 use http::StatusCode;
@@ -78,7 +78,7 @@ fn what_is_not_a_graphql_response_becomes_an_error_with_its_reason() {
             "",
             json!([unavailable, malformed("{}")]),
         ),
-        // A list could be read as the members of a response in their order.
+        // A deserializer could accept a list as the members of a response in their order.
         (
             answer(503, JSON, "[1,2]"),
             "",
@@ -163,7 +163,7 @@ fn an_override_replaces_the_routing_url_over_tcp_and_unix_sockets() {
         fetch(&worker(&yaml, "http://nowhere.invalid"), &exchange(&[])).await;
         assert_eq!(origin.last().path, "/elsewhere");
 
-        // The path of a socket has at most 107 bytes, that of TMPDIR any number.
+        // The path of a socket has at most 107 bytes, but TMPDIR may be longer.
         let folder = tempfile::tempdir_in("/tmp").unwrap();
         let socket = serve_unix(&folder.path().join("s"), |_| {
             Some(crate::stand::json(r#"{"data":{"a":2}}"#))

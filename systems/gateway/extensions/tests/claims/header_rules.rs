@@ -1,11 +1,11 @@
-//! Header rules, by what a subgraph receives.
+//! Header rules, tested by the headers that a subgraph receives.
 
 use serde_json::json;
 
 use crate::stand::{exchange, fetch, origin, run, worker};
 
-/// Runs a fetch under `rules` (JSON is YAML) and tells what arrived under `x-`
-/// names, `source` and `authorization`, in alphabetical order.
+/// Runs a subgraph request under `rules` (JSON is YAML). Returns the received headers with `x-` names,
+/// `source` and `authorization`, in alphabetical order.
 fn arrived(rules: &str, own: &str) -> Vec<String> {
     run(async {
         let origin = origin().await;
@@ -115,12 +115,12 @@ fn every_form_of_a_rule_does_what_it_says() {
             r#"[{"propagate": {"matching": "^x-.*"}}]"#,
             &["x-a: 1", "x-a: 2", "x-b: b"],
         ),
-        // Unanchored; reserved names stay out.
+        // Patterns are not anchored. Reserved names never match.
         (
             r#"[{"propagate": {"matching": "a"}}]"#,
             &["authorization: Bearer t", "x-a: 1", "x-a: 2"],
         ),
-        // The first propagation wins, by the name it fills; defaults count.
+        // The first propagation that sets a name wins. A default counts too.
         (
             r#"[{"propagate": {"named": "x-z", "default": "d"}}, {"propagate": {"named": "x-b", "rename": "x-z"}}]"#,
             &["x-z: d"],
@@ -129,7 +129,7 @@ fn every_form_of_a_rule_does_what_it_says() {
             r#"[{"propagate": {"named": "x-b", "rename": "x-a"}}, {"propagate": {"matching": "^x-a"}}]"#,
             &["x-a: b"],
         ),
-        // Inserting is not propagating: appended behind it.
+        // An insert is not a propagation, so its value is appended.
         (
             r#"[{"insert": {"name": "x-b", "value": "i"}}, {"propagate": {"named": "x-b"}}]"#,
             &["x-b: b", "x-b: i"],

@@ -1,5 +1,5 @@
-//! What each extension point does, seen from outside: a configuration goes in,
-//! messages pass, and a server looks at what left.
+//! Tests of each extension point from outside. A test reads a configuration, sends messages, and checks the
+//! messages that arrive at a server.
 
 #![expect(
     clippy::unwrap_used,

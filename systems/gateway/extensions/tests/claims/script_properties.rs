@@ -1,4 +1,4 @@
-//! Rhai: what can be written whole, what the subgraph service shows, and every constant.
+//! Rhai: properties that scripts can assign, properties of the subgraph service, and every constant.
 
 use gateway_extensions::Step;
 use http::{HeaderValue, StatusCode};
@@ -136,8 +136,8 @@ fn a_callback_that_is_not_there_is_an_error_of_the_request() {
     assert!(matches!(step, Step::Break(response) if response.status == 500));
 }
 
-/// Runs callbacks of the subgraph service around a fetch; gives the body of the outcome and what
-/// the subgraph saw.
+/// Runs callbacks of the subgraph service around a request. Returns the body of the result and the request
+/// that the subgraph received.
 fn at_subgraph(on_request: &str, on_response: &str) -> (String, Option<Seen>) {
     let main = format!(
         "fn subgraph_service(service, subgraph) {{

@@ -1,4 +1,4 @@
-//! Rhai: each property, helper and way to throw.
+//! Rhai: each property, each helper function and each way to throw.
 
 use std::fs;
 
@@ -53,8 +53,8 @@ fn response() -> Response {
     }
 }
 
-/// Runs `body` as a request callback of a service and returns what it left, and
-/// the message of what it threw.
+/// Runs `body` as a request callback of a service. Returns the request, the exchange, and the response of a
+/// thrown error.
 pub(crate) fn at_request(service: &str, body: &str) -> (Request, Exchange, Option<Response>) {
     let main = format!("fn {service}(service) {{ service.map_request(|request| {{ {body} }}); }}");
     let worker = scripted(&main, "http://localhost:1");
@@ -74,7 +74,7 @@ pub(crate) fn at_request(service: &str, body: &str) -> (Request, Exchange, Optio
     }
 }
 
-/// Whether `condition` holds inside a request callback.
+/// Checks that `condition` is true inside a request callback.
 #[track_caller]
 pub(crate) fn holds(service: &str, condition: &str) {
     let body = format!("if !({condition}) {{ throw `not so: {{condition}}`; }}");
@@ -82,7 +82,7 @@ pub(crate) fn holds(service: &str, condition: &str) {
     assert!(thrown.is_none(), "{condition}: {thrown:?}");
 }
 
-/// The error message of what `body` throws.
+/// The message of the error that `body` throws.
 pub(crate) fn thrown(service: &str, body: &str) -> String {
     let (_, _, thrown) = at_request(service, body);
     let thrown = thrown.unwrap_or_else(|| panic!("{body} does not throw"));

@@ -27,7 +27,7 @@ pub(crate) struct Seen {
     pub(crate) path: String,
     pub(crate) version: http::Version,
     pub(crate) headers: HeaderMap,
-    /// The body as text, as far as it is text.
+    /// The body as text. Invalid UTF-8 is replaced.
     pub(crate) body: String,
     pub(crate) bytes: Bytes,
 }
@@ -43,7 +43,7 @@ impl Seen {
     }
 }
 
-/// What a server answers.
+/// A response of a test server.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -59,7 +59,7 @@ pub(crate) fn json(body: impl ToString) -> Answer {
     }
 }
 
-/// A server and what it saw.
+/// A test server and the requests that it received.
 #[derive(Clone)]
 pub(crate) struct Stand {
     pub(crate) url: String,
@@ -78,7 +78,7 @@ impl Stand {
 
 type Decide = Arc<dyn Fn(&Seen) -> Option<Answer> + Send + Sync>;
 
-/// A server over TCP. Where `decide` gives nothing, no answer ever comes.
+/// A server over TCP. If `decide` returns `None`, it never responds.
 pub(crate) async fn serve(
     decide: impl Fn(&Seen) -> Option<Answer> + Send + Sync + 'static,
 ) -> Stand {
@@ -96,7 +96,7 @@ pub(crate) async fn serve(
     stand
 }
 
-/// A server on a unix socket.
+/// A server on a Unix socket.
 pub(crate) fn serve_unix(
     path: &Path,
     decide: impl Fn(&Seen) -> Option<Answer> + Send + Sync + 'static,
@@ -144,7 +144,7 @@ where
             response.body(Full::new(Bytes::from(answer.body)))
         }
     });
-    // A client that goes away is no failure of the server.
+    // A client that disconnects is not a failure of the server.
     let _gone = Builder::new(TokioExecutor::new())
         .serve_connection(TokioIo::new(stream), service)
         .await;
@@ -164,12 +164,12 @@ impl Surroundings for Outside {
 
 pub(crate) const SDL: &str = "type Query { a: Int } # \"quoted\"";
 
-/// The extensions of a configuration, with subgraphs `one` and `two` at a URL.
+/// The extensions of a configuration, with the subgraphs `one` and `two` at a URL.
 pub(crate) fn extensions(yaml: &str, subgraph: &str) -> Result<Extensions, String> {
     extensions_with(yaml, subgraph, &Arc::default())
 }
 
-/// The same with the keys of a configuration before.
+/// Like [`extensions`], with the keys of the previous configuration.
 pub(crate) fn extensions_with(
     yaml: &str,
     subgraph: &str,
@@ -190,14 +190,14 @@ pub(crate) fn extensions_with(
     })
 }
 
-/// The same for one worker.
+/// One worker with the extensions of a configuration.
 pub(crate) fn worker(yaml: &str, subgraph: &str) -> Worker {
     extensions(yaml, subgraph)
         .unwrap_or_else(|errors| panic!("{errors}"))
         .worker(Client::new(ClientSettings::default()), Rc::new(NoObserver))
 }
 
-/// An exchange that a client with these headers started.
+/// An exchange for a client request with these headers.
 pub(crate) fn exchange(headers: &[(&'static str, &str)]) -> Exchange {
     let mut head = ClientHead {
         method: http::Method::POST,
@@ -214,7 +214,7 @@ pub(crate) fn exchange(headers: &[(&'static str, &str)]) -> Exchange {
 
 pub(crate) const CLIENT_QUERY: &str = r#"{"query":"query Q{a}","operationName":"Q","variables":{"n":1},"extensions":{"x":[{"y":"deep"}]}}"#;
 
-/// What a plan asks of subgraph `one`.
+/// Sends a request to subgraph `one`.
 pub(crate) async fn fetch(worker: &Worker, exchange: &Exchange) -> SubgraphOutcome {
     let call = SubgraphCall {
         body: r#"{"query":"query Q__one__0{a}","operationName":"Q__one__0"}"#.into(),
@@ -223,12 +223,12 @@ pub(crate) async fn fetch(worker: &Worker, exchange: &Exchange) -> SubgraphOutco
     worker.fetch(0, exchange, call).await
 }
 
-/// An origin that answers `{"data":{"a":1}}`.
+/// An origin that responds with `{"data":{"a":1}}`.
 pub(crate) async fn origin() -> Stand {
     serve(|_| Some(json(r#"{"data":{"a":1}}"#))).await
 }
 
-/// Runs a test as a gateway worker runs requests: on one thread.
+/// Runs a test on one thread, as a gateway worker runs requests.
 pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -237,7 +237,7 @@ pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
         .block_on(test)
 }
 
-/// A plan of nothing.
+/// An empty query plan.
 pub(crate) fn plan() -> QueryPlan {
     QueryPlan {
         text: "QueryPlan {}".into(),

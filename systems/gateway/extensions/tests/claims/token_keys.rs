@@ -1,4 +1,4 @@
-//! Keys of tokens at URLs: how often they are asked for, and what happens while they are not known.
+//! Key sets at URLs: how often the gateway fetches them, and how it handles tokens without them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ fn part(value: &Value) -> String {
     URL_SAFE_NO_PAD.encode(value.to_string())
 }
 
-/// A token signed with the key of this name, whose secret is its name.
+/// A token that is signed with the key of this name. The key's secret is its name.
 fn token(kid: &str) -> String {
     let head = part(&json!({"alg": "HS256", "kid": kid}));
     let signed = format!("{head}.{}", part(&json!({"exp": 4_102_444_800_u64})));
@@ -45,7 +45,7 @@ fn worker(extensions: &Extensions) -> Worker {
     extensions.worker(client, std::rc::Rc::new(NoObserver))
 }
 
-/// The status of the refusal, or 200.
+/// The status of the rejection, or 200.
 async fn status(worker: &Worker, token: &str) -> u16 {
     let mut request = Request::default();
     let value = token.parse().unwrap();
@@ -61,7 +61,7 @@ async fn status(worker: &Worker, token: &str) -> u16 {
 fn a_token_with_an_unknown_key_asks_anew_but_not_every_time() {
     run(async {
         let asked = AtomicUsize::new(0);
-        // The second key is there from the second answer on.
+        // From its second response on, the server includes the second key.
         let keys = serve(move |_| {
             let count = asked.fetch_add(1, Ordering::SeqCst);
             Some(answer(set(&["old", "new"][..=count.min(1)])))
@@ -89,7 +89,7 @@ fn many_tokens_without_keys_ask_once() {
         let keys = serve(|_| Some(answer(set(&["one"])))).await;
         let store = Arc::default();
         let extensions = guarded(&keys.url, "", &store);
-        // As two workers, which share what they know.
+        // Like two workers of one process, which share their keys.
         let workers = [worker(&extensions), worker(&extensions)];
         let token = token("one");
         let (a, b, c, d) = tokio::join!(
@@ -117,7 +117,7 @@ fn while_no_keys_are_known_it_is_not_the_clients_fault() {
         for _ in 0..3 {
             assert_eq!(status(&worker, &token("one")).await, 503);
         }
-        // The first failure speaks for those that come right after it.
+        // After the first failed fetch, tokens that arrive right after it cause no new fetch.
         assert_eq!(keys.seen().len(), 1);
         let (set, _) = &extensions.token_keys().remove(0);
         assert!(set.missing().unwrap().contains("500"));
@@ -130,7 +130,7 @@ fn a_reload_keeps_the_keys_of_the_same_url() {
         let asked = AtomicUsize::new(0);
         let keys = serve(move |_| {
             let mut reply = answer(set(&["one"]));
-            // Answers once, then fails.
+            // Responds once, then fails.
             if asked.fetch_add(1, Ordering::SeqCst) > 0 {
                 reply.status = 500;
             }
@@ -149,7 +149,7 @@ fn a_reload_keeps_the_keys_of_the_same_url() {
             .refresh(&Client::new(ClientSettings::default()))
             .await;
         assert_eq!(status(&worker, &token("one")).await, 200);
-        // Others are not the same: the headers may be what the server looks at.
+        // A set with other request headers is another set, because the server may return other keys for them.
         let other = guarded(
             &keys.url,
             r#", "headers": [{"name": "x-tenant", "value": "b"}]"#,

@@ -1,4 +1,4 @@
-//! Tokens of clients: which are accepted, and what becomes of their claims.
+//! Tokens of clients: accepted and rejected tokens, and the use of their claims.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -19,7 +19,7 @@ fn part(value: &Value) -> String {
     URL_SAFE_NO_PAD.encode(value.to_string())
 }
 
-/// A token signed as the seed signs it.
+/// A token that is signed with HS256 and [`SECRET`], as in the seed data.
 fn token(claims: &Value) -> String {
     token_as("HS256", hmac::HMAC_SHA256, claims)
 }
@@ -43,7 +43,7 @@ struct Guard {
     _folder: tempfile::TempDir,
 }
 
-/// A worker whose router checks tokens in the header of the seed.
+/// A worker with a router that verifies tokens in the header of the seed data.
 fn guard(keys: &str, of_set: &str, more: &str) -> Guard {
     guard_of(keys, of_set, more, "http://localhost:1")
 }
@@ -66,7 +66,7 @@ fn guard_of(keys: &str, of_set: &str, more: &str, subgraph: &str) -> Guard {
     }
 }
 
-/// The status a request is refused with, or `None`.
+/// The status of the rejection, or `None`.
 async fn refused(worker: &Worker, header: Option<&str>) -> (Option<u16>, Exchange) {
     let exchange = exchange(&[]);
     let mut request = Request::default();
@@ -180,7 +180,7 @@ fn times_issuers_audiences_and_algorithms_are_checked() {
         ("", json!({"exp": 4_102_444_800_u64, "nbf": 0}), true),
         ("", json!({"exp": 1}), false),
         ("", json!({"nbf": 4_102_444_800_u64}), false),
-        // A time of the wrong type is not an absent one.
+        // A time of the wrong type does not count as absent.
         ("", json!({"exp": "never"}), false),
         ("", json!({"nbf": null}), false),
         (r#", "issuers": ["a", "b"]"#, json!({"iss": "b"}), true),
@@ -295,7 +295,7 @@ fn what_happens_without_a_token_is_configured() {
     }
 }
 
-/// A file of keys may be replaced at any moment, also while the workers are made.
+/// A key file may be replaced at any moment, even while the workers are created.
 #[test]
 fn workers_have_the_keys_that_were_read_when_the_extensions_were_built() {
     let folder = tempfile::tempdir().unwrap();
@@ -372,7 +372,7 @@ fn elliptic_curves_sign_as_well() {
     accepts(&guard, &token(&json!({})), false);
 }
 
-/// RFC 7515, A.2: a token signed with RS256 by the key given there.
+/// RFC 7515, A.2: a token signed with RS256 and the key from that section.
 #[test]
 fn the_example_of_the_specification_for_rsa_verifies() {
     let modulus = "ofgWCuLjybRlzo0tZWJjNiuSfb4p4fAkd_wWJcyQoTbji9k0l8W26mPddxHmfHQp-Vaw-4qPCJrcS2mJPMEzP1Pt0Bm4d4QlL-yRT-SFd2lZS-pCgNMsD1W_YpRPEwOWvG6b32690r2jZ47soMZo9wGzjb_7OMg0LOL-bSf63kpaSHSXndS5z5rexMdbBYUsLA9e-KXBdQOS-UTo7WTBEMa2R2CapHg665xsmtdVMTBQY4uDZlxvb3qCo5ZwKh9kG4LT6_I5IhlJH7aGhyxXFvUK-DWNmoudF8NAco9_h9iaGNj8q2ethFkMLs91kzk2PAcDTW9gb54h4FRWyuXpoQ";
@@ -382,7 +382,7 @@ fn the_example_of_the_specification_for_rsa_verifies() {
         &guard(&set, "", "").worker,
         Some(&format!("Bearer {token}")),
     ));
-    // Its time was over in 2011, which is the one thing wrong with it.
+    // It expired in 2011. This is its only defect.
     assert_eq!(status, Some(401));
     assert!(!exchange.context.contains(JWT_CLAIMS));
     let folder = guard(&set, "", "");

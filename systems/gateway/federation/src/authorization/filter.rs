@@ -1,4 +1,4 @@
-//! Takes out of an operation what a request may not see.
+//! Removes unauthorized fields and types from an operation.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,40 +16,42 @@ use crate::limits::{QueryDocument, Set, selection_set};
 use crate::projection_compiler::DENIED;
 use crate::schema::{Named, Schema, TypeText, inner_name};
 
-/// Errors that are told at most; the rest is left out all the same.
+/// Maximum number of reported errors. Further unauthorized fields are removed without an error.
 const ERRORS_MAX: usize = 1_000;
 
 /// An operation in two forms.
 pub(crate) struct Filtered {
-    /// For the answer: everything, with [`DENIED`] at the fields that are null.
+    /// The form for the response: all fields, with [`DENIED`] at the fields that are null.
     pub(crate) shown: Set,
-    /// For the planner: what is left.
+    /// The form for the planner: only the authorized fields.
     pub(crate) asked: QueryDocument,
-    /// An entry for everything that was left out.
+    /// One error for each removed field or type.
     pub(crate) errors: Vec<GraphqlError>,
 }
 
-/// What an operation demands of a request that may see all of it.
+/// The demands that a request must meet to see the whole operation.
 pub(crate) fn demands(
     rules: &Rules,
     schema: &Schema,
-    (document, operation): (&QueryDocument, &Operation),
+    document: &QueryDocument,
+    operation: &Operation,
     root: &str,
 ) -> Demands {
     let mut judge = Collect(BTreeSet::new());
-    walk(rules, schema, (document, operation), root, &mut judge);
+    walk(rules, schema, document, operation, root, &mut judge);
     Demands::of(judge.0)
 }
 
-/// Takes out of an operation what a request with these grants may not see.
+/// Removes the fields and types that a request with these grants may not see.
 pub(crate) fn filter(
-    (rules, schema): (&Rules, &Schema),
+    rules: &Rules,
+    schema: &Schema,
     (document, operation): (&QueryDocument, &Operation),
     root: &str,
     (demands, grants): (&Demands, &Grants),
 ) -> Filtered {
     let mut judge = Judge(rules.granted(demands, grants));
-    let (forms, errors) = walk(rules, schema, (document, operation), root, &mut judge);
+    let (forms, errors) = walk(rules, schema, document, operation, root, &mut judge);
     let operation = with_selections(operation, forms.asked);
     Filtered {
         shown: forms.shown,
@@ -65,7 +67,8 @@ type Operation = OperationDefinition<'static, String>;
 fn walk(
     rules: &Rules,
     schema: &Schema,
-    (document, operation): (&QueryDocument, &Operation),
+    document: &QueryDocument,
+    operation: &Operation,
     root: &str,
     judge: &mut dyn Verdict,
 ) -> (Forms, Vec<GraphqlError>) {
@@ -93,12 +96,12 @@ fn walk(
     (forms, walk.errors)
 }
 
-/// Says whether a rule holds.
+/// Decides if a rule holds.
 trait Verdict {
     fn holds(&mut self, rule: &Rule) -> bool;
 }
 
-/// Lets everything pass and notes what that would take.
+/// Accepts every rule and collects its atoms.
 struct Collect(BTreeSet<usize>);
 
 impl Verdict for Collect {
@@ -119,7 +122,7 @@ impl Verdict for Judge {
 struct Forms {
     shown: Set,
     asked: Set,
-    /// Whether the answer has nulls for some types that the planner does not know of.
+    /// True if the response has nulls for some types only. The planner then needs an additional `__typename`.
     wants_type: bool,
 }
 
@@ -141,19 +144,19 @@ fn empty() -> Set {
     }
 }
 
-/// Where a selection stands.
+/// Place of a selection in the operation.
 #[derive(Clone, Copy)]
 struct Place<'p> {
-    /// The type that it selects from.
+    /// The type of the selected object.
     parent: &'p str,
-    /// Index of the scope.
+    /// Index into [`Walk::scopes`].
     scope: usize,
 }
 
-/// Objects that a selection can meet.
+/// Object types that a selection can meet.
 struct Scope<'a> {
     objects: Vec<&'a str>,
-    /// Those of them that demand something.
+    /// The object types with rules.
     ruled: Vec<&'a str>,
 }
 
@@ -162,7 +165,7 @@ struct Walk<'a> {
     schema: &'a Schema,
     fragments: HashMap<&'a str, (&'a TypeCondition<'static, String>, &'a Set)>,
     scopes: Vec<Scope<'a>>,
-    /// The scope within another one under a condition.
+    /// The scopes that result from a scope and a type condition.
     narrowed: HashMap<(usize, String), usize>,
     judge: &'a mut (dyn Verdict + 'a),
     path: Vec<PathSegment>,
@@ -177,7 +180,7 @@ impl<'a> Walk<'a> {
         self.scopes.len() - 1
     }
 
-    /// The objects of a scope that are also of this type.
+    /// Narrows a scope to the objects that are also of this type.
     fn narrow(&mut self, scope: usize, condition: &str) -> usize {
         let key = (scope, condition.to_owned());
         if let Some(known) = self.narrowed.get(&key) {
@@ -207,7 +210,7 @@ impl<'a> Walk<'a> {
                     self.fragment(place, inner, &inline.directives, &mut forms);
                 }
                 Selection::FragmentSpread(spread) => {
-                    // Validation has refused unknown ones.
+                    // Validation has already refused unknown fragments.
                     if let Some((condition, set)) = self.fragments.get(&*spread.fragment_name) {
                         let inner = (Some(*condition), *set);
                         self.fragment(place, inner, &spread.directives, &mut forms);
@@ -226,8 +229,8 @@ impl<'a> Walk<'a> {
             .schema
             .named(place.parent)
             .and_then(|it| it.field(&field.name));
-        // `__typename` says nothing but what the field above it has said; introspection is not
-        // subject to authorization.
+        // `__typename` reveals no more than the field above it. Introspection is not subject to
+        // authorization.
         let Some(definition) = definition.filter(|_| !field.name.starts_with("__")) else {
             push_field(&mut forms.shown, field, None);
             push_field(&mut forms.asked, field, None);
@@ -245,7 +248,7 @@ impl<'a> Walk<'a> {
         self.path.pop();
     }
 
-    /// Goes on into a field that the request may see.
+    /// Filters the selections of an authorized field.
     fn below(&mut self, kind: &TypeText, field: &Field<'static, String>, forms: &mut Forms) {
         if field.selection_set.items.is_empty() {
             push_field(&mut forms.shown, field, None);
@@ -264,8 +267,8 @@ impl<'a> Walk<'a> {
         let inner = self.set(place, &field.selection_set);
         self.path.truncate(self.path.len() - lists);
         if inner.asked.items.is_empty() {
-            // Nothing of it may be seen, so no subgraph is asked for it: a mutation that the client
-            // learns nothing of is not carried out.
+            // The whole selection is unauthorized, so the gateway does not request it. A mutation does not
+            // run if the client may not see any of its results.
             push_field(&mut forms.shown, &denied(field), None);
             return;
         }
@@ -274,7 +277,7 @@ impl<'a> Walk<'a> {
     }
 
     fn scope_of(&mut self, name: &str) -> usize {
-        // Under a key that no narrowing has: there is no scope of this number.
+        // No narrowed scope has this key, because there is no scope of this number.
         let key = (usize::MAX, name.to_owned());
         if let Some(known) = self.narrowed.get(&key) {
             return *known;
@@ -290,7 +293,7 @@ impl<'a> Walk<'a> {
         let rules = self.rules;
         let mut may = true;
         let mut check = |rule: Option<&Rule>, judge: &mut dyn Verdict| {
-            // Not ended early: each rule is also collected.
+            // Without an early return, because the judge also collects each rule.
             may &= rule.is_none_or(|rule| judge.holds(rule));
         };
         check(rules.of_type(parent), &mut *self.judge);
@@ -300,8 +303,8 @@ impl<'a> Walk<'a> {
             check(rules.of_type(object), &mut *self.judge);
             check(rules.of_field(object, name), &mut *self.judge);
         }
-        // Fields that are asked of an interface are asked of all its objects: when one of them may
-        // not be seen, the whole field is left out, as documented for the original.
+        // A field that is selected on an interface applies to all its objects. If one of them is
+        // unauthorized, the whole field is removed. Apollo Router documents the same behavior.
         let is_interface = matches!(self.schema.named(below), Some(Named::Interface(_)));
         if is_interface && asks_directly(&field.selection_set) {
             let scope = self.scope_of(below);
@@ -328,8 +331,8 @@ impl<'a> Walk<'a> {
         }
         let rule = name.and_then(|name| self.rules.of_type(name));
         if !rule.is_none_or(|rule| self.judge.holds(rule)) {
-            // Left out without a trace in the data: an object of this type has what else is asked
-            // of it.
+            // Removed without a null in the data, because an object of this type still has the other selected
+            // fields.
             self.path
                 .push(PathSegment::Key(format!("... on {}", place.parent)));
             self.report();
@@ -354,7 +357,7 @@ impl<'a> Walk<'a> {
     }
 
     fn report(&mut self) {
-        // The same field can be asked for several times.
+        // An operation can select the same field several times.
         let is_known = self
             .errors
             .iter()
@@ -369,7 +372,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether fields of the object are asked for without a condition on its type.
+/// True if a selection contains fields without a condition on the object's type.
 fn asks_directly(set: &Set) -> bool {
     set.items.iter().any(|selection| match selection {
         Selection::Field(field) => field.name != "__typename",
@@ -404,7 +407,7 @@ fn push_field(set: &mut Set, field: &Field<'static, String>, below: Option<Set>)
         None => field.clone(),
         Some(below) => Field {
             selection_set: below,
-            // Not of the whole field: the selections below it may be large.
+            // Copies single members, because the selections of the whole field can be large.
             alias: field.alias.clone(),
             arguments: field.arguments.clone(),
             directives: field.directives.clone(),

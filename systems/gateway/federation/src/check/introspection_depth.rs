@@ -1,11 +1,10 @@
 //! The depth of introspection.
 //!
-//! Types refer to each other, so a short query that nests their lists can ask for any size.
+//! Types refer to each other. So a short query with nested lists of types can request a response of any size.
 
 use crate::projection::{Projection, Shape, What};
 
-/// Lists of fields within lists of fields that are still answered when
-/// `limits.introspection_max_depth` is on.
+/// Maximum nesting of lists of fields, if `limits.introspection_max_depth` is on.
 const NESTED_LISTS_MAX: usize = 2;
 
 /// True if lists of types and fields are nested too deep below a member of the root.
@@ -30,7 +29,7 @@ fn list_depth(projection: &Projection, shape: &Shape) -> usize {
     let Some(per_type) = projection.selections.get(selection) else {
         return 0;
     };
-    // The types of introspection are objects, never interfaces, so `otherwise` holds all members.
+    // Introspection types are objects, never interfaces. So `otherwise` contains all members.
     let members = projection.members.get(per_type.otherwise);
     let depths = members.into_iter().flatten().map(|member| {
         let What::Value(shape) = &member.what else {

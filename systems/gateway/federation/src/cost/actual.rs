@@ -1,8 +1,8 @@
-//! What a response has cost: its objects as they are, along the formula of its operation.
+//! The actual cost of a response, counted over its objects along the formula of its operation.
 //!
-//! An object of a response has each key once, however many selections of the text ask for it. So
-//! selections are put together by key when the formula is made ([`merged`]), and a key of a response
-//! is looked up among them: a wide selection costs no more in each of a thousand objects than its width.
+//! An object of a response has each key once, even if the operation selects it many times. So the formula
+//! contains its selections combined by key ([`merged`]), and each response key is looked up in them. The work
+//! per object then depends on its own width, not on the number of selections.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,12 +13,12 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use super::formula::{Filled, Formula, Node, Request, bounded};
 use super::selected::Selected;
 
-/// Puts selections that have one key together; what comes is sorted by key.
+/// Combines the selections of each key. The result is sorted by key.
 ///
-/// What the first of them costs by itself stands for all. They are one field, but below fragments on types
-/// of which an object has only one; there it is an approximation.
+/// The own cost of the first selection applies to all. Selections of one key are normally one field. Only
+/// fragments on different object types can select different fields, and then this cost is an approximation.
 pub(super) fn merged(mut nodes: Vec<&Node>) -> Vec<Selected> {
-    // Stable, so that the first of a key is that of the text.
+    // A stable sort, so that the first selection of a key is also the first in the text.
     nodes.sort_by(|one, other| one.key.cmp(&other.key));
     let same = nodes.chunk_by(|one, other| one.key == other.key);
     same.map(|same| Selected {
@@ -30,7 +30,7 @@ pub(super) fn merged(mut nodes: Vec<&Node>) -> Vec<Selected> {
     .collect()
 }
 
-/// The selection of a key.
+/// Finds the selection of a key.
 fn find<'a>(all: &'a [Selected], key: &str) -> Option<&'a Selected> {
     let found = all.binary_search_by(|it| {
         #[cfg(test)]
@@ -42,13 +42,13 @@ fn find<'a>(all: &'a [Selected], key: &str) -> Option<&'a Selected> {
 
 #[cfg(test)]
 thread_local! {
-    /// How often a key was held against a selection on this thread.
+    /// Number of comparisons of a key with a selection on this thread.
     pub(super) static LOOKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 impl Formula {
-    /// The cost of a response with this body; nothing when it is not one. The body is read once, and no
-    /// tree of it is built.
+    /// The cost of a response with this body. `None` if the body is not a GraphQL response. The body is read
+    /// once, without building a tree.
     pub(crate) fn actual(&self, request: &Request<'_>, body: &[u8]) -> Option<f64> {
         let mut reader = serde_json::Deserializer::from_slice(body);
         let filled = request.fill(self);
@@ -61,7 +61,7 @@ impl Formula {
     }
 }
 
-/// `{"data": …}`.
+/// Reads the object `{"data": …}`.
 struct Response<'a> {
     formula: &'a Formula,
     filled: &'a Filled<'a>,
@@ -102,9 +102,9 @@ impl<'de> Visitor<'de> for Response<'_> {
 /// A value, or a list of values, of one field.
 #[derive(Clone, Copy)]
 struct Values<'a> {
-    /// What one value costs by itself.
+    /// Cost of one value without its selections.
     own: f64,
-    /// What is selected from it.
+    /// The selections below a value.
     selected: &'a [Selected],
     filled: &'a Filled<'a>,
 }

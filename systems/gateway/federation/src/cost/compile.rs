@@ -1,4 +1,4 @@
-//! Makes the formula of an operation.
+//! Compiles an operation into its cost formula.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::limits::{QueryDocument, Set};
 use crate::schema::{Named, Schema, TypeText, inner_name};
 use crate::variables::Declared;
 
-/// What an operation of any kind costs by itself.
+/// Base cost of an operation of this kind.
 fn base(kind: OperationKind) -> f64 {
     match kind {
         OperationKind::Query | OperationKind::Subscription => 0.0,
@@ -23,16 +23,16 @@ fn base(kind: OperationKind) -> f64 {
     }
 }
 
-/// What a field says of the size of its own fields, and the field with the arguments.
+/// A field's `@listSize` for the lists in its own fields, and the field with the arguments.
 type Sizing<'a> = (&'a ListSize, &'a Field<'static, String>);
 
-/// What formulas are made with.
+/// Inputs of the formula compiler, the same for all operations of a document.
 pub(crate) struct Compiler<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) costs: &'a Costs,
     pub(crate) document: &'a QueryDocument,
     pub(crate) declared: &'a [Declared],
-    /// Of lists about which nothing is said.
+    /// Expected number of items in a list without `@listSize`.
     pub(crate) list_size: f64,
 }
 
@@ -64,23 +64,23 @@ impl Compiler<'_> {
     }
 }
 
-/// A formula that is being made.
+/// A formula under construction.
 struct Compiling<'a> {
     with: &'a Compiler<'a>,
-    /// Of variables, by name.
+    /// Positions of the variables, by name.
     positions: HashMap<&'a str, usize>,
-    /// Where the arguments of a field of the text are. A field has one parent, however often the
-    /// fragment around it is spread.
+    /// Positions of the arguments of each field in the text. A field has one parent, even if its fragment is
+    /// spread many times.
     known: HashMap<*const Field<'static, String>, Option<usize>>,
-    /// Where a use is: by position, weight and type.
+    /// Positions of the uses, by variable position, weight and type.
     known_uses: HashMap<(usize, Option<u64>, String), usize>,
-    /// All but its fields.
+    /// The formula without its fields.
     made: Formula,
 }
 
 impl Compiling<'_> {
-    /// `from` holds the conditions of fragments around, and the size that the field has for its own
-    /// fields. Documents are bounded with their fragments spread (`limits`), and have no cycles.
+    /// `from` contains the conditions of the surrounding fragments, and the list size that the field sets for
+    /// its own fields. `limits` bounds documents with their fragments expanded, and refuses cycles.
     fn set(
         &mut self,
         set: &Set,
@@ -129,7 +129,7 @@ impl Compiling<'_> {
         sized: Option<Sizing<'_>>,
     ) -> Option<Node> {
         let &Compiler { schema, costs, .. } = self.with;
-        // `__typename` and introspection cost no subgraph anything.
+        // `__typename` and introspection cause no work in a subgraph.
         let definition = schema.named(parent)?.field(&field.name)?;
         let of = inner_name(&definition.field_type);
         let cost = costs.field(parent, &field.name);
@@ -178,7 +178,7 @@ impl Compiling<'_> {
             let weight = cost.and_then(|it| it.arguments.get(name).copied());
             let of = inner_name(&argument.value_type);
             if self.may_cost(weight, of) {
-                self.input((weight, of), value, &mut inputs);
+                self.input(weight, of, value, &mut inputs);
             }
         }
         let is_nothing = inputs.fixed == 0.0 && inputs.uses.is_empty();
@@ -190,17 +190,18 @@ impl Compiling<'_> {
         place
     }
 
-    /// Leaves without a weight cost nothing, whatever their values.
+    /// True if values of this type can have a cost. Leaves without a weight cost 0, whatever their values.
     fn may_cost(&self, weight: Option<f64>, of: &str) -> bool {
         weight.is_some()
             || self.with.costs.types.contains_key(of)
             || matches!(self.with.schema.named(of), Some(Named::Input(_)))
     }
 
-    /// What a value of the text costs: each object and each weighted leaf in it.
+    /// Cost of a literal: each object and each weighted leaf in it.
     fn input(
         &mut self,
-        (weight, of): (Option<f64>, &str),
+        weight: Option<f64>,
+        of: &str,
         value: &Literal<'static, String>,
         inputs: &mut Inputs,
     ) {
@@ -216,7 +217,7 @@ impl Compiling<'_> {
             }
             Literal::List(items) => {
                 for item in items {
-                    self.input((weight, of), item, inputs);
+                    self.input(weight, of, item, inputs);
                 }
             }
             value => {
@@ -229,7 +230,7 @@ impl Compiling<'_> {
                 for (name, value) in members {
                     if let Some(field) = input.fields.iter().find(|it| it.name == *name) {
                         let weight = costs.member(of, name);
-                        self.input((weight, inner_name(&field.value_type)), value, inputs);
+                        self.input(weight, inner_name(&field.value_type), value, inputs);
                     }
                 }
             }
@@ -280,7 +281,7 @@ impl Compiling<'_> {
         })
     }
 
-    /// The conditions with variables; nothing when the field is never there.
+    /// The conditions with variables. `None` if the field is never present.
     fn conditions(&self, directives: &[Directive<'static, String>]) -> Option<Vec<Condition>> {
         let mut conditions = Vec::new();
         for directive in directives {

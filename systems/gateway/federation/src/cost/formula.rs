@@ -1,7 +1,7 @@
-//! The cost of one operation, but for its variables.
+//! The cost formula of one operation. A request later fills in the values of its variables.
 //!
-//! What arguments cost is worked out once a request, however many fields, spreads of fragments and
-//! objects of the answer have them, and each variable is read once for it.
+//! The cost of arguments is computed once per request, and each variable is read once. Both are independent
+//! of the number of fields, fragment spreads and response objects that use them.
 
 use std::collections::HashMap;
 
@@ -13,38 +13,38 @@ use super::selected::Selected;
 use crate::schema::{Named, Schema, inner_name};
 use crate::variables::{Declared, Variables};
 
-/// The cost of one operation, but for its variables.
+/// The cost formula of one operation. Its variables are still open.
 #[derive(Debug)]
 pub(crate) struct Formula {
-    /// Of the operation itself.
+    /// Cost of the operation without its fields.
     pub(super) base: f64,
     pub(super) fields: Vec<Node>,
-    /// The same as a response has them, by key.
+    /// The fields as a response contains them, by response key.
     pub(super) selected: Vec<Selected>,
-    /// The arguments of its fields; spreads of a fragment share theirs.
+    /// The arguments of all fields. Spreads of one fragment share their entries.
     pub(super) arguments: Vec<Inputs>,
     /// The variables in arguments, each once.
     pub(super) uses: Vec<Use>,
-    /// The positions of the variables that say how long lists are.
+    /// The positions of the variables that contain list lengths.
     pub(super) sizes: Vec<usize>,
 }
 
-/// One field of an operation, fragments spread.
+/// One field of an operation, after fragments are expanded.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// Its response key.
+    /// The response key of the field.
     pub(super) key: Box<str>,
-    /// What one of its values costs without what is selected from it.
+    /// Cost of one value of the field, without the fields selected from it.
     pub(super) own: f64,
     pub(super) count: Count,
-    /// Where its arguments are; nothing when they cost nothing.
+    /// Index into [`Formula::arguments`]. `None` if the arguments cost 0.
     pub(super) arguments: Option<usize>,
     pub(super) fields: Vec<Node>,
     /// `@skip` and `@include` with variables: their positions, and the value that keeps the field.
     pub(super) conditions: Vec<Condition>,
 }
 
-/// How many values a field has.
+/// Number of values of a field.
 #[derive(Debug)]
 pub(super) enum Count {
     Fixed(f64),
@@ -55,34 +55,34 @@ pub(super) enum Count {
     },
 }
 
-/// A slicing argument.
+/// The value of a slicing argument.
 #[derive(Debug)]
 pub(super) enum Size {
     Literal(f64),
-    /// Where the variable is among [`Formula::sizes`].
+    /// Index into [`Formula::sizes`].
     Variable(usize),
 }
 
-/// What the arguments of a field cost.
+/// Cost of a field's arguments.
 #[derive(Debug, Default)]
 pub(super) struct Inputs {
-    /// What stands in the text.
+    /// Cost of the literals in the operation's text.
     pub(super) fixed: f64,
-    /// Its variables, by their places among [`Formula::uses`].
+    /// Indexes of the variables in [`Formula::uses`].
     pub(super) uses: Vec<usize>,
 }
 
 /// A variable that is an argument, or a part of one.
 #[derive(Debug)]
 pub(super) struct Use {
-    /// Of the variable.
+    /// Position of the variable among the declared variables.
     pub(super) position: usize,
-    /// Of `@cost`, in place of that of its type.
+    /// Weight from `@cost` on the argument. It replaces the weight of the type.
     pub(super) weight: Option<f64>,
     pub(super) of: String,
 }
 
-/// Why a cost cannot be estimated.
+/// Reason why a cost cannot be estimated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoEstimate(pub String);
 
@@ -96,7 +96,7 @@ pub(super) fn usual(of: Option<Named<'_>>) -> f64 {
     }
 }
 
-/// The variables of one request, and what is known of the schema.
+/// The variables of one request, together with the schema and its costs.
 pub(crate) struct Request<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) costs: &'a Costs,
@@ -105,14 +105,14 @@ pub(crate) struct Request<'a> {
 }
 
 impl Formula {
-    /// What the operation is expected to cost with these variables.
+    /// Expected cost of the operation with these variables.
     pub(crate) fn estimate(&self, request: &Request<'_>) -> Result<f64, NoEstimate> {
         let filled = request.fill(self);
         let fields = filled.sum(&self.fields)?;
         Ok(bounded(self.base + fields))
     }
 
-    /// Roughly the bytes that it takes.
+    /// Approximate size of the formula in bytes.
     pub(crate) fn weight(&self) -> usize {
         fn of(nodes: &[Node]) -> usize {
             let nodes = nodes.iter();
@@ -132,23 +132,23 @@ impl Formula {
     }
 }
 
-/// A cost as it counts: finite, and not negative. The planner refuses negative weights; what other
-/// fields cost must not be paid with one. Nothing times an endless list is nothing.
+/// Bounds a cost to finite values of at least 0. The planner refuses negative weights, and a negative cost
+/// must not pay for other fields. Zero times an infinite list (NaN) counts as 0.
 pub(super) fn bounded(cost: f64) -> f64 {
     if cost > 0.0 { cost.min(f64::MAX) } else { 0.0 }
 }
 
-/// What one request makes of a formula.
+/// A formula with the variables of one request filled in.
 pub(super) struct Filled<'a> {
     request: &'a Request<'a>,
-    /// What arguments cost, as [`Formula::arguments`] has them.
+    /// Costs of the arguments, in the order of [`Formula::arguments`].
     arguments: Vec<f64>,
-    /// What variables say of the lengths of lists, as [`Formula::sizes`] has them.
+    /// List lengths from variables, in the order of [`Formula::sizes`].
     sizes: Vec<Option<f64>>,
 }
 
 impl<'a> Request<'a> {
-    /// Reads what a formula needs of the variables.
+    /// Reads the variables that a formula needs.
     pub(super) fn fill(&'a self, formula: &Formula) -> Filled<'a> {
         let mut read: HashMap<usize, Json> = HashMap::new();
         let uses = formula.uses.iter().map(|it| {
@@ -168,8 +168,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// What a value costs: each object and each weighted leaf in it. Values are no deeper than bodies
-    /// and documents may be.
+    /// Cost of an input value: each object and each weighted leaf in it. The limits on bodies and documents
+    /// bound the depth.
     fn input(&self, weight: Option<f64>, of: &str, value: &Json) -> f64 {
         match value {
             Json::Null => 0.0,
@@ -200,7 +200,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The value of a variable: what the client gave, or the default.
+    /// The value of a variable: from the client, or the default.
     fn value(&self, position: usize) -> Option<Json> {
         match self.given(position) {
             Some(text) => serde_json::from_slice(text).ok(),
@@ -211,7 +211,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The number that a variable is.
+    /// The value of a variable as a number.
     fn size(&self, position: usize) -> Option<f64> {
         match self.given(position) {
             Some(text) => serde_json::from_slice(text).ok(),
@@ -228,7 +228,7 @@ impl<'a> Request<'a> {
 
 #[cfg(test)]
 thread_local! {
-    /// How often a variable was read on this thread.
+    /// Number of times that this thread read a variable.
     pub(super) static READS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -269,21 +269,21 @@ impl Filled<'_> {
                 given.len()
             )));
         }
-        // A negative size says nothing of what a subgraph will give.
+        // A negative size does not predict the length of the subgraph's list.
         let sizes = given
             .into_iter()
             .map(|it| if it >= 0.0 { it } else { otherwise });
         Ok(sizes.reduce(f64::max).unwrap_or(otherwise))
     }
 
-    /// What the arguments of a field cost, by where they are.
+    /// Cost of a field's arguments, by their index.
     pub(super) fn arguments(&self, place: Option<usize>) -> f64 {
         let cost = place.and_then(|it| self.arguments.get(it));
         cost.copied().unwrap_or_default()
     }
 }
 
-/// A value of the text without variables, as defaults are.
+/// Converts a literal without variables, such as a default.
 fn json(literal: &Literal<'static, String>) -> Json {
     match literal {
         Literal::Variable(_) | Literal::Null => Json::Null,

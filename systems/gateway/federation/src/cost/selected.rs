@@ -1,9 +1,9 @@
-//! The selections of an operation, by the keys of its response.
+//! The selections of an operation, by response key.
 
 /// All selections of one key at one place of a response.
 #[derive(Debug)]
 pub(super) struct Selected {
-    /// The response key.
+    /// The response key, unique among its siblings.
     pub(super) key: Box<str>,
     /// The cost of one value without its selections.
     pub(super) own: f64,
@@ -14,7 +14,7 @@ pub(super) struct Selected {
 }
 
 impl Selected {
-    /// Roughly the bytes that these take.
+    /// Approximate size of the selections in bytes.
     pub(super) fn weight(all: &[Selected]) -> usize {
         let all = all.iter();
         all.map(|it| size_of::<Selected>() + it.key.len() + Selected::weight(&it.fields))

@@ -3,7 +3,7 @@ use super::formula::READS;
 use crate::{OperationOptions, Operations, Supergraph};
 use std::sync::Arc;
 
-/// A supergraph of one subgraph, with these types.
+/// Operations on a supergraph with one subgraph that has these types.
 fn operations(types: &str, link: &str) -> Operations {
     let sdl = format!(
         r#"schema @link(url: "https://specs.apollo.dev/link/v1.0") @link(url: "https://specs.apollo.dev/join/v0.3", for: EXECUTION) {link} {{ query: Query mutation: Mutation }}
@@ -107,7 +107,7 @@ fn the_size_of_a_list_follows_its_arguments() {
         ("{ shelf { name } }", 7.0),
         ("{ shelf(first: 3) { name } }", 3.0),
         ("{ shelf(first: 3, last: 4) { name } }", 4.0),
-        // What is negative says nothing of what will come.
+        // A negative size does not predict the length of a list.
         ("{ shelf(first: -3) { name } }", 7.0),
         ("{ shelf(first: 3, last: -4) { name } }", 7.0),
         ("{ shelf(first: 9, last: -4) { name } }", 9.0),
@@ -198,7 +198,7 @@ fn a_wide_selection_is_not_gone_through_for_each_key() {
     let cost = prepared.actual_cost(&variables, body.as_bytes());
     let looks = LOOKS.get() - before;
     assert_eq!(cost, Some(Some(20.0)));
-    // A search among 400 takes ten looks; gone through, these would be 3.2 million.
+    // A binary search among 400 keys takes ten comparisons. A linear search would take 3.2 million in total.
     assert!(looks <= 20 * width * 10 + 10, "{looks}");
 }
 
@@ -224,7 +224,7 @@ fn a_variable_is_read_once_a_request() {
         (work(), READS.get() - before)
     };
     let (cost, read) = reads(&|| prepared.estimate(&variables).unwrap().unwrap());
-    // A book, one that is like it, and the filter.
+    // One book (1), its `like` (1) and the filter (3).
     let book = 1.0 + 1.0 + 3.0;
     let books = 10.0 * (book + 1.0 + 10.0 * book);
     assert_eq!(cost, books + 90.0 * (4.0 + 6.0 + 2.0 * book));
@@ -253,7 +253,7 @@ fn renamed_directives_count_and_those_of_others_do_not() {
         prepared.estimate(&variables).unwrap().unwrap()
     };
     assert_eq!(cost("{ heavy { name } }"), 20.0);
-    // `@cost` is now another's directive.
+    // `@cost` now belongs to another specification.
     assert_eq!(cost("{ gem { name } }"), 1.0);
 }
 

@@ -1,5 +1,5 @@
-//! How much names count. The planner copies names into everything that it makes of an operation: a
-//! long one costs as many selections do.
+//! Counts the length of names. The planner copies names into all its data about an operation. So a long name
+//! costs as much as several selections.
 
 use graphql_tools::parser::query::{
     Directive, Field, FragmentDefinition, OperationDefinition, Selection, TypeCondition, Value,
@@ -8,15 +8,15 @@ use graphql_tools::parser::query::{
 
 use crate::schema::inner_name;
 
-/// Bytes of a name that count as one selection. Names of people and tools are shorter.
+/// Bytes of a name that count as one selection. Names written by people or tools are shorter.
 const NAME_BYTES: usize = 64;
 
-/// How many selections a name counts as, beside the one whose name it is.
+/// Number of additional selections for the length of a name.
 pub(super) fn of(name: &str) -> u64 {
     (name.len() / NAME_BYTES) as u64
 }
 
-/// What the names of a selection count as, without those of what is selected from it.
+/// Number of additional selections for the names in a selection, without its nested selections.
 pub(super) fn of_selection(selection: &Selection<'static, String>) -> u64 {
     match selection {
         Selection::Field(field) => of_field(field),
@@ -31,7 +31,7 @@ pub(super) fn of_selection(selection: &Selection<'static, String>) -> u64 {
     }
 }
 
-/// What the names of a fragment count as, without its own, which counts where it is spread.
+/// Number of additional selections for the names in a fragment. Its own name counts at each spread.
 pub(super) fn of_fragment(fragment: &FragmentDefinition<'static, String>) -> u64 {
     let TypeCondition::On(on) = &fragment.type_condition;
     of(on).saturating_add(of_directives(&fragment.directives))
@@ -44,7 +44,7 @@ fn of_field(field: &Field<'static, String>) -> u64 {
         .saturating_add(of_directives(&field.directives))
 }
 
-/// What the names of an operation count as, without those of what it selects.
+/// Number of additional selections for the names in an operation, without its selections.
 pub(super) fn of_operation(operation: &OperationDefinition<'static, String>) -> u64 {
     let (name, variables, directives): (_, &[VariableDefinition<'static, String>], &[_]) =
         match operation {
@@ -79,7 +79,7 @@ fn of_arguments(arguments: &[(String, Value<'static, String>)]) -> u64 {
     sum(arguments.iter().map(one))
 }
 
-/// Texts are no names. Values are no deeper than the parser goes.
+/// Strings are not names. The parser bounds the depth of values.
 fn of_value(value: &Value<'static, String>) -> u64 {
     match value {
         Value::Variable(name) | Value::Enum(name) => of(name),

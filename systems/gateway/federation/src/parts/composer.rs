@@ -1,4 +1,4 @@
-//! Composes the parts of an answer, one after the other, as their data comes.
+//! Composes the parts of a response, one after the other, when their data arrives.
 
 use std::cell::Cell;
 use std::mem::take;
@@ -21,12 +21,12 @@ use crate::prepared::Prepared;
 use crate::response::{Place, Places, Progress, Room, Writer};
 use crate::variables::Variables;
 
-/// Places at which fragments of one request are deferred. Where there would be more, a fragment comes
-/// with what is around it.
+/// Maximum number of places with deferred fragments in one request. Beyond it, a fragment arrives together
+/// with its surroundings.
 const PLACES_MAX: usize = 2_000;
 
-/// What the paths of those places may take, and in each part those of the objects that are written
-/// apart.
+/// Maximum bytes of the paths of these places. In each part, also the maximum for the paths of objects that
+/// are written separately.
 const PATH_BYTES_MAX: usize = 1 << 20;
 
 pub(super) struct Composer<'a> {
@@ -35,27 +35,27 @@ pub(super) struct Composer<'a> {
     policies: &'a ErrorPolicies,
     format: PartsFormat,
     delivery: Delivery<'a>,
-    /// The parts that were given.
+    /// The parts that were sent.
     sent: Bits,
-    /// The members of each of them.
+    /// The members of each sent part.
     sent_members: Vec<(usize, Vec<bool>)>,
-    /// Where parts to come belong, with their ids.
+    /// The places of future parts, with their ids.
     places: Vec<(usize, Place)>,
     next_id: usize,
     left: Cell<Left>,
-    /// Paths of errors that were told.
+    /// Paths of reported errors.
     told: Vec<Vec<PathSegment>>,
 }
 
-/// What all parts to come may take together.
+/// The remaining limits for all future parts together.
 #[derive(Clone, Copy)]
 struct Left {
-    /// Of data.
+    /// Remaining bytes of data.
     bytes: usize,
     room: Room,
 }
 
-/// What was written of one object.
+/// The output for one object.
 #[derive(Default)]
 struct Written {
     text: Vec<u8>,
@@ -65,19 +65,19 @@ struct Written {
     found: Found,
 }
 
-/// Where fragments are deferred in what was written.
+/// Places of deferred fragments in the output.
 #[derive(Default)]
 struct Found {
     places: Vec<Place>,
-    /// Groups of which there were too many places.
+    /// Groups with too many places.
     crowded: Vec<usize>,
 }
 
-/// Parts that are given together.
+/// Parts that are sent together.
 #[derive(Default)]
 struct Batch {
     instances: Vec<Instance>,
-    /// Places that it announces, with their ids.
+    /// Places that the batch announces, with their ids.
     announced: Vec<(usize, Place)>,
     is_cut: bool,
 }
@@ -109,7 +109,7 @@ impl<'a> Composer<'a> {
         }
     }
 
-    /// Whether there is something to compose.
+    /// True if a part can be composed now.
     pub(super) fn is_ready(&self, gate: &Gate) -> bool {
         if self.sent == 0 {
             return self.has_data(0, gate);
@@ -117,7 +117,7 @@ impl<'a> Composer<'a> {
         self.delivery.parts().any(|part| self.is_due(part, gate))
     }
 
-    /// Whether a part behind the first can be written.
+    /// True if a part after the first can be written now.
     fn is_due(&self, part: usize, gate: &Gate) -> bool {
         let is_announced = self.sent & bit(self.delivery.around(part)) != 0;
         self.sent & bit(part) == 0 && is_announced && self.has_data(part, gate)
@@ -138,7 +138,7 @@ impl<'a> Composer<'a> {
         all
     }
 
-    /// The next part, if its data is there.
+    /// Composes the next part. `None` if its data is missing.
     pub(super) async fn compose<F: Fetch>(
         &mut self,
         state: &mut State,
@@ -150,7 +150,7 @@ impl<'a> Composer<'a> {
         }
         let mut batch = Batch::default();
         let mut written = Vec::new();
-        // In this order a fragment within another one may come with it.
+        // In this order, a fragment inside another fragment can be sent together with it.
         for part in self.delivery.parts().collect::<Vec<_>>() {
             if self.is_due(part, gate) && self.part(part, state, &mut batch, fetch).await {
                 written.extend(self.requests(part));
@@ -161,7 +161,7 @@ impl<'a> Composer<'a> {
         }
         batch.is_cut |= !state.excesses.is_empty();
         let has_next = !self.places.is_empty();
-        // Behind the last part there is no place for an error any more.
+        // The last part must contain all remaining errors.
         let errors = self.errors_of(state, |it| !has_next || written.contains(&it));
         self.assign(errors, &mut batch.instances);
         let error_count = batch.instances.iter().map(|it| it.errors.len()).sum();
@@ -199,7 +199,7 @@ impl<'a> Composer<'a> {
             if !self.has_data(0, gate) {
                 return None;
             }
-            // As in one piece: null only if no other fetch of root fields brought data.
+            // As in one piece, the data is null only if no other fetch of root fields returned data.
             if state.root_is_null && !state.root_has_data {
                 break Written {
                     text: b"null".to_vec(),
@@ -209,7 +209,7 @@ impl<'a> Composer<'a> {
             let members = self.delivery.members(0, 0);
             let places = self.delivery.anchors(0);
             let written = self
-                .write(state, &root, (&members, Some(places)), fetch)
+                .write(state, &root, &members, Some(places), fetch)
                 .await;
             if written.found.crowded.is_empty() {
                 break written;
@@ -251,7 +251,7 @@ impl<'a> Composer<'a> {
         })
     }
 
-    /// Writes a part for all its places; false when it has to wait for more data.
+    /// Writes a part for all its places. Returns false if it needs more data.
     async fn part<F: Fetch>(
         &mut self,
         part: usize,
@@ -297,8 +297,8 @@ impl<'a> Composer<'a> {
         true
     }
 
-    /// What is written of a part at one place: objects, and which members of them; with deferred
-    /// fragments that lie on the way to them.
+    /// The objects and members to write for a part at one place, and the deferred fragments on the paths to
+    /// these objects.
     fn targets(
         &self,
         part: usize,
@@ -324,7 +324,7 @@ impl<'a> Composer<'a> {
         let mut places = Places::new(self.delivery.anchors(part), left.room);
         match fields.find(place, &mut places, path_bytes) {
             Some(targets) => ((targets, new), self.found(places)),
-            // Sent again rather than in thousands of pieces.
+            // The whole part is sent again, because the alternative is thousands of pieces.
             None => (whole, Found::default()),
         }
     }
@@ -346,7 +346,7 @@ impl<'a> Composer<'a> {
                 path: [instance.path.as_slice(), &target.below].concat(),
             };
             let anchors = Some(self.delivery.anchors(part));
-            let written = self.write(state, &at, (&members, anchors), fetch).await;
+            let written = self.write(state, &at, &members, anchors, fetch).await;
             instance.errors.extend(written.errors);
             instance.is_too_large |= written.is_too_large;
             instance.is_null |= written.text == b"null" || written.is_too_large;
@@ -370,7 +370,8 @@ impl<'a> Composer<'a> {
         &self,
         state: &State,
         at: &Place,
-        (members, anchors): (&[bool], Option<Vec<Option<usize>>>),
+        members: &[bool],
+        anchors: Option<Vec<Option<usize>>>,
         fetch: &F,
     ) -> Written {
         let place = (&state.store, members);
@@ -399,7 +400,7 @@ impl<'a> Composer<'a> {
         }
     }
 
-    /// Takes what was found, and the room that it needs.
+    /// Takes the recorded places and reduces the remaining room.
     fn found(&self, mut places: Places) -> Found {
         let crowded = take(&mut places.crowded);
         let (places, room) = places.into_found();
@@ -421,7 +422,7 @@ impl<'a> Composer<'a> {
         self.sent_members.push((part, members));
     }
 
-    /// Gives places their ids, and gives back which.
+    /// Assigns ids to places and returns both.
     fn announce(&mut self, places: Vec<Place>) -> Vec<(usize, Place)> {
         let ids = self.next_id..;
         self.next_id += places.len();
@@ -430,14 +431,14 @@ impl<'a> Composer<'a> {
         numbered
     }
 
-    /// Of places, what a client is told: those that are sent in the same part are told, too.
+    /// The text that announces places to the client. It includes places that are sent in the same part.
     fn announced(&self, places: &[(usize, Place)]) -> Vec<u8> {
         let places = places.iter();
         let places = places.map(|(id, place)| (*id, place, self.delivery.label(place.group)));
         text::pending(places)
     }
 
-    /// Errors of requests, as they may be told.
+    /// Errors of requests, after the error policies.
     fn errors_of(
         &mut self,
         state: &mut State,
@@ -455,7 +456,7 @@ impl<'a> Composer<'a> {
         errors
     }
 
-    /// Violations of the schema that no error has told of.
+    /// Removes violations of the schema that a reported error explains.
     fn unexplained(&mut self, mut violations: Vec<GraphqlError>) -> Vec<GraphqlError> {
         let told = &self.told;
         violations.retain(|violation| !told.iter().any(|path| explains(path, violation)));
@@ -464,7 +465,7 @@ impl<'a> Composer<'a> {
         violations
     }
 
-    /// Puts errors of requests where their paths lead, before what was found wrong there.
+    /// Assigns errors of requests to the instances on their paths, before the violations there.
     fn assign(&mut self, errors: Vec<GraphqlError>, instances: &mut [Instance]) {
         for instance in instances.iter_mut() {
             if !instance.is_too_large {
@@ -481,8 +482,8 @@ impl<'a> Composer<'a> {
         for (instance, mut own) in instances.iter_mut().zip(assigned) {
             own.append(&mut instance.errors);
             instance.errors = own;
-            // Without an error a client takes it for delivered. Short, because there may be
-            // thousands for one reason.
+            // Without an error, the client would take the instance as delivered. The text is short, because
+            // one reason can affect thousands of instances.
             if instance.is_null && instance.errors.is_empty() {
                 let told =
                     "nothing of this fragment could be delivered; the reason was told before";

@@ -1,4 +1,4 @@
-//! Which requests have been answered, and who waits for that.
+//! Records the finished requests, and wakes the tasks that wait for them.
 
 use std::cell::RefCell;
 use std::task::{Poll, Waker};

@@ -1,25 +1,25 @@
-//! What is delivered in which part, for one request.
+//! Assigns the groups of deferred fragments to the parts of one response.
 
 use crate::checked::Checked;
 use crate::deferral::Deferral;
 use crate::projection::Member;
 use crate::variables::Variables;
 
-/// Groups as bits: there are fewer than 64, group 0 included.
+/// Groups as bits. There are fewer than 64, including group 0.
 pub(super) type Bits = u64;
 
 pub(super) const fn bit(group: usize) -> Bits {
     1 << group
 }
 
-/// Which groups are parts of their own, and what belongs to them.
+/// The groups that are sent as separate parts, and their content.
 pub(super) struct Delivery<'a> {
     checked: &'a Checked,
     variables: &'a Variables,
     deferral: &'a Deferral,
-    /// For each group the one that it is delivered with.
+    /// The group that each group is sent with.
     with: Vec<usize>,
-    /// For each presence the groups that deliver it.
+    /// The groups that deliver each presence.
     presences: Vec<Bits>,
 }
 
@@ -59,12 +59,12 @@ impl<'a> Delivery<'a> {
         self.presences = presences.collect();
     }
 
-    /// Whether any group is a part of its own.
+    /// True if a group is sent as a separate part.
     pub(super) fn is_divided(&self) -> bool {
         self.with.iter().any(|it| *it != 0)
     }
 
-    /// Delivers a group with the one around it after all.
+    /// Joins a group to its surrounding group.
     pub(super) fn join(&mut self, group: usize) {
         let around = self.with[self.checked.projection.groups.get(group).parent];
         for with in &mut self.with {
@@ -75,13 +75,13 @@ impl<'a> Delivery<'a> {
         self.find_presences();
     }
 
-    /// The groups that are parts of their own, but the first; those around others come first.
+    /// The groups that are sent as separate parts, without group 0. Outer groups come first.
     pub(super) fn parts(&self) -> impl Iterator<Item = usize> {
         let own = self.with.iter().enumerate().skip(1);
         own.filter_map(|(number, with)| (number == *with).then_some(number))
     }
 
-    /// The part in which the places of a part are found.
+    /// The part that contains the places of this part.
     pub(super) fn around(&self, part: usize) -> usize {
         self.with[self.checked.projection.groups.get(part).parent]
     }
@@ -90,7 +90,7 @@ impl<'a> Delivery<'a> {
         self.checked.projection.groups.get(part).label.as_deref()
     }
 
-    /// The requests that a part needs beside those of the first part.
+    /// The requests that a part needs in addition to the first part's requests.
     pub(super) fn needs(&self, part: usize) -> impl Iterator<Item = &'a [usize]> {
         let deferral = self.deferral;
         let members = self.with.iter().enumerate().skip(1);
@@ -102,7 +102,7 @@ impl<'a> Delivery<'a> {
             .map(|number| deferral.needs[number - 1].as_slice())
     }
 
-    /// The requests of the first part as it was planned.
+    /// The planned requests of the first part.
     pub(super) fn first(&self) -> Option<&'a crate::plan::Step> {
         self.deferral.first.as_ref()
     }
@@ -112,14 +112,14 @@ impl<'a> Delivery<'a> {
         member.presence.map_or(0, |index| self.presences[index])
     }
 
-    /// The members of a part: all of it, but what one of `sent` has delivered.
+    /// The members of a part, without the members that a part in `sent` has delivered.
     pub(super) fn members(&self, part: usize, sent: Bits) -> Vec<bool> {
         let all = self.presences.iter();
         all.map(|bits| bits & bit(part) != 0 && bits & sent == 0)
             .collect()
     }
 
-    /// The groups of the fragments that are announced by a part, by anchor.
+    /// The groups of the fragments that a part announces, by anchor.
     pub(super) fn anchors(&self, part: usize) -> Vec<Option<usize>> {
         let anchors = self.checked.projection.anchors.iter();
         anchors

@@ -1,5 +1,5 @@
-//! What a part has that was not sent yet: where a client has an object already, only what is missing
-//! in it.
+//! Finds the data of a part that was not sent yet. If the client already has an object, only its missing
+//! members are sent.
 
 use std::collections::HashMap;
 
@@ -10,17 +10,17 @@ use crate::projection::{Member, Shape, What};
 use crate::response::{Measure, Place, Places, Type, path_bytes, type_of};
 use crate::store::{ObjectId, Store, Value};
 
-/// Objects of one place that are written apart.
+/// Maximum number of objects at one place that are written separately.
 const TARGETS_MAX: usize = 200;
 
-/// Values of one place that are looked at.
+/// Maximum number of values that the search visits at one place.
 const STEPS_MAX: usize = 50_000;
 
-/// An object of which something is missing.
+/// An object with missing members.
 pub(super) struct Target {
     pub(super) members: usize,
     pub(super) object: ObjectId,
-    /// The path from the place.
+    /// The path from the place to the object.
     pub(super) below: Vec<PathSegment>,
 }
 
@@ -40,28 +40,27 @@ pub(super) struct NewFields<'a> {
     pub(super) delivery: &'a Delivery<'a>,
     pub(super) part: usize,
     pub(super) sent: Bits,
-    /// The members of each part that was sent.
+    /// The members of each sent part.
     pub(super) sent_members: &'a [(usize, Vec<bool>)],
-    /// The members that this part alone brings.
+    /// The members that only this part contains.
     pub(super) new: &'a [bool],
 }
 
 struct Search<'a> {
     targets: Vec<Target>,
     path: Vec<PathSegment>,
-    /// Segments of the place itself.
+    /// Number of segments in the path of the place.
     depth: usize,
     measures: HashMap<usize, Measure<'a>>,
-    /// What the paths of further targets may take.
+    /// Remaining bytes for the paths of further targets.
     path_bytes: usize,
     steps: usize,
     is_over: bool,
 }
 
 impl<'a> NewFields<'a> {
-    /// The objects at and below a place that miss something; `None` when there are very many, or
-    /// their paths would take more than this. Deferred fragments that are passed on the way are
-    /// noted.
+    /// Finds the objects with missing members at and below a place. `None` if there are too many, or if their
+    /// paths need more than `path_bytes` bytes. Records the deferred fragments on the way.
     pub(super) fn find(
         &self,
         place: &Place,
@@ -105,7 +104,7 @@ impl<'a> NewFields<'a> {
         }
         for member in members {
             match &member.what {
-                // Where the object is written, the writer notes it.
+                // If the object is written, the writer records the fragment.
                 What::Deferred(anchor) if !is_target => {
                     places.note_unwritten(*anchor, (index, object), &search.path);
                 }
@@ -119,7 +118,7 @@ impl<'a> NewFields<'a> {
                     let key = String::from_utf8_lossy(&member.key).into_owned();
                     search.path.push(PathSegment::Key(key));
                     let from = had.trailing_zeros() as usize;
-                    self.value((shape, value), from, search, places);
+                    self.value(shape, value, from, search, places);
                     search.path.pop();
                 }
                 _ => {}
@@ -127,10 +126,11 @@ impl<'a> NewFields<'a> {
         }
     }
 
-    /// Goes into a value that a part has brought.
+    /// Searches a value that an earlier part contained.
     fn value(
         &self,
-        (shape, value): (&'a Shape, Value),
+        shape: &'a Shape,
+        value: Value,
         from: usize,
         search: &mut Search<'a>,
         places: &mut Places,
@@ -151,7 +151,7 @@ impl<'a> NewFields<'a> {
             (Shape::List { item, .. }, Value::List(list)) => {
                 for (index, value) in self.store.items(list).iter().enumerate() {
                     search.path.push(PathSegment::Index(index));
-                    self.value((item, *value), from, search, places);
+                    self.value(item, *value, from, search, places);
                     search.path.pop();
                 }
             }

@@ -1,18 +1,18 @@
-//! Parts as JSON, in both formats.
+//! Writes parts as JSON, in both formats.
 
 use crate::error::{GraphqlError, PathSegment, write_errors};
 use crate::response::Place;
 
-/// A part at one place.
+/// The data of a part at one place.
 #[derive(Debug, Clone)]
 pub(super) struct Instance {
     id: usize,
     pub(super) path: Vec<PathSegment>,
     label: Option<String>,
-    /// Objects with their paths from the place; the first format has one at the place itself.
+    /// Objects with their paths from the place. The format by path has one object, at the place itself.
     pub(super) entries: Vec<(Vec<PathSegment>, Vec<u8>)>,
     pub(super) errors: Vec<GraphqlError>,
-    /// Whether it had to be null as a whole.
+    /// True if the whole instance is null.
     pub(super) is_null: bool,
     pub(super) is_too_large: bool,
 }
@@ -30,7 +30,8 @@ impl Instance {
         }
     }
 
-    /// Whether a path, at least as long as the place's, leads into it; `@` stands for any item.
+    /// True if a path leads into this place. It is at least as long as the path of the place. `@` stands for
+    /// any item.
     pub(super) fn holds(&self, path: &[PathSegment]) -> bool {
         let is_any = |segment: &PathSegment| matches!(segment, PathSegment::Key(key) if key == "@");
         let mut both = self.path.iter().zip(path);
@@ -40,7 +41,7 @@ impl Instance {
 
 const HAS_NEXT: [&[u8]; 2] = [b"\"hasNext\":false", b"\"hasNext\":true"];
 
-/// The first part. With `more`, there are others; it may hold what is announced.
+/// Writes the first part. `more` is set if further parts follow, and can contain the announced places.
 pub(super) fn first(
     (data, errors, extensions): (&[u8], &[GraphqlError], &[u8]),
     more: Option<Option<&[u8]>>,
@@ -65,7 +66,7 @@ pub(super) fn first(
     out
 }
 
-/// A list of what is announced.
+/// A JSON list of announced places.
 pub(super) fn pending<'p>(
     places: impl Iterator<Item = (usize, &'p Place, Option<&'p str>)>,
 ) -> Vec<u8> {
@@ -81,7 +82,7 @@ pub(super) fn pending<'p>(
     out
 }
 
-/// Further parts, by path.
+/// Writes further parts in the format by path.
 pub(super) fn by_path(instances: &[Instance], has_next: bool) -> Vec<u8> {
     let mut out = b"{".to_vec();
     out.extend_from_slice(HAS_NEXT[usize::from(has_next)]);
@@ -103,7 +104,7 @@ pub(super) fn by_path(instances: &[Instance], has_next: bool) -> Vec<u8> {
     out
 }
 
-/// Further parts, by id.
+/// Writes further parts in the format by id.
 pub(super) fn by_id(instances: &[Instance], pending: &[u8], has_next: bool) -> Vec<u8> {
     let mut out = b"{".to_vec();
     out.extend_from_slice(HAS_NEXT[usize::from(has_next)]);

@@ -1,4 +1,4 @@
-//! The plan as JSON, in the shape that Apollo's gateways and tools have for it.
+//! The plan as JSON, in the format of Apollo's gateways and tools.
 
 use serde_json::{Value, json};
 

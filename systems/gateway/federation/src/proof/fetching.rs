@@ -1,4 +1,4 @@
-//! What the fetches of a plan bring, when it is carried out without data.
+//! The results of a plan's fetches, if the plan is carried out without data.
 
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::{FieldSelection, SelectionSet};
@@ -31,7 +31,7 @@ impl<'a> Trial<'a> {
             self.objects.rewrite(answer, &fetch.rewrites);
             return self.merge(index, root, answer);
         }
-        // What is given is worked out before anything is put in place, as the executor does it.
+        // As in the executor, all representations are computed before the first entity is merged.
         let targets = self.targets(fetch, root);
         for (input, target, given, name) in targets {
             let mut answered = Vec::new();
@@ -64,7 +64,7 @@ impl<'a> Trial<'a> {
         Ok(self.objects.merge(target, answer, replaced)?)
     }
 
-    /// The objects that an entity fetch is about: input, object, what it is given, and its name there.
+    /// The objects of an entity fetch: input, object, required fields, and the type name in the subgraph.
     fn targets(&self, fetch: &'a FetchPlan, root: Id) -> Vec<(usize, Id, &'a [Need], &'a str)> {
         let mut targets = Vec::new();
         for (index, input) in fetch.inputs.iter().enumerate() {
@@ -89,12 +89,12 @@ impl<'a> Trial<'a> {
         targets
     }
 
-    /// As what a subgraph finds an object that it is told of by a name; `None` where it has nothing to
-    /// say about it.
+    /// The type that a subgraph resolves an object to, from the type name `sent` in its representation.
+    /// `None` if the subgraph cannot resolve it.
     fn resolved(&self, graph: Graph, object: Id, sent: &'a str) -> Option<&'a str> {
         let composition = self.claim.composition;
         let is_own = self.claim.schema.is_object(sent.as_bytes());
-        // An interface that is no object: the subgraph finds out what is behind it.
+        // For an interface that is not an interface object, the subgraph finds the object type itself.
         let found = match is_own || composition.is_interface_object(graph, sent) {
             true => sent,
             false => self.objects.real(object),
@@ -102,12 +102,12 @@ impl<'a> Trial<'a> {
         (composition.has(graph, sent) && composition.has(graph, found)).then_some(found)
     }
 
-    /// Whether an object has a representation, which holds more than a name.
+    /// True if an object has a representation with more than its type name.
     fn is_complete(&self, object: Id, needs: &[Need]) -> bool {
         self.values(object, needs).is_some_and(|values| values > 0)
     }
 
-    /// How many values a representation has; `None` where one is missing.
+    /// Number of values in a representation. `None` if a value is missing.
     fn values(&self, object: Id, needs: &[Need]) -> Option<usize> {
         let mut values = 0;
         for need in needs {
@@ -139,7 +139,7 @@ impl<'a> Trial<'a> {
         Some(values)
     }
 
-    /// What the subgraph answers about an object.
+    /// Writes the fields that the subgraph returns for an object.
     fn write(
         &mut self,
         asking: Asking<'a>,
@@ -175,14 +175,14 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    /// Whether a subgraph applies a fragment to an object that it knows by this name.
+    /// True if a subgraph applies a fragment to an object with the type name `seen`.
     fn applies(&self, graph: Graph, object: Id, seen: &str, condition: &str) -> bool {
         let is_behind = || {
             let behind = self.claim.schema.possible(condition);
             behind.contains(&self.objects.real(object))
         };
         seen == condition || (seen == self.objects.real(object) && is_behind())
-            // Interfaces that the interface object implements are satisfied by it, too.
+            // An interface object also satisfies the interfaces that it implements.
             || (self.claim.composition.is_interface_object(graph, seen)
                 && self.claim.schema.is_subtype(seen, condition))
     }
@@ -255,8 +255,8 @@ impl<'a> Trial<'a> {
         Ok(self.objects.set(object, key, member)?)
     }
 
-    /// The objects that a subgraph may answer where a type is expected: what they are, and as what it
-    /// knows them.
+    /// The objects that a subgraph may return for an expected type: the object type, and its type name in the
+    /// subgraph.
     fn answered(&self, graph: Graph, expected: &'a str) -> Vec<(&'a str, &'a str)> {
         let (schema, composition) = (self.claim.schema, self.claim.composition);
         let possible = schema.possible(expected);

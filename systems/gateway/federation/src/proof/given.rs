@@ -1,4 +1,4 @@
-//! Whether a subgraph is given what its fields require.
+//! Checks that a subgraph receives the fields that its fields require.
 
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::SelectionSet;
@@ -8,14 +8,15 @@ use super::objects::Id;
 use crate::plan::Need;
 
 impl Trial<'_> {
-    /// Whether a representation holds what a field requires.
+    /// True if a representation contains the fields that a field requires.
     pub(super) fn is_given(&self, required: &SelectionSet, given: &[Need], target: Id) -> bool {
         required.items.iter().all(|item| match item {
             SelectionItem::Field(field) if field.name == "__typename" => true,
             SelectionItem::Field(field) => {
                 let mut found = Vec::new();
                 self.given_as(&field.name, given, target, &mut found);
-                // Given twice, it must be the same value, and nothing that would have to be merged.
+                // If the value is given twice, both must have one key. Objects would have to be merged, so
+                // they are not accepted.
                 let Some((&(key, needs), others)) = found.split_first() else {
                     return false;
                 };
@@ -43,8 +44,8 @@ impl Trial<'_> {
         })
     }
 
-    /// Where the values of a member of a representation come from: keys in the data, and what is taken
-    /// of the objects there.
+    /// Finds the sources of a member of a representation: keys in the data, and the fields of the objects
+    /// there.
     fn given_as<'n>(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The objects of a plan that is carried out without data.
+//! The objects in a trial of a plan without data.
 
 use std::collections::BTreeMap;
 
@@ -7,33 +7,33 @@ use hive_router_query_planner::ast::selection_set::FieldSelection;
 use super::{Gap, gap};
 use crate::plan::{Change, PathStep, Rewrite, RewriteStep};
 
-/// Position of an object.
+/// Index into [`Objects`].
 pub(super) type Id = usize;
 
-/// All objects; answers that were merged into others stay.
+/// All objects. Objects that were merged into other objects stay in the list.
 #[derive(Default)]
 pub(super) struct Objects<'a>(Vec<Object<'a>>);
 
-/// Stands for all objects of one type at one place.
+/// Represents all objects of one type at one place.
 struct Object<'a> {
-    /// What it is.
+    /// The object type in the supergraph.
     real: &'a str,
-    /// Its `__typename`, when it was asked for.
+    /// The received `__typename`. `None` if no fetch selected it.
     name: Option<&'a str>,
-    /// By the key in the data.
+    /// The members, by key in the data.
     members: BTreeMap<Vec<u8>, Member<'a>>,
 }
 
-/// Where a member of an object came from.
+/// Source of an object's member.
 #[derive(Clone)]
 pub(super) struct Member<'a> {
     field: &'a FieldSelection,
-    /// One object for each type that can be there.
+    /// One object for each possible type of the value.
     pub(super) below: Vec<Id>,
 }
 
 impl<'a> Member<'a> {
-    /// Of a field of a subgraph's operation.
+    /// Creates a member from a field of a subgraph's operation.
     pub(super) fn of(field: &'a FieldSelection) -> Member<'a> {
         Member {
             field,
@@ -41,7 +41,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Whether it has the value of a field: the same one with the same arguments.
+    /// True if the member comes from an equal field with equal arguments.
     pub(super) fn is_of(&self, field: &FieldSelection) -> bool {
         self.field.name == field.name && self.field.arguments() == field.arguments()
     }
@@ -73,7 +73,7 @@ impl<'a> Objects<'a> {
         self.0[object].members.get(key)
     }
 
-    /// Notes a `__typename`. The name of an interface gives way to that of the object.
+    /// Records a `__typename`. The name of the object type replaces the name of an interface.
     pub(super) fn name_it(&mut self, object: Id, name: &'a str) {
         let object = &mut self.0[object];
         if object.name != Some(object.real) {
@@ -81,12 +81,12 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// Adds a member; one that is there already must be of the same field.
+    /// Adds a member. An existing member must come from an equal field.
     pub(super) fn set(&mut self, object: Id, key: &str, member: Member<'a>) -> Result<(), Gap> {
         self.put(object, key.as_bytes().to_vec(), member, None)
     }
 
-    /// With `replaced`, a member of another field gives way, and its key is noted there.
+    /// Adds a member. With `replaced`, it replaces a member of another field, and its key is recorded there.
     fn put(
         &mut self,
         object: Id,
@@ -125,7 +125,7 @@ impl<'a> Objects<'a> {
         Ok(())
     }
 
-    /// Merges the object of a later answer into one of an earlier answer; see [`Objects::put`].
+    /// Merges the object of a later response into an object of an earlier response. See [`Objects::put`].
     pub(super) fn merge(
         &mut self,
         target: Id,
@@ -142,7 +142,7 @@ impl<'a> Objects<'a> {
         Ok(())
     }
 
-    /// The objects at the end of a path, as the executor walks it.
+    /// The objects at the end of a path, found in the same way as in the executor.
     pub(super) fn at(&self, root: Id, path: &[PathStep]) -> Vec<Id> {
         let mut found = vec![root];
         for step in path {
@@ -164,7 +164,7 @@ impl<'a> Objects<'a> {
         found
     }
 
-    /// The keys from the first object, the root, to another one.
+    /// The keys on the path from the root, the first object, to an object.
     pub(super) fn path_to(&self, object: Id) -> Option<Vec<Vec<u8>>> {
         let mut open = vec![(0, Vec::new())];
         while let Some((at, path)) = open.pop() {
@@ -179,7 +179,7 @@ impl<'a> Objects<'a> {
         None
     }
 
-    /// Applies the plan's changes to an answer.
+    /// Applies the plan's changes to a subgraph response.
     pub(super) fn rewrite(&mut self, answer: Id, rewrites: &'a [Rewrite]) {
         for rewrite in rewrites {
             self.rewrite_at(answer, &rewrite.path, &rewrite.change);

@@ -1,8 +1,8 @@
-//! Whether a subgraph accepts what an operation for it asks under one key.
+//! Checks that a subgraph accepts all selections of its operation under one key.
 //!
-//! The specification (5.3.2, "Field Selection Merging") demands that all values under one key have
-//! the same shape, even those of objects that are never there together. A field that all subgraphs
-//! have may be nullable in one type and not in another of one subgraph alone.
+//! The specification (5.3.2, "Field Selection Merging") requires equal shapes for all values under one key.
+//! This includes values of objects that never occur together. A field of all subgraphs can be nullable in one
+//! type and non-null in another type of a single subgraph.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ struct Checking<'a> {
 type Asked<'a> = (&'a str, &'a FieldSelection);
 
 impl<'a> Checking<'a> {
-    /// Checks selections that are made at one place.
+    /// Checks the selections at one place.
     fn check(&self, sets: &[(&'a str, &'a SelectionSet)]) -> Result<(), Gap> {
         let mut by_key: BTreeMap<&str, Vec<Asked<'a>>> = BTreeMap::new();
         for (parent, set) in sets {
@@ -49,14 +49,14 @@ impl<'a> Checking<'a> {
                 if !field.selections.items.is_empty() {
                     below.push((returns, &field.selections));
                 }
-                // `_entities` and `__typename` are the same everywhere.
+                // `_entities` and `__typename` have the same type everywhere.
                 let Some(composed) = composed else {
                     continue;
                 };
                 let kind = composed.kind(self.graph);
                 let kind = match field.selections.items.is_empty() {
                     true => kind.to_owned(),
-                    // Of objects, only lists and exclamation marks must be alike.
+                    // For objects, only the lists and the exclamation marks must be equal.
                     false => kind.replace(returns, ""),
                 };
                 if shape.get_or_insert_with(|| kind.clone()) != &kind {

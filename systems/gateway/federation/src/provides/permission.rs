@@ -1,4 +1,4 @@
-//! Whether a plan asks each subgraph only for what it can answer at that place.
+//! Checks that a plan requests from each subgraph only fields that it can resolve at that place.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,28 +14,28 @@ use super::{Text, selection};
 use crate::schema::{Schema, inner_name};
 use crate::sdl::{self, Applied, argument, composite};
 
-/// What a subgraph can say of a field.
+/// A field in the subgraphs.
 #[derive(Debug, Default)]
 struct Known {
     returns: String,
-    /// Graphs in which only `@provides` gives it.
+    /// Graphs that return the field only below a `@provides`.
     external: HashSet<String>,
-    /// What the field provides, by graph.
+    /// The selection that the field provides, by graph.
     provides: HashMap<String, QuerySet<'static, Text>>,
 }
 
-/// What each subgraph can answer, and where.
+/// The fields that each subgraph can resolve, with their places.
 #[derive(Debug)]
 pub(crate) struct Permissions {
-    /// By type and field.
+    /// The fields, by type and name.
     known: HashMap<(String, String), Known>,
-    /// Graph, type and field: external ones, too, can be asked for then.
+    /// Key fields by graph, type and field. The graph can return them even if they are external.
     keys: HashSet<(String, String, String)>,
-    /// Subgraph's name to its graph.
+    /// The graph of each subgraph, by name.
     graphs: HashMap<String, String>,
 }
 
-/// One operation for one subgraph.
+/// One operation of a plan for one subgraph.
 struct Asked<'a> {
     permissions: &'a Permissions,
     graph: &'a str,
@@ -106,7 +106,7 @@ impl Permissions {
         }
     }
 
-    /// Whether each fetch of a plan asks only for what its subgraph can answer there.
+    /// True if each fetch of a plan requests only fields that its subgraph can resolve there.
     pub(crate) fn allow(&self, node: &PlanNode, schema: &Schema) -> bool {
         let ask = |service: &str, kind: Option<&OperationKind>, document| {
             let root = match kind {
@@ -114,7 +114,7 @@ impl Permissions {
                 Some(OperationKind::Subscription) => schema.subscription_root(),
                 _ => Some(schema.query_root()),
             };
-            // Another subgraph than those of the supergraph is refused elsewhere.
+            // Unknown subgraphs are refused in another place.
             let (Some(graph), Some(root)) = (self.graphs.get(service), root) else {
                 return true;
             };
@@ -150,7 +150,7 @@ impl Permissions {
 }
 
 impl Asked<'_> {
-    /// Whether a selection can be answered below fields that provide these selections.
+    /// True if a subgraph can resolve a selection below fields that provide these selections.
     fn allows(
         &self,
         parent: &str,
@@ -167,7 +167,7 @@ impl Asked<'_> {
                     .find(|it| it.name == *name)
                     .is_none_or(|it| self.allows(&it.type_condition, &it.selection_set, provided))
             }
-            // Below it, fragments name the types.
+            // Below `_entities`, fragments contain the type names.
             SelectionItem::Field(field) if field.name == "_entities" => {
                 self.allows("", &field.selections, &[])
             }
@@ -197,7 +197,7 @@ impl Asked<'_> {
     }
 }
 
-/// What a selection has below a field of a type.
+/// Collects the selections below a field of a type.
 fn collect<'a>(
     set: &'a QuerySet<'static, Text>,
     parent: &str,

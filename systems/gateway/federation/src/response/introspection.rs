@@ -1,8 +1,8 @@
-//! Answers `__schema` and `__type` from the client's schema.
+//! Writes `__schema` and `__type` from the client's schema, without subgraphs.
 //!
-//! No subgraph is asked: a node is a reference into the schema's document, and what the
-//! client selected of it is walked like any other selection, in turns and up to the size that a
-//! response may have: types refer to each other, so that a short query can mean any size.
+//! A node is a reference into the schema's document. The writer walks the client's selection like any other
+//! selection, in turns and up to the size limit of a response. Types refer to each other, so a short query
+//! can produce a response of any size.
 
 mod ask;
 
@@ -22,7 +22,7 @@ use crate::variables::Variables;
 
 use ask::{ask, name_of};
 
-/// Something that can be asked about.
+/// A part of the schema with fields.
 #[derive(Clone, Copy)]
 pub(super) enum Node<'a> {
     Schema,
@@ -49,16 +49,16 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// A part of an answer that is not written to its end.
+/// A part of the response that is not completely written.
 pub(super) enum Part<'a> {
     Object {
         node: Node<'a>,
-        /// Those that are left.
+        /// The members that are still missing.
         members: std::slice::Iter<'a, Member>,
         separate: bool,
     },
     List {
-        /// Those that are left.
+        /// The nodes that are still missing.
         nodes: std::vec::IntoIter<Node<'a>>,
         item: &'a Shape,
         separate: bool,
@@ -66,18 +66,19 @@ pub(super) enum Part<'a> {
 }
 
 impl Checked {
-    /// Appends the answer to `__schema` or `__type`, a member of the root: at most `bytes_max` bytes.
+    /// Appends the value of `__schema` or `__type`, a member of the root: at most `bytes_max` bytes.
     ///
-    /// `give_way` lets the other requests of this thread go on. It is called now and then while a
-    /// large answer is written.
+    /// `give_way` lets the other requests of this thread run. It is called repeatedly while a large value is
+    /// written.
     ///
     /// # Errors
-    /// `RESPONSE_TOO_LARGE` when the answer would be larger.
+    /// `RESPONSE_TOO_LARGE` if the value would be larger.
     pub async fn write_introspection(
         &self,
         position: usize,
         variables: &Variables,
-        (out, bytes_max): (Vec<u8>, usize),
+        out: Vec<u8>,
+        bytes_max: usize,
         give_way: impl AsyncFn(),
     ) -> Result<Vec<u8>, GraphqlError> {
         let store = Store::default();
@@ -99,7 +100,7 @@ impl Checked {
     }
 }
 
-/// Answers a root field, or goes on with it after a pause.
+/// Writes a root field, or continues it after a pause.
 pub(super) fn write_root<'a>(
     writer: &mut Writer<'a>,
     asked: &'a Asked,
@@ -109,7 +110,7 @@ pub(super) fn write_root<'a>(
         let answer = ask_root(writer, asked);
         write(writer, answer, shape)?;
     }
-    // The levels of an answer are in a list and not on the stack, so that it can be left at any place.
+    // The levels are in a list and not on the stack. So the writer can pause at any place.
     while let Some(mut part) = writer.introspected.pop() {
         if let Err(stop) = writer.step(0) {
             writer.introspected.push(part);
@@ -156,15 +157,15 @@ fn ask_root<'a>(writer: &Writer<'a>, asked: &'a Asked) -> Answer<'a> {
     match asked.name.as_str() {
         "__schema" => Answer::One(Node::Schema),
         "__type" => match text_argument(writer, asked, "name") {
-            // The schema's own copy of the name: a node must live as long as the schema.
+            // The schema's own copy of the name, because a node must live as long as the schema.
             Some(name) => match schema.named(&name) {
                 Some(named) => Answer::One(Node::Named(name_of(named))),
                 None => Answer::Null,
             },
             None => Answer::Null,
         },
-        // Only `__schema` and `__type` are root fields of introspection, and validation refused any
-        // other name.
+        // `__schema` and `__type` are the only root fields of introspection. Validation refuses any other
+        // name.
         _ => Answer::Null,
     }
 }
@@ -204,7 +205,7 @@ fn write<'a>(writer: &mut Writer<'a>, answer: Answer<'a>, shape: &'a Shape) -> R
     Ok(())
 }
 
-/// Begins an object.
+/// Begins an object for a node.
 fn write_node<'a>(writer: &mut Writer<'a>, node: Node<'a>, shape: &'a Shape) {
     let projection = &writer.checked.projection;
     let Shape::Object(selection) = shape else {
@@ -222,7 +223,7 @@ fn write_node<'a>(writer: &mut Writer<'a>, node: Node<'a>, shape: &'a Shape) {
     });
 }
 
-/// Writes the key of a member if the member is there.
+/// Writes the key of a member if the member is present.
 fn open(writer: &mut Writer<'_>, member: &Member, separate: &mut bool) -> bool {
     let is_there = member
         .presence
@@ -250,8 +251,7 @@ fn write_member<'a>(
             let answer = ask(&writer.checked.schema, node, &asked.name, all);
             write(writer, answer, shape)?;
         }
-        // Unreachable: `projection_compiler` notes the field for each type whose name begins with
-        // `__`.
+        // Unreachable: `projection_compiler` sets the field for each type with a name that begins with `__`.
         (What::Value(_), None) => writer.out.extend_from_slice(b"null"),
     }
     Ok(())
@@ -270,8 +270,8 @@ fn literal<'a>(writer: &Writer<'a>, asked: &'a Asked, name: &str) -> Option<serd
     let declared = &writer.checked.declared;
     let index = declared.iter().position(|it| it.name == *variable)?;
     match writer.variables.json(index) {
-        // Only a lone surrogate fails here (variables are checked before), and it cannot be part of
-        // a name.
+        // Only a lone surrogate fails here, because variables are checked before. It cannot be part of a
+        // name.
         Some(json) => serde_json::from_slice(json).ok(),
         None => declared[index].default.as_ref().and_then(of),
     }

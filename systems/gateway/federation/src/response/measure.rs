@@ -1,8 +1,8 @@
-//! How large a response will be, without writing it.
+//! Measures the size of a response without writing it.
 //!
-//! What is written of an object depends on nothing but the object and the members asked for. So
-//! each pair is measured once, however many places it stands at, and a response of gigabytes
-//! is known as such after as much work as the answers of subgraphs have parts.
+//! The output for an object depends only on the object and the selected members. So each pair is measured
+//! once, even if it occurs at many places. The work to measure a response of gigabytes is proportional to the
+//! number of values in the subgraph responses.
 
 use std::collections::HashMap;
 
@@ -11,16 +11,16 @@ use crate::checked::Checked;
 use crate::projection::{Leaf, Shape, What};
 use crate::store::{Hint, ObjectId, Slice, Store, Value};
 
-/// Members and items that are looked at, at most: a few milliseconds of work. With more, the
-/// response is long because the answers of subgraphs are.
+/// Maximum number of visited members and items: a few milliseconds of work. With more, the response is long
+/// because the subgraph responses are long.
 const STEPS_MAX: usize = 1 << 17;
 
-/// Why there is no size.
+/// Reason for a missing size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
-    /// The value has to be null, and its place does not allow that.
+    /// The value must be null, and its place does not allow null.
     Nulled,
-    /// It would take too long to find out.
+    /// The measurement would take too long.
     Unknown,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Measure<'a> {
     checked: &'a Checked,
     store: &'a Store,
     presences: &'a [bool],
-    /// Sizes by index of members and object; nothing where the object has to be null.
+    /// Sizes by index of members and object. `None` if the object must be null.
     known: HashMap<(usize, ObjectId), Option<u64>>,
     steps_left: usize,
 }
@@ -44,8 +44,8 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// Bytes that the data takes at least, unless that takes too long to find out. Scalars that
-    /// are objects or lists and introspection count as two bytes.
+    /// Minimum number of bytes of the data. `None` if the measurement would take too long. Introspection
+    /// counts as two bytes, and so do scalars that are objects or lists.
     pub(super) fn size(&mut self, members: usize, object: ObjectId) -> Option<u64> {
         match self.members(members, object) {
             Ok(bytes) => Some(bytes),
@@ -54,7 +54,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// Whether a value is written as something else than null.
+    /// True if the writer writes a value other than null.
     pub(crate) fn is_there(&mut self, shape: &Shape, value: Value) -> bool {
         self.value(shape, true, value) != Err(Stop::Nulled)
     }
@@ -64,7 +64,7 @@ impl<'a> Measure<'a> {
             return known.ok_or(Stop::Nulled);
         }
         let measured = self.measure(index, object);
-        // Unknown says that the steps ran out, which is no property of the object.
+        // `Unknown` means that the steps ran out. This is not a property of the object.
         if measured != Err(Stop::Unknown) {
             self.known.insert((index, object), measured.ok());
         }
@@ -74,7 +74,7 @@ impl<'a> Measure<'a> {
     fn measure(&mut self, index: usize, object: ObjectId) -> Result<u64, Stop> {
         let checked = self.checked;
         let members = checked.projection.members.get(index).ok_or(Stop::Nulled)?;
-        // All members count, even those that a condition leaves out: looking at them is the work.
+        // All members count, even members that a condition leaves out, because the visit itself is work.
         self.step(members.len())?;
         let (mut hint, mut count, mut bytes) = (Hint::default(), 0_u64, 0_u64);
         for member in members {
@@ -126,7 +126,7 @@ impl<'a> Measure<'a> {
             _ => Err(Stop::Nulled),
         };
         match measured {
-            // The bytes of `null`; the error that comes with it is not part of the data.
+            // The bytes of `null`. The error about it is not part of the data.
             Err(Stop::Nulled) if !non_null => Ok(4),
             measured => measured,
         }
@@ -157,7 +157,7 @@ impl<'a> Measure<'a> {
     }
 }
 
-/// With brackets around it and commas between its parts.
+/// Adds the bytes of the brackets and of the commas between the parts.
 fn enclosed(bytes: u64, parts: u64) -> u64 {
     bytes
         .saturating_add(2)

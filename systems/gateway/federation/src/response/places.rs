@@ -1,39 +1,39 @@
-//! Where deferred fragments stand in what was written.
+//! Records the places of deferred fragments in the output.
 
 use crate::error::PathSegment;
 use crate::store::ObjectId;
 
-/// An object on which a fragment was deferred.
+/// An object with a deferred fragment.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) group: usize,
-    /// Index of the members that are asked of it.
+    /// Index of the members to write for it.
     pub(crate) members: usize,
     pub(crate) object: ObjectId,
     pub(crate) path: Vec<PathSegment>,
 }
 
-/// How many places there may be, and what their paths may take together.
+/// Maximum number of places, and maximum bytes of their paths together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     pub(crate) places: usize,
     pub(crate) path_bytes: usize,
 }
 
-/// The places that were passed, as far as they are wanted.
+/// The places of the wanted groups that the writer has passed.
 #[derive(Debug)]
 pub(crate) struct Places {
-    /// The group of each anchor that is wanted.
+    /// The group of each wanted anchor.
     wanted: Vec<Option<usize>>,
-    /// With the length of the output before the rest of their object.
+    /// Each place with the output length at the time of recording.
     found: Vec<(usize, Place)>,
     room: Room,
-    /// Groups of which there were too many places.
+    /// Groups with too many places.
     pub(crate) crowded: Vec<usize>,
 }
 
 impl Places {
-    /// Notes places of these anchors, as far as there is room.
+    /// Creates a recorder for the places of these anchors, with limited room.
     pub(crate) fn new(wanted: Vec<Option<usize>>, room: Room) -> Self {
         Places {
             wanted,
@@ -43,7 +43,7 @@ impl Places {
         }
     }
 
-    /// Whether places of an anchor are of interest.
+    /// True if the recorder needs the places of an anchor.
     pub(super) fn wants(&self, anchor: usize) -> bool {
         self.wanted.get(anchor).is_some_and(Option::is_some)
     }
@@ -75,7 +75,7 @@ impl Places {
         self.found.push((at, place));
     }
 
-    /// Notes a place of which nothing is written.
+    /// Records a place without output.
     pub(crate) fn note_unwritten(
         &mut self,
         anchor: usize,
@@ -85,7 +85,7 @@ impl Places {
         self.note(anchor, at, (path.to_vec(), 0));
     }
 
-    /// Forgets the places in what is cut off from here.
+    /// Removes the places in output that is cut off at `start`.
     pub(super) fn cut(&mut self, start: usize) {
         while let Some((_, place)) = self.found.pop_if(|(at, _)| *at > start) {
             self.room.places += 1;
@@ -93,14 +93,14 @@ impl Places {
         }
     }
 
-    /// The places, and the room that is left.
+    /// Returns the places and the remaining room.
     pub(crate) fn into_found(self) -> (Vec<Place>, Room) {
         let places = self.found.into_iter().map(|(_, place)| place);
         (places.collect(), self.room)
     }
 }
 
-/// What a path takes, roughly.
+/// Approximate bytes of a path.
 pub(crate) fn path_bytes(path: &[PathSegment]) -> usize {
     let segments = path.iter().map(|segment| match segment {
         PathSegment::Key(key) => size_of::<PathSegment>() + key.len(),

@@ -1,8 +1,8 @@
 //! Reads JSON into a [`Store`], in one pass and without unescaping.
 //!
-//! Tokens are [`json_text`]'s; what lies between quotes stays where it is. Lists and objects are read
-//! here, because they go straight into the store's lists of all items and members, which is what
-//! makes an answer of many objects cheap. Depth is bounded, so that no answer can exhaust the stack.
+//! [`json_text`] reads the tokens, and the text between quotes stays in its place. This file reads lists and
+//! objects directly into the store's lists of all items and members. So a response with many objects is
+//! cheap. The depth is limited, so that no response can exhaust the stack.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use json_text::{Cursor, Unexpected};
 
 use super::{Malformed, Slice, Store, Value, slice};
 
-/// Deepest nesting of lists and objects that is read.
+/// Maximum nesting of lists and objects.
 const DEPTH_MAX: usize = 256;
 
-/// Reads the value that the store's text holds in a range, and at most so many values.
+/// Reads the value in a range of the store's text. At most `values_max` values are allowed.
 pub(super) fn parse(
     store: &mut Store,
     range: Range<usize>,
@@ -37,9 +37,9 @@ pub(super) fn parse(
 struct Reader<'a> {
     store: &'a mut Store,
     cursor: Cursor,
-    /// Where the body begins: places in messages count from there.
+    /// Start of the body. Places in messages count from there.
     start: usize,
-    /// How many values there is memory for: a value takes many times the bytes of its text.
+    /// Number of further values that fit into memory. A value takes many times the bytes of its text.
     values_left: usize,
 }
 
@@ -169,17 +169,17 @@ impl Reader<'_> {
         }
     }
 
-    /// Keys are compared with names, so they are kept unescaped; rare.
+    /// Unescapes a key, because keys are compared with names. Such keys are rare.
     fn unescape(&mut self, key: Slice) -> Slice {
         let inside = std::str::from_utf8(self.store.text(key)).expect("the body is UTF-8");
         match json_text::unescape(inside) {
             Ok(text) => self.store.keep_text(text.as_bytes()),
-            // No name has half a surrogate pair, so the key is that of no field either way.
+            // No name contains half a surrogate pair. So the key cannot match a field anyway.
             Err(_) => key,
         }
     }
 
-    /// The text between the quotes, and whether it has escapes.
+    /// The text between the quotes, and true if it contains escapes.
     fn string(&mut self) -> Result<(Slice, bool), Malformed> {
         let read = self.cursor.string(self.store.raw());
         let span = read.map_err(|wrong| self.wrong_token(wrong))?;
@@ -194,7 +194,7 @@ impl Reader<'_> {
     }
 }
 
-/// Appends `"key":`. The key is from a body that was checked to be UTF-8.
+/// Appends `"key":`. The key comes from a body that is valid UTF-8.
 pub(super) fn write_key(key: &[u8], out: &mut Vec<u8>) {
     json_text::write_utf8(key, out);
     out.push(b':');

@@ -1,7 +1,7 @@
-//! Finds a member of a large object by its key, without a look at all the others.
+//! Finds a member of a large object by its key, without a linear search.
 //!
-//! A client chooses how many aliases an object has. Where the members are not in the order of
-//! the selection, a search for each in a row would take time by the square of their number.
+//! The client chooses the number of aliases of an object. If the members are not in the order of the
+//! selection, linear searches would take quadratic time.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -10,24 +10,25 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::{ObjectId, Slice};
 
-/// Objects of so many members are searched in a row: that is faster than a hash.
+/// Maximum number of members for a linear search, which is faster than a hash up to here.
 pub(super) const SCANNED_MAX: usize = 16;
 
-/// The indexes of the large objects that were searched, each made at its first search.
+/// The indexes of large objects. Each is built at the first search in its object.
 #[derive(Debug, Default)]
 pub(super) struct KeyIndexes {
-    /// Positions in the store's members, by the key there.
+    /// Positions in the store's members, hashed by the key.
     by_object: HashMap<ObjectId, HashTable<u32>>,
     hasher: DefaultHashBuilder,
 }
 
 impl KeyIndexes {
-    /// The position of a key among the members of an object; of two equal keys the first.
+    /// Finds the position of a key in the members of an object. If two keys are equal, the first.
     ///
-    /// `key_at` is the key at a position.
+    /// `key_at` returns the key at a position.
     pub(super) fn find<'a>(
         &mut self,
-        (object, members): (ObjectId, Slice),
+        object: ObjectId,
+        members: Slice,
         key: &[u8],
         key_at: impl Fn(u32) -> &'a [u8],
     ) -> Option<usize> {
@@ -43,13 +44,14 @@ impl KeyIndexes {
         found.map(|position| *position as usize)
     }
 
-    /// Follows the change of the key at a position. Of two members whose keys were equal, which
-    /// JSON does not allow, only the first is known.
+    /// Updates the index after the key at a position has changed. JSON does not allow two equal keys. If
+    /// there are two, the index contains only the first.
     pub(super) fn rename<'a>(
         &mut self,
         object: ObjectId,
         position: u32,
-        (from, to): (&[u8], &[u8]),
+        from: &[u8],
+        to: &[u8],
         key_at: impl Fn(u32) -> &'a [u8],
     ) {
         let Some(index) = self.by_object.get_mut(&object) else {
@@ -59,7 +61,7 @@ impl KeyIndexes {
         if let Ok(entry) = index.find_entry(hash, |it| *it == position) {
             entry.remove();
         }
-        // As a search in a row would find it: of two equal keys the first.
+        // If two keys are equal, the first stays, as in a linear search.
         let hash = self.hasher.hash_one(to);
         match index.find_mut(hash, |it| key_at(*it) == to) {
             Some(known) => *known = position.min(*known),
@@ -78,7 +80,7 @@ fn insert<'a>(
 ) {
     let key = key_at(position);
     let hash = hasher.hash_one(key);
-    // Of two equal keys the first stays, as a search in a row finds it.
+    // If two keys are equal, the first stays, as in a linear search.
     if index.find(hash, |it| key_at(*it) == key).is_none() {
         index.insert_unique(hash, position, |it| hasher.hash_one(key_at(*it)));
     }

@@ -1,15 +1,14 @@
-//! Merges the answers about one object: the later is linked to the earlier, and only what both
-//! have is compared.
+//! Merges the responses about one object. The later object is linked to the earlier object, and only their
+//! common members are compared.
 
 use super::{Link, Member, ObjectId, Store, Value, u32_of};
 
 impl Store {
-    /// Merges an object of a later answer into one of an earlier answer.
+    /// Merges an object of a later response into an object of an earlier response.
     ///
-    /// Objects and lists of equal length merge element by element; of two other values the
-    /// later wins, except that null replaces nothing and that a `__typename` gives way only
-    /// when it is not `concrete`: an interface object's subgraph knows the name of the
-    /// interface alone.
+    /// Objects and lists of equal length merge element by element. Of two other values, the later one stays,
+    /// with two exceptions. Null does not replace a value. A `__typename` is replaced only if it is not
+    /// `concrete`, because the subgraph of an interface object returns only the name of the interface.
     pub(crate) fn merge(
         &mut self,
         target: ObjectId,
@@ -19,8 +18,8 @@ impl Store {
         self.merge_replacing(target, source, &[], concrete);
     }
 
-    /// As [`Store::merge`]; but under these keys the later answer has another field than the earlier
-    /// one, whose value it replaces whatever both are.
+    /// Like [`Store::merge`]. The keys in `replaced` contain another field in the later response, so its
+    /// value always replaces the earlier one.
     pub(crate) fn merge_replacing(
         &mut self,
         target: ObjectId,
@@ -28,13 +27,13 @@ impl Store {
         replaced: &[Vec<u8>],
         concrete: &dyn Fn(&[u8]) -> bool,
     ) {
-        // One entity may reach one object by two aliases or two places; linked twice, its members
-        // would be written twice.
+        // One entity can reach one object through two aliases or two places. If it were linked twice, its
+        // members would be written twice.
         if target == source || self.linked(target).any(|linked| linked == source) {
             return;
         }
         let members = self.objects[source.0 as usize].members;
-        // By index, because the loop changes `self`; a run never moves within its vector.
+        // By index, because the loop changes `self`. A run never moves within its vector.
         for index in members.start..members.start + members.len {
             let Member { key, value } = self.members[index as usize];
             let is_replaced = replaced.iter().any(|it| it == self.text(key));
@@ -42,11 +41,11 @@ impl Store {
                 continue;
             }
             let Some((_, slot)) = self.find_slot(target, self.text(key)) else {
-                // A member that the target lacks needs no copy: the link below makes it visible.
+                // A member that the target lacks needs no copy, because the link below makes it visible.
                 continue;
             };
-            // Changed where it lies, even in an object merged earlier, because `get` finds that
-            // place first.
+            // Changed in its place, even in an object that was merged earlier, because `get` finds that place
+            // first.
             if is_replaced {
                 self.members[slot].value = value;
                 continue;
@@ -72,8 +71,8 @@ impl Store {
                 for offset in 0..target.len {
                     let into = (target.start + offset) as usize;
                     let from = (source.start + offset) as usize;
-                    // Values are copied out and back (12 bytes each), because two elements of
-                    // `items` cannot be borrowed at once.
+                    // Values are copied out and back (12 bytes each), because two elements of `items` cannot
+                    // be borrowed at the same time.
                     self.items[into] =
                         self.merge_values(self.items[into], self.items[from], concrete);
                 }
@@ -84,8 +83,8 @@ impl Store {
     }
 
     fn link(&mut self, target: ObjectId, source: ObjectId) {
-        // Appended at the end, for `linked` promises the oldest first. An object has as many links
-        // as fetches brought it: a few.
+        // Appended at the end, because `linked` returns the oldest first. An object has one link for each
+        // fetch that returned it, so only a few.
         self.links.push(Link {
             object: source,
             next: 0,

@@ -16,8 +16,8 @@ fn compared(store: &Store, work: impl FnOnce(&Store)) -> usize {
     store.compared.get() - before
 }
 
-/// A few comparisons for each member: one for its place in the index, one for each search, and
-/// those with keys of the same hash.
+/// A few comparisons for each member: one for its place in the index, one for each search, and some for keys
+/// with equal hashes.
 const FEW: usize = 5;
 
 #[test]
@@ -34,7 +34,7 @@ fn members_in_another_order_are_found_in_linear_work() {
             }
             assert_eq!(store.get(object, b"other"), None);
         });
-        // Small objects are searched in a row.
+        // Small objects have a linear search.
         let each = if count <= 16 { count } else { FEW };
         assert!(work <= count * each, "{work} for {count}");
     }
@@ -63,7 +63,7 @@ fn large_objects_are_merged_in_linear_work() {
     store.merge(target, source, &|_| true);
     let work = store.compared.get() - before;
     assert!(work <= 2 * count * FEW, "{work}");
-    // What only the later one has is found by both ways.
+    // Both functions find the members that only the later object has.
     let work = compared(&store, |store| {
         let mut hint = Hint::default();
         for index in (0..count * 2).rev() {
@@ -96,7 +96,7 @@ fn renamed_members_of_large_objects_are_found_by_their_new_name() {
         assert_eq!(store.text(text), index.to_string().as_bytes());
         assert_eq!(store.get(object, format!("k{index}").as_bytes()), None);
     }
-    // Onto a key that is there already: the first of the two counts, as in small objects.
+    // The new key exists already. The first of the two counts, as in small objects.
     let to = store.keep_text(b"n5");
     store.rename(object, b"n3", to);
     let Some(Value::Number(text)) = store.get(object, b"n5") else {
@@ -157,7 +157,7 @@ fn what_two_answers_say_of_one_key_is_written_once() {
         panic!("three objects were written");
     };
     store.merge(target, other, &|_| true);
-    // By two ways, so that its members are met twice.
+    // Merged on two paths, so that its members are visited twice.
     store.merge(other, third, &|_| true);
     store.merge(target, third, &|_| true);
     assert_eq!(
@@ -170,7 +170,7 @@ fn what_two_answers_say_of_one_key_is_written_once() {
 fn what_does_not_fit_leaves_nothing_behind() {
     let mut store = Store::bounded(1_000);
     let kept = store.parse(b"[1,2,3]").unwrap();
-    // Small as a text, but each value takes many times its two bytes.
+    // The text is small, but each value takes many times its two bytes.
     let many = format!("[{}0]", "0,".repeat(200));
     assert!(store.parse(many.as_bytes()).is_err());
     assert!(store.is_full());
@@ -200,7 +200,7 @@ fn another_field_under_the_same_key_replaces_what_was_there() {
     };
     let replaced = [b"a".to_vec(), b"o".to_vec()];
     store.merge_replacing(target, source, &replaced, &|_| true);
-    // Neither kept because the later one is null, nor merged with it.
+    // The earlier value does not stay although the later one is null, and they are not merged.
     assert_eq!(written(&store, first), r#"{"a":null,"o":{"y":2},"b":1}"#);
 }
 
@@ -237,7 +237,7 @@ fn a_copy_takes_room_as_an_answer_does() {
         assert!(copies < 10, "copies have no bound");
     }
     assert!(copies > 0 && store.is_full());
-    // Nothing is left open, and what was there is whole.
+    // No element is left open, and the earlier data is unchanged.
     assert_eq!(store.begin(), (0, 0));
     assert_eq!(written(&store, Value::Object(received)), body);
 }

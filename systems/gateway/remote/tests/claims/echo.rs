@@ -87,8 +87,10 @@ impl Echo<'_> {
                         let leaf = format!("{object}.{}", field.name);
                         self.value(
                             &definition.field_type,
-                            (&leaf, 0),
-                            (&field.selection_set, fragments),
+                            &leaf,
+                            0,
+                            &field.selection_set,
+                            fragments,
                             old,
                         )
                     };
@@ -120,19 +122,18 @@ impl Echo<'_> {
     fn value(
         &self,
         kind: &Type<'static, String>,
-        (leaf, position): (&str, usize),
-        (set, fragments): (
-            &SelectionSet<'static, String>,
-            &[&FragmentDefinition<'static, String>],
-        ),
+        leaf: &str,
+        position: usize,
+        set: &SelectionSet<'static, String>,
+        fragments: &[&FragmentDefinition<'static, String>],
         old: Value,
     ) -> Value {
         match kind {
-            Type::NonNullType(inner) => self.value(inner, (leaf, position), (set, fragments), old),
+            Type::NonNullType(inner) => self.value(inner, leaf, position, set, fragments, old),
             Type::ListType(inner) => {
                 let items = (0..2).map(|index| {
                     let old = old.get(index).cloned().unwrap_or_default();
-                    self.value(inner, (leaf, index), (set, fragments), old)
+                    self.value(inner, leaf, index, set, fragments, old)
                 });
                 items.collect()
             }

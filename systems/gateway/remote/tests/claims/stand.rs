@@ -77,18 +77,11 @@ pub(crate) fn introspection(schema: &Arc<Schema>) -> Vec<u8> {
     let body: Value = serde_json::from_str(gateway_remote::INTROSPECTION_BODY).unwrap();
     let query = body["query"].as_str().unwrap();
     let effort = Effort::full(Duration::from_secs(5), Stop::default());
-    let told = check_operation(
-        schema,
-        (query, None),
-        &options(),
-        &effort,
-        |checked, _, _| {
-            let at_once = (Vec::new(), usize::MAX);
-            let none = Variables::default();
-            let told = checked.write_introspection(0, &none, at_once, async || {});
-            Ok(told.now_or_never().unwrap().unwrap())
-        },
-    );
+    let told = check_operation(schema, query, None, &options(), &effort, |checked, _, _| {
+        let none = Variables::default();
+        let told = checked.write_introspection(0, &none, Vec::new(), usize::MAX, async || {});
+        Ok(told.now_or_never().unwrap().unwrap())
+    });
     let told = String::from_utf8(told.unwrap()).unwrap();
     format!("{{\"data\":{{\"__schema\":{told}}}}}").into_bytes()
 }

@@ -21,13 +21,13 @@ fn order(engine: &Engine, query: &str) -> Order {
     }
 }
 
-/// More selections than a quick effort allows.
+/// More selections than the small effort allows.
 fn large() -> String {
     let fields: String = (0..1_100).map(|index| format!("a{index}:name ")).collect();
     format!("{{locations{{{fields}}}}}")
 }
 
-/// Work is done only when a test says so.
+/// Planning without threads. A test does the work itself.
 fn planning(large_max: usize) -> Planning {
     Planning::without_threads(large_max, Arc::default())
 }
@@ -67,17 +67,17 @@ fn small_ones_pass_large_ones() {
     let (_one, mut first) = submit(&large());
     let (_two, mut second) = submit(&large().replace("a0:", "b0:"));
     let (_three, mut small) = submit("{locations{id}}");
-    // The first turns out to be large, and waits.
+    // The first job is large, so it waits in the second queue.
     assert!(planning.0.work_once());
     assert_eq!(planning.queued(), 3);
-    // As if another thread worked on the first.
+    // Simulates another thread that works on the first job.
     let taken = planning.0.lock().next(1);
     assert!(taken.as_ref().is_some_and(|(_, is_large)| *is_large));
     assert!(planning.0.work_once());
     assert!(planning.0.work_once());
     assert!(small.try_recv().unwrap().is_ok());
     assert!(second.try_recv().is_err() && first.try_recv().is_err());
-    // Nothing is left that this thread may take while the first is worked on.
+    // This thread may take no job while the first one runs.
     assert_eq!(planning.queued(), 1);
     assert!(planning.0.lock().next(1).is_none());
     planning.0.lock().large_running = 0;

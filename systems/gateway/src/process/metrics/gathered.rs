@@ -1,4 +1,4 @@
-//! What is counted elsewhere than in the shards: caches, connections, exports.
+//! Collects the values that are not in the shards: caches, connections, exports.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use super::{Answers, Caches, PlanCache};
 use crate::process::generation::Generation;
 use crate::process::process_state::ProcessState;
 
-/// Everything counted so far, as text.
+/// All current values as text.
 pub(crate) fn text(process: &ProcessState, generation: &Generation) -> String {
     metrics::text(Arc::new(counts(process, generation)))
 }
 
-/// Everything counted so far, as values.
+/// All current values as metric families.
 pub(crate) fn families(process: &ProcessState, generation: &Generation) -> Vec<metrics::Family> {
     metrics::families(&counts(process, generation))
 }
@@ -39,7 +39,7 @@ fn counts(process: &ProcessState, generation: &Generation) -> impl metrics::Coun
         connections: Arc::clone(&process.connections),
         traffic: Arc::clone(&process.traffic),
         exported: Arc::clone(&process.exported),
-        // Not told of where none can be.
+        // No values if subscriptions are off.
         subscriptions: generation
             .config
             .subscriptions()
@@ -48,7 +48,7 @@ fn counts(process: &ProcessState, generation: &Generation) -> impl metrics::Coun
     process.metrics.counts(caches, elsewhere)
 }
 
-/// What is counted of answers that are kept; nothing where none are.
+/// The values of the cache of subgraph responses. `None` if it is off.
 fn answers(generation: &Generation) -> Option<Answers> {
     let answers = generation.extensions.answers()?;
     let counts = answers.counts();

@@ -100,7 +100,7 @@ fn a_scrape_adds_up_all_workers() {
 #[test]
 fn clients_beyond_the_limit_are_counted_together() {
     let metrics = Metrics::default();
-    // Of all workers: what one has met, another may meet as well.
+    // The known clients are shared, so a client of one worker counts as known in all workers.
     let shards = [metrics.shard(), metrics.shard()];
     for number in 0..CLIENTS_MAX + 7 {
         shards[number % 2].client(Some(number.to_string()), None);

@@ -1,4 +1,4 @@
-//! The counts of all workers as a scrape sees them.
+//! Adds up the counts of all workers for a scrape.
 
 use std::collections::BTreeMap;
 use std::fmt::Result;
@@ -20,7 +20,7 @@ use super::{
 };
 
 impl Metrics {
-    /// Everything counted so far.
+    /// The sum of all counts.
     pub(super) fn counts(
         &self,
         caches: Caches,
@@ -40,20 +40,20 @@ impl Metrics {
     }
 }
 
-/// What others than the workers' shards count.
+/// Values that are not counted in the workers' shards.
 #[derive(Debug)]
 pub(super) struct Elsewhere {
-    /// Connections of clients.
+    /// Client connections.
     pub(super) connections: Arc<ConnectionTable>,
-    /// Connections to services.
+    /// Connections to subgraphs and other services.
     pub(super) traffic: Arc<Traffic>,
     /// Spans and metrics for collectors.
     pub(super) exported: Arc<Exported>,
-    /// Subscriptions, where they are served.
+    /// Subscriptions. `None` if they are off.
     pub(super) subscriptions: Option<Told>,
 }
 
-/// The counts that one scrape writes.
+/// The values of one scrape.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     shards: Vec<Arc<Shard>>,
@@ -80,7 +80,7 @@ impl Counts for Snapshot {
     }
 }
 
-/// The subscriptions of clients.
+/// Writes the metrics of the clients' subscriptions.
 fn subscriptions(scrape: &mut Scrape<'_>, told: &Told) -> Result {
     let help = "Subscriptions of clients that are open";
     scrape.gauge("graphql_subscriptions", help, (&[], told.open))?;
@@ -115,7 +115,7 @@ fn subscriptions(scrape: &mut Scrape<'_>, told: &Told) -> Result {
     )
 }
 
-/// The connections to services.
+/// Writes the metrics of connections to services.
 fn upstream(scrape: &mut Scrape<'_>, traffic: &Traffic) -> Result {
     let help = "Connections to subgraphs, coprocessors and other services that are open";
     scrape.gauge("http_client_connections", help, (&[], traffic.open()))?;
@@ -139,7 +139,7 @@ impl Snapshot {
         let shards = self.shards.iter();
         let statuses = (100..600_usize).filter_map(|status| {
             let count = sum(shards.clone().map(|shard| &shard.statuses[status - 100]));
-            // 500 statuses are possible; only those that occurred become lines.
+            // 500 statuses are possible. Only statuses that occurred become lines.
             (count > 0).then(|| (status.to_string(), count))
         });
         let statuses: Vec<_> = statuses.collect();
@@ -191,12 +191,12 @@ impl Snapshot {
             samples.iter().map(|(labels, count)| (&labels[..], *count)),
         )?;
         let name = "http_client_request_duration_seconds";
-        durations(scrape, (name, "Requests to subgraphs"), &calls)?;
+        durations(scrape, name, "Requests to subgraphs", &calls)?;
         let retried = names.iter().map(|(name, counts)| {
             let count = sum(counts.iter().map(|it| &it.retried));
             ([("subgraph_name", name.as_str())], count)
         });
-        // Where no request was sent again, nothing is said of it.
+        // Written only for subgraphs with retried requests.
         let retried: Vec<_> = retried.filter(|(_, count)| *count > 0).collect();
         scrape.counters(
             "apollo_router_http_request_retry",
@@ -228,7 +228,7 @@ impl Snapshot {
             samples.iter().map(|(labels, count)| (&labels[..], *count)),
         )?;
         let name = "apollo_router_operations_coprocessor_duration_seconds";
-        durations(scrape, (name, "Calls of the coprocessor"), &calls)
+        durations(scrape, name, "Calls of the coprocessor", &calls)
     }
 
     fn clients(&self, scrape: &mut Scrape<'_>) -> Result {
@@ -254,7 +254,7 @@ impl Snapshot {
     }
 }
 
-/// The calls of one subgraph, or of one stage of the coprocessor.
+/// The calls to one subgraph or to one stage of the coprocessor.
 struct Calls<'a> {
     label: (&'a str, &'a str),
     succeeded: u64,
@@ -271,7 +271,7 @@ impl<'a> Calls<'a> {
     }
 }
 
-fn durations(scrape: &mut Scrape<'_>, (name, help): (&str, &str), calls: &[Calls<'_>]) -> Result {
+fn durations(scrape: &mut Scrape<'_>, name: &str, help: &str, calls: &[Calls<'_>]) -> Result {
     let labels: Vec<_> = calls.iter().map(|it| [it.label]).collect();
     let samples = labels.iter().zip(calls);
     let samples = samples.map(|(labels, it)| (&labels[..], it.durations.buckets()));
@@ -331,7 +331,7 @@ fn caches(scrape: &mut Scrape<'_>, caches: &Caches) -> Result {
     )
 }
 
-/// Answers of subgraphs that were kept, by subgraph.
+/// Writes hits and misses of cached responses, by subgraph.
 fn kept_answers(scrape: &mut Scrape<'_>, answers: &Answers) -> Result {
     let samples = answers.subgraphs.iter().flat_map(|(name, hits, misses)| {
         let labels = |hit| [("subgraph_name", name.as_str()), ("cache_hit", hit)];
@@ -347,7 +347,7 @@ fn kept_answers(scrape: &mut Scrape<'_>, answers: &Answers) -> Result {
     scrape.counter("response_cache_redis_failures", help, answers.failures)
 }
 
-/// What operations were estimated to cost, and what they cost.
+/// Writes the estimated and the actual costs of operations.
 fn costs(scrape: &mut Scrape<'_>, demanded: &Demanded) -> Result {
     let results = [
         ([("cost_result", "COST_OK")], demanded.ok),
@@ -386,7 +386,7 @@ fn costs(scrape: &mut Scrape<'_>, demanded: &Demanded) -> Result {
     Ok(())
 }
 
-/// Requests where there is a list of operations.
+/// Writes the metrics of the operation list.
 fn list(scrape: &mut Scrape<'_>, listed: Listed) -> Result {
     let Listed {
         requests,
@@ -407,7 +407,7 @@ fn list(scrape: &mut Scrape<'_>, listed: Listed) -> Result {
     scrape.counter(name, help, rejected)
 }
 
-/// What became of spans and metrics for collectors. Where there are none, nothing is said of it.
+/// Writes the metrics of exports to collectors. Writes no lines without exports.
 fn exported(scrape: &mut Scrape<'_>, counts: &Exported) -> Result {
     let spans = Exported::of(&counts.exported);
     let lost = [
@@ -448,7 +448,7 @@ fn planning(scrape: &mut Scrape<'_>, planning: &Planning, queued: u64) -> Result
     )
 }
 
-/// The histograms of all workers, added up.
+/// The added histograms of all workers.
 struct Added {
     bounds: Vec<f64>,
     counts: Vec<u64>,
@@ -457,8 +457,7 @@ struct Added {
 
 impl Added {
     fn of<'a>(histograms: impl Iterator<Item = &'a Histogram> + Clone) -> Self {
-        // Prometheus wants seconds; the counting side keeps whole microseconds, which compare
-        // exactly.
+        // Prometheus requires seconds. The counters use whole microseconds, which compare exactly.
         let bounds = BUCKETS_US.iter().copied().map(Duration::from_micros);
         let counts = (0..=BUCKETS_US.len())
             .map(|place| sum(histograms.clone().map(|it| &it.buckets[place])));

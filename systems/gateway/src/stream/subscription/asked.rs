@@ -1,4 +1,4 @@
-//! What a subgraph is asked for when it is subscribed to.
+//! The request that subscribes at a subgraph.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use gateway_extensions::EventRequest;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
-/// Bytes that a header keeps beside its name and value.
+/// Memory for a header in addition to its name and value, in bytes.
 const HEADER_BYTES: usize = 64;
 
-/// What a subgraph is asked for.
+/// The request that subscribes at a subgraph.
 #[derive(Debug)]
 pub(super) struct Asked {
-    /// The subgraph's name.
+    /// Name of the subgraph.
     pub(super) name: Arc<str>,
     pub(super) request: EventRequest,
-    /// With which a WebSocket begins.
+    /// Payload of the WebSocket's `connection_init` message.
     pub(super) parameters: Option<Value>,
 }
 
 impl Asked {
-    /// Bytes that it keeps.
+    /// Approximate memory use in bytes.
     pub(super) fn weight(&self) -> usize {
         let parameters = self.parameters.as_ref();
         let parameters = parameters.map_or(0, |it| it.to_string().len());
@@ -28,7 +28,7 @@ impl Asked {
     }
 }
 
-/// Bytes that headers keep, at least.
+/// Minimum memory use of headers in bytes.
 pub(super) fn headers_weight(headers: &HeaderMap) -> usize {
     let weigh = |(name, value): (&HeaderName, &HeaderValue)| {
         HEADER_BYTES + name.as_str().len() + value.len()

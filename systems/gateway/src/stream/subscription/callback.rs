@@ -1,9 +1,8 @@
-//! Events that subgraphs send by HTTP requests to the gateway: version 1.0 of Apollo's callback
-//! protocol.
+//! Events that subgraphs send to the gateway as HTTP requests: version 1.0 of Apollo's callback protocol.
 //!
-//! A subscription is known by a random id, which is part of the URL that the subgraph is given, and
-//! proven by a random verifier. Whoever lacks one of the two gets the same 404 for anything, so that
-//! neither can be tried alone; the body of an unknown id is not even read.
+//! A random id identifies a subscription. It is part of the callback URL that the subgraph receives. A random
+//! verifier proves the sender. If id or verifier is wrong, the response is always the same 404, so that an
+//! attacker cannot guess them separately. If the id is unknown, the gateway does not read the body.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -33,38 +32,39 @@ use crate::process::clock;
 use super::queue::{Ending, Event};
 use super::sharing::Source;
 
-/// Bytes of a body at most: a message, and what is around it.
+/// Maximum size of a body in bytes: a message and its envelope.
 const BODY_MAX: usize = super::socket::MESSAGE_BYTES_MAX + (64 << 10);
-/// How long a body may take.
+/// Time limit for reading a body.
 const BODY_TIME_MAX: Duration = Duration::from_secs(10);
-/// How much later than promised a sign may come.
+/// Tolerated delay of a heartbeat.
 const GRACE: Duration = Duration::from_secs(5);
-/// Bytes of an answer to the request that subscribes.
+/// Maximum number of bytes in the response to the request that subscribes.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 const HEADERS: &[u8] = b"content-type: application/json\r\n\
     accept: application/json;callbackSpec=1.0\r\n";
-/// By which a subgraph knows whom it speaks to.
+/// The header that selects the callback protocol at a subgraph.
 const PROTOCOL: &str = "subscription-protocol";
 
-/// The subscriptions that subgraphs send events of, of all workers.
+/// The subscriptions of all workers that receive events by callbacks.
 #[derive(Debug, Default)]
 pub(crate) struct Callbacks(Mutex<HashMap<String, Arc<Known>>>);
 
-/// A subscription that a subgraph may send events of.
+/// A subscription that receives events by callbacks.
 #[derive(Debug)]
 struct Known {
-    /// Of the verifier, so that the time of a comparison tells nothing of it.
+    /// Hash of the verifier. Hashes are compared, so that the time of a comparison reveals no part of the
+    /// verifier.
     digest: [u8; 32],
     source: Arc<Source>,
-    /// The subgraph's name.
+    /// Name of the subgraph.
     name: Arc<str>,
-    /// A longer event ends it.
+    /// Maximum size of an event. A larger event ends the subscription.
     event_bytes_max: usize,
     seen: Mutex<Instant>,
 }
 
-/// Keeps a subscription known until it is dropped.
+/// Keeps a subscription registered until it is dropped.
 #[derive(Debug)]
 pub(super) struct Registration {
     id: String,
@@ -80,7 +80,7 @@ impl Drop for Registration {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere leaves whole entries.
+    // A panic elsewhere leaves only complete entries.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -93,10 +93,12 @@ impl Callbacks {
         self.lock().get(id).cloned()
     }
 
-    /// Makes a subscription at the subgraph with this name known, whose events have so many bytes at most.
+    /// Registers a subscription at the subgraph with this name. Its events have at most `event_bytes_max`
+    /// bytes.
     pub(super) fn register(
         self: &Arc<Self>,
-        (name, event_bytes_max): (&Arc<str>, usize),
+        name: &Arc<str>,
+        event_bytes_max: usize,
         source: &Arc<Source>,
     ) -> Registration {
         let (id, verifier) = (secret(), secret());
@@ -122,15 +124,15 @@ fn secret() -> String {
     format!("{:032x}", u128::from_ne_bytes(random_bytes()))
 }
 
-/// Why a subgraph sends no events.
+/// The reason why a subgraph sends no events.
 pub(super) enum Refused {
-    /// Its answer: a response with errors.
+    /// The subgraph returned a response with errors.
     Answer(Bytes),
-    /// It could not be asked.
+    /// The request failed.
     Failed(String),
 }
 
-/// Asks a subgraph to send events. The caller bounds the time.
+/// Sends the request that subscribes to a subgraph. The caller must set a time limit.
 pub(super) async fn subscribe(
     registration: Registration,
     client: &Client,
@@ -142,7 +144,8 @@ pub(super) async fn subscribe(
         &request.body,
         config,
         &registration.id,
-        (&registration.verifier, interval),
+        &registration.verifier,
+        interval,
     );
     let call = Call {
         method: Method::POST,
@@ -169,12 +172,13 @@ pub(super) async fn subscribe(
     Ok(registration)
 }
 
-/// The request with where events go.
+/// Adds the callback URL to the request.
 fn with_extension(
     body: &[u8],
     config: &Callback,
     id: &str,
-    (verifier, interval): (&str, Option<Duration>),
+    verifier: &str,
+    interval: Option<Duration>,
 ) -> Option<Bytes> {
     let mut request: Map<String, Value> = serde_json::from_slice(body).ok()?;
     let url = config.public_url.to_string();
@@ -193,8 +197,8 @@ fn with_extension(
     Some(Value::Object(request).to_string().into())
 }
 
-/// Keeps the subscription known while somebody takes its events, and ends it when the subgraph gives no
-/// sign.
+/// Keeps the subscription registered while it has clients. Ends it if the subgraph sends no heartbeat in
+/// time.
 pub(super) async fn watch(registration: Registration, source: &Source, interval: Option<Duration>) {
     let Some(interval) = interval else {
         return source.left().await;
@@ -236,13 +240,13 @@ enum Action {
     Complete,
 }
 
-/// The id in a path below that of callbacks.
+/// The id in a path below the callback path.
 pub(crate) fn id_of<'a>(path: &'a str, below: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(below.trim_end_matches('/'))?;
     rest.strip_prefix('/').filter(|id| !id.is_empty())
 }
 
-/// Answers a request of a subgraph.
+/// Handles a callback request of a subgraph.
 pub(crate) async fn answer(
     callbacks: &Callbacks,
     id: &str,
@@ -272,19 +276,19 @@ pub(crate) async fn answer(
         Ok(said) => said,
         Err(status) => return answered(status),
     };
-    // A task of its own: all clients get what some have, also when the subgraph hangs up.
+    // A task of its own. If one client receives an event, all clients must, even if the subgraph disconnects.
     let done = tokio::task::spawn_local(async move { carry_out(&known, said).await });
     answered(done.await.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
 }
 
-/// What a subgraph says.
+/// A callback message of a subgraph.
 enum Said {
-    /// That the subscription is to be there.
+    /// The subgraph checks that the subscription still exists.
     Check,
     Event(Bytes),
-    /// An event that is longer than allowed.
+    /// An event that is larger than allowed.
     TooLong,
-    /// No more events, after this one.
+    /// The end of the events, after this last event.
     Complete(Option<Bytes>),
 }
 
@@ -323,7 +327,7 @@ async fn carry_out(known: &Known, said: Said) -> StatusCode {
                 .push(Event::Failed(error.with("service", &**name)))
                 .await;
             source.end(Ending::Complete).await;
-            // By which a subgraph knows that it may stop.
+            // 404 signals to the subgraph that it can stop.
             StatusCode::NOT_FOUND
         }
         Said::Complete(last) => {

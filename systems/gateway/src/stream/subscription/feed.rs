@@ -1,4 +1,4 @@
-//! From an event of a subgraph to a part of the answer.
+//! Turns events of a subgraph into parts of the response.
 
 use std::cell::RefCell;
 use std::pin::pin;
@@ -29,10 +29,10 @@ use super::queue::{Ending, Event};
 use super::sharing::Receiver;
 use super::socket::EXPIRED;
 
-/// Time between two signs to a client that the subscription is there, as in the original.
+/// Interval between two heartbeats to a client, as in the original.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// Why a subscription ends before its last event.
+/// The reason why a subscription ends before its last event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Reload(Retirement),
@@ -68,7 +68,7 @@ impl End {
     }
 }
 
-/// Carries the plan out for one event after the other.
+/// Executes the plan for one event after another.
 pub(super) struct Answering {
     serving: Rc<Serving>,
     exchange: Exchange,
@@ -89,7 +89,8 @@ impl Answering {
         plan: (Arc<Prepared>, Variables),
     ) -> Self {
         let mut exchange = exchange.shared();
-        // The trace ends with the request that opens it; one of a day would be of no use.
+        // The trace ends with the request that opens the subscription. A trace of a whole day would be
+        // useless.
         exchange.trace = None;
         Self {
             serving: Rc::clone(serving),
@@ -102,7 +103,7 @@ impl Answering {
         &self.plan
     }
 
-    /// The response to an event, within the time that a request may take.
+    /// The response to an event. The time limit of a request applies to it.
     pub(super) async fn answer(&self, event: SubgraphAnswer) -> Answered {
         let router = &self.serving.generation.config.traffic_shaping.router;
         let executed = tokio::time::timeout(router.timeout.0, self.execute(event)).await;
@@ -120,7 +121,7 @@ impl Answering {
         let Engine::Federated { policies, .. } = &self.serving.generation.engine else {
             unreachable!("an operation comes from the engine of its own generation");
         };
-        // Of its own: what rules gather from answers would grow with each event.
+        // A separate exchange, because gathered response headers would grow with each event.
         let exchange = self.exchange.shared();
         let (prepared, variables) = &self.plan;
         let fetch = Answers {
@@ -131,7 +132,7 @@ impl Answering {
         let (error_count, is_cut) = (executed.error_count(), executed.is_cut());
         let body = executed.into_body();
         if let Some(demand) = &self.serving.generation.demand {
-            demand.answered(prepared, variables, (&body, &exchange.context));
+            demand.answered(prepared, variables, &body, &exchange.context);
         }
         Answered {
             body,
@@ -140,7 +141,7 @@ impl Answering {
         }
     }
 
-    /// A further response, taken through the stages. Nothing where a stage has failed.
+    /// Runs the response stages on a further response. `None` if a stage has failed.
     async fn staged(&self, answered: Answered, format: EventFormat) -> Option<Part> {
         let extensions = &self.serving.extensions;
         let mut reply = Reply {
@@ -154,7 +155,7 @@ impl Answering {
         let services = [&extensions.execution, &extensions.supergraph];
         for service in services.into_iter().flatten() {
             service.response(&self.exchange, &mut reply).await;
-            // What stands for a failed stage is an answer of its own.
+            // If a stage failed, its replacement is a response without parts.
             reply.part?;
         }
         reply.body = format::next(format, &reply.body);
@@ -176,7 +177,7 @@ pub(super) fn expiry(exchange: &Exchange) -> Option<Instant> {
     clock::now().checked_add(Duration::try_from_secs_f64(left.max(0.0)).ok()?)
 }
 
-/// The event as the answer to the request that subscribes; all others are sent.
+/// Returns the event as the response to the request that subscribes, and sends all other requests.
 struct Answers<'a> {
     event: RefCell<Option<SubgraphAnswer>>,
     others: Subgraphs<'a>,
@@ -195,15 +196,15 @@ impl Fetch for Answers<'_> {
     }
 }
 
-/// What follows the beginning of an answer.
+/// The parts after the beginning of the response.
 pub(super) struct Feed {
     answering: Answering,
     events: Receiver,
     opened: Opened,
     format: EventFormat,
-    /// When the next sign is due.
+    /// Time of the next heartbeat.
     heartbeat: Instant,
-    /// When it is over at the latest, and why.
+    /// Time at which the subscription must end, and the reason.
     limit: (Option<Instant>, End),
     is_over: bool,
 }
@@ -236,7 +237,7 @@ impl Feed {
         }
     }
 
-    /// The parts, to the last.
+    /// All parts, up to the last.
     pub(super) fn parts(self) -> impl Stream<Item = Part> {
         stream::unfold(self, Self::next)
     }
@@ -252,7 +253,7 @@ impl Feed {
         };
         let made = {
             let make = pin!(self.make());
-            // The end first: events that are always there must not put it off.
+            // The end comes first, so that a constant stream of events cannot delay it.
             match select(pin!(over), make).await {
                 Either::Left((end, _)) => Err(end),
                 Either::Right((made, _)) => made,
@@ -280,8 +281,7 @@ impl Feed {
         self.opened.ends(why);
     }
 
-    /// The next part: a response to an event, or a sign that the subscription is there. Nothing when
-    /// there are no more.
+    /// The next part: a response to an event, or a heartbeat. `None` if there are no more.
     async fn make(&mut self) -> Result<Option<Part>, End> {
         let part = loop {
             let ready = {
@@ -297,7 +297,7 @@ impl Feed {
                 Err(Ending::Expired) => return Err(End::TokenExpired),
                 Err(Ending::Cut) => return Err(End::Stopping),
             };
-            // It may be for many clients, whose events wait in the queues until it is their turn.
+            // The event may have many clients. It stays in their queues until its turn.
             self.answering.serving.lasting.turns.take(bytes).await;
             let Some(event) = self.events.take() else {
                 continue;
@@ -319,7 +319,7 @@ fn of_gateway(body: Bytes) -> Part {
     }
 }
 
-/// As the answer to the request that subscribes.
+/// The event as the response to the request that subscribes.
 pub(super) fn answer_of(event: Event) -> SubgraphAnswer {
     match event {
         Event::Response(body) => SubgraphAnswer::from_body(body),
@@ -327,7 +327,7 @@ pub(super) fn answer_of(event: Event) -> SubgraphAnswer {
     }
 }
 
-/// Waits until a subscription has to end.
+/// Waits until a subscription must end.
 async fn over(serving: &Serving, (time, late): (Option<Instant>, End)) -> End {
     let drained = pin!(serving.lasting.drain.begun());
     let reloaded = pin!(serving.retired());

@@ -1,4 +1,4 @@
-//! How the events of a subscription are written for a client.
+//! Formats for the events of a subscription.
 
 use bytes::Bytes;
 use gateway_federation::{GraphqlError, errors_body};
@@ -10,10 +10,10 @@ use crate::stream::parts::Multipart;
 /// The body of the reply that opens a subscription, as stages see it.
 pub(crate) const OPENING: &[u8] = b"{\"data\":null}";
 
-/// What an event of the stream is named.
+/// The event name of a server-sent event.
 const NEXT: &[u8] = b"event: next\n";
 const COMPLETE: &[u8] = b"event: complete\ndata: \n\n";
-/// A comment, which clients skip.
+/// A comment of server-sent events. Clients ignore it.
 const COMMENT: &[u8] = b":\n\n";
 
 /// The `content-type` of a body of events.
@@ -24,7 +24,7 @@ pub(crate) const fn content_type(format: EventFormat) -> HeaderValue {
     })
 }
 
-/// The begin of a body: what the stages have left of the opening reply.
+/// Writes the beginning of a body from the opening reply after the stages.
 pub(crate) const fn opener(format: EventFormat) -> fn(&[u8]) -> Bytes {
     match format {
         EventFormat::Multipart => |body| {
@@ -42,7 +42,7 @@ pub(crate) const fn opener(format: EventFormat) -> fn(&[u8]) -> Bytes {
     }
 }
 
-/// A whole body: one response and the end.
+/// Writes a complete body: one response and the end.
 pub(crate) const fn whole(format: EventFormat) -> fn(&[u8]) -> Bytes {
     match format {
         EventFormat::Multipart => |body| {
@@ -53,7 +53,7 @@ pub(crate) const fn whole(format: EventFormat) -> fn(&[u8]) -> Bytes {
     }
 }
 
-/// A response to an event.
+/// Writes a response to an event.
 pub(crate) fn next(format: EventFormat, body: &[u8]) -> Bytes {
     match format {
         EventFormat::Multipart => Multipart::next(&payload(body), false),
@@ -61,7 +61,7 @@ pub(crate) fn next(format: EventFormat, body: &[u8]) -> Bytes {
     }
 }
 
-/// A sign that the subscription is there.
+/// Writes a heartbeat.
 pub(crate) fn heartbeat(format: EventFormat) -> Bytes {
     match format {
         EventFormat::Multipart => Multipart::next(b"{}", false),
@@ -69,7 +69,7 @@ pub(crate) fn heartbeat(format: EventFormat) -> Bytes {
     }
 }
 
-/// The end, when there are no more events.
+/// Writes the normal end of the events.
 pub(crate) fn complete(format: EventFormat) -> Bytes {
     Bytes::from_static(match format {
         EventFormat::Multipart => Multipart::END,
@@ -77,12 +77,12 @@ pub(crate) fn complete(format: EventFormat) -> Bytes {
     })
 }
 
-/// The end for a reason of the gateway.
+/// Writes the end with an error of the gateway.
 pub(crate) fn fatal(format: EventFormat, error: &GraphqlError) -> Bytes {
     let errors = errors_body(std::slice::from_ref(error));
     match format {
         EventFormat::Multipart => {
-            // `{"errors":…}` with a member in front.
+            // `{"errors":…}` with `payload` as first member.
             let json = [b"{\"payload\":null,", &errors[1..]].concat();
             Multipart::next(&json, true)
         }
@@ -94,7 +94,7 @@ fn payload(body: &[u8]) -> Vec<u8> {
     [b"{\"payload\":", body, b"}"].concat()
 }
 
-/// An event `next`. Stages may leave JSON of several lines, each of which needs the name of the field.
+/// Writes a `next` event. Stages may return JSON with several lines. Each line needs the field name.
 fn event(body: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(NEXT.len() + body.len() + 16);
     out.extend_from_slice(NEXT);

@@ -1,4 +1,4 @@
-//! How many subscriptions there are, and what became of them.
+//! Counts of subscriptions and of the reasons why they ended.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::reconnects::Attempts;
 use super::shares::{Limit, Share, Shares};
 
-/// Why a subscription ended.
+/// The reason why a subscription ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// There are no more events, or the subgraph failed.
     Subgraph,
-    /// The client left.
+    /// The client disconnected.
     Client,
-    /// The gateway ended it: a reload, a stop, a token that expired, a stage that failed.
+    /// The gateway ended it: a reload, a stop, an expired token or a failed stage.
     Gateway,
 }
 
@@ -24,29 +24,29 @@ const REASONS: [(Ended, &str); 3] = [
     (Ended::Gateway, "gateway"),
 ];
 
-/// The subscriptions of all workers.
+/// The subscription counters of all workers.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// The places of those that are open.
+    /// Open subscriptions of clients.
     places: Arc<Shares>,
-    /// Bytes of their requests.
+    /// Bytes of the clients' requests.
     requests: Arc<Shares>,
     refused: AtomicU64,
     events: AtomicU64,
     skipped: AtomicU64,
-    /// Those at subgraphs that are open.
+    /// Open subscriptions at subgraphs.
     upstream: AtomicUsize,
-    /// Of clients who joined one at a subgraph.
+    /// Number of clients that joined an open subscription at a subgraph.
     joined: AtomicU64,
     reconnects: AtomicU64,
-    /// To open one at a subgraph again.
+    /// Attempts to open a subscription at a subgraph again.
     pub(crate) attempts: Attempts,
-    /// Of events that wait for clients.
+    /// Bytes of queued events.
     bytes: AtomicUsize,
     ended: [AtomicU64; REASONS.len()],
 }
 
-/// What metrics tell.
+/// The values for metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) open: u64,
@@ -58,11 +58,11 @@ pub(crate) struct Told {
     pub(crate) joined: u64,
     pub(crate) reconnects: u64,
     pub(crate) reconnects_waiting: u64,
-    /// By reason.
+    /// Ended subscriptions by reason.
     pub(crate) ended: Vec<(&'static str, u64)>,
 }
 
-/// A subscription that counts as open until this is dropped.
+/// A subscription that counts as open until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Opened {
     counts: Arc<Counts>,
@@ -72,7 +72,7 @@ pub(crate) struct Opened {
 }
 
 impl Counts {
-    /// One more for a client of this address, unless there are as many as this says.
+    /// Opens a subscription for a client with this address. `None` if the limit is reached.
     pub(crate) fn open(self: &Arc<Self>, address: Option<IpAddr>, limit: Limit) -> Option<Opened> {
         let place = self.unless_refused(self.places.take(1, address, limit))?;
         Some(Opened {
@@ -83,7 +83,7 @@ impl Counts {
         })
     }
 
-    /// Counts what there is no share for.
+    /// Counts a refusal if `share` is `None`.
     fn unless_refused(&self, share: Option<Share>) -> Option<Share> {
         if share.is_none() {
             self.refused.fetch_add(1, Ordering::Relaxed);
@@ -91,48 +91,48 @@ impl Counts {
         share
     }
 
-    /// Counts an event that gave way to a newer one.
+    /// Counts an event that was dropped to make room for a newer one.
     pub(crate) fn skipped(&self) {
         self.skipped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One at a subgraph begins.
+    /// Counts a new subscription at a subgraph.
     pub(crate) fn begun(&self) {
         self.upstream.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One at a subgraph has ended.
+    /// Counts the end of a subscription at a subgraph.
     pub(crate) fn received(&self) {
         self.upstream.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Counts a client who joins one at a subgraph.
+    /// Counts a client that joins an open subscription at a subgraph.
     pub(crate) fn joined(&self) {
         self.joined.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts an attempt to go on with one at a subgraph over another connection.
+    /// Counts an attempt to continue a subscription at a subgraph over a new connection.
     pub(crate) fn reconnects(&self) {
         self.reconnects.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many bytes of an event wait for clients.
+    /// Adds the bytes of a queued event.
     pub(crate) fn kept(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// They wait no longer.
+    /// Subtracts the bytes of an event that no queue contains any more.
     pub(crate) fn let_go(&self, bytes: usize) {
         let before = self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         debug_assert!(before >= bytes, "what is let go was kept");
     }
 
-    /// Bytes of events that wait for clients, of all workers.
+    /// Bytes of queued events, of all workers.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// What is counted so far.
+    /// The current values for metrics.
     pub(crate) fn told(&self) -> Told {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let ended = REASONS.iter().zip(&self.ended);
@@ -152,23 +152,20 @@ impl Counts {
 }
 
 impl Opened {
-    /// Its request is kept, so many bytes; false where a client of this address may not have as many.
-    pub(crate) fn keeps(
-        &mut self,
-        bytes: usize,
-        (address, limit): (Option<IpAddr>, Limit),
-    ) -> bool {
+    /// Reserves memory for the client's request. Returns false if it exceeds the limit of this client's
+    /// address or the total.
+    pub(crate) fn keeps(&mut self, bytes: usize, address: Option<IpAddr>, limit: Limit) -> bool {
         let counts = &self.counts;
         self.request = counts.unless_refused(counts.requests.take(bytes, address, limit));
         self.request.is_some()
     }
 
-    /// Counts an event that was answered.
+    /// Counts an event after its response.
     pub(crate) fn answered(&self) {
         self.counts.events.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes why it ends; a client that leaves is what is counted otherwise.
+    /// Sets the reason of the end. Without a call, the client has left.
     pub(crate) fn ends(&mut self, why: Ended) {
         self.ended = why;
     }
@@ -198,7 +195,7 @@ mod tests {
         assert!(counts.open(None, of(2)).is_some());
         drop(first);
         let mut again = counts.open(None, of(1)).unwrap();
-        assert!(again.keeps(10, (None, of(10))));
+        assert!(again.keeps(10, None, of(10)));
         assert_eq!(counts.told().request_bytes, 10);
         again.ends(Ended::Subgraph);
         drop(again);

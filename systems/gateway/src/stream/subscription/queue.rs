@@ -1,9 +1,8 @@
-//! Events that wait for the client of a subscription.
+//! Queues of events for the clients of a subscription.
 //!
-//! The subgraph is never made to wait: one that cannot send keeps its events in its own memory, and
-//! misses the sign that the gateway is there. So the queue has a bound, and the oldest event gives way
-//! to a new one. Clients who share a subscription have a queue each; what one of them does not take keeps
-//! nothing from the others.
+//! The subgraph never has to wait. If it cannot send, it keeps its events in its own memory and misses the
+//! heartbeats of the gateway. So a queue is bounded, and the oldest event makes room for a new event. Clients
+//! that share a subscription have one queue each. A slow client does not delay other clients.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,22 +13,23 @@ use tokio::sync::Notify;
 
 use super::opened::Counts;
 
-/// Bytes of the events that wait for one client, unless it is a single one.
+/// Maximum number of bytes in one client's queue, unless it contains a single event.
 const BYTES_MAX: usize = 4 << 20;
-/// Bytes of the events that wait for all clients: thousands who read nothing would be gigabytes.
+/// Maximum number of bytes in the queues of all clients. Otherwise, thousands of slow clients could use
+/// gigabytes.
 const BYTES_OF_ALL_MAX: usize = 64 << 20;
 
-/// What came from a subgraph.
+/// Data that arrived from a subgraph.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    /// A response to the operation that subscribes.
+    /// A response to the subscription operation.
     Response(Bytes),
-    /// Nothing more, for this reason.
+    /// The end of the events, with this error.
     Failed(GraphqlError),
 }
 
 impl Event {
-    /// Its bytes.
+    /// Size in bytes.
     pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Response(body) => body.len(),
@@ -38,7 +38,7 @@ impl Event {
     }
 }
 
-/// An event that clients wait for or shall get. Its bytes count once, for as long as it is in a queue.
+/// An event in the queues of one or more clients. Its bytes count once, for as long as a queue contains it.
 #[derive(Debug)]
 pub(crate) struct Kept {
     event: Event,
@@ -61,15 +61,14 @@ impl Drop for Kept {
     }
 }
 
-/// Why no more events come.
+/// The reason why there are no more events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// There are no more, or the last one says why.
+    /// The subscription is complete, or the last event contains the reason.
     Complete,
-    /// The connection was lost, and the tokens of all clients have expired with which it would be opened
-    /// again.
+    /// The connection was lost. It cannot be opened again, because the tokens of all clients have expired.
     Expired,
-    /// Nobody receives them any more: the worker that did has stopped.
+    /// The worker that received the events has stopped.
     Cut,
 }
 
@@ -77,13 +76,13 @@ pub(crate) enum Ending {
 struct Waiting {
     events: VecDeque<Arc<Kept>>,
     bytes: usize,
-    /// No more come.
+    /// The reason why there are no more events, if they have ended.
     ended: Option<Ending>,
-    /// Nobody takes them any more.
+    /// True if the client has left.
     is_left: bool,
 }
 
-/// Events between who receives them of a subgraph and who sends them to a client.
+/// The queue between the task that receives events from a subgraph and one client.
 #[derive(Debug)]
 pub(crate) struct Queue {
     capacity: usize,
@@ -93,7 +92,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// A queue for so many events.
+    /// A queue for at most `capacity` events.
     pub(crate) fn new(capacity: usize, counts: &Arc<Counts>) -> Arc<Self> {
         Arc::new(Self {
             capacity,
@@ -104,11 +103,11 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // A panic elsewhere leaves whole events.
+        // A panic elsewhere leaves only complete events.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an event; the oldest give way to it.
+    /// Adds an event, and drops the oldest events if there are too many.
     pub(crate) fn push(&self, event: &Arc<Kept>) {
         let mut waiting = self.lock();
         if waiting.ended.is_some() || waiting.is_left {
@@ -127,11 +126,11 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    /// Whether the oldest event gives way, by bounds of its own or because this client has more than is
-    /// left for all: then the only one does so, too.
+    /// True if the oldest event must be dropped. Either the queue exceeds its own limits, or it uses more
+    /// bytes than the queues of all clients have left. In the second case, even a single event is dropped.
     ///
-    /// As much as is left, and not all of it, so that clients who read nothing cannot keep the events of
-    /// the others out: of many of them each has an equal part, and there is one more of these parts.
+    /// A queue may use as many bytes as are left, not all of them. So slow clients cannot block the events of
+    /// other clients. If n clients fill their queues, each uses 1/(n + 1) of the total.
     fn has_too_much(&self, waiting: &Waiting) -> bool {
         let of_one = waiting.events.len() > 1
             && (waiting.events.len() > self.capacity || waiting.bytes > BYTES_MAX);
@@ -139,7 +138,7 @@ impl Queue {
         of_one || waiting.bytes > left
     }
 
-    /// No more events come. The first reason counts.
+    /// Ends the events. The first reason counts.
     pub(crate) fn end(&self, why: Ending) {
         self.lock().ended.get_or_insert(why);
         self.arrived.notify_one();
@@ -153,7 +152,7 @@ impl Queue {
         Some(kept.event.clone())
     }
 
-    /// The bytes of the oldest event, or why there are no more; nothing while there is none.
+    /// The size of the oldest event, or the reason for the end. `None` while the queue is empty.
     fn first(&self) -> Option<Result<usize, Ending>> {
         let waiting = self.lock();
         match waiting.events.front() {
@@ -162,13 +161,13 @@ impl Queue {
         }
     }
 
-    /// Waits for an event, and says how many bytes it has. It may give way before it is taken.
+    /// Waits for an event and returns its size in bytes. The queue may drop the event before it is taken.
     ///
     /// # Errors
-    /// When there are no more.
+    /// Fails if there are no more events.
     pub(crate) async fn ready(&self) -> Result<usize, Ending> {
         loop {
-            // Whoever adds one behind this look leaves a permit, so that it is not missed.
+            // An event that is added after this check leaves a permit, so the queue does not miss it.
             if let Some(first) = self.first() {
                 return first;
             }
@@ -176,7 +175,7 @@ impl Queue {
         }
     }
 
-    /// Nobody takes the events any more.
+    /// Clears the queue, because its client has left.
     pub(crate) fn leave(&self) {
         let mut waiting = self.lock();
         waiting.is_left = true;
@@ -246,11 +245,11 @@ mod tests {
         }
         assert_eq!(counts.bytes(), 15 * each);
         assert_eq!(counts.told().skipped, 25);
-        // Others still get their events, which are smaller.
+        // Other clients still receive their events, because these are smaller.
         queues[39].push(&event(1 << 20, &counts));
         assert_eq!(number(next(&queues[39]).unwrap()), 1 << 20);
         assert_eq!(counts.told().skipped, 25);
-        // What is taken or left has room for others.
+        // Taken events, and queues of clients that left, make room for other events.
         assert_eq!(number(next(&queues[0]).unwrap()), each);
         queues[30].push(&event(each, &counts));
         assert_eq!(number(next(&queues[30]).unwrap()), each);
@@ -275,7 +274,7 @@ mod tests {
         assert_eq!(counts.bytes(), each);
         queues[0].leave();
         assert_eq!(counts.bytes(), 0);
-        // And nothing is kept for who left.
+        // The queue of a client that left stays empty.
         queues[0].push(&event(1, &counts));
         assert_eq!(counts.bytes(), 0);
     }

@@ -1,4 +1,4 @@
-//! What receives the events of a subscription at a subgraph, by a WebSocket or by callbacks.
+//! Receives the events of a subscription at a subgraph, over a WebSocket or by callbacks.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -19,7 +19,8 @@ use super::reconnects::{self, Turn};
 use super::sharing::{Receiving, Source};
 use super::socket::{Broken, Ended, Link, MESSAGE_BYTES_MAX, OPENING_MAX};
 
-/// Subscribes at the subgraph, and gives its events to the clients until there are no more of either.
+/// Subscribes at the subgraph, and passes its events to the clients until there are no more events or no more
+/// clients.
 pub(super) async fn receive(serving: Rc<Serving>, receiving: Receiving, asked: Arc<Asked>) {
     let source = receiving.source();
     let config = serving.generation.config.subscriptions();
@@ -33,13 +34,13 @@ pub(super) async fn receive(serving: Rc<Serving>, receiving: Receiving, asked: A
     source.end(Ending::Complete).await;
 }
 
-/// How long a subgraph may take to accept a subscription.
+/// Time limit for a subgraph to accept a subscription.
 fn opening_limit(serving: &Serving, name: &str) -> Duration {
     let own = serving.generation.config.traffic_shaping.of_subgraph(name);
     own.timeout.map_or(OPENING_MAX, |own| own.min(OPENING_MAX))
 }
 
-/// What a future gives; nothing when all clients leave before.
+/// The result of a future, or `None` if all clients leave before.
 async fn unless_left<T>(source: &Source, future: impl Future<Output = T>) -> Option<T> {
     match select(pin!(source.left()), pin!(future)).await {
         Either::Left(_) => None,
@@ -52,7 +53,7 @@ async fn by_socket(serving: &Serving, mode: &WebSocketMode, source: &Source, ask
     let Some(opened) = unless_left(source, opened(serving, mode, source, &asked)).await else {
         return;
     };
-    // Clients who are there have theirs, where it may be needed.
+    // The clients keep copies of their own, if these may be needed again.
     drop(asked);
     let mut link = match opened {
         Ok(link) => link,
@@ -80,9 +81,9 @@ async fn by_socket(serving: &Serving, mode: &WebSocketMode, source: &Source, ask
             fail(source, &name, &broken).await;
             return link.leave().await;
         }
-        // Closed before the next one is opened, which may need its place.
+        // Closed before the next connection opens, because the next one may need its place in the limits.
         drop(link);
-        let again = again(serving, mode, (source, &name), (&mut attempts, broken));
+        let again = again(serving, mode, source, &name, &mut attempts, broken);
         link = match unless_left(source, while_serving(serving, again)).await {
             None => return,
             Some(Ok(link)) => link,
@@ -91,7 +92,7 @@ async fn by_socket(serving: &Serving, mode: &WebSocketMode, source: &Source, ask
     }
 }
 
-/// Tells all clients why there are no more events.
+/// Reports to all clients why there are no more events.
 async fn fail(source: &Source, name: &str, broken: &Broken) {
     log::warn!("subgraph `{name}`: {broken}");
     if broken.is_expiry() {
@@ -101,12 +102,14 @@ async fn fail(source: &Source, name: &str, broken: &Broken) {
     source.end(Ending::Complete).await;
 }
 
-/// Subscribes again, after a pause each time, as often as is allowed.
+/// Subscribes again, with a pause before each attempt, up to the maximum number of attempts.
 async fn again(
     serving: &Serving,
     mode: &WebSocketMode,
-    (source, name): (&Source, &str),
-    (attempts, mut broken): (&mut u32, Broken),
+    source: &Source,
+    name: &str,
+    attempts: &mut u32,
+    mut broken: Broken,
 ) -> Result<Link, Broken> {
     while broken.is_passing() && *attempts < mode.max_reconnect_attempts {
         *attempts += 1;
@@ -125,18 +128,18 @@ async fn again(
     Err(broken)
 }
 
-/// What to ask for again, when it is the turn of an attempt.
+/// Waits for the turn of an attempt. Returns the request to send again.
 async fn turn(serving: &Serving, source: &Source) -> Result<(Arc<Asked>, Turn), Broken> {
     let asked = || source.asked(clock::now()).ok_or_else(Broken::expired);
     let first = asked()?;
     let attempts = &serving.lasting.subscriptions.attempts;
     let turn = attempts.turn(&first.request.endpoint).await;
-    // Who is there may be another by now.
+    // The clients may have changed while this waited.
     Ok((asked()?, turn))
 }
 
-/// What a future gives, and nothing ever when the gateway stops or another generation serves: then it is
-/// given up, and clients, who are told so one by one, leave.
+/// The result of a future. If the gateway stops or a new generation takes over, it never returns. Then the
+/// attempt is pointless, because each client receives the reason from its own body, and leaves.
 async fn while_serving<T>(serving: &Serving, future: impl Future<Output = T>) -> T {
     let drained = pin!(serving.lasting.drain.begun());
     let retired = pin!(serving.retired());
@@ -146,7 +149,7 @@ async fn while_serving<T>(serving: &Serving, future: impl Future<Output = T>) ->
     }
 }
 
-/// A connection over which the subgraph has accepted the subscription.
+/// A connection after the subgraph has accepted the subscription.
 async fn opened(
     serving: &Serving,
     mode: &WebSocketMode,
@@ -164,7 +167,7 @@ async fn opened(
     }
 }
 
-/// The longest event of a subgraph.
+/// Maximum size of an event of this subgraph.
 fn event_bytes_max(serving: &Serving, name: &str) -> usize {
     let limits = &serving.generation.config.limits.subgraph;
     let own = limits.of_subgraph(name);
@@ -180,7 +183,7 @@ async fn by_callback(
     let name = Arc::clone(&asked.name);
     let callbacks = &serving.lasting.callbacks;
     let most = event_bytes_max(serving, &name);
-    let registration = callbacks.register((&name, most), source);
+    let registration = callbacks.register(&name, most, source);
     let asking = callback::subscribe(registration, &serving.client, config, &asked.request);
     let limit = opening_limit(serving, &name);
     let asking = tokio::time::timeout(limit, asking);

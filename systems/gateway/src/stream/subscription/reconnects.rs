@@ -1,7 +1,7 @@
-//! When WebSockets to subgraphs that were lost are opened again.
+//! Opens lost WebSockets to subgraphs again.
 //!
-//! A subgraph that starts anew has lost all of them at once. So each waits for a time of its own, and only
-//! some of them are opened at a time.
+//! When a subgraph restarts, it loses all its WebSockets at once. So each attempt waits for a random time,
+//! and only some of them run at a time.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use gateway_telemetry::random_bytes;
 use gateway_upstream::Endpoint;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Attempts that are under way at one address; the others wait in the order in which they came.
+/// Maximum number of running attempts per address. Further attempts wait in the order of their arrival.
 const ATTEMPTS_AT_ONCE: usize = 16;
 
 /// The attempts of all workers.
@@ -22,17 +22,17 @@ pub(crate) struct Attempts {
     waiting: AtomicUsize,
 }
 
-/// An attempt that is under way until this is dropped.
+/// A running attempt, until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn {
     _permit: OwnedSemaphorePermit,
 }
 
-/// One who waits, until this is dropped.
+/// A waiting attempt, until this value is dropped.
 struct Waits<'a>(&'a AtomicUsize);
 
 impl Attempts {
-    /// Waits until it is the turn of an attempt at this address.
+    /// Waits for the turn of an attempt at this address.
     pub(crate) async fn turn(&self, endpoint: &Endpoint) -> Turn {
         let attempts = self.at(endpoint);
         self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -48,20 +48,20 @@ impl Attempts {
             Some(socket) => socket.display().to_string(),
             None => format!("{:?} {}", endpoint.uri().host(), endpoint.port()),
         };
-        // A panic elsewhere leaves whole entries.
+        // A panic elsewhere leaves only complete entries.
         let addresses = self.addresses.lock();
         let mut addresses = addresses.unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = addresses.get(&address) {
             return Arc::clone(known);
         }
-        // Scripts may make as many addresses as they like: those without an attempt are forgotten.
+        // Scripts can create any number of addresses. Addresses without attempts are removed.
         addresses.retain(|_, attempts| Arc::strong_count(attempts) > 1);
         let attempts = Arc::new(Semaphore::new(ATTEMPTS_AT_ONCE));
         addresses.insert(address, Arc::clone(&attempts));
         attempts
     }
 
-    /// How many wait for their turn.
+    /// Number of waiting attempts.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
@@ -73,16 +73,16 @@ impl Drop for Waits<'_> {
     }
 }
 
-/// The pause before an attempt: between half of this time and all of it.
+/// The pause before an attempt: a random time between half of `delay` and all of it.
 pub(crate) fn pause(delay: Duration) -> Duration {
     part(delay, u32::from_ne_bytes(random_bytes()))
 }
 
-/// Half of a time, and this part of the other half, in 2^32ths.
+/// Half of `delay`, plus a fraction of the other half, in units of 2^-32.
 fn part(delay: Duration, of_half: u32) -> Duration {
     let half = delay / 2;
     let rest = half.mul_f64(f64::from(of_half) / f64::from(u32::MAX));
-    // Rounding must not make it longer.
+    // Rounding must not make it longer than `delay`.
     half.saturating_add(rest).min(delay)
 }
 
@@ -128,7 +128,7 @@ mod tests {
         assert!(second.as_mut().now_or_never().is_none());
         turns.extend(first.as_mut().now_or_never());
         assert_eq!((turns.len(), attempts.waiting()), (ATTEMPTS_AT_ONCE, 1));
-        // Who waits no longer is in no one's way.
+        // An attempt that no longer waits does not block the next one.
         drop(second);
         assert_eq!(attempts.waiting(), 0);
         turns.clear();

@@ -1,31 +1,32 @@
-//! What clients have a share of: places for subscriptions, and memory for their requests.
+//! Shares of limited resources per client: the number of subscriptions, and the memory for their requests.
 //!
-//! One address has as much as is left for others, as with connections: one alone gets half, two get a
-//! third each, and the next one finds something. It is the address by which connections are counted.
+//! One address may use as much as is left for all other addresses, as with connections. A single address gets
+//! half, and two get a third each, so the next address still finds something. It is the address for
+//! connection limits, too.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How much there is.
+/// The limit of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limit {
-    /// For all together.
+    /// Limit for all clients together.
     pub(crate) total: usize,
-    /// For one address; as much as is left for others without it.
+    /// Limit for one address. `None` means as much as is left for all other addresses.
     pub(crate) per_address: Option<usize>,
 }
 
-/// What subscriptions may have.
+/// Limits of subscriptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SubscriptionLimits {
-    /// Subscriptions of clients.
+    /// Number of subscriptions.
     pub(crate) places: Limit,
-    /// Bytes of their requests.
+    /// Bytes of the requests of all subscriptions.
     pub(crate) request_bytes: Limit,
 }
 
-/// What is shared by the clients of all workers.
+/// A resource that the clients of all workers share.
 #[derive(Debug, Default)]
 pub(crate) struct Shares(Mutex<Taken>);
 
@@ -35,7 +36,7 @@ struct Taken {
     addresses: HashMap<IpAddr, usize>,
 }
 
-/// What one client has, until this is dropped.
+/// The share of one client, until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     shares: Arc<Shares>,
@@ -45,11 +46,12 @@ pub(crate) struct Share {
 
 impl Shares {
     fn lock(&self) -> MutexGuard<'_, Taken> {
-        // Nothing panics while it holds this lock.
+        // No code panics while it holds this lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// So much for a client of this address, if there is as much; without one only the total counts.
+    /// Takes `amount` for a client with this address. `None` if it exceeds a limit. Without an address, only
+    /// the total counts.
     pub(crate) fn take(
         self: &Arc<Self>,
         amount: usize,
@@ -76,7 +78,7 @@ impl Shares {
         })
     }
 
-    /// How much is taken.
+    /// The amount in use.
     pub(crate) fn taken(&self) -> usize {
         self.lock().all
     }
@@ -122,7 +124,7 @@ mod tests {
         let second = fill(address(2), of(10));
         let third = fill(address(3), of(10));
         assert_eq!((first.len(), second.len(), third.len()), (5, 3, 1));
-        // This machine itself has what there is.
+        // This machine's own requests have no address, so they can use all that is left.
         let own = fill(None, of(10));
         assert_eq!((own.len(), shares.taken()), (1, 10));
         assert!(shares.take(1, address(4), of(10)).is_none());

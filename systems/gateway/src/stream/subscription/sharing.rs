@@ -1,10 +1,12 @@
-//! Subscriptions at subgraphs, each of which is for all clients who ask for the same.
+//! Subscriptions at subgraphs. All clients with identical requests share one.
 //!
-//! What receives of the subgraph is a task of the worker whose client came first. It belongs to no
-//! client: the first may leave, and the last who leaves ends it. Who joins gets the events from then on,
-//! each client in a queue of its own, from which it is completed for this client alone.
+//! The task that receives the subgraph's events runs on the worker of the first client. It does not belong to
+//! this client. The first client may leave, and the task ends only when the last client leaves. A new client
+//! receives the events from then on. Each client has a queue of its own. Its events are completed for this
+//! client alone.
 //!
-//! They are shared by all workers, and by one generation: what a reload retires is not joined.
+//! All workers share the subscriptions, but only within one generation. After a reload, clients do not join
+//! subscriptions of the old generation.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -19,24 +21,23 @@ use super::asked::Asked;
 use super::opened::Counts;
 use super::queue::{Ending, Event, Kept, Queue};
 
-/// Clients who are given an event before other work of the thread has its turn. It is a short matter for
-/// each: what an event is for its client is made in turns of their own, and a subgraph must not wait for
-/// it.
+/// Clients that receive an event before other tasks of the thread run. Delivery is short, because the
+/// completion of an event has turns of its own, and a subgraph must not wait for it.
 pub(super) const CLIENTS_AT_ONCE: usize = 512;
 
-/// What makes two subscriptions the same.
+/// The properties that two subscriptions must have in common to be shared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    /// Its index: two at one address may be spoken to in different ways.
+    /// Index of the subgraph. Two subgraphs with one address may use different protocols.
     pub(crate) subgraph: usize,
     pub(crate) request: RequestKey,
-    /// With which a WebSocket begins, as JSON.
+    /// Payload of the WebSocket's `connection_init` message, as JSON.
     pub(crate) parameters: Option<String>,
-    /// Of the client's token, as JSON, where they count.
+    /// Claims of the client's token, as JSON. `None` if the configuration ignores them.
     pub(crate) claims: Option<String>,
 }
 
-/// The subscriptions that may be joined.
+/// The subscriptions that new clients can join.
 #[derive(Debug, Default)]
 pub(crate) struct SharedSources(Mutex<HashMap<Arc<Key>, Arc<Source>>>);
 
@@ -44,24 +45,25 @@ pub(crate) struct SharedSources(Mutex<HashMap<Arc<Key>, Arc<Source>>>);
 #[derive(Debug)]
 pub(super) struct Source {
     clients: Mutex<Clients>,
-    /// Whether it could be opened; nothing until that is known.
+    /// The result of opening. `None` while the subgraph has not responded.
     opened: watch::Sender<Option<Result<(), Event>>>,
     left: Notify,
-    /// The one who came first of those who were there has left, and others have not.
+    /// Notified when the oldest client leaves while other clients stay.
     first_left: Notify,
-    /// Held while an event, or the end, is given to one client after the other: all get them in one order.
+    /// Locked while an event, or the end, is delivered to all clients. So all clients receive them in one
+    /// order.
     giving: tokio::sync::Mutex<()>,
     counts: Arc<Counts>,
 }
 
 #[derive(Debug, Default)]
 struct Clients {
-    /// In the order in which they came.
+    /// All clients, in the order of their arrival.
     members: BTreeMap<u64, Member>,
     next: u64,
-    /// Nobody joins any more: there are no more events, or all have left.
+    /// True if no client can join, because there are no more events or all clients have left.
     is_closed: bool,
-    /// All have been told that there are no more events.
+    /// True if all clients have received the end of the events.
     is_told: bool,
 }
 
@@ -71,14 +73,14 @@ struct Member {
     client: Client,
 }
 
-/// A client who asks for a subscription.
+/// A client of a subscription.
 #[derive(Debug, Default)]
 pub(super) struct Client {
-    /// The address by which it counts, where it does.
+    /// The address for limits per address. `None` if the client does not count.
     pub(crate) address: Option<IpAddr>,
-    /// When its token expires.
+    /// Expiry time of its token.
     pub(crate) expiry: Option<Instant>,
-    /// What it would send, where that may be needed once more.
+    /// The request that it would send. Set only if a lost connection may be opened again.
     pub(crate) asked: Option<Arc<Asked>>,
 }
 
@@ -88,7 +90,7 @@ impl Client {
     }
 }
 
-/// One client's end. Dropping the last one ends the subscription at the subgraph.
+/// The receiving end of one client. Dropping the last one ends the subscription at the subgraph.
 #[derive(Debug)]
 pub(super) struct Receiver {
     source: Arc<Source>,
@@ -96,21 +98,21 @@ pub(super) struct Receiver {
     number: u64,
 }
 
-/// Held by who receives the events: when it is dropped, however that comes, there are no more.
+/// Owned by the task that receives the events. Dropping it, for any reason, ends the events.
 pub(super) struct Receiving {
     source: Arc<Source>,
-    /// Where it may be joined.
+    /// The entry through which clients join. `None` if the subscription is not shared.
     shared: Option<(Arc<SharedSources>, Arc<Key>)>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere leaves whole entries.
+    // A panic elsewhere leaves only complete entries.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Joins an equal subscription, or begins one. The caller has to receive the events of a subscription
-/// that begins. Without a key it is for one client alone. `capacity` is the number of events that may
-/// wait for a client.
+/// Joins an identical subscription, or begins one. The caller must receive the events of a new subscription.
+/// Without a key, the subscription belongs to one client alone. `capacity` is the maximum number of queued
+/// events per client.
 pub(super) fn join(
     shared: &Arc<SharedSources>,
     capacity: usize,
@@ -158,7 +160,7 @@ impl Source {
         (source, receiver.expect("it is not closed"))
     }
 
-    /// One more client, who is given back where there are no more events.
+    /// Adds a client. Returns it if there are no more events.
     fn join(self: &Arc<Self>, capacity: usize, client: Client) -> Result<Receiver, Client> {
         let mut clients = lock(&self.clients);
         if clients.is_closed {
@@ -179,21 +181,19 @@ impl Source {
         })
     }
 
-    /// The address of the client who has been there for longest: it is for its clients that a connection
-    /// lasts.
+    /// The address of the oldest client. The connection counts for this client's address.
     pub(crate) fn address(&self) -> Option<IpAddr> {
         let clients = lock(&self.clients);
         let first = clients.members.first_key_value();
         first.and_then(|(_, member)| member.client.address)
     }
 
-    /// Waits until the client who has been there for longest is another.
+    /// Waits until the oldest client leaves while other clients stay.
     pub(crate) async fn first_left(&self) {
         self.first_left.notified().await;
     }
 
-    /// What to ask a subgraph for once more: as the first client would whose token is valid still. Nothing
-    /// when there is none.
+    /// The request to send again, from the oldest client with a valid token. `None` if no token is valid.
     pub(crate) fn asked(&self, now: Instant) -> Option<Arc<Asked>> {
         let clients = lock(&self.clients);
         let mut members = clients.members.values();
@@ -201,12 +201,13 @@ impl Source {
         valid.client.asked.clone()
     }
 
-    /// The subgraph has accepted it.
+    /// Reports that the subgraph has accepted the subscription.
     pub(crate) fn open(&self) {
         self.opened.send_replace(Some(Ok(())));
     }
 
-    /// The subgraph has not accepted it: this is the answer in place of all events.
+    /// Reports that the subgraph has rejected the subscription. Clients receive this response instead of
+    /// events.
     pub(crate) fn refuse(&self, answer: Event) {
         self.opened.send_if_modified(|opened| {
             let is_first = opened.is_none();
@@ -217,14 +218,14 @@ impl Source {
         });
     }
 
-    /// Gives an event to all clients who are there, and says how many got it in the last turn.
+    /// Delivers an event to all clients. Returns the number of clients in the last turn.
     pub(crate) async fn push(&self, event: Event) -> usize {
         let _giving = self.giving.lock().await;
         let kept = Kept::new(event, &self.counts);
         self.each(|queue| queue.push(&kept)).await
     }
 
-    /// No more events come. The first reason counts.
+    /// Ends the events. The first reason counts.
     pub(crate) async fn end(&self, why: Ending) {
         let _giving = self.giving.lock().await;
         lock(&self.clients).is_closed = true;
@@ -232,8 +233,8 @@ impl Source {
         lock(&self.clients).is_told = true;
     }
 
-    /// Does something for each client who is there now, so many in a turn: other work of the thread, and
-    /// who joins or leaves, waits for no more. Says how many the last turn had.
+    /// Runs `act` for each present client, at most [`CLIENTS_AT_ONCE`] in a turn. Between the turns other
+    /// tasks run, and clients can join or leave. Returns the number of clients in the last turn.
     async fn each(&self, act: impl Fn(&Queue)) -> usize {
         let end = lock(&self.clients).next;
         let mut begin = 0;
@@ -255,7 +256,7 @@ impl Source {
         }
     }
 
-    /// The worker that receives the events stops. At once, as there may be no other turn.
+    /// Ends the events at once, because the worker that receives them stops and may not run this task again.
     fn cut(&self) {
         let mut clients = lock(&self.clients);
         clients.is_closed = true;
@@ -278,7 +279,7 @@ impl Receiver {
     /// Waits until the subgraph has accepted the subscription.
     ///
     /// # Errors
-    /// What is answered in place of all events.
+    /// Returns the response to send instead of events.
     pub(crate) async fn opened(&self) -> Result<(), Event> {
         let mut opened = self.source.opened.subscribe();
         let known = opened.wait_for(Option::is_some).await;
@@ -286,10 +287,10 @@ impl Receiver {
         known.clone().expect("it is waited for")
     }
 
-    /// Waits for an event, and says how many bytes it has. It may give way before it is taken.
+    /// Waits for an event and returns its size in bytes. The queue may drop the event before it is taken.
     ///
     /// # Errors
-    /// When there are no more.
+    /// Fails if there are no more events.
     pub(crate) async fn ready(&self) -> Result<usize, Ending> {
         self.queue.ready().await
     }
@@ -326,7 +327,8 @@ impl Receiving {
 
 impl Drop for Receiving {
     fn drop(&mut self) {
-        // Both are without effect where all is said; otherwise the worker stops, before others perhaps.
+        // Both calls have no effect after a normal end. Otherwise the worker stops, perhaps before other
+        // workers.
         self.source.refuse(Event::Failed(GraphqlError::new(
             "the gateway stops; subscribe again",
             "GATEWAY_STOPPING",
@@ -339,7 +341,8 @@ impl Drop for Receiving {
                 .get(key)
                 .is_some_and(|it| Arc::ptr_eq(it, &self.source));
             if is_ours {
-                // Not ours: an equal one that began after the end of this one has the entry.
+                // The entry is not ours. It belongs to an identical subscription that began after the end of
+                // this one.
                 sources.remove(key);
             }
         }

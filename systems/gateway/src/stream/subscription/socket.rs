@@ -1,5 +1,5 @@
-//! GraphQL over a WebSocket to a subgraph: the protocol of the library `graphql-ws`, and that of its
-//! forerunner `subscriptions-transport-ws`. One operation for each connection.
+//! GraphQL over a WebSocket to a subgraph. Supports the protocol of the library `graphql-ws` and its
+//! predecessor `subscriptions-transport-ws`. Each connection has one operation.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -20,28 +20,28 @@ use std::pin::pin;
 use super::queue::Event;
 use super::sharing::{CLIENTS_AT_ONCE, Source};
 
-/// The longest message of a subgraph.
+/// Maximum length of a subgraph's message.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 4 << 20;
-/// How long a subgraph may take to accept a connection, unless it has less time for any request.
+/// Time limit for a subgraph to accept a connection, unless its request timeout is shorter.
 pub(crate) const OPENING_MAX: Duration = Duration::from_secs(10);
-/// How long writing a short message may take.
+/// Time limit for writing a short message.
 const WRITE_MAX: Duration = Duration::from_secs(5);
-/// How long a goodbye may take.
+/// Time limit for the closing messages.
 const GOODBYE_MAX: Duration = Duration::from_secs(1);
-/// Messages after which other work of the thread has its turn: a subgraph may send without a pause.
+/// Messages before other tasks of the thread run, because a subgraph may send without a pause.
 const MESSAGES_AT_ONCE: usize = 32;
-/// The only operation of a connection.
+/// The id of the only operation of a connection.
 const ID: &str = "1";
-/// Longer words of a subgraph are not repeated.
+/// Maximum number of characters of a subgraph's text in a message. Longer texts are truncated.
 const REASON_CHARS_MAX: usize = 200;
 
-/// The code of what is refused because others have all connections, as for any request.
+/// Error code if other subscriptions and requests use all connections, as for any request.
 const CROWDED: &str = "REQUEST_CONCURRENCY_LIMITED";
 
-/// The code of what ends with the token of its client.
+/// Error code if the client's token has expired.
 pub(super) const EXPIRED: &str = "SUBSCRIPTION_JWT_EXPIRED";
 
-/// Why there are no events, or no more.
+/// The reason why there are no events, or no more events.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
 pub(crate) struct Broken {
@@ -51,7 +51,7 @@ pub(crate) struct Broken {
 }
 
 impl Broken {
-    /// What would be the same the next time.
+    /// A permanent failure. The next attempt would fail, too.
     fn new(code: &'static str, reason: impl Into<String>) -> Self {
         Self {
             code,
@@ -60,7 +60,7 @@ impl Broken {
         }
     }
 
-    /// What may be otherwise the next time.
+    /// Marks the failure as temporary. The next attempt may succeed.
     fn passing(self) -> Self {
         Self {
             is_passing: true,
@@ -68,12 +68,12 @@ impl Broken {
         }
     }
 
-    /// Whether clients have lost the right to it.
+    /// True if the tokens of the clients have expired.
     pub(crate) fn is_expiry(&self) -> bool {
         self.code == EXPIRED
     }
 
-    /// Whether connecting again may help.
+    /// True if a new connection may succeed.
     pub(crate) fn is_passing(&self) -> bool {
         self.is_passing
     }
@@ -82,13 +82,13 @@ impl Broken {
         Self::new("SUBREQUEST_WEBSOCKET_ERROR", reason.to_string())
     }
 
-    /// It may not be opened again.
+    /// The tokens expired, so the subscription must not be opened again.
     pub(crate) fn expired() -> Self {
         let reason = "the tokens of all clients have expired, so it is not opened again";
         Self::new(EXPIRED, reason)
     }
 
-    /// There is no WebSocket.
+    /// The WebSocket could not be opened.
     fn unopened(error: WebSocketError) -> Self {
         match error {
             WebSocketError::Connect(error) if error.is_crowded() => {
@@ -99,17 +99,17 @@ impl Broken {
         }
     }
 
-    /// A subgraph that has not accepted a connection in time.
+    /// The subgraph did not accept a connection in time.
     pub(crate) fn silent(limit: Duration) -> Self {
         Self::connecting(format!("no WebSocket within {limit:?}")).passing()
     }
 
-    /// It says what it must not.
+    /// The subgraph violated the protocol.
     fn message(reason: impl ToString) -> Self {
         Self::new("WEBSOCKET_MESSAGE_ERROR", reason.to_string())
     }
 
-    /// It can no longer be heard or spoken to.
+    /// The connection was lost while reading or writing.
     fn lost(error: WebSocketError) -> Self {
         match error {
             WebSocketError::TooLarge(_) => Self::message(error),
@@ -117,7 +117,7 @@ impl Broken {
         }
     }
 
-    /// It ends the connection, with this code.
+    /// The subgraph closed the connection with this code.
     fn closed(code: u16, reason: &str) -> Self {
         let reason: String = reason.chars().take(REASON_CHARS_MAX).collect();
         let closed = Self::new(
@@ -129,16 +129,16 @@ impl Broken {
         match code {
             // The gateway was too slow.
             4408 => closed.passing(),
-            // Of WebSocket: what is sent is wrong. Of the protocols: who sends it may not.
+            // WebSocket codes for invalid messages, and protocol codes for missing rights.
             1002 | 1003 | 1007..=1010 | 4400..=4499 => closed,
             _ => closed.passing(),
         }
     }
 
-    /// As an error of the subgraph with this name.
+    /// The failure as a GraphQL error of the subgraph with this name.
     pub(crate) fn of_subgraph(&self, name: &str) -> GraphqlError {
         let message = match self.code {
-            // Not the address, which the reason has for the log.
+            // Without the address, which only the log may contain.
             CROWDED => format!("too many subscriptions and requests have a connection to '{name}'"),
             _ => format!("Websocket fetch failed from '{name}': {}", self.reason),
         };
@@ -146,7 +146,7 @@ impl Broken {
     }
 }
 
-/// Whether a handshake that was answered with this may go well the next time.
+/// True if a handshake that failed with this status may succeed the next time.
 fn may_change(status: StatusCode) -> bool {
     let is_early = [
         StatusCode::REQUEST_TIMEOUT,
@@ -156,33 +156,33 @@ fn may_change(status: StatusCode) -> bool {
     status.is_server_error() || is_early.contains(&status)
 }
 
-/// How receiving has ended.
+/// The result of receiving events.
 pub(crate) enum Ended {
-    /// Nobody wants the events any more.
+    /// All clients have left.
     Left,
-    /// The subgraph has said that there are no more.
+    /// The subgraph reported that there are no more events.
     Complete,
-    /// It was not said.
+    /// The connection ended without a report of the subgraph.
     Broken {
         why: Broken,
-        /// Whether there was an event over this connection.
+        /// True if at least one event arrived over this connection.
         has_given: bool,
     },
 }
 
-/// What a subgraph says.
+/// A message of a subgraph.
 enum Said {
-    /// An event: a response.
+    /// An event. The payload is a GraphQL response.
     Event(Bytes),
-    /// The operation is refused, or ends with errors: a response, and the last.
+    /// The subgraph rejected the operation or ended it with errors. The payload is the last response.
     Refused(Bytes),
     /// There are no more events.
     Complete,
-    /// That it is there.
+    /// A sign of life without content.
     Alive,
-    /// It asks whether the gateway is there.
+    /// The subgraph requires a pong.
     Ping,
-    /// It accepts the connection.
+    /// The subgraph accepts the connection.
     Accepted,
 }
 
@@ -196,16 +196,16 @@ struct Message<'a> {
     payload: Option<&'a RawValue>,
 }
 
-/// An operation that a subgraph has accepted a connection for.
+/// An operation on a connection that the subgraph has accepted.
 pub(crate) struct Link {
     socket: WebSocket,
     protocol: WebSocketProtocol,
-    /// How often it is asked whether it is there.
+    /// Interval between pings to the subgraph.
     heartbeat: Option<Duration>,
 }
 
 impl Link {
-    /// Connects and subscribes. The caller bounds the time.
+    /// Connects and subscribes. The caller must set a time limit.
     pub(crate) async fn open(
         client: &Client,
         (request, parameters): (&EventRequest, Option<&Value>),
@@ -259,7 +259,7 @@ impl Link {
         }
     }
 
-    /// Sends what belongs to the opening.
+    /// Sends a message of the opening phase. Failures then count as temporary connection failures.
     async fn tell(&mut self, text: &str) -> Result<(), Broken> {
         let told = self.send(text).await;
         told.map_err(|broken| Broken::connecting(broken).passing())
@@ -269,7 +269,7 @@ impl Link {
         self.send(r#"{"type":"pong"}"#).await
     }
 
-    /// What the subgraph says next. May be dropped and called again.
+    /// The next message of the subgraph. Dropping the future before its end loses no message.
     async fn next(&mut self) -> Result<Said, Broken> {
         let received = self.socket.next().await.map_err(Broken::lost)?;
         match received {
@@ -285,7 +285,7 @@ impl Link {
         }
     }
 
-    /// Gives events to the clients until there are no more, or nobody wants them.
+    /// Passes events to the clients until there are no more events or no more clients.
     pub(crate) async fn pump(&mut self, source: &Source) -> Ended {
         let mut has_given = false;
         let place = self.socket.place();
@@ -304,7 +304,7 @@ impl Link {
     }
 
     async fn events(&mut self, source: &Source, has_given: &mut bool) -> Result<(), Broken> {
-        // Since the last turn of others.
+        // Counts since other tasks of the thread last ran.
         let (mut messages, mut given) = (0_usize, 0_usize);
         let mut is_asked = false;
         loop {
@@ -348,7 +348,8 @@ impl Link {
     async fn ask(&mut self) -> Result<(), Broken> {
         match self.protocol {
             WebSocketProtocol::GraphqlWs => self.send(r#"{"type":"ping"}"#).await,
-            // The older protocol has no such message; that of WebSocket itself is answered by any.
+            // The older protocol has no ping message. A WebSocket ping works too, because every peer responds
+            // to it.
             WebSocketProtocol::GraphqlTransportWs => {
                 let asked = tokio::time::timeout(WRITE_MAX, self.socket.ping()).await;
                 match asked {
@@ -359,7 +360,7 @@ impl Link {
         }
     }
 
-    /// Says that no more events are wanted. What is not taken by then is cut with the connection.
+    /// Ends the subscription. Data that the subgraph does not read in time is lost with the connection.
     pub(crate) async fn leave(mut self) {
         let _ = tokio::time::timeout(GOODBYE_MAX, self.goodbye()).await;
     }
@@ -370,13 +371,13 @@ impl Link {
             WebSocketProtocol::GraphqlTransportWs => "stop",
         };
         let told = format!(r#"{{"id":"{ID}","type":"{kind}"}}"#);
-        // The connection ends either way.
+        // The connection ends in any case.
         let _ = self.send(&told).await;
         let _ = self.socket.close(1000, "").await;
     }
 }
 
-/// Counts the place for the client who has been there for longest, until all have left.
+/// Counts the connection for the oldest client, until all clients have left.
 async fn counted(place: &LastingPlace, source: &Source) {
     let mut left = pin!(source.left());
     loop {
@@ -412,13 +413,13 @@ fn read(protocol: WebSocketProtocol, bytes: &Bytes) -> Result<Said, Broken> {
         "connection_error" if !is_modern => {
             Err(Broken::connecting("the subgraph refused the connection"))
         }
-        // Of no operation of ours.
+        // A message for an operation that the gateway did not start.
         "next" | "data" | "error" | "complete" if !is_ours => Ok(Said::Alive),
         "next" if is_modern => Ok(Said::Event(bytes.slice_ref(payload()?))),
         "data" if !is_modern => Ok(Said::Event(bytes.slice_ref(payload()?))),
         "error" => {
             let payload = payload()?;
-            // One error in the older protocol, a list in the newer one.
+            // The older protocol sends one error, the newer one a list.
             let (open, close): (&[u8], &[u8]) = match payload.first() {
                 Some(b'[') => (b"", b""),
                 _ => (b"[", b"]"),

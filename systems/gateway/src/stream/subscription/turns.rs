@@ -1,7 +1,7 @@
-//! The turns in which a worker completes events.
+//! Divides the completion of events into turns.
 //!
-//! One event may be for thousands of clients of a worker, and each is completed for itself. All of them at
-//! once would keep other requests waiting for as long as that takes.
+//! One event may have thousands of clients on a worker, and it is completed for each of them. All completions
+//! at once would block other requests.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,23 +9,23 @@ use std::rc::Rc;
 
 use tokio::sync::oneshot;
 
-/// Completions that begin before other work of the thread has its turn.
+/// Maximum number of completions in a turn. Then other tasks of the thread run.
 const EVENTS_AT_ONCE: usize = 32;
-/// Bytes of their events, unless it is a single one.
+/// Maximum number of event bytes in a turn, unless it has a single event.
 const BYTES_AT_ONCE: usize = 64 << 10;
 
-/// Lets completions begin, so many in a turn.
+/// Limits the number of completions that begin in a turn.
 #[derive(Debug, Default)]
 pub(crate) struct Turns(RefCell<Turn>);
 
 #[derive(Debug, Default)]
 struct Turn {
-    /// Completions that have begun.
+    /// Completions that have begun in this turn.
     count: usize,
     bytes: usize,
-    /// Those that wait for another turn, in the order in which they came.
+    /// Completions that wait for another turn, in the order of their arrival.
     waiting: VecDeque<(usize, oneshot::Sender<()>)>,
-    /// Whether another turn will come.
+    /// True if another turn is scheduled.
     is_followed: bool,
 }
 
@@ -39,13 +39,13 @@ impl Turn {
         self.count < EVENTS_AT_ONCE && self.bytes < BYTES_AT_ONCE
     }
 
-    /// Another turn begins. False when there was nothing to wait for it.
+    /// Begins another turn. Returns false if no completion was waiting.
     fn next(&mut self) -> bool {
         (self.count, self.bytes) = (0, 0);
         while self.has_room()
             && let Some((bytes, waiting)) = self.waiting.pop_front()
         {
-            // One whose client has left takes nothing.
+            // A completion without its client uses no part of the turn.
             if waiting.send(()).is_ok() {
                 self.begin(bytes);
             }
@@ -56,7 +56,7 @@ impl Turn {
 }
 
 impl Turns {
-    /// Waits until an event of so many bytes may be completed.
+    /// Waits until an event with `bytes` bytes may be completed.
     pub(crate) async fn take(self: &Rc<Self>, bytes: usize) {
         let (waits, is_first) = {
             let mut turn = self.0.borrow_mut();
@@ -74,12 +74,12 @@ impl Turns {
             tokio::task::spawn_local(Rc::clone(self).go_on());
         }
         if let Some(waits) = waits {
-            // An error is the end of the thread, which ends this, too.
+            // An error means that the thread ends, and this task with it.
             let _ = waits.await;
         }
     }
 
-    /// Lets turns follow while completions begin.
+    /// Schedules turns for as long as completions begin.
     async fn go_on(self: Rc<Self>) {
         loop {
             tokio::task::yield_now().await;
@@ -99,8 +99,8 @@ mod tests {
 
     use super::*;
 
-    /// How many completions begin between two turns of other work, when so many events of so many bytes
-    /// come at once.
+    /// The maximum number of completions between two turns of other tasks, if `events` events of `bytes`
+    /// bytes arrive at once.
     fn most_at_once(events: usize, bytes: usize) -> usize {
         let runtime = Builder::new_current_thread().build().unwrap();
         LocalSet::new().block_on(&runtime, async move {
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn other_work_has_its_turn_between_the_clients_of_one_event() {
         assert_eq!(most_at_once(5, 10), 5);
-        // Two turns may have their middle between two of the others.
+        // Parts of two turns may run between two turns of the other tasks.
         assert!((1..=2 * EVENTS_AT_ONCE).contains(&most_at_once(1_000, 10)));
         assert!((1..=2).contains(&most_at_once(100, BYTES_AT_ONCE)));
         assert!((1..=4).contains(&most_at_once(100, BYTES_AT_ONCE / 2)));

@@ -1,4 +1,4 @@
-//! Expressions: operators by how tightly they bind, calls, and paths into variables.
+//! Parses expressions: operators by precedence, calls, and paths into variables.
 
 use super::{Mode, Parsed, Parser, constant};
 use crate::expression::{Function, Node, Operator, Step, Target};
@@ -16,8 +16,7 @@ impl Parser<'_> {
         let mut left = self.binary(level + 1)?;
         loop {
             self.space();
-            // `in` must be a whole word, or `index` would begin with it; `<=` stands before `<` in
-            // the list.
+            // `in` must be a whole word, because `index` also begins with it. `<=` precedes `<` in the list.
             let found = operators.iter().find(|(token, operator)| match operator {
                 Operator::In => self.word() == *token,
                 _ => self.rest().starts_with(token),
@@ -87,7 +86,7 @@ impl Parser<'_> {
                 }
                 None => {
                     self.at += word.len();
-                    // Variables of a range are written without `$`, so any other word may be one.
+                    // Variables of a range have no `$`, so any other word can be one.
                     self.path(word.to_owned())
                 }
             },
@@ -107,8 +106,8 @@ impl Parser<'_> {
             }
             self.need(")")?;
         } else {
-            // Without parentheses one primary is the argument: `not $a && $b` is `(not $a) && $b`.
-            // Counted, because `not not not …` recurses without passing through an expression.
+            // Without parentheses, one primary is the argument: `not $a && $b` is `(not $a) && $b`. The depth
+            // is counted, because `not not not …` recurses without passing through an expression.
             arguments.push(self.deeper(Self::primary)?);
         }
         let (least, most) = function.arity();
@@ -137,7 +136,7 @@ impl Parser<'_> {
                 let inner = self.expression()?;
                 self.need("]")?;
                 Target::Computed(Box::new(inner))
-            // A `?` that no step follows belongs to the text behind the path.
+            // A `?` without a following step belongs to the text after the path.
             } else {
                 self.at = start;
                 return Ok(Node::Path { variable, steps });

@@ -1,4 +1,4 @@
-//! Which requests are traced, and what goes on to subgraphs.
+//! Tests the choice of traced requests, and the trace headers for subgraphs.
 
 use rustix::process::Signal;
 
@@ -10,7 +10,7 @@ use crate::stub::Stub;
 
 const UNSAMPLED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
 
-/// How many requests of those were traced, as the collector has them when the gateway has ended.
+/// Number of traced requests in the collector after the gateway has stopped.
 fn traced(common: &str, parent: Option<&str>, count: usize) -> usize {
     let (planets, collector) = (Stub::planets(), Collector::start());
     let gateway = Gateway::start(&planets.config(&collector.config("http", common)));
@@ -27,7 +27,7 @@ fn traced(common: &str, parent: Option<&str>, count: usize) -> usize {
         assert_eq!(connection.send(&request).status, 200);
     }
     drop(connection);
-    // Everything is sent before it ends.
+    // The gateway sends all spans before it stops.
     gateway.signal(Signal::TERM);
     assert!(gateway.wait().0.success());
     named(&collector.got().spans, "POST /").len()
@@ -38,7 +38,7 @@ fn a_share_of_the_requests_is_traced() {
     assert_eq!(traced("sampler: always_off", None, 20), 0);
     assert_eq!(traced("sampler: 0", None, 20), 0);
     assert_eq!(traced("sampler: always_on", None, 20), 20);
-    // Half of 300, six standard deviations wide.
+    // Half of 300, plus or minus six standard deviations.
     let half = traced("sampler: 0.5", None, 300);
     assert!((98..=202).contains(&half), "{half}");
 }
@@ -70,7 +70,7 @@ fn a_trace_that_is_not_recorded_goes_on_as_such() {
 #[test]
 fn what_is_not_a_trace_context_begins_a_new_trace() {
     let (planets, collector) = (Stub::planets(), Collector::start());
-    // A rule that passes everything on does not bring it back.
+    // A rule that propagates all headers does not restore it.
     let rule = "headers: {all: {request: [{propagate: {matching: '.*'}}]}}\n";
     let more = format!("{}{rule}", collector.config("http", ""));
     let gateway = Gateway::start(&planets.config(&more));
@@ -126,7 +126,7 @@ fn a_trace_can_go_on_without_a_collector() {
     let headers = [("traceparent", PARENT), ("tracestate", "a=1")];
     assert_eq!(ask(&gateway, NAMES, &headers).status, 200);
     let seen = planets.only();
-    // No span of the gateway's stands between.
+    // The gateway adds no span of its own.
     assert_eq!(seen.header("traceparent"), Some(PARENT));
     assert_eq!(seen.header("tracestate"), Some("a=1"));
     assert_eq!(gateway.send(&post(NAMES)).status, 200);

@@ -1,4 +1,4 @@
-//! What is in no span: secrets of clients, what they ask for, and more than is kept of a text.
+//! Tests that spans contain no secrets and no values of clients, and only the beginning of long texts.
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
@@ -10,7 +10,7 @@ use crate::gateway::{Gateway, Setup};
 use crate::stub::{self, Stub};
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 
-/// All texts of a span.
+/// All texts in a span.
 fn texts(span: &Span) -> Vec<String> {
     let status = span.status.iter().map(|it| it.message.clone());
     let values =
@@ -27,7 +27,7 @@ fn texts(span: &Span) -> Vec<String> {
 fn secrets_and_variables_are_in_no_span() {
     let body = r#"{"data":{"location":{"__typename":"Location","id":"1","name":"A"}}}"#;
     let (subgraph, collector) = (Stub::start(move |_| stub::json(body)), Collector::start());
-    // A subgraph that wants a key in its address, and gets the client's.
+    // A subgraph that requires a key in its URL, and receives the client's key.
     let config = format!(
         "{}override_subgraph_url: {{locations: '{}/l?key=hidden'}}\nheaders: {{all: {{request: [{{propagate: {{named: authorization}}}}]}}}}\n",
         collector.config("http", ""),

@@ -1,4 +1,5 @@
-//! Collectors that are gone, slow or wrong: no request waits, memory is bounded, an end is an end.
+//! Tests collectors that are absent, slow or wrong. Requests never wait for them, memory is limited, and a
+//! stop takes limited time.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -12,14 +13,14 @@ use crate::collector::{Collector, Manner};
 use crate::gateway::Gateway;
 use crate::stub::Stub;
 
-/// Traces for this address, of which 20 spans may wait.
+/// A configuration that sends traces to this address. At most 20 spans may wait.
 fn config(address: &str, protocol: &str) -> String {
     format!(
         "telemetry: {{exporters: {{tracing: {{otlp: {{enabled: true, endpoint: 'http://{address}', protocol: {protocol}, batch_processor: {{scheduled_delay: 50ms, max_queue_size: 20, max_export_batch_size: 10, max_export_timeout: 1s}}}}}}}}}}\n"
     )
 }
 
-/// Sends many requests, none of which may take long.
+/// Sends many requests. Each must be fast.
 fn ask_often(gateway: &Gateway) {
     let mut connection = gateway.connect();
     for _ in 0..60 {
@@ -40,7 +41,7 @@ fn lost(gateway: &Gateway, error: &str) -> f64 {
     found.map(|value| value.parse::<f64>().unwrap()).sum()
 }
 
-/// Stops the gateway, which takes no longer than the flush may.
+/// Stops the gateway. This must not take longer than the flush timeout.
 fn end(gateway: Gateway) -> String {
     let start = now();
     gateway.signal(Signal::TERM);
@@ -53,7 +54,7 @@ fn end(gateway: Gateway) -> String {
 
 #[test]
 fn a_collector_that_is_gone_costs_no_request_anything() {
-    // An address that nothing listens on.
+    // An address without a listener.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
@@ -61,7 +62,7 @@ fn a_collector_that_is_gone_costs_no_request_anything() {
     for protocol in ["http", "grpc"] {
         let gateway = Gateway::start(&planets.config(&config(&address, protocol)));
         ask_often(&gateway);
-        // Sixty requests of three spans, of which twenty wait and ten are on their way.
+        // Sixty requests with three spans each. Twenty spans wait and ten are in transit.
         assert!(lost(&gateway, "channel full") >= 100.0);
         let log = end(gateway);
         let told = log.matches("the collector does not take traces").count();
@@ -104,7 +105,7 @@ fn rubbish_for_an_answer_is_borne() {
         let is_told = log.contains("does not take traces");
         assert_eq!(is_told, !is_taken, "{protocol} {manner:?}: {log}");
     }
-    // Not HTTP at all.
+    // A server that does not speak HTTP.
     let other = Stub::start(|_| crate::stub::Answer::Raw(b"SSH-2.0-OpenSSH\r\n".to_vec()));
     let address = other.url.trim_start_matches("http://");
     let gateway = Gateway::start(&planets.config(&config(address, "grpc")));
@@ -156,9 +157,9 @@ fn another_configuration_sends_to_another_collector_and_loses_nothing() {
     std::fs::write(gateway.path("router.yaml"), late(&second)).unwrap();
     gateway.signal(Signal::HUP);
     let _ = gateway.wait_for("reloaded");
-    // Its generation is gone, so what it has is sent.
+    // The old generation has ended, so its spans are sent.
     assert_eq!(named(&first.spans(4), "POST /").len(), 1);
-    // A connection of its own: the worker has the new generation before it is accepted.
+    // A new connection, because the worker receives the new generation before it accepts.
     assert_eq!(gateway.send(&post(NAMES)).status, 200);
     end(gateway);
     assert_eq!(named(&second.got().spans, "POST /").len(), 1);

@@ -1,8 +1,8 @@
-//! Connections that last, and belong to one caller: WebSockets.
+//! Lasting connections, which belong to one caller: WebSockets.
 //!
-//! They count among those of calls. As none is given back soon, they may have half of the places only,
-//! of an origin and of all together: calls always find the rest. Of what they may have, the clients of one
-//! address get as many as are left for others.
+//! They count among the connections of calls. They are held for a long time, so they may have only half of
+//! the places, per origin and in total. Calls always find the rest. The clients of one address get at most as
+//! many of them as they leave for others.
 
 use std::net::IpAddr;
 use std::rc::{Rc, Weak};
@@ -14,25 +14,25 @@ use crate::error::SendError;
 use crate::negotiation::Http2;
 use crate::places::{Place, Places, Reserved};
 
-/// A connection that keeps its places until it is dropped.
+/// A connection that holds its places until it is dropped.
 pub(crate) struct Lasting {
     pub(crate) stream: Stream,
     pub(crate) held: Rc<Held>,
 }
 
-/// The places of a connection that lasts: the origin's, and that among all.
+/// The places of a lasting connection: one of its origin, and one of all origins.
 #[derive(Debug)]
 pub(crate) struct Held {
     _places: [Place; 2],
     reserved: [Reserved; 2],
 }
 
-/// Tells for whose clients a connection lasts, while it does.
+/// Handle that assigns a lasting connection to the clients of an address.
 #[derive(Debug)]
 pub struct LastingPlace(pub(crate) Weak<Held>);
 
 impl LastingPlace {
-    /// It counts for clients of this address from now on; for none without one.
+    /// Counts the connection for the clients of this address. `None` counts it for no client.
     pub fn count_for(&self, address: Option<IpAddr>) {
         if let Some(held) = self.0.upgrade() {
             held.reserved.iter().for_each(|it| it.count_for(address));
@@ -41,14 +41,14 @@ impl LastingPlace {
 }
 
 impl Client {
-    /// A connection of its own, which only HTTP/1.1 is spoken over, for protocols that begin with it. It
-    /// counts for clients of this address.
+    /// Opens a separate HTTP/1.1 connection, for protocols that begin with HTTP/1.1. It counts for the
+    /// clients of this address.
     pub(crate) async fn own_connection(
         &self,
         endpoint: &Endpoint,
         address: Option<IpAddr>,
     ) -> Result<Lasting, SendError> {
-        // In a statement of its own: the pool must not be borrowed while this waits.
+        // A separate statement, because the pool must not be borrowed during the wait.
         let origin = self.0.pool.borrow_mut().origin(endpoint);
         let held = self.hold(endpoint, &origin.places, address).await?;
         Tally::add(&self.0.tally.connects);
@@ -65,8 +65,8 @@ impl Client {
         })
     }
 
-    /// Places that are kept. Waits as a call does where calls have all of them, and for no other
-    /// connection that lasts.
+    /// Takes places for a lasting connection. If calls have all of them, it waits like a call. It does not
+    /// wait for another lasting connection.
     async fn hold(
         &self,
         endpoint: &Endpoint,
@@ -88,7 +88,7 @@ impl Client {
         })
     }
 
-    /// How many to this origin there may be now, of so many to all.
+    /// Maximum number of lasting connections to this origin now, out of `total` for all origins.
     fn most_lasting(&self, endpoint: &Endpoint, origin: &Places, total: usize) -> usize {
         match self.own_limit(endpoint) {
             Some(most) => half(self.part(most)),
@@ -98,7 +98,7 @@ impl Client {
     }
 }
 
-/// At least one: a worker whose part is a single place has one more for calls.
+/// Half, but at least one. A worker with a single place then has one more for calls.
 fn half(places: usize) -> usize {
     (places / 2).max(1)
 }

@@ -1,4 +1,4 @@
-//! Claims about the client, against servers that say exactly what a test wants.
+//! Tests the client against servers with scripted responses.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use crate::endpoint::Policy;
 mod lasting;
 mod limits;
 
-/// What a server does with one connection: for each request that arrives, the
-/// bytes to answer with; afterwards the connection is closed.
+/// The responses of a server on one connection, one for each request. After the last, the server closes the
+/// connection.
 type Script = Vec<&'static str>;
 
 struct Stand {
@@ -22,7 +22,7 @@ struct Stand {
     seen: Rc<RefCell<Vec<String>>>,
 }
 
-/// Serves connections in turn, each by its script.
+/// Serves connections one after the other, each by its script.
 async fn stand(scripts: Vec<Script>) -> Stand {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -254,8 +254,8 @@ fn connections_that_cannot_be_reused_are_not() {
     }
 }
 
-/// The server would answer a second request on its first connection, so that only the client's
-/// reading of the headers keeps it from sending one.
+/// The server would answer a second request on its first connection. So only the client's reading of the
+/// headers prevents such a request.
 #[test]
 fn a_connection_is_kept_only_if_no_line_says_close() {
     for (lines, reused) in [
@@ -265,7 +265,7 @@ fn a_connection_is_kept_only_if_no_line_says_close() {
         ("connection: x-hop\r\nconnection: keep-alive\r\n", 1),
     ] {
         let answer = format!("HTTP/1.1 200 OK\r\n{lines}content-length: 2\r\n\r\nok");
-        // Scripts are constants elsewhere.
+        // Scripts of other tests are constants.
         let answer: &'static str = answer.leak();
         run(async {
             let stand = stand(vec![vec![answer, KEPT], vec![KEPT]]).await;
@@ -278,8 +278,8 @@ fn a_connection_is_kept_only_if_no_line_says_close() {
     }
 }
 
-/// The server closes a kept connection; whether the client notices before or
-/// after its write, a query is answered.
+/// The server closes a kept connection. The client may notice this before or after its write. In both cases
+/// the query receives a response.
 #[test]
 fn a_query_survives_a_connection_closed_while_idle() {
     run(async {
@@ -291,7 +291,7 @@ fn a_query_survives_a_connection_closed_while_idle() {
     });
 }
 
-/// The second request is read and then the connection is closed.
+/// The server reads the second request and closes the connection without a response.
 const READ_AND_CLOSED: &str = "";
 
 #[test]

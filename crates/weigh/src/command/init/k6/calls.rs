@@ -13,7 +13,7 @@ use crate::command::init::values::encoded;
 use crate::secrets::is_secret;
 
 impl<'t> Walk<'t> {
-    /// A call of a function of `k6/http`.
+    /// Handles a call of a function of `k6/http`.
     pub(super) fn http(
         &mut self,
         node: Node<'t>,
@@ -47,7 +47,7 @@ impl<'t> Walk<'t> {
                 self.batch(node, arguments);
                 return None;
             }
-            // Cookies, files and settings of the module send nothing.
+            // The module's functions for cookies, files and settings send no request.
             _ => return None,
         };
         let what = format!("{method} {}", self.words(node));
@@ -58,7 +58,8 @@ impl<'t> Walk<'t> {
         None
     }
 
-    /// The beginning of a call, for a comment: not what may be a credential behind its URL.
+    /// The beginning of a call, for a comment. Excludes the arguments after the URL, because they may contain
+    /// credentials.
     fn words(&self, node: Node<'t>) -> String {
         let called = node.child_by_field_name("function");
         let called = called.map(|it| self.script.source(it)).unwrap_or_default();
@@ -67,7 +68,7 @@ impl<'t> Walk<'t> {
         let Some(first) = first else {
             return called.to_owned();
         };
-        // What a URL says itself is no secret before its query, which is cut off later.
+        // Constant text in a URL is not secret. Its query is cut off later.
         let parts = children(*first).filter(|it| it.kind() == "template_substitution");
         let words = self.script.without_texts(*first, parts.collect(), 80);
         format!("{called} {words}")
@@ -96,7 +97,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// `http.batch` of a list or of an object of requests.
+    /// Handles `http.batch` with a list or an object of requests.
     fn batch(&mut self, node: Node<'t>, arguments: &[Node<'t>]) {
         let requests = arguments.first().map(|it| self.script.value(*it));
         let requests = match requests {
@@ -129,7 +130,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Takes a request whose parts are known.
+    /// Adds a request with constant parts.
     fn sent(&mut self, method: &str, url: &Js, body: &Js, params: &Js) -> Result<usize, String> {
         if self.sent.len() == SENT_MAX {
             return Err(format!("it comes after {SENT_MAX} others"));
@@ -163,7 +164,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// The server of a URL, and path and query below it.
+/// The server of a URL, and the path and query after it.
 fn place(url: &Js) -> Result<(String, String), String> {
     let text = match url {
         Js::Environment { name, after } => {
@@ -183,7 +184,7 @@ fn place(url: &Js) -> Result<(String, String), String> {
     Ok((origin(&url), address::path(&url)))
 }
 
-/// A body as k6 writes it: an object is a form.
+/// Adds a body in k6's encoding: an object becomes a form.
 fn add_body(given: &mut Given, body: &Js) -> Result<(), String> {
     let text = match body {
         Js::Undefined | Js::Null => return Ok(()),

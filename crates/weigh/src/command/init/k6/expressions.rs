@@ -1,4 +1,4 @@
-//! The values of expressions that are the same in each run.
+//! Evaluation of expressions with constant values.
 
 use tree_sitter::Node;
 
@@ -6,7 +6,7 @@ use super::js::{self, Js};
 use super::script::{Name, Script, children};
 use crate::command::init::values::encoded;
 
-/// Longest file that `open` reads.
+/// Maximum size of a file that `open` reads, in bytes.
 const FILE_MAX: u64 = 1 << 22;
 
 impl<'t> Script<'t> {
@@ -123,7 +123,7 @@ impl<'t> Script<'t> {
         Ok(Js::Object(members))
     }
 
-    /// The name of a member as an object has it.
+    /// The name of a member of an object.
     pub(super) fn key(&mut self, key: Node<'t>) -> Result<String, String> {
         match key.kind() {
             "string" | "number" => self.value(key)?.text(),
@@ -165,7 +165,7 @@ impl<'t> Script<'t> {
             _ => Err(()),
         };
         match operator {
-            // Without the variable the script has its default, and so has the lab.
+            // Without the variable, the script uses its default value. The lab does the same.
             "||" if left.is_true() => return Ok(left),
             "??" if !matches!(left, Js::Undefined | Js::Null | Js::Environment { .. }) => {
                 return Ok(left);
@@ -200,7 +200,7 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// The arguments of a call; of a tagged template its text alone.
+    /// The arguments of a call. A tagged template has only its text.
     pub(super) fn arguments(&self, call: Node<'t>) -> Vec<Node<'t>> {
         match call.child_by_field_name("arguments") {
             Some(text) if text.kind() == "template_string" => vec![text],
@@ -238,7 +238,7 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// `x.toString()` and `x.trim()`.
+    /// Evaluates `x.toString()` and `x.trim()`.
     fn method_of_text(&mut self, node: Node<'t>, function: Node<'t>) -> Result<Js, String> {
         let method = function.child_by_field_name("property");
         let method = method.map(|name| self.source(name)).unwrap_or_default();
@@ -253,7 +253,7 @@ impl<'t> Script<'t> {
         }))
     }
 
-    /// `new SharedArray(name, () => list)` is the list.
+    /// Evaluates `new SharedArray(name, () => list)` as the list.
     fn new_value(&mut self, node: Node<'t>) -> Result<Js, String> {
         let constructor = self.field(node, "constructor")?;
         match (self.source(constructor), self.arguments(node).as_slice()) {
@@ -262,7 +262,7 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// What a file beside the script holds.
+    /// The content of a file, relative to the script's folder.
     fn open(&mut self, path: Node<'t>) -> Result<Js, String> {
         let path = self.value(path)?.text()?;
         let file = self.folder.join(&path);
@@ -280,7 +280,7 @@ impl<'t> Script<'t> {
     }
 }
 
-/// What an escape sequence of JavaScript stands for.
+/// The text of an escape sequence of JavaScript.
 fn escaped(sequence: &str) -> Option<String> {
     let rest = sequence.strip_prefix('\\')?;
     let of_code = |digits: &str| {

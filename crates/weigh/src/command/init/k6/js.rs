@@ -1,12 +1,12 @@
-//! Values of a script that are the same in each run, and what is made of them as JavaScript makes it.
+//! Constant values of a script, and operations on them as in JavaScript.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
-/// Longest text and list: constants that double one another grow no further.
+/// Maximum length of texts and lists. It stops constants that double one another.
 const LENGTH_MAX: usize = 1 << 22;
 
-/// A value that is known before the script runs.
+/// A value that can be calculated before the script runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Js {
     Undefined,
@@ -16,18 +16,18 @@ pub(super) enum Js {
     Text(String),
     List(Vec<Js>),
     Object(Vec<(String, Js)>),
-    /// What the environment says (`__ENV.NAME`), and a text after it: a URL whose server is not known
-    /// beforehand has a path that is.
+    /// The value of an environment variable (`__ENV.NAME`), followed by a text. A URL may have an unknown
+    /// server and a constant path.
     Environment {
         name: String,
         after: String,
     },
-    /// A member of an object that is not known beforehand, and why: the others can still be used.
+    /// An unknown member of an object, with the reason. The other members can still be used.
     Unknown(String),
 }
 
 impl Js {
-    /// What counts as true.
+    /// True if JavaScript treats the value as true.
     pub(super) fn is_true(&self) -> bool {
         match self {
             Js::Undefined | Js::Null | Js::Environment { .. } | Js::Unknown(_) => false,
@@ -38,10 +38,10 @@ impl Js {
         }
     }
 
-    /// The text that a template makes of it.
+    /// The text of the value in a template.
     ///
     /// # Errors
-    /// Why it makes none.
+    /// The reason why it is unknown.
     pub(super) fn text(&self) -> Result<String, String> {
         Ok(match self {
             Js::Undefined => "undefined".to_owned(),
@@ -59,10 +59,10 @@ impl Js {
         })
     }
 
-    /// The two one after the other, as `+` and templates write them.
+    /// Concatenates two values, as `+` and templates do.
     ///
     /// # Errors
-    /// Why there is no such text.
+    /// The reason why the text is unknown.
     pub(super) fn then(self, next: &Js) -> Result<Js, String> {
         let joined = match self {
             Js::Environment { name, after } => Js::Environment {
@@ -78,10 +78,10 @@ impl Js {
         Ok(joined)
     }
 
-    /// A member or an item.
+    /// A member of an object, or an item of a list.
     pub(super) fn member(&self, name: &str) -> Js {
         let found = match self {
-            // Of two of one name the last one counts.
+            // If a name appears twice, the last member counts.
             Js::Object(members) => members.iter().rev().find(|(own, _)| own == name),
             Js::List(items) if name == "length" => {
                 return Js::Number(u32::try_from(items.len()).map_or(f64::INFINITY, f64::from));
@@ -98,10 +98,10 @@ impl Js {
         found.map_or(Js::Undefined, |(_, value)| value.clone())
     }
 
-    /// As `JSON.stringify` writes it, and nothing for what it leaves out.
+    /// The output of `JSON.stringify`. `undefined` for values that it leaves out.
     ///
     /// # Errors
-    /// Why it is not known.
+    /// The reason why a part is unknown.
     pub(super) fn json(&self) -> Result<Js, String> {
         if let Some(why) = self.unknown() {
             return Err(why);
@@ -113,7 +113,7 @@ impl Js {
         Ok(Js::Text(bounded(text)?))
     }
 
-    /// Why a part of it is not known beforehand.
+    /// The reason why a part of the value is unknown.
     fn unknown(&self) -> Option<String> {
         match self {
             Js::Environment { name, .. } => Some(of_the_environment(name)),
@@ -124,7 +124,7 @@ impl Js {
         }
     }
 
-    /// Whether lists and objects lie in it more than so many levels deep.
+    /// True if lists and objects are nested deeper than `levels`.
     pub(super) fn is_deeper_than(&self, levels: usize) -> bool {
         let mut inner: Box<dyn Iterator<Item = &Js>> = match self {
             Js::List(items) => Box::new(items.iter()),
@@ -169,7 +169,7 @@ impl Serialize for Js {
             Js::Bool(is) => serializer.serialize_bool(*is),
             Js::Number(number) => match whole(*number) {
                 Some(whole) => serializer.serialize_i64(whole),
-                // What is no number is `null` in JSON, in JavaScript as here.
+                // Numbers outside of JSON, such as infinity, become `null`, as in JavaScript.
                 None => serializer.serialize_f64(*number),
             },
             Js::Text(text) => serializer.serialize_str(text),
@@ -185,12 +185,12 @@ impl Serialize for Js {
     }
 }
 
-/// Why a text with a variable of the environment is none.
+/// The reason why a text with an environment variable is unknown.
 pub(super) fn of_the_environment(name: &str) -> String {
     format!("`__ENV.{name}` is known only when it runs")
 }
 
-/// A number as JavaScript writes it, below 10^21.
+/// A number below 10^21 in JavaScript's notation.
 fn written(number: f64) -> String {
     match whole(number) {
         Some(whole) => whole.to_string(),
@@ -199,7 +199,7 @@ fn written(number: f64) -> String {
     }
 }
 
-/// A whole number that a double holds exactly.
+/// A whole number that a double represents exactly.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the range is looked at before"
@@ -215,7 +215,7 @@ fn bounded(text: String) -> Result<String, String> {
     Ok(text)
 }
 
-/// A list or object that another one is added to.
+/// Appends to a list or object, up to the maximum length.
 pub(super) fn extend<T>(known: &mut Vec<T>, more: Vec<T>) -> Result<(), String> {
     known.extend(more);
     if known.len() > LENGTH_MAX / 64 {

@@ -1,4 +1,4 @@
-//! The names of a script, and what they stand for where one of them is used.
+//! The names of a script, and their values at the current place.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -7,38 +7,38 @@ use tree_sitter::Node;
 
 use super::js::Js;
 
-/// How deep expressions and calls may lie in one another.
+/// Maximum depth of nested expressions and calls.
 const DEPTH_MAX: usize = 100;
 
 const TOO_DEEP: &str = "it is too deep in calls and expressions";
 
-/// Most expressions and statements that are looked at: functions that call each other end.
+/// Maximum number of visited expressions and statements. It ends functions that call each other.
 const STEPS_MAX: usize = 200_000;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone)]
 pub(super) enum Name<'t> {
     Value(Js),
-    /// Why it is not known.
+    /// The reason why the value is unknown.
     Unknown(String),
     Function(Node<'t>),
-    /// The answer to the request of that number.
+    /// The response to the request of that number.
     Answer(usize),
-    /// The module of k6 that sends requests, or one of its functions.
+    /// The k6 module that sends requests, or one of its functions.
     Http(Option<String>),
 }
 
-/// The names that one block declares.
+/// The declared names of one block.
 pub(super) type Frame<'t> = Vec<(String, Name<'t>)>;
 
-/// A script and what its names stand for at a place of it.
+/// A script and the values of its names at the current place.
 pub(super) struct Script<'t> {
     text: &'t str,
-    /// Where `open` looks for files.
+    /// The folder that `open` reads from.
     pub(super) folder: &'t Path,
-    /// Names that get another value than that of their declaration.
+    /// Names that are assigned after their declaration. Their values are unknown.
     assigned: HashSet<&'t str>,
-    /// The innermost block last.
+    /// The names of each open block, the innermost last.
     pub(super) frames: Vec<Frame<'t>>,
     depth: usize,
     steps: usize,
@@ -67,7 +67,7 @@ impl<'t> Script<'t> {
                 _ => "",
             };
             if let Some(mut target) = node.child_by_field_name(field) {
-                // `a.b = 1` changes what `a` stands for as well.
+                // `a.b = 1` also changes the value of `a`.
                 while let Some(object) = target.child_by_field_name("object") {
                     target = object;
                 }
@@ -78,19 +78,19 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// The words of a node.
+    /// The source text of a node.
     pub(super) fn source(&self, node: Node<'_>) -> &'t str {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
 
-    /// Why an expression has no value beforehand.
+    /// The reason why an expression has no value before the script runs.
     pub(super) fn unknown(&self, node: Node<'_>) -> String {
         let words = self.without_texts(node, vec![node], 60);
         format!("`{words}` is known only when it runs")
     }
 
-    /// The words of a node without the texts in these parts of it, which may be secret; at most so many
-    /// characters.
+    /// The source text of a node in at most `most` characters. String literals in `parts` are left out,
+    /// because they may be secret.
     pub(super) fn without_texts<'a>(
         &self,
         node: Node<'a>,
@@ -143,7 +143,7 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// Declares the names of a pattern: what a declaration or a parameter is written as.
+    /// Declares the names of a pattern, as written in a declaration or a parameter.
     pub(super) fn bind(&mut self, pattern: Node<'t>, value: Result<Js, String>) {
         if self.descend().is_err() {
             return;
@@ -177,7 +177,7 @@ impl<'t> Script<'t> {
                     self.bind(part, value);
                 }
             }
-            // The names in it are then not known, which is what they are without a value.
+            // The names in it are declared without a value.
             _ => {
                 for part in children(pattern) {
                     let why = self.unknown(part);
@@ -190,7 +190,7 @@ impl<'t> Script<'t> {
     /// The value of an expression.
     ///
     /// # Errors
-    /// Why it has none that is known beforehand.
+    /// The reason why its value is unknown before the script runs.
     pub(super) fn value(&mut self, node: Node<'t>) -> Result<Js, String> {
         self.descend()?;
         let value = self.value_here(node);
@@ -201,10 +201,10 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// Goes one level deeper, until `ascend`.
+    /// Enters one more level, until `ascend`.
     ///
     /// # Errors
-    /// When it is too deep, or too much was looked at.
+    /// When the limit of the depth or of the visited nodes is reached.
     pub(super) fn descend(&mut self) -> Result<(), String> {
         self.steps += 1;
         if self.depth == DEPTH_MAX || self.steps > STEPS_MAX {
@@ -218,7 +218,7 @@ impl<'t> Script<'t> {
         self.depth -= 1;
     }
 
-    /// What a call of a function gives.
+    /// The result of a function call.
     pub(super) fn called(
         &mut self,
         function: Node<'t>,
@@ -232,11 +232,11 @@ impl<'t> Script<'t> {
         value
     }
 
-    /// Begins the body of a function, in which its parameters have these values, and gives the names
-    /// that it does not see, for `leave_call`.
+    /// Enters the body of a function and binds its parameters to the arguments. Returns the hidden names, for
+    /// `leave_call`.
     ///
     /// # Errors
-    /// When calls are too deep in one another.
+    /// When calls are nested too deeply.
     pub(super) fn enter_call(
         &mut self,
         function: Node<'t>,
@@ -245,7 +245,7 @@ impl<'t> Script<'t> {
     ) -> Result<Vec<Frame<'t>>, String> {
         let values: Vec<Result<Js, String>> = arguments.iter().map(|it| self.value(*it)).collect();
         self.descend()?;
-        // A function sees the names where it is declared, and not those where it is called.
+        // A function sees the names at its declaration, and not the names at its call.
         let declared = self
             .frames
             .iter()
@@ -259,7 +259,7 @@ impl<'t> Script<'t> {
         Ok(hidden)
     }
 
-    /// Ends the body of a function.
+    /// Leaves the body of a function.
     pub(super) fn leave_call(&mut self, hidden: Vec<Frame<'t>>) {
         self.frames.pop();
         self.frames.extend(hidden);
@@ -293,7 +293,7 @@ impl<'t> Script<'t> {
         }
     }
 
-    /// What a function returns, when its body is declarations and one `return`.
+    /// The return value of a function with a body of declarations and one `return`.
     fn returned(&mut self, body: Node<'t>) -> Result<Js, String> {
         if body.kind() != "statement_block" {
             return self.value(body);
@@ -318,7 +318,7 @@ impl<'t> Script<'t> {
         Ok(Js::Undefined)
     }
 
-    /// `name = value` of a declaration.
+    /// Declares one `name = value` of a declaration.
     pub(super) fn declarator(&mut self, node: Node<'t>) {
         let Some(name) = node.child_by_field_name("name") else {
             return;
@@ -335,7 +335,7 @@ impl<'t> Script<'t> {
     }
 }
 
-/// The functions that statements declare: they can be called above the place where they stand.
+/// The functions that statements declare. Code above them can call them.
 fn functions<'t>(block: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     let statements = children(block).flat_map(|it| {
         let exported = it.child_by_field_name("declaration");
@@ -344,7 +344,7 @@ fn functions<'t>(block: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     statements.filter(|it| it.kind() == "function_declaration")
 }
 
-/// The parts of a node that have a name in the grammar.
+/// The child nodes that have a name in the grammar.
 pub(super) fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     let mut cursor = node.walk();
     let mut more = cursor.goto_first_child();

@@ -1,4 +1,4 @@
-//! The statements of a script in the order in which one turn of it carries them out.
+//! The statements of a script in the order of one turn.
 
 use tree_sitter::Node;
 
@@ -7,15 +7,15 @@ use super::script::{Frame, Name, Script, children, is_function};
 use crate::command::init::origins::Origins;
 use crate::command::init::requests::{Given, Requests};
 
-/// Most requests of one turn.
+/// Maximum number of requests in one turn.
 pub(super) const SENT_MAX: usize = 10_000;
 
-/// Most items that a loop is written out for.
+/// Maximum number of items of an unrolled loop.
 const ITEMS_MAX: usize = 1_000;
 
 /// A request of the script.
 pub(super) struct Sent {
-    /// The server that it goes to.
+    /// The server of the request.
     pub(super) origin: String,
     pub(super) given: Given,
     pub(super) times: u32,
@@ -25,17 +25,17 @@ pub(super) struct Sent {
 pub(super) struct Walk<'t> {
     pub(super) script: Script<'t>,
     pub(super) sent: Vec<Sent>,
-    /// What could not be taken, and why.
+    /// Omitted parts of the script, with the reasons.
     left_out: Vec<(String, String)>,
-    /// Headers that are credentials by where they stand.
+    /// Headers that contain credentials because of their place in the script.
     hidden: Vec<String>,
-    /// What has to be said of each request at this place.
+    /// Notes for each request at the current place.
     pub(super) notes: Vec<String>,
-    /// How often the function that is walked through runs.
+    /// Number of runs of the current function.
     pub(super) times: u32,
 }
 
-/// What each condition and loop says of the requests in it.
+/// The note for requests inside a condition or a loop.
 const CONDITION: &str = "sent always, without its condition";
 const LOOP: &str = "sent once a turn, without its loop";
 
@@ -56,7 +56,7 @@ impl<'t> Walk<'t> {
         self.within(function, &[], "");
     }
 
-    /// Gives what was found to the requests of a lab.
+    /// Adds the results to the requests of a lab.
     pub(super) fn finish(self, requests: &mut Requests) {
         let mut origins = Origins::default();
         for sent in &self.sent {
@@ -90,9 +90,9 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Walks through the body of a function in which its parameters have these values.
+    /// Walks through the body of a function with its parameters bound to the arguments.
     fn within(&mut self, function: Node<'t>, arguments: &[Node<'t>], called: &str) {
-        // The script is lent to the walk below and comes back with its names as they were.
+        // `leave_call` restores the names of the script after the walk.
         let body = function.child_by_field_name("body");
         let Some(body) = body else { return };
         let names = self.script.enter_call(function, arguments, called);
@@ -119,7 +119,7 @@ impl<'t> Walk<'t> {
             "call_expression" => {
                 self.call(node);
             }
-            // One that is not called sends nothing.
+            // A function sends no request until it is called.
             "function_declaration" | "arrow_function" | "function_expression" | "comment" => {}
             "statement_block" => {
                 self.script.frames.push(Frame::new());
@@ -142,7 +142,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Walks through parts whose requests are not sent as they stand there.
+    /// Walks through the parts of a node, and adds a note to the requests in it.
     fn noted(&mut self, node: Node<'t>, note: &str) {
         self.notes.push(note.to_owned());
         children(node).for_each(|it| self.visit(it));
@@ -183,20 +183,20 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Visits an expression that `answer` has looked at before without sending anything.
+    /// Visits an expression that `answer` has examined without sending a request.
     fn visit_unless_sent(&mut self, node: Node<'t>) {
         if !self.is_request(node) {
             self.visit(node);
         }
     }
 
-    /// Whether the expression is a call that `answer` carries out.
+    /// True if the expression is a call that `answer` runs.
     fn is_request(&self, node: Node<'t>) -> bool {
         let node = awaited(node);
         node.kind() == "call_expression" && self.function_of_http(node).is_some()
     }
 
-    /// The request that an expression sends, when it is one request.
+    /// The number of the request that an expression sends. `None` if it is not a single request.
     fn answer(&mut self, node: Node<'t>) -> Option<usize> {
         let node = awaited(node);
         match self.is_request(node) {
@@ -205,7 +205,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// The function of `k6/http` that a call calls.
+    /// The function of `k6/http` in a call.
     fn function_of_http(&self, call: Node<'t>) -> Option<&'t str> {
         let function = call.child_by_field_name("function")?;
         if let Some(Name::Http(Some(name))) = self.script.name(self.script.source(function)) {
@@ -220,7 +220,7 @@ impl<'t> Walk<'t> {
         is_module.then(|| self.script.source(property))
     }
 
-    /// A call, and the request that it sends, when it is one.
+    /// Visits a call. Returns the number of its request, if it sends one.
     fn call(&mut self, node: Node<'t>) -> Option<usize> {
         let arguments = self.script.arguments(node);
         if let Some(function) = self.function_of_http(node) {
@@ -243,11 +243,11 @@ impl<'t> Walk<'t> {
             ),
             _ if called.ends_with(".forEach") => self.for_each(node, &arguments),
             _ => {
-                // What is called may itself begin with a request: `http.get(…).json()`.
+                // The called expression may itself begin with a request: `http.get(…).json()`.
                 self.visit(function);
                 for argument in arguments {
                     match is_function(argument) {
-                        // `group("name", () => …)` and what is like it.
+                        // Calls with a function as argument, such as `group("name", () => …)`.
                         true => self.within(argument, &[], called),
                         false => self.visit(argument),
                     }
@@ -263,7 +263,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// `for (const x of list)`, written out.
+    /// Unrolls `for (const x of list)`.
     fn for_each_of(&mut self, node: Node<'t>) {
         let part = |name: &str| node.child_by_field_name(name);
         let (Some(left), Some(right), Some(body)) = (part("left"), part("right"), part("body"))
@@ -291,7 +291,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// `list.forEach((x) => …)`, written out.
+    /// Unrolls `list.forEach((x) => …)`.
     fn for_each(&mut self, node: Node<'t>, arguments: &[Node<'t>]) {
         let list = node
             .child_by_field_name("function")
@@ -322,7 +322,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// `check(answer, {"status is 404": (r) => r.status === 404})`
+    /// Reads `check(answer, {"status is 404": (r) => r.status === 404})`.
     fn check(&mut self, arguments: &[Node<'t>]) {
         let [answer, checks, ..] = arguments else {
             return;
@@ -345,7 +345,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// The status that a check wants: `(r) => r.status === 200`.
+    /// The status that a check expects: `(r) => r.status === 200`.
     fn status(&self, check: Node<'t>) -> Option<u16> {
         let function = check.child_by_field_name("value")?;
         let body = function.child_by_field_name("body")?;
@@ -357,7 +357,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// The functions of the module that send something.
+/// The functions of the module that send a request.
 const FUNCTIONS: [&str; 10] = [
     "get",
     "head",
@@ -371,7 +371,7 @@ const FUNCTIONS: [&str; 10] = [
     "batch",
 ];
 
-/// What is waited for, without the word.
+/// The expression without `await` and parentheses.
 fn awaited(node: Node<'_>) -> Node<'_> {
     match node.kind() {
         "await_expression" | "parenthesized_expression" => {

@@ -1,28 +1,28 @@
-//! Values that an OpenAPI description gives: examples, defaults, constants.
+//! Values from an OpenAPI description: examples, defaults and constants.
 
 use serde_json::{Map, Value};
 
-/// Most references in a row, which may lead in a circle.
+/// Maximum number of references in a row. They may form a circle.
 const REFERENCES_MAX: usize = 8;
-/// Deepest nesting of schemas that is followed.
+/// Maximum depth of nested schemas.
 const DEPTH_MAX: usize = 16;
-/// Most schemas that are looked at for one value: each may stand in many others.
+/// Maximum number of visited schemas for one value. Each schema may appear in many other schemas.
 const SCHEMAS_MAX: usize = 10_000;
 
-/// A description, in which references are looked up.
+/// A description that resolves references.
 pub(super) struct Description<'a> {
     pub(super) root: &'a Value,
 }
 
-/// The way through the schemas of one value.
+/// The walk through the schemas of one value.
 struct Walk<'a> {
-    /// The schemas that the current one stands in.
+    /// The schemas that contain the current one.
     open: Vec<&'a Value>,
     looked_at: usize,
 }
 
 impl<'a> Description<'a> {
-    /// What stands here, or where a reference leads within the file.
+    /// The value itself, or the target of its reference within the file.
     pub(super) fn resolve(&self, value: &'a Value) -> Option<&'a Value> {
         let mut value = value;
         for _ in 0..REFERENCES_MAX {
@@ -34,7 +34,7 @@ impl<'a> Description<'a> {
         None
     }
 
-    /// The value of a parameter or of a kind of body.
+    /// The value of a parameter or of a media type.
     pub(super) fn of_parameter(&self, parameter: &'a Value) -> Option<Value> {
         if let Some(example) = parameter.get("example") {
             return Some(example.clone());
@@ -51,10 +51,10 @@ impl<'a> Description<'a> {
             .or_else(|| self.of_schema(parameter.get("schema")?, &mut walk))
     }
 
-    /// A value of a schema, made only of values that it gives.
+    /// A value of a schema, made only of values in the description.
     fn of_schema(&self, schema: &'a Value, walk: &mut Walk<'a>) -> Option<Value> {
         let schema = self.resolve(schema)?;
-        // A schema may hold itself, without an end.
+        // A schema may contain itself endlessly.
         let is_open = walk.open.iter().any(|open| std::ptr::eq(*open, schema));
         walk.looked_at += 1;
         if is_open || walk.open.len() == DEPTH_MAX || walk.looked_at > SCHEMAS_MAX {
@@ -92,7 +92,7 @@ impl<'a> Description<'a> {
         Some(Value::Array(vec![self.of_schema(items, walk)?]))
     }
 
-    /// All properties that have a value; none where one lacks it that is required.
+    /// All properties that have a value. `None` if a required property lacks one.
     fn of_properties(
         &self,
         schema: &'a Value,

@@ -1,4 +1,4 @@
-//! Each key of the original's schema is known here.
+//! Tests that the gateway recognizes each key of the original's schema.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn paths() -> impl Iterator<Item = Vec<&'static str>> {
     lines.map(|line| line.split('/').collect())
 }
 
-/// A file with these keys below one alone, whose values are `1`.
+/// A file with one path of keys, and below it `keys`, each with the value `1`.
 fn file(above: &[&str], keys: &[&str]) -> String {
     let keys = keys.iter().map(|key| match *key {
         "*" => "any: 1".to_owned(),
@@ -23,7 +23,7 @@ fn file(above: &[&str], keys: &[&str]) -> String {
     });
     let inner = format!("{{{}}}", keys.collect::<Vec<_>>().join(", "));
     let value = above.iter().rev().fold(inner, |inner, key| match *key {
-        // Comparisons have two sides.
+        // Comparisons have two operands.
         "[]" => format!("[{inner}, {inner}]"),
         "*" => format!("{{any: {inner}}}"),
         key => format!("{{{key}: {inner}}}"),
@@ -31,7 +31,7 @@ fn file(above: &[&str], keys: &[&str]) -> String {
     format!("{value}\n")
 }
 
-/// The mistakes that say that there is no such key, or that its value has another form.
+/// The messages that report an unknown key, or a value with a wrong format.
 fn not_known(above: &[&str], keys: &[&str]) -> Vec<String> {
     let text = file(above, keys);
     let Err(mistakes) = read(Path::new("router.yaml"), &text, &Nothing, false) else {
@@ -40,7 +40,8 @@ fn not_known(above: &[&str], keys: &[&str]) -> Vec<String> {
     let messages = mistakes.iter().map(|it| it.message.clone());
     let is_of_form = |it: &String| it.ends_with("found a mapping") || it.ends_with("found a list");
     messages
-        // A key of another place that shares its structure is found only when it is read: a "field".
+        // `unknown field` is serde's message. If a key belongs to another place that shares the struct, only
+        // serde detects it.
         .filter(|it| it.starts_with("unknown ") || is_of_form(it))
         .collect()
 }
@@ -62,7 +63,7 @@ fn each_key_of_the_original_is_known() {
     assert!(unknown.is_empty(), "{}", unknown.join("\n"));
 }
 
-/// Whether there is no code for all that is below a key above, or keys may have any name there.
+/// True if all keys below a parent have no code, or if any name is allowed there.
 fn is_any_key_known(path: &[&str]) -> bool {
     let owned: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
     let above = (1..owned.len()).any(|length| original::find(&owned[..length]).is_some());
@@ -77,11 +78,11 @@ fn is_moved(path: &[&str]) -> bool {
     })
 }
 
-/// The test above can fail: at each place that it looks at, other keys are reported.
+/// Shows that the test above can fail. At each place, it reports other keys.
 #[test]
 fn keys_that_the_original_does_not_have_are_unknown() {
     let mut missed = Vec::new();
-    // A part of them is enough: it takes as long as the test above.
+    // A subset is enough, because all of them would take as long as the test above.
     for mut path in paths().step_by(11) {
         let Some(last) = path.pop().filter(|last| *last != "*") else {
             continue;

@@ -1,4 +1,4 @@
-//! What schemas, types, fields and directives say of themselves.
+//! The introspection fields of schemas, types, fields and directives.
 
 use graphql_tools::parser::schema::{Definition, Directive, InputValue, Type};
 
@@ -8,7 +8,7 @@ use crate::sdl;
 
 type Directives = [Directive<'static, String>];
 
-/// What a node says of one of its fields.
+/// The value of a node's field.
 pub(super) fn ask<'a>(
     schema: &'a Schema,
     node: Node<'a>,
@@ -67,8 +67,7 @@ fn ask_schema<'a>(schema: &'a Schema, field: &str) -> Answer<'a> {
                 .iter()
                 .filter_map(|it| match it {
                     Definition::TypeDefinition(it) => {
-                        // Types of composition are in the document but not in the index; see
-                        // `is_composed`.
+                        // Types of composition are in the document but not in the index. See `is_composed`.
                         let named = schema.named(type_name(it))?;
                         Some(Node::Named(name_of(named)))
                     }
@@ -118,14 +117,14 @@ fn ask_type<'a>(schema: &'a Schema, named: Named<'a>, field: &str, deprecated: b
                 Named::Interface(it) => &it.implements_interfaces,
                 _ => return Answer::Null,
             };
-            // An inaccessible interface must not be named.
+            // Clients must not see the name of an inaccessible interface.
             let known = names.iter().filter(|name| schema.named(name).is_some());
             Answer::Many(known.map(|name| Node::Named(name)).collect())
         }
         "possibleTypes" => match named {
             Named::Interface(_) | Named::Union(_) => {
                 let objects = schema.possible(name_of(named)).into_iter();
-                // `possible` covers the whole supergraph, with its inaccessible objects.
+                // `possible` covers the whole supergraph, including inaccessible objects.
                 let known = objects.filter(|name| schema.named(name).is_some());
                 Answer::Many(known.map(Node::Named).collect())
             }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use crate::store::{Store, Value};
 
-/// What the store makes of a JSON text, written again.
+/// Reads a JSON text into the store and writes it again.
 fn again(text: &str) -> Result<String, String> {
     let mut store = Store::default();
     let value = store.parse(text.as_bytes()).map_err(|error| error.0)?;
@@ -70,7 +70,7 @@ proptest! {
 
     #[test]
     fn garbage_is_refused_exactly_where_serde_refuses_it(text in r#"[\[\]{}:,"\\ntrue0-9.eE+ \-]{0,12}"#) {
-        // `IgnoredAny` checks syntax alone, without the range of numbers.
+        // `IgnoredAny` checks only the syntax, not the range of numbers.
         let theirs = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
         prop_assert_eq!(again(&text).is_ok(), theirs, "{}", text);
     }

@@ -1,4 +1,4 @@
-//! Who gets an event and when, and for whom one at a subgraph goes on.
+//! Tests of sharing: who receives an event and when, and which clients keep a subscription alive.
 
 use std::pin::pin;
 use std::task::{Context, Waker};
@@ -77,7 +77,7 @@ fn the_last_who_leaves_closes_it() {
     assert_eq!(counts.bytes(), 0);
 }
 
-/// How many of these have an event, which is taken.
+/// Takes one event from each receiver. Returns how many receivers had one.
 fn served(receivers: &[Receiver]) -> usize {
     receivers.iter().filter_map(Receiver::take).count()
 }
@@ -95,7 +95,7 @@ fn an_event_is_given_to_so_many_clients_in_a_turn_and_in_one_order() {
     let mut first = pin!(push(source));
     assert!(first.as_mut().poll(&mut context).is_pending());
     assert_eq!(served(&receivers), CLIENTS_AT_ONCE);
-    // Others come and go meanwhile: who comes gets what comes then.
+    // Clients join and leave in between. A new client receives the events from then on.
     receivers.push(join());
     drop(receivers.remove(CLIENTS_AT_ONCE));
     let mut second = pin!(push(source));
@@ -139,7 +139,7 @@ fn what_is_asked_again_is_what_a_client_would_whose_token_is_valid() {
     };
     let address = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
     assert_eq!(asks(9).as_deref(), Some("first"));
-    // It is there, and expired.
+    // The first client is still present, but its token has expired.
     assert_eq!(asks(10).as_deref(), Some("second"));
     assert_eq!(asks(20), None);
     assert_eq!(source.address(), address(1));

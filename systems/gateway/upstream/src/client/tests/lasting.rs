@@ -1,4 +1,4 @@
-//! Connections that last: which places they may have, and what calls are left with.
+//! Tests the places of lasting connections, and the places left for calls.
 
 use std::net::IpAddr;
 
@@ -41,7 +41,7 @@ fn half_of_the_places_are_kept_at_most_and_calls_have_the_others() {
         assert_eq!(traffic.refused(), 1);
         let sendings: Vec<_> = (0..3).map(|_| send(&client, &held.endpoint)).collect();
         until(|| traffic.waiting() == 1 && held.open.get() == 4).await;
-        // What ends gives its place to who waits, and makes room for another one.
+        // A finished connection gives its place to the waiting caller, and makes room for another one.
         drop(first);
         until(|| traffic.waiting() == 0).await;
         let third = lasts(&client, &held.endpoint);
@@ -106,7 +106,7 @@ fn one_origin_leaves_places_for_another() {
             kept.push(opened(&client, &other.endpoint).await);
         }
         refused(&client, &other.endpoint).await;
-        // Of 16 places these are six; calls to one of the two have half of the others.
+        // These connections have 6 of 16 places. Calls to one of the two origins get half of the rest.
         for _ in 0..6 {
             send(&client, &one.endpoint);
         }
@@ -144,7 +144,7 @@ fn clients_of_one_address_leave_places_for_those_of_another() {
             let other = client.own_connection(&held.endpoint, of(2)).await;
             kept.push(other.unwrap_or_else(|error| panic!("{error}")));
             drop(kept.pop());
-            // Those that go to another address are no longer of the first.
+            // A connection that moves to another address no longer counts for the first.
             for lasting in &kept[..3] {
                 LastingPlace(Rc::downgrade(&lasting.held)).count_for(None);
             }

@@ -1,4 +1,4 @@
-//! How many connections there are, and who waits for one.
+//! Tests the number of connections, and the order of waiting calls.
 
 use std::cell::Cell;
 
@@ -7,10 +7,10 @@ use tokio::time::Instant;
 
 use super::*;
 
-/// A server that answers each request when it is let, and knows its connections.
+/// A server that responds to each request after a permit, and counts its connections.
 pub(super) struct Held {
     pub(super) endpoint: Endpoint,
-    /// One permit answers one request.
+    /// One permit allows one response.
     pub(super) go: Rc<Semaphore>,
     pub(super) open: Rc<Cell<usize>>,
     pub(super) most: Rc<Cell<usize>>,
@@ -70,7 +70,8 @@ pub(super) fn send(client: &Client, endpoint: &Endpoint) -> Sending {
     tokio::task::spawn_local(async move { client.send(&endpoint, call("{}")).await })
 }
 
-/// Lets everything happen that needs no more than turns of this thread and of loopback.
+/// Runs the tasks of this thread until the condition holds. The tests depend only on this thread and on
+/// loopback.
 pub(super) async fn until(is_so: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);
     while !is_so() {
@@ -154,7 +155,7 @@ fn a_call_that_ends_early_gives_its_place_to_the_next() {
         until(|| traffic.waiting() == 1).await;
         first.abort();
         until(|| traffic.waiting() == 0).await;
-        // One for the request that nobody waits for any more.
+        // One permit is for the cancelled request.
         held.go.add_permits(2);
         assert!(second.await.unwrap().is_ok());
     });
@@ -186,7 +187,7 @@ fn slow_origins_leave_as_many_connections_as_each_of_them_has() {
         until(|| traffic.waiting() == 3 && one.open.get() == 6).await;
         sendings.extend((0..9).map(|_| send(&client, &other.endpoint)));
         until(|| traffic.waiting() == 9 && other.open.get() == 3).await;
-        // The third is served at once, again and again.
+        // The third call gets a response at once, again and again.
         quick.go.add_permits(3);
         for _ in 0..3 {
             assert!(client.send(&quick.endpoint, call("{}")).await.is_ok());
@@ -197,7 +198,7 @@ fn slow_origins_leave_as_many_connections_as_each_of_them_has() {
         for sending in sendings {
             assert!(sending.await.unwrap().is_ok());
         }
-        // Nothing is kept: the next crowd has what the first had.
+        // No place was lost: the next group of calls gets as many as the first.
         let again: Vec<Sending> = (0..9).map(|_| send(&client, &quick.endpoint)).collect();
         until(|| traffic.waiting() == 3 && quick.open.get() == 6).await;
         quick.go.add_permits(9);
@@ -220,7 +221,7 @@ fn those_who_wait_get_what_others_gave_back_without_a_further_call() {
         for sending in first {
             assert!(sending.await.unwrap().is_ok());
         }
-        // One answer, and its place is given together with those that the other origin gave back.
+        // After one response, its place is given together with the places that the other origin returned.
         one.go.add_permits(1);
         until(|| one.open.get() == 4).await;
         one.go.add_permits(5);
@@ -296,7 +297,7 @@ fn an_endpoint_may_have_a_limit_of_its_own() {
             assert!(sending.await.unwrap().is_ok());
         }
         assert_eq!(held.most.get(), 1);
-        // It is not that of others at the same address.
+        // Other endpoints at this address have another limit.
         let others = [send(&client, &held.endpoint), send(&client, &own)];
         until(|| held.open.get() == 2).await;
         assert_eq!(traffic.waiting(), 0);
@@ -307,16 +308,17 @@ fn an_endpoint_may_have_a_limit_of_its_own() {
     });
 }
 
-/// A server of HTTP/2 that answers each request when it is let.
+/// An HTTP/2 server that responds to each request after a permit.
 struct HeldHttp2 {
     endpoint: Endpoint,
-    /// One permit answers one request.
+    /// One permit allows one response.
     go: Arc<Semaphore>,
-    /// What serves each connection that was opened so far. Aborting it closes the connection.
+    /// The tasks of all opened connections. Aborting a task closes its connection.
     served: Rc<RefCell<Vec<tokio::task::JoinHandle<()>>>>,
 }
 
-/// So many requests at a time on a connection; clients know from its first answer on.
+/// A server with at most `streams` requests at a time on a connection. Clients receive this limit with the
+/// first response.
 async fn held_http2(streams: u32) -> HeldHttp2 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -361,7 +363,7 @@ fn those_who_wait_for_a_shared_connection_use_it_at_once_when_it_is_there() {
         let (client, traffic) = client(100, 1, 10);
         let sendings: Vec<Sending> = (0..5).map(|_| send(&client, &held.endpoint)).collect();
         until(|| traffic.waiting() == 4 && opened() == 1).await;
-        // The first is answered; the others are under way together.
+        // The first request has a response. The others run concurrently.
         held.go.add_permits(1);
         until(|| traffic.waiting() == 0).await;
         assert_eq!(
@@ -376,8 +378,7 @@ fn those_who_wait_for_a_shared_connection_use_it_at_once_when_it_is_there() {
     });
 }
 
-/// All who shared a connection try again when it ends under them, and a crowd of new connections must
-/// not come of it.
+/// All calls of a shared connection try again when it ends. They must not open many new connections.
 #[test]
 fn those_whose_shared_connection_ends_try_again_on_as_many_as_there_are_places() {
     run(async {
@@ -387,15 +388,15 @@ fn those_whose_shared_connection_ends_try_again_on_as_many_as_there_are_places()
         held.go.add_permits(1);
         let first = send(&client, &held.endpoint);
         assert!(first.await.unwrap().is_ok());
-        // One is under way on the shared connection, the others wait for its only stream.
+        // One request runs on the shared connection, the others wait for its only stream.
         let lost = send(&client, &held.endpoint);
         let again: Vec<Sending> = (0..4).map(|_| send(&client, &held.endpoint)).collect();
         until(|| client.counters().in_flight == 5).await;
         assert_eq!((opened(), traffic.waiting()), (1, 0));
         held.served.borrow()[0].abort();
-        // It may have been carried out, so it is not sent again.
+        // The server may have executed it, so the client does not send it again.
         assert!(lost.await.unwrap().is_err());
-        // One opens a connection, the others wait for it.
+        // One call opens a connection, the others wait for it.
         until(|| opened() == 2 && traffic.waiting() == 3).await;
         assert_eq!(client.counters().retried, 4);
         held.go.add_permits(4);
