@@ -1,10 +1,10 @@
-//! Reads the versions of the weighed libraries from the lock file, so that `--version` prints what
-//! was built.
+//! Reads the versions of the measured libraries from the lock file, so that `--version` prints the built
+//! versions.
 
 use std::path::PathBuf;
 use std::{env, fs, process};
 
-/// Package in the lock file and the variable that carries its version into the crate.
+/// Packages in the lock file, with the variables that pass their versions to the crate.
 const LIBRARIES: [(&str, &str); 4] = [
     ("juniper", "JUNIPER_VERSION"),
     ("ntex", "NTEX_VERSION"),
@@ -17,7 +17,7 @@ const LIBRARIES: [(&str, &str); 4] = [
     reason = "the one place where the build script reads what cargo tells it"
 )]
 fn main() {
-    // Of the package that is built: a target folder may be shared by several clones.
+    // The folder of this package, because several clones may share a target folder.
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let Some(lock_path) = here
         .ancestors()
@@ -38,7 +38,7 @@ fn main() {
     }
 }
 
-/// The version in the lock file's entry of `package`: the line after its name.
+/// The version of `package` in the lock file: the line after its name.
 fn version_of<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
     let name = format!("name = \"{package}\"");
     let mut lines = lock.lines();

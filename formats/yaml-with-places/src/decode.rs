@@ -1,8 +1,7 @@
-//! The tree into structs: a serde deserializer over [`Node`].
+//! Decodes the tree into structs: a serde deserializer over [`Node`].
 //!
-//! The types of `fields` need more than serde offers (places, a list even if there is one item).
-//! They ask for it by the name of a newtype struct, which is the way in which serde lets a field
-//! address its format.
+//! The types of `fields` need more than serde offers (places, a list even if there is one item). They request
+//! it by the name of a newtype struct. This is serde's way for a field to address its format.
 
 use serde::de::value::{Error, MapDeserializer, SeqDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, IntoDeserializer, SeqAccess, Visitor};
@@ -33,8 +32,8 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Map(entries) => {
                 let entries = entries
                     .iter()
-                    // As if they were not there: their mistake is reported, and the rest of the
-                    // file is still read to find further ones.
+                    // Skipped like a missing key: the mistake is reported, and the rest of the file is still
+                    // read to find further mistakes.
                     .filter(|entry| entry.node.value != Value::Reported)
                     .map(|entry| (Key(entry), Known(&entry.node)));
                 visitor.visit_map(MapDeserializer::<_, Error>::new(entries))
@@ -56,8 +55,8 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        // Never `None` from here: keys without a value have been left out before, and `null` is a
-        // value that the field may want to see.
+        // Never `None` here: keys without a value were left out before, and `null` is a value that the field
+        // may read.
         visitor.visit_some(self)
     }
 
@@ -68,7 +67,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, Error> {
         visitor.visit_enum(StrDeserializer::<Error>::new(
-            // A list or mapping matches no variant, and serde then names those that there are.
+            // A list or mapping matches no variant. serde then lists the existing variants.
             self.text().unwrap_or_default(),
         ))
     }
@@ -111,12 +110,12 @@ fn visit_number<'de, V: Visitor<'de>>(number: &Number, visitor: V) -> Result<V::
     }
 }
 
-/// The items that were not wrong.
+/// The items without mistakes.
 fn known(items: &[Node]) -> impl Iterator<Item = &Node> {
     items.iter().filter(|item| item.value != Value::Reported)
 }
 
-/// A node where serde's own list and map readers ask for something that becomes a deserializer.
+/// A node that serde's own list and map readers can convert to a deserializer.
 struct Known<'a>(&'a Node);
 
 impl<'a> IntoDeserializer<'a, Error> for Known<'a> {
@@ -127,7 +126,7 @@ impl<'a> IntoDeserializer<'a, Error> for Known<'a> {
     }
 }
 
-/// A key of a mapping.
+/// A key of a mapping, with its place.
 struct Key<'a>(&'a Entry);
 
 impl<'a> IntoDeserializer<'a, Error> for Key<'a> {
@@ -165,7 +164,7 @@ impl<'de> Deserializer<'de> for Key<'de> {
     }
 }
 
-/// A place, then the value that is there: what [`At`] reads.
+/// A place, then the value at it, as [`At`] reads them.
 struct Placed<D> {
     place: Option<Place>,
     value: Option<D>,
@@ -180,8 +179,7 @@ impl<'de, D: Deserializer<'de, Error = Error>> SeqAccess<'de> for Placed<D> {
     ) -> Result<Option<T::Value>, Error> {
         if let Some(place) = self.place.take() {
             let numbers = [place.source, place.start, place.end];
-            // serde has no type for a place, so it travels as a list of numbers and `At` puts it
-            // together.
+            // serde has no type for a place, so it is passed as a list of numbers. `At` converts it back.
             let numbers = numbers.into_iter().map(|number| number as u64);
             return seed.deserialize(SeqDeserializer::new(numbers)).map(Some);
         }

@@ -1,7 +1,7 @@
-//! Field types that read more from the tree than serde's own do.
+//! Field types that read more from the tree than serde's own types.
 //!
-//! [`At`] keeps the place of a value, [`OneOrMany`] accepts a list or one item, and [`Json`] is
-//! anything at all.
+//! [`At`] keeps the place of a value, [`OneOrMany`] accepts a list or one item, and [`Json`] accepts any
+//! value.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,13 +17,13 @@ use crate::tree::Place;
 /// A value with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct At<T> {
-    /// Where it stands.
+    /// The place of the value in its source.
     pub place: Place,
-    /// The value.
+    /// The value, decoded.
     pub value: T,
 }
 
-/// One item, or a list of them.
+/// A list of items, or a single item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneOrMany<T>(pub Vec<T>);
 
@@ -49,7 +49,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> Result<At<T>, A::Error> {
                 let missing = || serde::de::Error::custom("expected a value and its place");
-                // The form in which `decode` hands over a place.
+                // The form that `decode` uses for a place.
                 let [source, start, end]: [usize; 3] = pair.next_element()?.ok_or_else(missing)?;
                 let value = pair.next_element()?.ok_or_else(missing)?;
                 let place = Place { source, start, end };
@@ -109,7 +109,7 @@ impl<'de> Deserialize<'de> for Json {
             }
 
             fn visit_f64<E>(self, value: f64) -> Result<String, E> {
-                // As serde_json writes it: Rust would write 1e21 with all its zeros.
+                // In serde_json's format. Rust would write 1e21 with all its zeros.
                 Ok(serde_json::Value::from(value).to_string())
             }
 

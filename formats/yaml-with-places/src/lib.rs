@@ -1,16 +1,15 @@
-//! YAML files that people write by hand: read so that every mistake has its line, and all mistakes
-//! are found in one run.
+//! Reads YAML files that people write by hand. Each mistake has its line, and one run finds all mistakes.
 //!
-//! 1. [`read`] turns text into a tree whose every key and value knows its place;
-//! 2. [`Structure::check`] checks the tree against a JSON Schema: unknown keys with the nearest known
-//!    one, wrong types, values of a wrong form;
-//! 3. the tree is a serde deserializer, with [`At`], [`OneOrMany`] and [`Json`] for fields that ask
-//!    for more than serde knows; [`Node::json`] gives it as one JSON value instead;
-//! 4. [`Findings::settle`] turns what was found into [`Mistakes`], which can be printed with the
-//!    lines of the file.
+//! 1. [`read`] turns text into a tree. Every key and value of the tree has its place.
+//! 2. [`Structure::check`] checks the tree against a JSON Schema. It finds unknown keys, with the nearest
+//!    known key, wrong types and malformed values.
+//! 3. The tree is a serde deserializer. [`At`], [`OneOrMany`] and [`Json`] are for fields that need more
+//!    than serde offers. [`Node::json`] returns the tree as one JSON value instead.
+//! 4. [`Findings::settle`] turns the findings into [`Mistakes`], which can be printed with the lines of
+//!    the file.
 //!
-//! Each step adds to one list of findings and goes on. What the keys mean, and what a value of a
-//! form is (`30s`, a URL), is up to the caller: the schema names forms, [`FormatCheck`] reads them.
+//! Each step adds to one list of findings and continues. The caller decides the meaning of keys and of
+//! formatted values (`30s`, a URL). The schema names the formats, and [`FormatCheck`] parses them.
 //!
 //! Absent on purpose: files, the environment, and merging of several files.
 

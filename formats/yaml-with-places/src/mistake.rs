@@ -1,7 +1,7 @@
-//! Mistakes in files: what is wrong, where, and what to write instead.
+//! Mistakes in files, with their places and advice.
 //!
-//! Checks collect [`Findings`], which point into sources by number; at the end these become
-//! [`Mistakes`], which carry everything needed to show them.
+//! Checks collect [`Findings`], which refer to sources by number. At the end these become [`Mistakes`], which
+//! contain everything that a printer needs.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,12 +13,12 @@ use annotate_snippets::{
 
 use crate::tree::Place;
 
-/// One file as it was read.
+/// The content of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Where it was read from, as the caller or an `include` spelled it.
+    /// Path of the file, as written by the caller or in an `include`.
     pub path: PathBuf,
-    /// Its whole text.
+    /// The whole text of the file.
     pub text: String,
 }
 
@@ -33,7 +33,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// What was expected and what was found, and where it stands.
+    /// Creates a finding. The message states the expected and the actual value.
     #[must_use]
     pub fn new(place: Place, message: impl Into<String>) -> Finding {
         Finding {
@@ -45,28 +45,28 @@ impl Finding {
         }
     }
 
-    /// Words beside the marked excerpt.
+    /// Sets the text next to the marked excerpt.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Finding {
         self.label = label.into();
         self
     }
 
-    /// What to do about it.
+    /// Sets the advice for the author.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Finding {
         self.help = Some(help.into());
         self
     }
 
-    /// As [`Finding::help`], when there is any.
+    /// Like [`Finding::help`], if there is advice.
     #[must_use]
     pub fn help_if(mut self, help: Option<String>) -> Finding {
         self.help = help.or(self.help);
         self
     }
 
-    /// Another place that takes part in it.
+    /// Adds another place that belongs to the mistake.
     #[must_use]
     pub fn related(mut self, place: Place, label: impl Into<String>) -> Finding {
         self.related.push((place, label.into()));
@@ -74,43 +74,43 @@ impl Finding {
     }
 }
 
-/// The mistakes found so far.
+/// The collected mistakes.
 #[derive(Debug, Default)]
 pub struct Findings {
     list: Vec<Finding>,
 }
 
 impl Findings {
-    /// Adds a mistake, unless the same one is there already: several variants may run into it.
+    /// Adds a mistake, unless it was already added. Several variants may cause the same mistake.
     pub fn add(&mut self, finding: Finding) {
-        // A search of the list: a file has tens of mistakes at most.
+        // A linear search, because a file has tens of mistakes at most.
         if !self.list.contains(&finding) {
             self.list.push(finding);
         }
     }
 
-    /// How many.
+    /// Number of mistakes.
     #[must_use]
     pub fn count(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether nothing is wrong so far.
+    /// True if no mistake was found yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The sources back, in which places were numbered.
+    /// Returns `sources` if there are no mistakes. The source numbers of places are indices into `sources`.
     ///
     /// # Errors
-    /// What was found, in reading order.
+    /// All mistakes, in reading order.
     pub fn settle(mut self, sources: Vec<Source>) -> Result<Vec<Source>, Mistakes> {
         if self.list.is_empty() {
             return Ok(sources);
         }
-        // In the order of the file, whichever step found them. The sort is stable, so mistakes of
-        // one place keep the order in which they were found.
+        // In the order of the file, regardless of the step that found them. The sort is stable, so mistakes
+        // at one place keep the order of their discovery.
         self.list.sort_by_key(|finding| finding.place);
         let list: Vec<Mistake> = self
             .list
@@ -124,36 +124,36 @@ impl Findings {
 /// One mistake of the author of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// What was expected and what was found.
+    /// The expected and the actual value.
     pub message: String,
-    /// The file it is in.
+    /// The file of the mistake.
     pub file: PathBuf,
-    /// Its line, from 1. It is 1 for a file that could not be read.
+    /// Line of the mistake, from 1. It is 1 for a file that could not be read.
     pub line: usize,
-    /// Its column in characters, from 1.
+    /// Column of the mistake in characters, from 1.
     pub column: usize,
-    /// The bytes of the file that are wrong.
+    /// The wrong bytes of the file.
     pub span: Range<usize>,
-    /// Words beside the marked excerpt; may be empty.
+    /// Text next to the marked excerpt. It may be empty.
     pub label: String,
-    /// What to do about it.
+    /// Advice for the author of the file.
     pub help: Option<String>,
-    /// Other places that take part in it.
+    /// Other places that belong to the mistake.
     pub related: Vec<Related>,
 }
 
-/// Another place that takes part in a mistake.
+/// Another place that belongs to a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Related {
-    /// Its part.
+    /// The role of this place in the mistake.
     pub label: String,
-    /// The file it is in.
+    /// The file of this place.
     pub file: PathBuf,
-    /// Its line, from 1.
+    /// Line of this place, from 1.
     pub line: usize,
-    /// Its column in characters, from 1.
+    /// Column of this place in characters, from 1.
     pub column: usize,
-    /// The bytes of the file that take part.
+    /// The bytes of the file at this place.
     pub span: Range<usize>,
 }
 
@@ -183,13 +183,13 @@ impl Mistake {
     }
 }
 
-/// Path, line, column and bytes of a place, kept within the text and on character boundaries.
+/// Path, line, column and bytes of a place, clamped to the text and to character boundaries.
 fn locate(place: Place, sources: &[Source]) -> (PathBuf, usize, usize, Range<usize>) {
     // A caller that could not read a file has no source for it.
     let Some(source) = sources.get(place.source) else {
         return (PathBuf::new(), 1, 1, 0..0);
     };
-    // The parser counts bytes; the middle of a character would be a panic in the printer.
+    // The parser counts bytes. An offset inside a character would make the printer panic.
     let start = source.text.floor_char_boundary(place.start);
     let end = source.text.ceil_char_boundary(place.end.max(start));
     let (line, column) = line_and_column(&source.text, start);
@@ -207,7 +207,7 @@ pub fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     )
 }
 
-/// Everything wrong with a file and those it includes; never empty.
+/// All mistakes in a file and its included files. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistakes {
     list: Vec<Mistake>,
@@ -220,14 +220,14 @@ impl Mistakes {
         self.list.iter()
     }
 
-    /// How many; at least 1.
+    /// Number of mistakes, at least 1.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// All of them with excerpts and help, one paragraph each, for a terminal.
+    /// All mistakes with excerpts and advice, one paragraph each, for a terminal.
     #[must_use]
     pub fn render(&self, color: bool) -> String {
         let renderer = if color {
@@ -248,7 +248,7 @@ impl Mistakes {
         let path = mistake.file.to_string_lossy();
         let text = self.text(&mistake.file);
         let mut group = Group::with_title(title);
-        // There is nothing to show of an empty file, and the printer expects a line.
+        // An empty file has no line to show, but the printer expects one.
         if text.is_empty() {
             group = group.element(Origin::path(path));
         } else {

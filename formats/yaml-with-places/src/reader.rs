@@ -1,10 +1,10 @@
-//! YAML text to the tree.
+//! Parses YAML text into the tree.
 //!
-//! The only file that uses the YAML library. Scalars keep the text they were written with, so that
-//! `version: 1.10` is not read as 1.1; the schema decides later what they are. Anchors and aliases
-//! work; merge keys, custom tags and several documents in a file do not.
+//! This is the only file that uses the YAML library. Scalars keep their original text, so that
+//! `version: 1.10` is not read as 1.1. The schema decides their types later. Anchors and aliases are
+//! supported. Merge keys, custom tags and several documents in a file are not.
 //!
-//! Duplicate keys are found here, because the tree that follows could not hold them.
+//! The parser detects duplicate keys here, because the tree cannot represent them.
 
 use std::collections::HashMap;
 
@@ -13,26 +13,25 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle}
 use crate::mistake::{Finding, Findings};
 use crate::tree::{Entry, Node, Place, Value};
 
-/// Most values in one file, where aliases count as often as they are used. Without a limit, a few
-/// lines of aliases could ask for billions.
+/// Maximum number of values in one file. Each use of an alias counts. Without a limit, a few lines of aliases
+/// could create billions of values.
 const NODES_MAX: usize = 100_000;
-/// Deepest nesting: readers of the tree recurse, and the stack is finite. serde_json has the same
-/// limit.
+/// Deepest nesting. Readers of the tree recurse, and the stack is limited. serde_json has the same limit.
 const DEPTH_MAX: usize = 128;
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Document {
-    /// A value.
+    /// A value that is not null.
     Tree(Node),
-    /// Nothing but comments, or null.
+    /// Only comments, or null.
     Empty,
-    /// Something that is not YAML, which is reported.
+    /// Text that is not YAML. The mistake is reported.
     Unreadable,
 }
 
-/// Reads one file. `source` is the number by which places name it: its index in the sources given to
-/// [`Findings::settle`]. `one_document` says what to do about a second document.
+/// Reads one file. Places refer to it by the number `source`, its index in the sources for
+/// [`Findings::settle`]. `one_document` is the advice if the file has a second document.
 pub fn read(source: usize, text: &str, one_document: &str, findings: &mut Findings) -> Document {
     let mut builder = Builder {
         source,
@@ -50,7 +49,7 @@ pub fn read(source: usize, text: &str, one_document: &str, findings: &mut Findin
             Some(root) => Document::Tree(root),
             None => Document::Empty,
         },
-        // A collection for a key is most often an unquoted template, which then breaks the rest.
+        // A collection as a key is usually an unquoted template, which also breaks the rest.
         Err(_) if builder.has_bad_key => Document::Unreadable,
         Err(finding) => {
             findings.add(finding);
@@ -139,8 +138,8 @@ impl Builder<'_> {
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
             Event::Alias(id) => match self.anchors.get(&id).cloned() {
-                // The copied values count before the copy is stored, so that aliases of aliases end
-                // at the limit.
+                // The copied values are counted before the copy is stored, so that aliases of aliases stop at
+                // the limit.
                 Some(node) => {
                     self.nodes += node.count();
                     self.finish(node, 0)
@@ -163,7 +162,7 @@ impl Builder<'_> {
     ) -> Result<(), Finding> {
         let mut place = self.place(span);
         if style == StructureStyle::Block && matches!(content, Content::List(_)) {
-            // The dash alone: the block has many lines, and marking them all shows nothing.
+            // Only the dash: the block has many lines, and marking them all highlights no specific place.
             place.end = place.start + 1;
         }
         self.open.push(Open {
@@ -179,13 +178,13 @@ impl Builder<'_> {
     }
 
     fn close(&mut self, span: Span) -> Result<(), Finding> {
-        // The parser pairs starts and ends; an end without a start cannot come.
+        // The parser pairs starts and ends, so there is no end without a start.
         let Some(open) = self.open.pop() else {
             return Ok(());
         };
         let end = self.place(span).end;
         let mut place = open.place;
-        // Only a flow collection has an end mark of its own; a block ends where the next key is.
+        // Only a flow collection has its own end mark. A block ends at the next key.
         if self
             .text
             .get(place.start..)
@@ -198,7 +197,7 @@ impl Builder<'_> {
             Content::Map {
                 has_bad_key: true, ..
             } => Value::Reported,
-            // A block mapping has no mark of its own; its first key stands for it.
+            // A block mapping has no mark of its own. Its first key stands for it.
             Content::Map { entries, .. } => {
                 if place.end <= place.start
                     && let Some(first) = entries.first()
@@ -211,10 +210,10 @@ impl Builder<'_> {
         self.finish(Node { place, value }, open.anchor)
     }
 
-    /// Puts a complete node where it belongs.
+    /// Adds a complete node to its parent.
     fn finish(&mut self, node: Node, anchor: usize) -> Result<(), Finding> {
         self.nodes += 1;
-        // An error and not a finding: reading on is what must not happen.
+        // An error and not a finding, because the parser must stop here.
         if self.nodes > NODES_MAX {
             return Err(Finding::new(
                 node.place,
@@ -238,16 +237,15 @@ impl Builder<'_> {
                     _ => {
                         *has_bad_key = true;
                         self.has_bad_key = true;
-                        // A key in its place, so that the value which follows is not taken for a
-                        // key.
+                        // A placeholder key, so that the next node is not taken as a key.
                         *key = Some((String::new(), node.place));
                         let finding = bad_key(node.place, self.text);
                         self.findings.add(finding);
                     }
                 },
                 Some((text, key_place)) => match entries.iter().find(|entry| entry.key == text) {
-                    // A mapping with a bad key is reported once; its other keys would only repeat
-                    // that.
+                    // A mapping with a bad key is reported once. Reports about its other keys would only
+                    // repeat that.
                     Some(first) if !*has_bad_key => self.findings.add(
                         Finding::new(key_place, format!("the key `{text}` is here twice"))
                             .label("and again here")
@@ -282,7 +280,7 @@ impl Builder<'_> {
             // Without a position the mistake is shown at the start of the file.
             .unwrap_or(0)
             .min(self.text.len());
-        // At the end of the file the last thing written says more than the emptiness after it.
+        // At the end of the file, the last written character is more helpful than the empty rest.
         let start = match self.text.get(at..).map(str::trim_start) {
             Some("") => self
                 .text
@@ -312,8 +310,8 @@ fn bad_key(place: Place, text: &str) -> Finding {
         .help_if(quote_template(text, place.start))
 }
 
-/// `{{` opens a mapping at the beginning of a value and within flow collections, where a template was
-/// meant.
+/// Advice to quote a template. `{{` opens a mapping at the beginning of a value and within flow collections,
+/// but the author probably meant a template.
 fn quote_template(text: &str, at: usize) -> Option<String> {
     let line_start = text.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
     let line = text.get(line_start..)?.lines().next()?;

@@ -1,8 +1,7 @@
-//! Checks a tree against a JSON Schema: unknown keys, wrong types, values of a wrong form.
+//! Checks a tree against a JSON Schema: unknown keys, wrong types, malformed values.
 //!
-//! What is wrong is reported and replaced by [`Value::Reported`], so that later checks see only
-//! valid values and no mistake is reported twice. Only the keywords of JSON Schema that our
-//! callers' schemas use are supported.
+//! A wrong value is reported and replaced by [`Value::Reported`]. Later checks see only valid values, and
+//! each mistake is reported once. Only the JSON Schema keywords in our callers' schemas are supported.
 
 mod combination;
 mod wording;
@@ -15,20 +14,20 @@ use crate::tree::{Entry, Kind, Node, Place, Value};
 use combination::wrong_combination;
 use wording::{of_type, quoted, wrong_kind};
 
-/// Reads a text of the form that a schema names; `None` when no form has this name.
+/// Checks a text against the `format` of a schema. Returns `None` if the format is unknown.
 pub type FormatCheck = fn(format: &str, text: &str) -> Option<Result<(), Misspelling>>;
 
-/// Why a text is not of a form: what is wrong with it, and what to write.
+/// The reason why a text does not match a format, and a correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misspelling {
-    /// What was expected and what was found.
+    /// The expected and the actual text.
     pub message: String,
-    /// What to do about it.
+    /// Advice for the author of the file.
     pub help: Option<String>,
 }
 
 impl Misspelling {
-    /// With both sentences.
+    /// Creates a misspelling with a message and advice.
     #[must_use]
     pub fn new(message: impl Into<String>, help: impl Into<String>) -> Misspelling {
         Misspelling {
@@ -38,28 +37,28 @@ impl Misspelling {
     }
 }
 
-/// What a key without a value means.
+/// The meaning of a key without a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blank {
-    /// As if the key were not there.
+    /// The key counts as missing.
     LeftOut,
-    /// A mistake, where the schema does not allow null.
+    /// A mistake, unless the schema allows null.
     Null,
 }
 
-/// What a file must look like.
+/// The rules for the structure of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Structure<'a> {
-    /// The JSON Schema, with the definitions that it refers to.
+    /// The JSON Schema, including its definitions.
     pub schema: &'a Schema,
-    /// The forms of text that it names.
+    /// The check for the formats in the schema.
     pub formats: FormatCheck,
-    /// What a key without a value means.
+    /// The meaning of a key without a value.
     pub blank: Blank,
 }
 
-/// A key that must be there and is not. `at` is where to point, the key of the mapping;
-/// `description` is that of the key's schema.
+/// Returns the finding for a missing key. `at` is the place to mark, the key of the mapping. `description`
+/// comes from the schema of the missing key.
 #[must_use]
 pub fn missing(key: &str, at: Place, description: Option<&str>) -> Finding {
     let meaning = description.and_then(|text| text.split(". ").next());
@@ -68,15 +67,15 @@ pub fn missing(key: &str, at: Place, description: Option<&str>) -> Finding {
 }
 
 impl<'a> Structure<'a> {
-    /// The tree as far as it fits. An unknown key is left out; in place of a mistyped one stands the
-    /// key it was probably meant to be, with a reported value.
+    /// Returns the valid part of the tree, and reports the rest. An unknown key is left out. If it is
+    /// probably a misspelling of a known key, that key replaces it, with a reported value.
     pub fn check(&self, root: Node, findings: &mut Findings) -> Node {
         let at = root.place;
         let rules = *self;
         Checker { rules, findings }.value(root, self.schema, at)
     }
 
-    /// The schema that this one stands for, when it is a reference, bare or with a description.
+    /// The target of a schema that is a reference, with or without a description.
     fn resolve(&self, schema: &'a Schema) -> &'a Schema {
         // schemars wraps a reference into `allOf` when the field has a description of its own.
         let path = match &schema["allOf"][0]["$ref"] {
@@ -99,18 +98,18 @@ impl<'a> Structure<'a> {
         self.blank == Blank::LeftOut && entry.node.is_blank()
     }
 
-    /// The form of a text, when the caller knows it. It says more about a wrong value than the type.
+    /// The schema's format, if the caller supports it. Its message is more precise than a type error.
     fn form(&self, schema: &'a Schema) -> Option<&'a str> {
         let format = schema["format"].as_str()?;
-        // Only asks whether the form is known; the empty text need not be of it.
+        // Only checks if the format is supported. The empty text need not match it.
         (self.formats)(format, "").map(|_| format)
     }
 
-    /// What is wrong with a node itself, apart from its children.
+    /// Returns the mistake of a node itself, without its children.
     fn mismatch(&self, node: &Node, schema: &'a Schema) -> Option<Finding> {
         let kind = node.kind();
         if let Some(choices) = choices(schema) {
-            // `strings` has left null out of the choices.
+            // `strings` has removed null from the choices.
             let is_fine = kind == Kind::Null && admits_null(&schema["enum"]);
             return wrong_choice(node, &choices).filter(|_| !is_fine);
         }
@@ -132,7 +131,7 @@ impl<'a> Structure<'a> {
         }
     }
 
-    /// Whether a node of this kind is of the schema's type.
+    /// True if a node of this kind matches the schema's type.
     fn fits(&self, kind: Kind, schema: &'a Schema) -> bool {
         match &schema["type"] {
             Schema::String(name) => kind.is(name),
@@ -144,7 +143,7 @@ impl<'a> Structure<'a> {
         }
     }
 
-    /// What a schema asks for, in words.
+    /// Describes the values that a schema accepts.
     fn expected(&self, schema: &'a Schema) -> String {
         if let Some(choices) = choices(schema) {
             return quoted(&choices);
@@ -171,8 +170,8 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// A node as far as it fits its schema. `at` is where to point when a key is missing: the key
-    /// of the mapping.
+    /// Returns the valid part of a node, and reports the rest. `at` is the place to mark if a key is missing:
+    /// the key of the mapping.
     fn value(&mut self, node: Node, schema: &'a Schema, at: Place) -> Node {
         if node.value == Value::Reported {
             return node;
@@ -200,16 +199,16 @@ impl<'a> Checker<'a> {
         Node { place, value }
     }
 
-    /// The branch that a node of this kind can mean decides.
+    /// Checks a node against the first branch that accepts its kind.
     fn any_of(&mut self, node: Node, branches: &[&'a Schema], at: Place) -> Node {
         let rules = self.rules;
-        // By the kind alone: a mapping with a wrong key must be reported as such, and not as
-        // matching no branch.
+        // Selected by the kind alone: a mapping with a wrong key must be reported for that key, and not
+        // because no branch matches.
         let fitting = branches
             .iter()
             .find(|branch| rules.fits(node.kind(), branch));
-        // A scalar that fits none, such as a number, is most likely meant for the branch of text,
-        // whose form can say more than "not this".
+        // A scalar that fits no branch, such as a number, is most likely meant for the text branch. The
+        // message of its format is more helpful than "not this".
         let fitting = fitting.or_else(|| {
             let is_scalar = node.text().is_some() && !node.is_null();
             branches
@@ -233,7 +232,7 @@ impl<'a> Checker<'a> {
             let property = schema["properties"].get(&entry.key);
             let rule = property.unwrap_or(&schema["additionalProperties"]);
             if *rule == Schema::Bool(false) {
-                // Put back below, once it is known which keys are really there.
+                // Added again below, once all existing keys are collected.
                 guesses.extend(self.unknown(&entry, schema));
                 continue;
             }
@@ -247,7 +246,7 @@ impl<'a> Checker<'a> {
             }
             kept.push(entry);
         }
-        // A mistyped key is one mistake and not also a missing key.
+        // A mistyped key is one mistake. It must not also count as a missing key.
         guesses.retain(|guess| !kept.iter().any(|entry| entry.key == guess.key));
         kept.extend(guesses);
         let rules = self.rules;
@@ -265,13 +264,13 @@ impl<'a> Checker<'a> {
         kept
     }
 
-    /// Why a key of a mapping with names for keys is not a name.
+    /// The reason why a key is not a valid name, if the schema restricts the names of keys.
     fn wrong_name(&self, key: &str, schema: &'a Schema) -> Option<Misspelling> {
         let format = schema["propertyNames"]["format"].as_str()?;
         (self.rules.formats)(format, key)?.err()
     }
 
-    /// Reports an unknown key, and gives the entry it was probably meant to be, without a value.
+    /// Reports an unknown key. Returns an entry for the key that was probably meant, without a value.
     fn unknown(&mut self, entry: &Entry, schema: &'a Schema) -> Option<Entry> {
         let known = schema["properties"].as_object().into_iter();
         let known = known.flat_map(|known| known.keys().map(String::as_str));
@@ -294,13 +293,13 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The strings of a list; nothing else is in those we read.
+/// The strings of a list. The lists in our schemas contain only strings, and null in an `enum`.
 fn strings(list: &Schema) -> impl Iterator<Item = &str> {
     let items = list.as_array().into_iter().flatten();
     items.filter_map(Schema::as_str)
 }
 
-/// The words of a choice, whether written as `enum` or as described constants.
+/// The words of a choice, written as `enum` or as described constants.
 fn choices(schema: &Schema) -> Option<Vec<&str>> {
     if schema["enum"].is_array() {
         return Some(strings(&schema["enum"]).collect());
@@ -312,7 +311,7 @@ fn choices(schema: &Schema) -> Option<Vec<&str>> {
         .collect()
 }
 
-/// Whether null is one of the values of an `enum`.
+/// True if null is one of the values of an `enum`.
 fn admits_null(values: &Schema) -> bool {
     values
         .as_array()
@@ -332,7 +331,7 @@ fn wrong_choice(node: &Node, choices: &[&str]) -> Option<Finding> {
 }
 
 fn out_of_range(text: &str, place: Place, schema: &Schema) -> Option<Finding> {
-    // The kind was checked, so only a number beyond every float fails here; serde reports it.
+    // The kind was checked before. Only a number beyond the range of floats fails here, and serde reports it.
     let number: f64 = text.parse().ok()?;
     if schema["minimum"]
         .as_f64()
@@ -342,7 +341,7 @@ fn out_of_range(text: &str, place: Place, schema: &Schema) -> Option<Finding> {
         let message = format!("expected at least {least}, found `{text}`");
         return Some(Finding::new(place, message));
     }
-    // schemars writes these for the types of Rust, and `maximum` only where it is asked for one.
+    // schemars writes these formats for Rust types, and `maximum` only if an attribute requests it.
     let most_of_type = match schema["format"].as_str() {
         Some("uint16") => Some(f64::from(u16::MAX)),
         Some("uint32") => Some(f64::from(u32::MAX)),

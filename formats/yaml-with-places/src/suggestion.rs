@@ -1,21 +1,21 @@
-//! "Did you mean": the known word that a mistyped one is nearest to.
+//! "Did you mean": finds the known word that is nearest to a mistyped word.
 
-/// The known word that is nearest, when it is near: a third of its letters may differ, one in a
-/// word of up to five, and three at most: `authorization` is not a misspelling of `authentication`.
+/// The nearest known word, if it is near. A third of the letters may differ, one in a word of up to five
+/// letters, and at most three. `authorization` is not a misspelling of `authentication`.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|known| (strsim::damerau_levenshtein(word, known), known))
-        // Of a word of one or two letters a third would be none.
+        // A third of one or two letters would be zero.
         .filter(|(distance, known)| *distance <= (known.chars().count() / 3).clamp(1, MOST))
         .min()
         .map(|(_, known)| known)
 }
 
-/// More letters than these are another word, however long both are.
+/// Maximum number of different letters, for words of any length.
 const MOST: usize = 3;
 
-/// A question that names the nearest of the known words, when it is near.
+/// A question with the nearest known word, if one is near.
 #[must_use]
 pub fn did_you_mean<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
     nearest(word, known).map(|known| format!("did you mean `{known}`?"))

@@ -1,43 +1,43 @@
-//! The tree: values, their places, and what a scalar means.
+//! The tree: values, their places, and the types of scalars.
 
 use serde_json::{Map, Number, Value as JsonValue};
 
-/// Where something stands: bytes `start..end` of a source.
+/// A range of bytes `start..end` in a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The number of the source; see [`crate::read`].
+    /// The number of the source. See [`crate::read`].
     pub source: usize,
-    /// Its first byte.
+    /// The first byte of the range.
     pub start: usize,
-    /// The byte after its last one; at least `start`.
+    /// The byte after the last byte of the range. At least `start`.
     pub end: usize,
 }
 
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// The value; of a block mapping or list its first key or dash, because a mark on all its lines
-    /// would point at nothing.
+    /// The place of the value. For a block mapping or list it is the first key or dash, because marking all
+    /// lines would highlight no specific place.
     pub place: Place,
-    /// What it holds.
+    /// The value, or a marker for a reported one.
     pub value: Value,
 }
 
-/// What a node holds.
+/// A value of YAML, before its type is decided.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// One word or text.
+    /// A single word, number or text.
     Scalar {
-        /// As written, without quotes: `1.10` is not yet a number.
+        /// The original text without quotes. `1.10` is not yet a number.
         text: String,
-        /// Whether it stands without quotes; only such text may mean a number.
+        /// True if it has no quotes. Only plain text may be a number.
         plain: bool,
     },
-    /// A list.
+    /// A list, in block or flow style.
     List(Vec<Node>),
-    /// A mapping, in the order it is written. Each key is there once.
+    /// A mapping in its original order, without duplicate keys.
     Map(Vec<Entry>),
-    /// A value that was wrong and has been reported: later checks skip it.
+    /// A reported mistake. Later checks skip it.
     Reported,
 }
 
@@ -46,17 +46,17 @@ pub enum Value {
 pub struct Entry {
     /// The key, without quotes.
     pub key: String,
-    /// Where the key stands.
+    /// The place of the key.
     pub key_place: Place,
-    /// Its value.
+    /// The value and its place.
     pub node: Node,
-    /// Whether an unknown key was written that probably meant this one; its value is
+    /// True if the file has an unknown key that is probably a misspelling of this key. The value is then
     /// [`Value::Reported`].
     pub is_guess: bool,
 }
 
 impl Node {
-    /// A value that was wrong and has been reported.
+    /// Creates a node for a reported mistake.
     #[must_use]
     pub fn reported(place: Place) -> Node {
         Node {
@@ -89,7 +89,7 @@ impl Node {
         }
     }
 
-    /// The entries of a mapping; empty for anything else.
+    /// The entries of a mapping. Empty for other values.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         match &self.value {
@@ -107,19 +107,19 @@ impl Node {
         }
     }
 
-    /// Whether it is YAML's null: not written at all, or written as `~` or `null`.
+    /// True for YAML's null: no value at all, or `~` or `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(&self.value, Value::Scalar { text, plain: true } if is_null(text))
     }
 
-    /// Whether there is no value after the key. YAML has `~` for the same.
+    /// True if the key has no value. `~` means the same in YAML.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         matches!(&self.value, Value::Scalar { text, plain: true } if text.is_empty() || text == "~")
     }
 
-    /// What kind of value it is, in the words of JSON Schema. A reported value counts as null.
+    /// The JSON Schema type of the value. A reported value counts as null.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match &self.value {
@@ -136,8 +136,7 @@ impl Node {
         }
     }
 
-    /// The value in the types of JSON. A key without a value counts as left out, unless it says
-    /// `null`.
+    /// The node as a JSON value. A key without a value is left out, unless its value is the word `null`.
     #[must_use]
     pub fn json(&self) -> JsonValue {
         match &self.value {
@@ -154,7 +153,7 @@ impl Node {
         }
     }
 
-    /// How many values it holds, itself included.
+    /// Number of values in the node, including the node.
     pub(crate) fn count(&self) -> usize {
         1 + match &self.value {
             Value::List(items) => items.iter().map(Node::count).sum(),
@@ -164,7 +163,7 @@ impl Node {
     }
 }
 
-/// What a scalar means, by YAML 1.2's core schema: null, `true` or `false`, a number, or text.
+/// The JSON value of a scalar by YAML 1.2's core schema: null, `true` or `false`, a number, or text.
 #[must_use]
 pub fn scalar(text: &str, plain: bool) -> JsonValue {
     if !plain {
@@ -176,18 +175,18 @@ pub fn scalar(text: &str, plain: bool) -> JsonValue {
         _ if is_null(text) => return JsonValue::Null,
         _ => {}
     }
-    // Rust reads `inf`, `nan` and the like as numbers; here they are words.
+    // Rust parses words such as `inf` and `nan` as numbers. In YAML they are text.
     if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) {
         return text.into();
     }
-    // Integers first: as a float, a large one would lose digits.
+    // Integers first: a large integer would lose digits as a float.
     if let Ok(number) = text.parse::<u64>() {
         return number.into();
     }
     if let Ok(number) = text.parse::<i64>() {
         return number.into();
     }
-    // `-inf` gets here; JSON has no such number, so it stays text.
+    // `-inf` gets here. JSON has no such number, so it stays text.
     let number = text.parse::<f64>().ok().and_then(Number::from_f64);
     number.map_or_else(|| text.into(), JsonValue::Number)
 }
@@ -196,16 +195,16 @@ fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// A type of JSON Schema; whole numbers apart from others.
+/// A type of JSON Schema. Integers have their own kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// No value.
+    /// No value, `~` or `null`.
     Null,
     /// `true` or `false`.
     Boolean,
     /// A number without a fraction.
     Integer,
-    /// Any other number.
+    /// A number with a fraction or an exponent, or beyond 64 bits.
     Number,
     /// Text.
     String,
@@ -216,7 +215,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether JSON Schema's `type` of this name admits it.
+    /// True if the JSON Schema `type` of this name accepts the kind.
     #[must_use]
     pub fn is(self, name: &str) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! What the person who starts the service may choose, by flags or by environment variables.
+//! The options of the service, as flags or environment variables.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,19 +8,19 @@ use chassis::{ConnectionFlags, HostFlags, TimeError};
 use clap::Parser;
 use hyper::header::HeaderName;
 
-/// Longest time that can be asked for.
+/// Maximum of each time option.
 const TIME_MAX: Duration = Duration::from_secs(3_600);
 
-/// Where the rows are.
+/// The database of the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Database {
-    /// As `postgres://USER:PASSWORD@HOST:PORT/NAME`.
+    /// A URL like `postgres://USER:PASSWORD@HOST:PORT/NAME`.
     Postgres(String),
-    /// A file, made when it is not there.
+    /// A file. It is created if it does not exist.
     Sqlite(PathBuf),
 }
 
-/// Why a text names no database.
+/// The text is not a valid database URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected postgres://USER@HOST:PORT/NAME or sqlite:FILE")]
 pub(crate) struct DatabaseError;
@@ -34,7 +34,7 @@ impl FromStr for Database {
         }
         let file = text.strip_prefix("sqlite:").ok_or(DatabaseError)?;
         let file = file.strip_prefix("//").unwrap_or(file);
-        // Each connection would have a memory of its own.
+        // SQLite in memory: each connection would have its own database.
         if file.is_empty() || file.starts_with(':') {
             return Err(DatabaseError);
         }
@@ -42,7 +42,7 @@ impl FromStr for Database {
     }
 }
 
-/// The rows that new tables are filled with.
+/// Number of rows in new tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Amount {
     pub(crate) products: u32,
@@ -149,12 +149,12 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Threads that serve requests.
+    /// Number of threads that serve requests.
     pub(crate) fn workers(&self) -> u16 {
         chassis::workers(self.workers)
     }
 
-    /// The rows that new tables are filled with.
+    /// The number of rows in new tables.
     pub(crate) fn amount(&self) -> Amount {
         Amount {
             products: self.seed_products,
@@ -162,12 +162,12 @@ impl Config {
         }
     }
 
-    /// Statements that may wait for a thread of SQLite's.
+    /// Maximum number of statements that wait for an SQLite thread.
     pub(crate) fn queue(&self) -> usize {
         self.queue.into()
     }
 
-    /// Largest body, in bytes.
+    /// Largest body of a request, in bytes.
     pub(crate) fn body_limit(&self) -> u64 {
         self.body_limit.into()
     }

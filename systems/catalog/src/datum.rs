@@ -3,14 +3,14 @@
 use crate::id::Id;
 use crate::moment::Moment;
 
-/// A value on its way to a database.
+/// A value for the database.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Datum {
     Id(Id),
     Text(String),
     Integer(i32),
     Moment(Moment),
-    /// A number of rows.
+    /// A number of rows, for limits and offsets.
     Count(i64),
     Ids(Vec<Id>),
     Texts(Vec<String>),

@@ -1,4 +1,4 @@
-//! What there is: products, and line items that refer to them.
+//! The entities: products, and line items that refer to them.
 
 use std::sync::Arc;
 
@@ -35,13 +35,13 @@ pub(crate) struct LineItem {
     pub(crate) product_id: Id,
     pub(crate) created_at: Moment,
     pub(crate) updated_at: Moment,
-    /// The product, where it was asked for with the line items of a whole list.
+    /// The product, if a query requested it for a whole list of line items.
     #[graphql(skip)]
     #[serde(skip)]
     pub(crate) loaded: Option<Arc<Product>>,
 }
 
-/// A row that does not fit its table: the database was changed by another program.
+/// A row that does not match its table, because another program changed the database.
 #[derive(Debug, thiserror::Error)]
 #[error("column {column} of a row is not as the migrations made it: {reason}")]
 pub(crate) struct RowError {
@@ -49,7 +49,7 @@ pub(crate) struct RowError {
     pub(crate) reason: String,
 }
 
-/// A row as the databases give it, columns in the order of the table's description.
+/// A row from a database. The columns are in the order of the table's description.
 pub(crate) trait Row {
     /// The value in the column of this number.
     fn id(&self, column: usize) -> Result<Id, RowError>;
@@ -61,12 +61,12 @@ pub(crate) trait Row {
     fn moment(&self, column: usize) -> Result<Moment, RowError>;
 }
 
-/// What rows of a table become.
+/// The decoded form of a table's rows.
 pub(crate) trait Entity: Sized + Send + Sync + 'static {
-    /// Where its rows are.
+    /// The table of its rows.
     const TABLE: &'static Table;
 
-    /// Reads a row.
+    /// Decodes a row with the columns of [`Self::TABLE`].
     fn read(row: &impl Row) -> Result<Self, RowError>;
 
     /// All values of a new row, in the order of the columns.

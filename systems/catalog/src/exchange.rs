@@ -1,4 +1,4 @@
-//! One HTTP request and its answer.
+//! One HTTP request and its response.
 //!
 //! Absent on purpose: batches and subscriptions of GraphQL, compression.
 
@@ -26,7 +26,7 @@ const JSON: &str = Media::Json.content_type();
 
 type Reply = Response<Full<Bytes>>;
 
-/// What a worker answers with.
+/// The state that a worker needs to handle requests.
 pub(crate) struct Handler {
     pub(crate) store: Store,
     executor: Executor,
@@ -34,7 +34,7 @@ pub(crate) struct Handler {
     connections: Arc<ConnectionTable>,
     hosts: Hosts,
     limit_max: u32,
-    /// In bytes.
+    /// Largest body of a request, in bytes.
     body_limit: u64,
     body_timeout: Duration,
 }
@@ -42,9 +42,9 @@ pub(crate) struct Handler {
 impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
-    /// Answers one request, whatever it is.
+    /// Routes a request by its path.
     async fn answer(&self, client: Client, request: Request<Incoming>) -> Reply {
-        // First, so that a header counts whatever becomes of its request.
+        // First, so that headers of refused requests count too.
         self.metrics.headers(request.headers());
         if let Err(foreign) = self.hosts.check(request.headers(), request.uri()) {
             let message = foreign.to_string();
@@ -195,7 +195,7 @@ impl Handler {
 }
 
 fn refused(media: Media, refusal: &Refusal) -> Reply {
-    // As on every other path of the service: one shape for wrong methods.
+    // As on every other path of the service: wrong methods always get the same form of response.
     if let Some(allow) = refusal.allow() {
         return not_allowed(allow);
     }
@@ -213,7 +213,7 @@ fn status(code: u16) -> StatusCode {
     StatusCode::from_u16(code).expect("statuses of the draft are valid")
 }
 
-/// The refusal of a method that is not a reading one.
+/// A refusal, unless the method is GET or HEAD.
 fn unless_read(request: &Request<Incoming>) -> Option<Reply> {
     let looks = matches!(*request.method(), Method::GET | Method::HEAD);
     (!looks).then(|| not_allowed("GET, HEAD"))

@@ -1,4 +1,4 @@
-//! GraphQL: a request from a JSON body or a URL, and its execution.
+//! Decodes a GraphQL request from a JSON body or a URL, and executes it.
 
 mod filter;
 mod schema;
@@ -19,47 +19,47 @@ use serde_json::json;
 
 use crate::store::{Store, StoreError};
 
-/// Rows that all lists of one request may have together.
+/// Maximum number of rows in all lists of one request together.
 const ROWS_MAX: u32 = 10_000;
-/// What a statement costs at least, in rows: a hundred statements and no more.
+/// Minimum cost of a statement, in rows. It limits a request to a hundred statements.
 const STATEMENT_ROWS: u32 = 100;
 
-/// The code of an error of a database that has too much to do.
+/// The error code if the database is overloaded.
 const BUSY: &str = "busy";
 
 /// A request with its variables.
 pub(crate) type Question<'a> = GraphqlRequest<'a, Variables>;
 
-/// What became of a request; the texts are JSON.
+/// The result of a request. The texts are JSON.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It was executed, maybe with errors of fields.
+    /// The operation was executed. Fields may have errors.
     Executed(Vec<u8>),
-    /// It had no result, because the database has too much to do.
+    /// The operation was not executed, because the database is overloaded.
     Busy(Vec<u8>),
-    /// The document or a variable is wrong.
+    /// The document or a variable is invalid.
     Refused(Vec<u8>),
-    /// A GET may not change anything.
+    /// A GET must not execute a mutation.
     MutationByGet,
 }
 
-/// The body of an answer to something that is not a GraphQL request.
+/// The response body for a request that is not GraphQL.
 pub(crate) fn refusal(message: &str) -> Vec<u8> {
     let error = json!({"message": message, "extensions": {"path": "$", "code": "bad-request"}});
     json!({"errors": [error]}).to_string().into_bytes()
 }
 
-/// Why a field has no value.
+/// The reason why a field has no value.
 ///
-/// No `Display` on purpose: async-graphql would take it for a text and lose the code.
+/// It has no `Display` on purpose: async-graphql would convert it to a text and lose the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FieldError {
     Store(StoreError),
-    /// An argument; the text says what was expected.
+    /// An invalid argument. The text describes the expected value.
     Argument(String),
-    /// More rows or statements than one request may have.
+    /// The request needs more rows or statements than the limit.
     TooMuch,
-    /// A line item whose product is no more.
+    /// The product of a line item was deleted.
     Gone,
 }
 
@@ -99,7 +99,7 @@ impl From<FieldError> for Error {
     }
 }
 
-/// What a request may still ask the database for, in rows.
+/// Rows that a request may still request from the database.
 pub(crate) struct Allowance(AtomicU32);
 
 impl Allowance {
@@ -107,9 +107,9 @@ impl Allowance {
         Self(AtomicU32::new(ROWS_MAX))
     }
 
-    /// Takes a statement with so many rows.
+    /// Spends the cost of a statement that returns up to `rows` rows.
     pub(crate) fn spend(&self, rows: u32) -> Result<(), FieldError> {
-        // A statement that finds nothing costs the database something as well.
+        // A statement without results also costs the database some work.
         let rows = rows.max(STATEMENT_ROWS);
         let less = |left: u32| left.checked_sub(rows);
         let spent = self
@@ -119,11 +119,11 @@ impl Allowance {
     }
 }
 
-/// The schema of a worker.
+/// The schema of a worker, with its database.
 pub(crate) struct Executor {
     store: Store,
     schema: schema::Schema,
-    /// Most rows of one list.
+    /// Maximum number of rows in one list.
     limit_max: u32,
 }
 
@@ -145,7 +145,7 @@ impl Executor {
         client: Client,
         is_get: bool,
     ) -> Answer {
-        // An empty name is what some clients send for none.
+        // Some clients send an empty name for an unnamed operation.
         let name = question.operation_name.filter(|name| !name.is_empty());
         let document = match checked(&question.query) {
             Ok(document) => document,
@@ -168,7 +168,7 @@ impl Executor {
         request.operation_name = name.map(Cow::into_owned);
         request.set_parsed_query(document);
         let response = self.schema.execute(request).await;
-        // A wrong document or variable leaves no `data`; an error while executing has a path.
+        // An invalid document or variable leaves no `data`. An error during execution has a path.
         let is_refused = response.data == Value::Null
             && !response.errors.is_empty()
             && response.errors.iter().all(|error| error.path.is_empty());
@@ -184,8 +184,8 @@ impl Executor {
     }
 }
 
-/// Whether the database had no time for any of it, so that all of it can be sent again: of a
-/// mutation with several fields, one may have been made.
+/// True if the database executed no part of the request, so that the client can repeat the whole request.
+/// After a mutation with several fields, one field may have been executed.
 fn is_busy(response: &Response) -> bool {
     let has_nothing = match &response.data {
         Value::Object(fields) => fields.values().all(|value| *value == Value::Null),

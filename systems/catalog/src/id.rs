@@ -10,13 +10,13 @@ use uuid::Uuid;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Id(pub(crate) Uuid);
 
-/// Why a text is no id.
+/// The text is not a valid id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected a UUID such as 3f0a6c1e-52d9-8b7e-9a41-0c6f7d2b8e10")]
 pub(crate) struct IdError;
 
 impl Id {
-    /// One that nothing has yet.
+    /// Creates a new unique id.
     pub(crate) fn fresh() -> Self {
         Self(Uuid::new_v4())
     }
@@ -25,11 +25,11 @@ impl Id {
 impl FromStr for Id {
     type Err = IdError;
 
-    /// The form with hyphens and no other: one row, one name.
+    /// Only the form with hyphens is valid, so that each row has one name.
     fn from_str(text: &str) -> Result<Self, IdError> {
         const LENGTH: usize = uuid::fmt::Hyphenated::LENGTH;
-        // The parser also takes forms without hyphens, in braces and as URN, which would be further
-        // names of one row.
+        // The parser also accepts forms without hyphens, in braces and as URN. They would be further names of
+        // the same row.
         if text.len() != LENGTH {
             return Err(IdError);
         }

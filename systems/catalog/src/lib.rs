@@ -1,7 +1,7 @@
 //! Products and line items over PostgreSQL or SQLite, as GraphQL and REST.
 //!
-//! Start reading at `select`, which says what can be asked for; `store` asks a database for it;
-//! `rest`, `graphql` and `exchange` are the way there and back.
+//! Start reading at `select`, which describes queries. `store` sends them to a database. `rest`, `graphql`
+//! and `exchange` convert requests to queries, and rows to responses.
 
 mod clock;
 mod config;

@@ -1,4 +1,4 @@
-//! `catalog`: see the library.
+//! The program `catalog`. See the library.
 
 use std::process::ExitCode;
 

@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderName};
 use telemetry::metrics::{Counts, Scrape};
 
-/// What requests ask for.
+/// The endpoint of a request, as a label of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Product,
@@ -18,7 +18,7 @@ pub(crate) enum Endpoint {
     Other,
 }
 
-/// Names of endpoints, in their order.
+/// Labels of endpoints, in the order of the enum.
 const ENDPOINTS: [&str; 6] = [
     "product",
     "product_by_pk",
@@ -28,10 +28,10 @@ const ENDPOINTS: [&str; 6] = [
     "other",
 ];
 
-/// Names of classes of statuses, in their order.
+/// Labels of status classes, in order.
 const CLASSES: [&str; 3] = ["2xx", "4xx", "5xx"];
 
-/// What happened since the start.
+/// Counters since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     requests: [[AtomicU64; CLASSES.len()]; ENDPOINTS.len()],
@@ -44,7 +44,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Counts from zero. Requests with one of these headers are counted separately.
+    /// Starts all counters at zero. Requests with one of these headers are counted separately.
     pub(crate) fn new(headers: &[HeaderName]) -> Self {
         let counted = headers.iter().map(|name| (name.clone(), AtomicU64::new(0)));
         Self {
@@ -53,7 +53,7 @@ impl Metrics {
         }
     }
 
-    /// A request has its answer.
+    /// Counts a response.
     pub(crate) fn answered(&self, endpoint: Endpoint, status: StatusCode) {
         let class = match status.as_u16() {
             500.. => 2,
@@ -63,7 +63,7 @@ impl Metrics {
         add(&self.requests[endpoint as usize][class], 1);
     }
 
-    /// The headers of a request.
+    /// Counts the configured headers of a request.
     pub(crate) fn headers(&self, headers: &HeaderMap) {
         for (name, count) in &self.headers {
             if headers.contains_key(name) {
@@ -72,7 +72,7 @@ impl Metrics {
         }
     }
 
-    /// A statement is done.
+    /// Counts a finished statement with its duration and rows.
     pub(crate) fn statement(&self, took: Duration, rows: usize, is_ok: bool) {
         add(&self.statements, 1);
         add(&self.statements_failed, u64::from(!is_ok));
@@ -84,7 +84,7 @@ impl Metrics {
 }
 
 impl Metrics {
-    /// Whether a statement found the queue of the database full.
+    /// Counts a statement if it found the queue of the database full.
     pub(crate) fn busy(&self, is_busy: bool) {
         if is_busy {
             add(&self.refused_busy, 1);

@@ -1,6 +1,6 @@
-//! What makes the tables, in order. A migration that was released is never changed again.
+//! The migrations that create the tables, in order. A released migration never changes.
 
-/// One step; its number is its place, from 1 on.
+/// One migration. Its number is its position, from 1.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Migration {
     pub(crate) name: &'static str,
@@ -8,7 +8,7 @@ pub(crate) struct Migration {
     pub(crate) sqlite: &'static str,
 }
 
-/// All of them.
+/// All migrations, in order.
 pub(crate) const ALL: [Migration; 2] = [
     Migration {
         name: "tables",
@@ -22,17 +22,17 @@ pub(crate) const ALL: [Migration; 2] = [
     },
 ];
 
-/// Where a database says which of them it has had.
+/// Creates the table that records the migrations of a database.
 pub(crate) const TABLE: &str =
     "CREATE TABLE IF NOT EXISTS catalog_migration (number integer PRIMARY KEY, name text NOT NULL)";
 
-/// How many a database has had.
+/// Reads the number of migrations of a database.
 pub(crate) const COUNT: &str = "SELECT COALESCE(MAX(number), 0) FROM catalog_migration";
 
-/// Says that a database has had one.
+/// Records a migration in the database.
 pub(crate) const RECORD: &str = "INSERT INTO catalog_migration (number, name) VALUES ($1, $2)";
 
-/// A database that is ahead of this program.
+/// The database has more migrations than this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it has had {found} migrations, and this program knows {}; use a newer program or another database",
@@ -48,8 +48,8 @@ pub(crate) fn missing(had: i32) -> Result<impl Iterator<Item = (i32, Migration)>
     if had > known {
         return Err(TooNew { found: had });
     }
-    // A negative number cannot come from `RECORD`; all migrations would then run and fail on their
-    // own tables.
+    // `RECORD` never writes a negative number. With one, all migrations would run and fail on their own
+    // tables.
     let had_count = usize::try_from(had).unwrap_or(0);
     Ok((1..).zip(ALL).skip(had_count))
 }

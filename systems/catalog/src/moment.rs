@@ -1,4 +1,4 @@
-//! A point in time, as both databases keep it.
+//! A point in time, in the precision of both databases.
 
 use std::str::FromStr;
 
@@ -7,18 +7,18 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 use serde::{Serialize, Serializer};
 
-/// 0001-01-01 and the last hours of 9999: what four digits of a year can name in every time zone.
+/// 0001-01-01 and the last hours of 9999: years with four digits in every time zone.
 const FIRST_US: i64 = -62_135_596_800_000_000;
 const END_US: i64 = 253_402_207_200_000_000;
 
-/// Length of `2023-01-27T12:00:00.000000+00:00`.
+/// Length of `2023-01-27T12:00:00.000000+00:00` in bytes.
 const TEXT_LENGTH: usize = 32;
 
 /// Microseconds since 1970, UTC, within the years 1 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(i64);
 
-/// Why a text is no point in time.
+/// The text is not a valid point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected a time with its offset, such as 2023-01-27T12:00:00+00:00, in the years 1 to 9999"
@@ -26,25 +26,24 @@ pub(crate) struct Moment(i64);
 pub(crate) struct MomentError;
 
 impl Moment {
-    /// 1970-01-01, midnight.
+    /// 1970-01-01, midnight, in UTC.
     pub(crate) const EPOCH: Self = Self(0);
 
-    /// The point this many microseconds after 1970; `None` outside of the years 1 to 9999.
+    /// The point this many microseconds after 1970. `None` outside of the years 1 to 9999.
     pub(crate) fn from_us(us: i64) -> Option<Self> {
         (FIRST_US..END_US).contains(&us).then_some(Self(us))
     }
 
-    /// Microseconds since 1970.
+    /// Microseconds since 1970, negative before.
     pub(crate) fn us(self) -> i64 {
         self.0
     }
 
-    /// The text, without an allocation.
+    /// Passes the text to `take`, without an allocation.
     fn with_text<T>(self, take: impl FnOnce(&str) -> T) -> T {
         let timestamp = Timestamp::from_microsecond(self.0).expect("years 1 to 9999 are in range");
         let at = Offset::UTC.to_datetime(timestamp);
-        // Filled in place: an answer of 100 rows has 200 times, and each text would be an
-        // allocation.
+        // Filled in place: a response of 100 rows has 200 times, and each text would need an allocation.
         let mut text = *b"0000-00-00T00:00:00.000000+00:00";
         let mut put = |from: usize, digits: usize, number: i32| {
             let mut rest = number;
@@ -68,7 +67,7 @@ impl FromStr for Moment {
     type Err = MomentError;
 
     fn from_str(text: &str) -> Result<Self, MomentError> {
-        // Longer ones carry names of time zones or digits that are not kept.
+        // Longer texts contain names of time zones or digits that the databases do not keep.
         if text.len() > TEXT_LENGTH {
             return Err(MomentError);
         }

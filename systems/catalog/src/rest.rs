@@ -1,7 +1,7 @@
-//! The REST endpoints: each a question with a name, whose variables come from the URL.
+//! The REST endpoints. Each is a named query with variables from the URL.
 //!
-//! The rules are those of RESTified endpoints: an unknown variable is refused, a variable is
-//! decoded by its type, the answer is the value of `data` without the wrapper.
+//! The rules are the rules of RESTified endpoints. An unknown variable is refused. A variable is decoded by
+//! its type. The response is the value of `data` without the wrapper.
 
 use std::borrow::Cow;
 
@@ -16,12 +16,12 @@ use crate::metrics::Endpoint;
 use crate::select::{Column, Select, Test};
 use crate::store::{Store, StoreError, Visitor};
 
-/// Rows of a list when no limit is given.
+/// Number of rows in a list without a limit.
 pub(crate) const LIMIT_DEFAULT: u32 = 100;
-/// Rows that a list may skip; to go further, say after which id.
+/// Largest `offset` of a list. To skip more rows, a client filters by the last id.
 pub(crate) const OFFSET_MAX: u32 = 1_000_000;
 
-/// Which endpoint a path names, and the id in it, still as it is written.
+/// The endpoint of a path, with the undecoded id in the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route<'a> {
     Products,
@@ -30,7 +30,7 @@ pub(crate) enum Route<'a> {
     LineItem(&'a str),
 }
 
-/// A refusal: status, code and text.
+/// A refusal, with its status, code and text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RestError {
     pub(crate) status: StatusCode,
@@ -59,12 +59,12 @@ impl RestError {
         Self::new(StatusCode::BAD_REQUEST, "bad-request", message)
     }
 
-    /// No endpoint has this path.
+    /// A refusal because no endpoint has this path.
     pub(crate) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", "Endpoint not found")
     }
 
-    /// As JSON.
+    /// The error as a JSON body.
     pub(crate) fn body(&self) -> Vec<u8> {
         let body = Body {
             path: "$",
@@ -87,7 +87,7 @@ impl From<StoreError> for RestError {
 }
 
 impl<'a> Route<'a> {
-    /// Reads what follows `/api/rest/`. A slash at the end makes no difference.
+    /// Reads the path after `/api/rest/`. A slash at the end makes no difference.
     pub(crate) fn of(path: &'a str) -> Option<Self> {
         // One slash only: `product//` is another path.
         let path = path.strip_suffix('/').unwrap_or(path);
@@ -100,7 +100,7 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// As it is counted.
+    /// The label of the endpoint in metrics.
     pub(crate) fn endpoint(&self) -> Endpoint {
         match self {
             Self::Products => Endpoint::Product,
@@ -110,7 +110,7 @@ impl<'a> Route<'a> {
         }
     }
 
-    /// The answer, in JSON.
+    /// Executes the query and returns the JSON body.
     pub(crate) async fn answer(
         &self,
         parameters: &str,
@@ -133,7 +133,7 @@ impl<'a> Route<'a> {
         })
     }
 
-    /// The question, with its variables filled in.
+    /// The query with its variables.
     fn select(&self, parameters: &str, limit_max: u32) -> Result<Select, RestError> {
         let (table, filter) = match self {
             Self::Products => (Product::TABLE, "name"),
@@ -141,15 +141,15 @@ impl<'a> Route<'a> {
             Self::Product(id) => return by_id(Product::TABLE, id, parameters),
             Self::LineItem(id) => return by_id(LineItem::TABLE, id, parameters),
         };
-        // The default is bounded as well, for an operator may have set a lower limit.
+        // The default is also limited, because an operator may have configured a lower maximum.
         let mut select = Select::of(table, LIMIT_DEFAULT.min(limit_max));
         for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
             match &*name {
-                // Null: as if it were not there.
+                // An empty value means null, like a missing variable.
                 known if value.is_empty() && ["limit", "offset", filter].contains(&known) => {}
                 "limit" => select.limit(bounded("limit", &value, limit_max)?),
                 "offset" => select.skip(bounded("offset", &value, OFFSET_MAX)?),
-                // A list has one filter, so `name` of line items is as unknown as any other word.
+                // Each list has one filter, so for line items `name` is an unknown variable.
                 "name" if filter == "name" => {
                     let text = text("name", value)?;
                     select.test(Column::NAME, Test::Equal(Datum::Text(text)));
@@ -174,7 +174,7 @@ fn by_id(
     segment: &str,
     parameters: &str,
 ) -> Result<Select, RestError> {
-    // The path has said what `id` is; there is no other variable.
+    // The path already contains `id`. There is no other variable.
     let mut names = form_urlencoded::parse(parameters.as_bytes()).map(|(name, _)| name);
     if let Some(name) = names.find(|name| name != "id") {
         return Err(unexpected(&name));
@@ -202,7 +202,7 @@ fn bounded(name: &str, value: &str, max: u32) -> Result<u32, RestError> {
     })
 }
 
-/// A text that both databases can hold.
+/// Checks that both databases can store a text.
 fn text(name: &str, value: Cow<'_, str>) -> Result<String, RestError> {
     if value.contains('\0') {
         let message = format!("variable \"{name}\": expected a text without U+0000");
@@ -211,7 +211,7 @@ fn text(name: &str, value: Cow<'_, str>) -> Result<String, RestError> {
     Ok(value.into_owned())
 }
 
-/// `{"NAME":VALUE}`.
+/// The JSON object `{"NAME":VALUE}`.
 fn wrapped(name: &str, value: &impl Serialize) -> Vec<u8> {
     let mut body = format!("{{\"{name}\":").into_bytes();
     serde_json::to_writer(&mut body, value).expect("rows are JSON, and memory takes all");

@@ -1,11 +1,11 @@
-//! What a new database holds: the same products and line items everywhere, always.
+//! The rows of a new database: the same products and line items on every machine and at every start.
 
 use crate::config::Amount;
 use crate::entity::{LineItem, Product};
 use crate::id::Id;
 use crate::moment::Moment;
 
-/// 2023-01-01, midnight.
+/// 2023-01-01, midnight, in microseconds since 1970.
 const FIRST_CREATED_US: i64 = 1_672_531_200_000_000;
 const MINUTE_US: i64 = 60_000_000;
 
@@ -21,10 +21,10 @@ const THINGS: [&str; 14] = [
     "Shelf", "Stool", "Table", "Tray",
 ];
 
-/// The rows, each kind sorted by id, as tables keep them.
+/// All rows, each kind sorted by id, as in the tables.
 pub(crate) fn rows(amount: Amount) -> (Vec<Product>, Vec<LineItem>) {
     let mut products: Vec<_> = (0..amount.products).map(product).collect();
-    // Without products there is nothing that line items could refer to.
+    // Line items need products to refer to.
     let line_items = if amount.products == 0 {
         0
     } else {
@@ -67,7 +67,7 @@ fn line_item(number: u32, products: u32) -> LineItem {
     LineItem {
         id,
         units,
-        // Drawn again from the product's number instead of kept: any row can be made alone.
+        // Computed again from the product's number, so that any row can be created alone.
         product_id: Draw::new(b'p', product).id(),
         created_at,
         updated_at,
@@ -75,14 +75,14 @@ fn line_item(number: u32, products: u32) -> LineItem {
     }
 }
 
-/// Numbers that follow from a kind and a number alone (splitmix64).
+/// Pseudo-random numbers that depend only on a kind and a number (splitmix64).
 struct Draw(u64);
 
 impl Draw {
     fn new(kind: u8, number: u32) -> Self {
-        // The kind in the high half, so that product 1 and line item 1 are different seeds.
+        // The kind is in the high half, so that product 1 and line item 1 have different seeds.
         let mut draw = Self(u64::from(kind) << 32 | u64::from(number));
-        // So that neighbors have nothing in common.
+        // Mixed once, so that neighboring numbers give unrelated rows.
         draw.0 = draw.next();
         draw
     }
@@ -95,19 +95,19 @@ impl Draw {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to one below the end.
+    /// A number from 0 to `end` - 1.
     fn below(&mut self, end: u32) -> u32 {
         let rest = self.next() % u64::from(end);
         u32::try_from(rest).expect("a remainder is smaller than what it is the remainder of")
     }
 
-    /// A UUID of version 8, whose bits are the maker's own.
+    /// A UUID of version 8, which has custom bits.
     fn id(&mut self) -> Id {
         let bits = u128::from(self.next()) << 64 | u128::from(self.next());
         Id(uuid::Builder::from_custom_bytes(bits.to_be_bytes()).into_uuid())
     }
 
-    /// Creation, one a minute, and the last change within the month after it.
+    /// Time of creation, one per minute, and time of the last change within a month after it.
     fn times(&mut self, number: u32) -> (Moment, Moment) {
         let created = FIRST_CREATED_US + i64::from(number) * MINUTE_US;
         let changed = created + i64::from(self.below(30 * 24 * 60)) * MINUTE_US;

@@ -1,22 +1,22 @@
-//! What can be asked of a table, and the SQL that asks it.
+//! Queries of a table, and their SQL.
 //!
-//! The text of a statement consists of what is written in this program: names of tables and
-//! columns, operators, numbers of parameters. What a client sends is always a parameter. Equal
-//! questions with other values have the same text, so that databases prepare it once.
+//! The text of a statement contains only text of this program: names of tables and columns, operators,
+//! numbers of parameters. Values from clients are always parameters. Equal queries with other values have the
+//! same text, so that databases prepare it once.
 
 use std::fmt::Write as _;
 
 use crate::datum::Datum;
 use crate::id::Id;
 
-/// A table: its name and its columns, in the order in which rows are read.
+/// A table: its name and its columns, in the order of the values in a row.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
     pub(crate) columns: &'static [Column],
 }
 
-/// The name of a column; there are no others than these.
+/// The name of a column. Only these constants exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Column(&'static str);
 
@@ -30,7 +30,7 @@ impl Column {
     pub(crate) const UPDATED_AT: Self = Self("updated_at");
 }
 
-/// What a value must be.
+/// A condition for the value of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Test {
     Equal(Datum),
@@ -53,7 +53,7 @@ pub(crate) enum Direction {
     Desc,
 }
 
-/// How databases differ in what they are told here.
+/// The SQL dialect of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Postgres,
@@ -67,7 +67,7 @@ pub(crate) struct Statement {
     pub(crate) data: Vec<Datum>,
 }
 
-/// Rows of one table.
+/// A query for rows of one table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Select {
     table: &'static Table,
@@ -78,7 +78,7 @@ pub(crate) struct Select {
 }
 
 impl Select {
-    /// The first rows, by id.
+    /// Selects the first rows by id.
     pub(crate) fn of(table: &'static Table, limit: u32) -> Self {
         Self {
             table,
@@ -89,36 +89,36 @@ impl Select {
         }
     }
 
-    /// The row with this id.
+    /// Selects the row with this id.
     pub(crate) fn by_id(table: &'static Table, id: Id) -> Self {
         let mut select = Self::of(table, 1);
         select.test(Column::ID, Test::Equal(Datum::Id(id)));
         select
     }
 
-    /// Gives so many rows at most.
+    /// Sets the maximum number of rows.
     pub(crate) fn limit(&mut self, limit: u32) {
         self.limit = limit;
     }
 
-    /// Skips rows.
+    /// Sets the number of rows to skip.
     pub(crate) fn skip(&mut self, offset: u32) {
         self.offset = offset;
     }
 
-    /// Leaves out rows that do not pass.
+    /// Excludes rows that do not pass the test.
     pub(crate) fn test(&mut self, column: Column, test: Test) {
         self.tests.push((column, test));
     }
 
-    /// Sorts by this column where those before it are equal. A column twice sorts once.
+    /// Sorts by this column if all columns before it are equal. A repeated column has no effect.
     pub(crate) fn sort(&mut self, column: Column, direction: Direction) {
         if self.order.iter().all(|(sorted, _)| *sorted != column) {
             self.order.push((column, direction));
         }
     }
 
-    /// The statement that asks for the rows.
+    /// Writes the SQL statement of the query.
     pub(crate) fn into_statement(self, dialect: Dialect) -> Statement {
         let mut statement = Statement {
             text: format!(
@@ -142,11 +142,10 @@ impl Select {
                 Direction::Desc => "DESC",
             };
             statement.add(format_args!("{} {word}", column.0));
-            // The id is unique, so rows sorted by it have one order; columns after it could not
-            // change anything.
+            // The id is unique, so rows sorted by it have a single order. Columns after it have no effect.
             is_total = column == Column::ID;
             if is_total {
-                // No two rows are equal so far.
+                // All rows already differ.
                 break;
             }
             statement.add(format_args!(", "));
@@ -154,7 +153,7 @@ impl Select {
         if !is_total {
             statement.add(format_args!("id ASC"));
         }
-        // As parameters, not as text: equal questions with other pages must have one statement.
+        // As parameters and not as text, so that all pages of a query share one statement.
         statement.add_datum(" LIMIT ", Datum::Count(self.limit.into()), "");
         statement.add_datum(" OFFSET ", Datum::Count(self.offset.into()), "");
         statement
@@ -162,7 +161,7 @@ impl Select {
 }
 
 impl Statement {
-    /// A new row with these values.
+    /// A statement that inserts a row with these values.
     pub(crate) fn insert(table: &'static Table, data: Vec<Datum>) -> Self {
         let columns = names(table.columns);
         let mut statement = Self {
@@ -174,13 +173,12 @@ impl Statement {
             statement.add_datum(link, datum, "");
             link = ", ";
         }
-        // The row as the database has it, defaults and rounding included, without a second
-        // statement.
+        // Returns the row as the database stored it, with defaults and rounding, without a second statement.
         statement.add(format_args!(") RETURNING {columns}"));
         statement
     }
 
-    /// Other values in some columns of the row with this id.
+    /// A statement that updates some columns of the row with this id.
     pub(crate) fn update(table: &'static Table, id: Id, values: Vec<(Column, Datum)>) -> Self {
         let mut statement = Self {
             text: format!("UPDATE {} SET ", table.name),
@@ -197,7 +195,7 @@ impl Statement {
         statement
     }
 
-    /// The row with this id is no more.
+    /// A statement that deletes the row with this id.
     pub(crate) fn delete(table: &'static Table, id: Id) -> Self {
         let mut statement = Self {
             text: format!("DELETE FROM {}", table.name),
@@ -216,7 +214,7 @@ impl Statement {
 
     fn add_datum(&mut self, before: &str, datum: Datum, after: &str) {
         self.data.push(datum);
-        // Parameters appear in the order of their numbers, and both databases count them so.
+        // Parameters appear in the order of their numbers, and both databases number them that way.
         let number = self.data.len();
         self.add(format_args!("{before}${number}{after}"));
     }
@@ -229,8 +227,8 @@ impl Statement {
             Test::Less(datum) => self.add_datum(" < ", datum, ""),
             Test::AtMost(datum) => self.add_datum(" <= ", datum, ""),
             Test::OneOf(data) => match dialect {
-                // A list as one parameter keeps the text independent of its length; `IN ($1, $2,
-                // …)` would be a new statement for each.
+                // A list as one parameter keeps the text independent of its length. `IN ($1, $2, …)` would be
+                // a new statement for each length.
                 Dialect::Postgres => self.add_datum(" = ANY(", data, ")"),
                 Dialect::Sqlite => self.add_datum(" IN rarray(", data, ")"),
             },
@@ -306,7 +304,7 @@ mod tests {
     }
 
     proptest! {
-        /// No value can reach the text: it is the same for any two values.
+        /// Values cannot influence the text: it is equal for any two values.
         #[test]
         fn the_text_does_not_depend_on_values(
             tests in prop::collection::vec(test(), 0..6),

@@ -1,7 +1,7 @@
-//! From the command line to a stopped server.
+//! Runs the server from the command line to its stop.
 //!
-//! Each worker has its own connections to the database. The counters, and the writing thread of
-//! SQLite, are all that workers share.
+//! Each worker has its own connections to the database. Workers share only the counters and the writing
+//! thread of SQLite.
 
 use std::ffi::OsString;
 use std::io;
@@ -19,7 +19,7 @@ use crate::exchange::Handler;
 use crate::metrics::Metrics;
 use crate::store::{OpenError, Prepared, Store};
 
-/// Why nothing was served, or no longer.
+/// The reason why the service could not start or had to stop.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("cannot listen on `{listen}`: {source}; choose another address with --listen")]
@@ -30,7 +30,7 @@ enum ServeError {
     Open(#[from] OpenError),
 }
 
-/// The whole program.
+/// Runs the whole program and returns its exit code.
 #[must_use]
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     chassis::run(
@@ -46,7 +46,8 @@ fn prepare_and_serve(config: &Config) -> Result<(), ServeError> {
         runtime.block_on(Prepared::new(config))?.close();
         return Ok(());
     }
-    // The port is bound first: making the tables may take minutes, which a port in use would waste.
+    // The port is bound first. Creating the tables may take minutes, which would be wasted if the port is in
+    // use.
     let listener = TcpListener::bind(&config.listen).map_err(|source| ServeError::Listen {
         listen: config.listen.clone(),
         source,
@@ -75,8 +76,8 @@ fn serve(
         kind = store.kind();
         let handler = Handler::new(store, (&metrics, &table), (config, &hosts));
         let prepare = async move || {
-            // The first request need not wait for a connection. What is wrong with the database,
-            // /health tells.
+            // Opens a connection, so that the first request need not wait for one. `/health` reports errors
+            // of the database.
             let _ = handler.store.check().await;
             handler
         };

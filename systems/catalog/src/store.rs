@@ -1,4 +1,4 @@
-//! The database, whichever it is.
+//! The database, either PostgreSQL or SQLite.
 
 mod postgres;
 mod queue;
@@ -21,7 +21,7 @@ use crate::select::{Dialect, Select, Statement};
 use postgres::Postgres;
 use sqlite::{Helpers, Sqlite};
 
-/// Why a database did not do what it was asked for.
+/// The reason why a database did not execute a statement.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum StoreError {
     #[error("the database is not available; try again later")]
@@ -40,7 +40,7 @@ pub(crate) enum StoreError {
     Failed,
 }
 
-/// Why there is no database to serve from.
+/// The reason why the database cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OpenError {
     #[error("PostgreSQL at {at} cannot be used: {reason}")]
@@ -49,16 +49,16 @@ pub(crate) enum OpenError {
     Sqlite { path: String, reason: String },
 }
 
-/// What all workers start from: a database with its tables and rows.
+/// A prepared database, with its tables and rows. All workers start from it.
 pub(crate) enum Prepared {
-    /// Its URL.
+    /// The URL of the database.
     Postgres(String),
-    /// Its file, and what writes to it.
+    /// The file, and the threads that write it and run slow reads.
     Sqlite(PathBuf, Helpers),
 }
 
 impl Prepared {
-    /// Connects, brings the tables up to date and fills new ones.
+    /// Connects, updates the tables and fills new tables.
     pub(crate) async fn new(config: &Config) -> Result<Self, OpenError> {
         match &config.database_url {
             Database::Postgres(url) => {
@@ -84,14 +84,14 @@ enum Backend {
     Sqlite(Sqlite),
 }
 
-/// A request that asks the database, on behalf of a client.
+/// A request that uses the database, for a client.
 pub(crate) struct Visitor {
     client: Client,
-    /// Statements that this request may still send before one of its own is answered.
+    /// Number of further concurrent statements that this request may send.
     at_once: Semaphore,
 }
 
-/// The database as one worker uses it.
+/// The database from one worker's side.
 #[derive(Clone)]
 pub(crate) struct Store {
     backend: Arc<Backend>,
@@ -99,7 +99,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// A worker's own connections, opened when they are first needed.
+    /// Opens a worker's own connections. PostgreSQL connects at the first use.
     pub(crate) fn open(
         prepared: &Prepared,
         config: &Config,
@@ -117,11 +117,11 @@ impl Store {
         })
     }
 
-    /// A request of `client`.
+    /// Creates the state of one request of `client`.
     pub(crate) fn visitor(&self, client: Client) -> Visitor {
         let at_once = match &*self.backend {
             Backend::Postgres(postgres) => postgres.at_once(),
-            // It has no connections to share out: its reads begin on the worker itself.
+            // No connections to share out: reads begin on the worker itself.
             Backend::Sqlite(_) => Semaphore::MAX_PERMITS,
         };
         Visitor {
@@ -144,7 +144,7 @@ impl Store {
             }
             Backend::Sqlite(sqlite) => sqlite.rows(select.into_statement(Dialect::Sqlite)).await,
         };
-        // A statement that failed counts with no rows.
+        // A failed statement counts with zero rows.
         let count = rows.as_ref().map_or(0, Vec::len);
         self.metrics.statement(start.elapsed(), count, rows.is_ok());
         self.metrics.busy(matches!(rows, Err(StoreError::Busy)));
@@ -157,11 +157,12 @@ impl Store {
         select: Select,
         visitor: &Visitor,
     ) -> Result<Option<E>, StoreError> {
-        // The only row: such a select asks for one id.
+        // The only row, because such a select has one id.
         Ok(self.rows(select, visitor).await?.pop())
     }
 
-    /// Changes one row and returns it as it is now, or was. `None` when there is no such row.
+    /// Changes one row. Returns the new row, or the old row after a deletion. `None` if the row does not
+    /// exist.
     pub(crate) async fn change<E: Entity>(
         &self,
         statement: Statement,
@@ -170,7 +171,7 @@ impl Store {
         let start = clock::now();
         let rows = match &*self.backend {
             Backend::Postgres(postgres) => postgres.rows(statement, visitor).await,
-            // Awaited: all changes go through one writer, see `sqlite`.
+            // Awaited, because one writer makes all changes. See `sqlite`.
             Backend::Sqlite(sqlite) => sqlite.change(statement).await,
         };
         let count = rows.as_ref().map_or(0, Vec::len);
@@ -179,7 +180,7 @@ impl Store {
         Ok(rows?.pop())
     }
 
-    /// Whether the database answers.
+    /// Fails if the database does not respond.
     pub(crate) async fn check(&self) -> Result<(), StoreError> {
         match &*self.backend {
             Backend::Postgres(postgres) => postgres.check().await,
@@ -187,7 +188,7 @@ impl Store {
         }
     }
 
-    /// Its name, for a person.
+    /// The name of the database for people.
     pub(crate) fn kind(&self) -> &'static str {
         match &*self.backend {
             Backend::Postgres(_) => "postgres",
@@ -196,8 +197,8 @@ impl Store {
     }
 }
 
-/// Logs a reason that may hold parts of statements or addresses, and returns the error that a
-/// client may see.
+/// Logs a reason that may contain parts of statements or addresses. Returns an error that is safe for
+/// clients.
 fn failed(reason: &dyn std::fmt::Display) -> StoreError {
     tracing::error!(%reason, "database failed");
     StoreError::Failed

@@ -1,4 +1,4 @@
-//! Accepting connections, with pauses when the process has too many.
+//! Accepts connections, and pauses if the process has too many.
 
 use std::future::Future;
 use std::io;
@@ -11,30 +11,30 @@ use std::time::Duration;
 use crate::connection_table::{ConnectionTable, Slot};
 use crate::listener::Listener;
 
-/// Pause after a connection could not be accepted.
+/// Pause after an error of `accept`.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Pause after a connection was accepted while nearly all places are taken.
 const CROWD_PAUSE: Duration = Duration::from_millis(1);
 
-/// Most pauses for workers that have not accepted their connections. The workers may be busy, but an endless
-/// wait would keep all clients out.
+/// Maximum number of pauses for workers that have not taken their connections. The workers may be busy, but
+/// an endless wait would keep all clients out.
 const CROWD_PAUSES_MAX: u32 = 100;
 
-/// Logs why a connection was not accepted, and waits a little.
+/// Logs an error of `accept`, and waits a moment.
 pub async fn pause_after(table: &ConnectionTable, error: &io::Error) {
-    // Most likely the process is out of file descriptors; connections that end free some. Without
-    // the pause, `accept` would fail in a busy loop.
+    // Most likely the process has no file descriptors left until connections end. Without the pause, `accept`
+    // would fail in a busy loop.
     if table.accept_failed(error) {
         tokio::time::sleep(ACCEPT_PAUSE).await;
     }
 }
 
-/// Waits a moment when nearly all places are taken, for a loop that accepts.
+/// Waits a moment if nearly all places are taken. The loop that accepts connections calls it.
 ///
-/// Connections that make room then end, and the requests of new ones are read, before the next is
-/// accepted; clients wait with the system. Workers that others keep from the processor need longer for
-/// that, and without waiting for them the next client would find all places taken.
+/// During the pause, idle connections end and workers read the first requests of new connections. Clients
+/// wait in the system's queue. Workers on a busy processor need longer for that. Without the pause, the next
+/// client would find all places taken.
 pub async fn pause_in_crowd(table: &ConnectionTable) {
     for _ in 0..CROWD_PAUSES_MAX {
         if !table.is_crowded() {
@@ -47,11 +47,11 @@ pub async fn pause_in_crowd(table: &ConnectionTable) {
     }
 }
 
-/// Accepts and counts connections until `stopped`, and gives those away that may be served. The
-/// listener is closed then.
+/// Accepts and counts connections until `stopped`, and passes on the admitted ones. Then the listener is
+/// closed.
 ///
-/// They are counted here and not by what serves them: a connection that waits to be counted has a file
-/// descriptor, and a crowd of those would leave none.
+/// Connections are counted here and not by the worker. A connection that waits to be counted has a file
+/// descriptor, and a crowd of uncounted connections would use all descriptors.
 pub async fn accept(
     listener: Listener,
     table: &Arc<ConnectionTable>,
@@ -63,7 +63,7 @@ pub async fn accept(
         loop {
             match std::future::poll_fn(|task| listener.poll_accept(task)).await {
                 Ok((stream, peer)) => {
-                    // Refused: closed at once, before a worker hears of it.
+                    // Refused connections are closed at once, before they reach a worker.
                     if let Ok(slot) = table.take(Some(peer.ip())) {
                         give(stream, slot.given()).await;
                     }
@@ -109,7 +109,7 @@ mod tests {
         assert!(pausing(&table));
         let tracker = Tracker::new(Arc::clone(&table), Timeouts::default());
         let taken: Vec<_> = slots.into_iter().map(|slot| tracker.begin(slot)).collect();
-        // All places are taken still; that is no reason to wait for long.
+        // All places are still taken. That is no reason to wait for long.
         assert!(!pausing(&table));
         drop(taken);
     }

@@ -1,21 +1,21 @@
-//! Who sent a request, as the limits by address tell clients apart.
+//! Identifies the client of a request for the limits by address.
 
 use std::net::IpAddr;
 
 use crate::connection_table::Network;
 
-/// A client: an IPv4 address, a network of IPv6 of 64 bits, or this machine itself.
+/// A client: an IPv4 address, an IPv6 network of 64 bits, or this machine itself.
 ///
-/// What a service shares out by client, it shares out by this.
+/// Services use it for every limit and share per client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Client(Option<Network>);
 
 impl Client {
-    /// All programs of this machine (127.0.0.1, ::1, Unix sockets), a proxy among them. The limits by
-    /// address do not count them.
+    /// All programs on this machine (127.0.0.1, ::1, Unix sockets), including a proxy. The limits by address
+    /// do not apply to them.
     pub const THIS_MACHINE: Self = Self(None);
 
-    /// The client whose connections come from an address.
+    /// Returns the client that connects from an address.
     #[must_use]
     pub fn at(address: IpAddr) -> Self {
         Self(Network::of(address))
@@ -25,14 +25,14 @@ impl Client {
         Self(network)
     }
 
-    /// Whether limits by address are for it.
+    /// True if the limits by address apply to the client.
     #[must_use]
     pub fn is_counted(self) -> bool {
         self.0.is_some()
     }
 
-    /// The address under which it counts, which stands for its whole network where that is of IPv6;
-    /// nothing for this machine itself.
+    /// The address that identifies the client in limits. For IPv6 it stands for the whole network. `None` for
+    /// this machine itself.
     #[must_use]
     pub fn counted_address(self) -> Option<IpAddr> {
         Some(match self.0? {

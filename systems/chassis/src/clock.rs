@@ -1,8 +1,8 @@
-//! The one place where this crate reads a clock.
+//! The single place in this crate that reads a clock.
 
 use std::time::Instant;
 
-/// Now, on the clock that never goes back.
+/// The current time on a monotonic clock.
 #[expect(
     clippy::disallowed_methods,
     reason = "the named place for the whole crate"

@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 
-/// Most threads that are started by default.
+/// Maximum number of worker threads by default.
 const WORKERS_MAX: u16 = 512;
 
-/// Reads flags, then environment variables, then `.env` in the working folder, if there is such a
-/// file.
+/// Reads flags, then environment variables, then `.env` in the working folder, if the file exists.
 ///
 /// # Errors
-/// Mistakes in them, a `.env` that cannot be read, and requests for help or the version.
+/// Fails for invalid values, an unreadable `.env`, and requests for help or the version.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place in services that reads the environment beside clap"
@@ -23,7 +22,7 @@ pub fn read<C: Parser>(words: impl Iterator<Item = OsString>) -> Result<C, clap:
     use std::io::ErrorKind::{IsADirectory, NotFound};
     let file = match std::fs::read_to_string(".env") {
         Ok(text) => text,
-        // Python keeps its environments in folders of this name.
+        // Python keeps its environments in folders with this name.
         Err(error) if matches!(error.kind(), NotFound | IsADirectory) => String::new(),
         Err(error) => {
             let kind = clap::error::ErrorKind::Io;
@@ -35,8 +34,7 @@ pub fn read<C: Parser>(words: impl Iterator<Item = OsString>) -> Result<C, clap:
     C::try_parse_from(with_file::<C>(words.collect(), &file, is_set))
 }
 
-/// The words of the command line, preceded by a flag for each variable that the file has and the
-/// environment lacks.
+/// The command line, preceded by a flag for each variable in the file that the environment lacks.
 pub fn with_file<C: CommandFactory>(
     words: Vec<OsString>,
     file: &str,
@@ -45,14 +43,14 @@ pub fn with_file<C: CommandFactory>(
     let lines = file
         .lines()
         .map(str::trim)
-        // No more of the format than `docker` reads: comments, and one pair a line.
+        // Only the part of the format that `docker` supports: comments, and one pair per line.
         .filter(|line| !line.starts_with('#'));
     let pairs: HashMap<&str, &str> = lines
         .filter_map(|line| line.split_once('='))
         .map(|(name, value)| (name.trim(), unquoted(value.trim())))
         .collect();
-    // As flags in front, where later ones of the user win, and where clap checks their values like
-    // any other. Setting the environment would race with other threads.
+    // As flags in front: later flags of the user take precedence, and clap checks the values. Setting the
+    // environment would race with other threads.
     let command = C::command();
     let flags = command.get_arguments().filter_map(|argument| {
         let name = argument.get_env()?.to_str()?;
@@ -71,7 +69,7 @@ fn unquoted(value: &str) -> &str {
     inside('"').or_else(|| inside('\'')).unwrap_or(value)
 }
 
-/// Threads that serve requests: as many as asked for, else one for each processor.
+/// Number of threads that serve requests: the configured number, or one per processor.
 pub fn workers(asked: Option<u16>) -> u16 {
     let processors = || std::thread::available_parallelism().map_or(1, usize::from);
     asked.unwrap_or_else(|| {
@@ -81,28 +79,28 @@ pub fn workers(asked: Option<u16>) -> u16 {
     })
 }
 
-/// Why a time was not understood. The text follows the flag's name and the value.
+/// The reason why a time is invalid. The text follows the flag's name and the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TimeError {
-    /// It has no number or no known unit.
+    /// The number or a known unit is missing.
     #[error("expected a whole number and a unit (ms, s), such as 500ms")]
     Shape,
-    /// It is too short or too long.
+    /// The time is too short or too long.
     #[error("expected a time from {least_ms}ms to {most_s}s")]
     Range {
-        /// The shortest that is allowed, in milliseconds.
+        /// The minimum in milliseconds.
         least_ms: u128,
-        /// The longest that is allowed, in seconds.
+        /// The maximum in seconds.
         most_s: u64,
     },
 }
 
-/// A time with its unit, such as `500ms` or `5s`, of whole milliseconds.
+/// Parses a time with its unit, such as `500ms` or `5s`, in whole milliseconds.
 ///
 /// # Errors
-/// Another shape, or a time out of `range`.
+/// Fails for another form, or a time outside of `range`.
 pub fn time(text: &str, range: RangeInclusive<Duration>) -> Result<Duration, TimeError> {
-    // A number without a unit has no end of its digits, and is refused: 500 could be either.
+    // A number without a unit is refused, because 500 could be milliseconds or seconds.
     let digits = text.find(|letter: char| !letter.is_ascii_digit());
     let (number, unit) = text.split_at(digits.ok_or(TimeError::Shape)?);
     let number: u64 = number.parse().map_err(|_| TimeError::Shape)?;

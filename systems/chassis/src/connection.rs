@@ -1,8 +1,8 @@
-//! A client's connection that asks little of the system.
+//! A client connection that needs few system calls.
 //!
-//! Most requests have arrived when their connection is accepted, and many connections carry only
-//! one. So a connection is read at once; it is registered with the runtime only when its task would
-//! have to wait; and its last answer travels in one segment with its end.
+//! Most requests have arrived when their connection is accepted, and many connections carry only one request.
+//! So a connection is read at once. It is registered with the runtime only if its task would have to wait.
+//! The last response leaves in the same segment as the end of the connection.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
@@ -20,41 +20,41 @@ use hyper_util::rt::TokioIo;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
 
-/// Read at a time while a connection is not registered.
+/// Bytes of one read while a connection is not registered.
 const READ_BYTES: usize = 8 * 1024;
 
-/// A client's connection, as hyper reads and writes it. [`ConnectionHandle::serve`] must drive the
-/// future that hyper makes of it.
+/// A client's connection for hyper. [`ConnectionHandle::serve`] must drive the future that hyper creates from
+/// it.
 #[derive(Debug)]
 pub struct Connection(ConnectionHandle);
 
-/// What is known of a connection besides its bytes.
+/// A handle on the state of a connection, without its bytes.
 #[derive(Clone, Debug)]
 pub struct ConnectionHandle(Rc<State>);
 
 #[derive(Debug)]
 struct State {
     socket: RefCell<Socket>,
-    /// A reader waits, and nothing would wake it.
+    /// True if a reader waits and no waker is registered for it.
     is_awaited: Cell<bool>,
-    /// All that had arrived was read.
+    /// True if all received bytes were read.
     is_drained: Cell<bool>,
-    /// The next answer is the last.
+    /// True if the next response is the last.
     is_ending: Cell<bool>,
 }
 
 #[derive(Debug)]
 enum Socket {
-    /// Never waited for so far.
+    /// Not registered, because no read had to wait yet.
     Fresh(TcpStream),
-    /// Registered with the runtime.
+    /// Registered with the runtime, which reports when it is ready.
     Watched(TokioIo<tokio::net::TcpStream>),
-    /// Could not be registered.
+    /// The registration failed.
     Lost,
 }
 
 impl Connection {
-    /// Takes a socket that does not block.
+    /// Wraps a non-blocking socket.
     #[must_use]
     pub fn new(socket: TcpStream) -> Self {
         Self(ConnectionHandle(Rc::new(State {
@@ -65,7 +65,7 @@ impl Connection {
         })))
     }
 
-    /// A handle for the task that serves it.
+    /// A handle for the task that serves the connection.
     #[must_use]
     pub fn handle(&self) -> ConnectionHandle {
         self.0.clone()
@@ -73,29 +73,27 @@ impl Connection {
 
     fn flags(&self) -> SendFlags {
         let mut flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        // The system then keeps a partial segment for the end of the connection, which follows.
+        // The system then keeps a partial segment until the connection ends.
         flags.set(SendFlags::MORE, self.0.0.is_ending.get());
         flags
     }
 }
 
 impl ConnectionHandle {
-    /// Learns from a request that is answered next whether that answer is the last.
+    /// Finds out from a request if its response is the last on the connection.
     ///
-    /// A last answer may be kept until the connection ends, so it must not come in pieces with
-    /// pauses between.
+    /// A last response may be kept until the connection ends, so it must not be sent in pieces with pauses.
     pub fn learn<B>(&self, request: &Request<B>) {
         let is_last = is_last(request.version(), request.headers());
         self.0.is_ending.set(is_last);
     }
 
-    /// Drives what serves the connection, and wakes it when there is something to read.
+    /// Drives the server of the connection, and wakes it when bytes have arrived.
     pub async fn serve<F: Future>(self, work: F) -> F::Output {
         let mut work = std::pin::pin!(work);
         std::future::poll_fn(|task| {
             let done = work.as_mut().poll(task);
-            // After the poll and not during it: hyper may find other work to do before it really
-            // waits.
+            // After the poll, because hyper may find other work before it really waits.
             if done.is_pending() && self.0.is_awaited.take() {
                 self.0.socket.borrow_mut().wait(task);
             }
@@ -105,7 +103,7 @@ impl ConnectionHandle {
     }
 }
 
-/// Whether the answer to a request like this is the last on its connection (RFC 9112, 9.3).
+/// True if the response to this request is the last on its connection (RFC 9112, 9.3).
 fn is_last(version: Version, headers: &HeaderMap) -> bool {
     let says = |option: &str| {
         let mut values = headers.get_all(header::CONNECTION).iter();
@@ -132,7 +130,7 @@ impl Socket {
         }
     }
 
-    /// Registers it.
+    /// Registers the socket with the runtime if it is not registered yet.
     fn watched(&mut self) -> io::Result<Pin<&mut TokioIo<tokio::net::TcpStream>>> {
         *self = match mem::replace(self, Socket::Lost) {
             Socket::Fresh(socket) => {
@@ -148,7 +146,7 @@ impl Socket {
         }
     }
 
-    /// Wakes the task when there is something to read, or at once when there never will be.
+    /// Wakes the task when bytes have arrived, or at once if reading has failed.
     fn wait(&mut self, task: &mut Context<'_>) {
         let is_there = match self.watched() {
             Ok(socket) => socket.inner().poll_read_ready(task).is_ready(),
@@ -169,27 +167,26 @@ impl Read for Connection {
     ) -> Poll<io::Result<()>> {
         let state = &self.0.0;
         let mut socket = state.socket.borrow_mut();
-        // Once registered, tokio's own reads know when to wait.
+        // Once registered, tokio's reads handle waiting.
         let Socket::Fresh(fresh) = &*socket else {
             return socket.watched()?.poll_read(task, into);
         };
         if !state.is_drained.get() {
-            // On the stack: hyper's buffer cannot be handed to the system without `unsafe`, and a
-            // copy of at most 8 KiB costs less than an early registration.
+            // On the stack, because handing hyper's buffer to the system requires `unsafe`. A copy of at most
+            // 8 KiB costs less than an early registration.
             let mut bytes = [MaybeUninit::<u8>::uninit(); READ_BYTES];
             let room = into.remaining().min(READ_BYTES);
             match rustix::net::recv(fresh, &mut bytes[..room], RecvFlags::DONTWAIT) {
                 Ok(((read, _), _)) => {
                     into.put_slice(read);
-                    // A short read took all there was; an empty one is the end, which stays.
+                    // A short read emptied the socket. An empty read is the end of the stream, which repeats.
                     state.is_drained.set(!read.is_empty() && read.len() < room);
                     return Poll::Ready(Ok(()));
                 }
                 Err(error) => or_wait(error)?,
             }
         }
-        // The waker is not kept here: `serve` registers the socket once hyper has nothing else to
-        // do.
+        // The waker is not stored here: `serve` registers the socket once hyper has no other work.
         state.is_awaited.set(true);
         Poll::Pending
     }
@@ -202,8 +199,8 @@ impl Write for Connection {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let mut socket = self.0.0.socket.borrow_mut();
-        // Straight to the system: an answer nearly always fits the socket's buffer, and then no
-        // registration is needed.
+        // Directly to the system: a response nearly always fits into the socket's buffer, so no registration
+        // is needed.
         match rustix::net::send(socket.descriptor()?, bytes, self.flags()) {
             Ok(count) => Poll::Ready(Ok(count)),
             Err(error) => {
@@ -244,7 +241,7 @@ impl Write for Connection {
     }
 }
 
-/// Passes on every error except those that mean to wait or to try again.
+/// Passes on every error except the errors that mean "wait" or "try again".
 fn or_wait(error: Errno) -> io::Result<()> {
     match error {
         Errno::AGAIN | Errno::INTR => Ok(()),

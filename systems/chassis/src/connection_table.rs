@@ -1,7 +1,8 @@
-//! How many connections are open, in total and by address, and what became of them.
+//! Counts open connections in total and by address, and counts the reasons for closed and refused
+//! connections.
 //!
-//! One table serves all workers of a process. It is written when a connection begins and when it
-//! ends, never for a request.
+//! All workers of a process share one table. It is written when a connection begins and when it ends, never
+//! for a request.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -20,7 +21,7 @@ use tokio::sync::futures::Notified;
 use crate::clock;
 use crate::limits::Most;
 
-/// Time between two lines of the log about connections that were refused or closed.
+/// Minimum time between two log lines about refused or closed connections.
 const LOG_PAUSE: Duration = Duration::from_secs(1);
 
 /// Counts the connections of a process.
@@ -29,30 +30,30 @@ pub struct ConnectionTable {
     total: AtomicUsize,
     per_address: AtomicUsize,
     open: AtomicUsize,
-    /// Those of them that were given to a worker, which has not taken them up yet.
+    /// Open connections that were assigned to a worker and that the worker has not taken yet.
     arriving: AtomicUsize,
     networks: Mutex<HashMap<Network, usize>>,
     accepted: AtomicU64,
     refused: [AtomicU64; Refusal::ALL.len()],
     closed: [AtomicU64; Cause::ALL.len()],
-    /// Times that the process was out of file descriptors. Workers see that it grows.
+    /// Number of times that the process had no free file descriptor. Workers notice changes.
     shortages: AtomicU64,
-    /// Wakes the workers that look at their connections only once in a while.
+    /// Wakes workers that sweep rarely.
     alarm: Notify,
     notes: Mutex<Notes>,
 }
 
-/// What the log has not been told yet.
+/// Time of the last log line, and the number of lines that were skipped since then.
 #[derive(Debug, Default)]
 struct Notes {
     told: Option<Instant>,
     unsaid: u64,
 }
 
-/// Why a connection was not served.
+/// The reason for a refused connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Too many are open.
+    /// Too many connections are open in total.
     Total,
     /// Too many from its address are open.
     Address,
@@ -62,18 +63,18 @@ impl Refusal {
     const ALL: [(Self, &'static str); 2] = [(Self::Total, "total"), (Self::Address, "address")];
 }
 
-/// Why the service closed a connection before its client did.
+/// The reason why the service closed a connection before its client did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// No head of a request in time.
+    /// The head of a request did not arrive in time.
     Head,
-    /// No request for too long.
+    /// No request arrived for too long.
     Idle,
-    /// The client does not take its answer.
+    /// The client does not read its response.
     Write,
-    /// Answers that clients do not take fill the memory.
+    /// Responses that clients do not read use too much memory.
     Memory,
-    /// Made room for another.
+    /// The connection was idle and made room for a new connection.
     Room,
     /// More requests were cancelled than answered.
     Resets,
@@ -90,7 +91,7 @@ impl Cause {
     ];
 }
 
-/// What counts as one client: an IPv4 address, or a network of IPv6 that one customer has (a /64).
+/// The network of one client: an IPv4 address, or an IPv6 network of one customer (a /64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Network {
     V4([u8; 4]),
@@ -98,11 +99,11 @@ pub(crate) enum Network {
 }
 
 impl Network {
-    /// None for this machine itself, 127.0.0.1 and ::1: a program here has other means, and load
-    /// generators and local proxies bring all their connections from there. Other addresses of
-    /// loopback stand for other clients, as in tests.
+    /// Returns `None` for this machine itself (127.0.0.1 and ::1). A local program has other means of attack,
+    /// and load generators and local proxies connect only from there. Other loopback addresses count as
+    /// separate clients, for example in tests.
     pub(crate) fn of(address: IpAddr) -> Option<Self> {
-        // An IPv4 client of a socket for both.
+        // An IPv4 client on a socket for both IP versions.
         let address = address.to_canonical();
         match address {
             IpAddr::V4(Ipv4Addr::LOCALHOST) | IpAddr::V6(Ipv6Addr::LOCALHOST) => None,
@@ -116,7 +117,7 @@ impl Network {
     }
 }
 
-/// A connection that counts as open. Dropping it ends that.
+/// The place of an open connection. Dropping it frees the place.
 #[derive(Debug)]
 pub struct Slot {
     table: Arc<ConnectionTable>,
@@ -125,14 +126,14 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Whose connection it is; `None` for this machine itself.
+    /// Network of the client. `None` for this machine itself.
     pub(crate) fn network(&self) -> Option<Network> {
         self.network
     }
 }
 
 impl ConnectionTable {
-    /// An empty table.
+    /// Creates an empty table with these maxima.
     #[must_use]
     pub fn new(most: Most) -> Arc<Self> {
         Arc::new(Self {
@@ -150,16 +151,16 @@ impl ConnectionTable {
         })
     }
 
-    /// Counts connections against other limits from now on. Open ones stay.
+    /// Changes the limits. Open connections stay.
     pub fn set(&self, most: Most) {
         self.total.store(most.total, Relaxed);
         self.per_address.store(most.per_address, Relaxed);
     }
 
-    /// Counts a connection from `peer`; a client of a Unix socket has no address, so `peer` is `None`.
+    /// Counts a connection from `peer`. A client of a Unix socket has no address, so `peer` is `None`.
     ///
     /// # Errors
-    /// When there are too many; this is counted and logged here.
+    /// Fails if too many connections are open. The refusal is counted and logged here.
     pub fn take(self: &Arc<Self>, peer: Option<IpAddr>) -> Result<Slot, Refusal> {
         let slot = self.admit(peer.and_then(Network::of));
         match &slot {
@@ -180,7 +181,7 @@ impl ConnectionTable {
     }
 
     fn admit(self: &Arc<Self>, network: Option<Network>) -> Result<Slot, Refusal> {
-        // Counted first, so that two threads cannot both take the last place. Relaxed, because the
+        // Counted before the check, so that two threads cannot both take the last place. Relaxed, because the
         // count orders no other memory.
         let before = self.open.fetch_add(1, Relaxed);
         let mut slot = Slot {
@@ -204,21 +205,21 @@ impl ConnectionTable {
         Ok(slot)
     }
 
-    /// Whether idle connections should make room: an eighth of the places, at least one, is kept
-    /// free for newcomers.
+    /// True if idle connections should make room. An eighth of the places, at least one, is kept free for new
+    /// connections.
     pub(crate) fn is_crowded(&self) -> bool {
         let total = self.total.load(Relaxed);
         let free = (total / 8).max(1).min(total.saturating_sub(1));
         self.open.load(Relaxed) > total - free
     }
 
-    /// Whether a worker was given connections that it has not taken up, which is when it makes room.
+    /// True if a worker has not taken all of its assigned connections yet. It makes room when it takes them.
     pub(crate) fn has_arriving(&self) -> bool {
         self.arriving.load(Relaxed) > 0
     }
 
-    /// Notes an error of `accept`. Idle connections are then closed, because the process is most
-    /// likely out of file descriptors. Whether to wait before the next try.
+    /// Records an error of `accept`. If resources are short, most likely file descriptors, the workers then
+    /// close idle connections. Returns true if the caller should wait before the next try.
     pub fn accept_failed(&self, error: &io::Error) -> bool {
         let is_gone = matches!(
             error.kind(),
@@ -227,7 +228,7 @@ impl ConnectionTable {
                 | io::ErrorKind::Interrupted
         );
         if is_gone {
-            // It concerns one client, which left before it was accepted.
+            // The error concerns one client that left before it was accepted.
             return false;
         }
         let code = error.raw_os_error();
@@ -242,12 +243,12 @@ impl ConnectionTable {
         true
     }
 
-    /// Makes every worker look at its connections soon: something is short.
+    /// Makes every worker sweep soon, because a resource is short.
     pub(crate) fn alarm(&self) {
         self.alarm.notify_waiters();
     }
 
-    /// Waits for an alarm from now on.
+    /// Waits for alarms after this call.
     pub(crate) fn alarmed(&self) -> Notified<'_> {
         self.alarm.notified()
     }
@@ -260,27 +261,27 @@ impl ConnectionTable {
         let place = Cause::ALL.iter().position(|(it, _)| *it == cause);
         let place = place.expect("`ALL` lists every cause");
         self.closed[place].fetch_add(1, Relaxed);
-        // A quiet client is no news.
+        // Idle timeouts are normal and not logged.
         if cause != Cause::Idle {
             let name = Cause::ALL[place].1;
             self.log(|more| tracing::warn!(cause = name, more, "a connection was closed"));
         }
     }
 
-    /// Connections that were closed for a cause.
+    /// Number of connections closed for this cause.
     #[cfg(test)]
     pub(crate) fn count(&self, cause: Cause) -> u64 {
         let place = Cause::ALL.iter().position(|(it, _)| *it == cause);
         self.closed[place.unwrap()].load(Relaxed)
     }
 
-    /// Connections that are open.
+    /// Number of open connections.
     #[cfg(test)]
     pub(crate) fn open(&self) -> usize {
         self.open.load(Relaxed)
     }
 
-    /// Logs at most once in a while; `line` learns how many lines were left out before it.
+    /// Logs at most once per `LOG_PAUSE`. `line` receives the number of skipped lines.
     fn log(&self, line: impl FnOnce(u64)) {
         let now = clock::now();
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -291,24 +292,24 @@ impl ConnectionTable {
         }
         let more = std::mem::take(&mut notes.unsaid);
         notes.told = Some(now);
-        // Before the line is written, which may take long.
+        // Released before the line is written, which may take long.
         drop(notes);
         line(more);
     }
 
     fn networks(&self) -> MutexGuard<'_, HashMap<Network, usize>> {
-        // Nothing panics while it holds this lock.
+        // No code panics while it holds this lock.
         self.networks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Slot {
-    /// Whether it is one of this table: what is counted elsewhere makes no room here.
+    /// True if this table counts the connection. Connections of other tables make no room here.
     pub(crate) fn is_of(&self, table: &Arc<ConnectionTable>) -> bool {
         Arc::ptr_eq(&self.table, table)
     }
 
-    /// It is given to a worker, which has to take it up.
+    /// Marks the connection as assigned to a worker that has not taken it yet.
     #[must_use]
     pub fn given(mut self) -> Self {
         if !std::mem::replace(&mut self.is_arriving, true) {
@@ -317,7 +318,7 @@ impl Slot {
         self
     }
 
-    /// The worker has taken it up. [`Tracker::begin`](crate::Tracker::begin) says so, too.
+    /// Marks the connection as taken by its worker. [`Tracker::begin`](crate::Tracker::begin) calls it too.
     pub fn arrived(&mut self) {
         if std::mem::take(&mut self.is_arriving) {
             self.table.arriving.fetch_sub(1, Relaxed);
@@ -333,7 +334,7 @@ impl Drop for Slot {
             && let Entry::Occupied(mut count) = self.table.networks().entry(network)
         {
             *count.get_mut() -= 1;
-            // Otherwise a client with many addresses would fill the memory.
+            // Removed, or a client with many addresses would fill the memory.
             if *count.get() == 0 {
                 count.remove();
             }
@@ -421,7 +422,7 @@ mod tests {
         let open = ["127.0.0.1", "127.0.0.1", "::1"].map(|it| table.take(peer(it)).unwrap());
         assert_eq!(table.take(peer("127.0.0.1")).unwrap_err(), Refusal::Total);
         drop(open);
-        // Another address of it is another client.
+        // Another address of this machine counts as another client.
         let other = table.take(peer("127.0.0.2")).unwrap();
         assert_eq!(table.take(peer("127.0.0.2")).unwrap_err(), Refusal::Address);
         drop(other);

@@ -1,8 +1,8 @@
-//! Under which names a service on this machine is asked.
+//! Checks the host names in requests to a service on this machine.
 //!
-//! A web page can lead a name of its own to 127.0.0.1 (DNS rebinding). To the browser, a service there
-//! then belongs to the page, so it sends and reads whatever the page likes and asks no CORS. The header
-//! `Host` still has the page's name, and that gives it away.
+//! A web page can point its own host name to 127.0.0.1 (DNS rebinding). The browser then treats a local
+//! service as part of the page's origin. The page can send and read anything, without CORS checks. The `Host`
+//! header still has the page's name, so the service can detect it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct HostFlags {
     pub allowed_hosts: Vec<String>,
 }
 
-/// A request came under a name that is not of this machine.
+/// The host name of a request does not belong to this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected a header `Host` with `localhost` or an IP address, because this service is for this \
@@ -27,23 +27,24 @@ pub struct HostFlags {
 pub struct ForeignHost;
 
 impl ForeignHost {
-    /// The status of the answer: Misdirected Request.
+    /// The status of the response: Misdirected Request.
     pub const STATUS: hyper::StatusCode = hyper::StatusCode::MISDIRECTED_REQUEST;
 }
 
-/// Under which names a service is asked.
+/// The host names that a service accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts(Rule);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rule {
     Any,
-    /// Names of this machine, and these.
+    /// Names of this machine, and these additional names.
     Local(Arc<[String]>),
 }
 
 impl Hosts {
-    /// The rule of a service that listens on `address`. One that other machines reach has any name.
+    /// The rule of a service that listens on `address`. If other machines can reach it, every name is
+    /// allowed.
     #[must_use]
     pub fn of(address: IpAddr, flags: &HostFlags) -> Self {
         let names = flags.allowed_hosts.iter().map(|name| name.trim());
@@ -54,19 +55,19 @@ impl Hosts {
         Self(Rule::Local(names.into_iter().map(str::to_owned).collect()))
     }
 
-    /// Checks the names in the head of a request.
+    /// Checks the host names in the head of a request.
     ///
     /// # Errors
-    /// When one of them is neither of this machine nor allowed.
+    /// Fails if a name neither belongs to this machine nor is allowed.
     pub fn check(&self, headers: &HeaderMap, target: &Uri) -> Result<(), ForeignHost> {
         let Rule::Local(allowed) = &self.0 else {
             return Ok(());
         };
         let lines = headers.get_all(HOST).iter();
         let lines = lines.map(|line| line.to_str().unwrap_or_default());
-        // HTTP/2 has it in the place of the header, and so may an HTTP/1.1 request.
+        // HTTP/2 uses the target instead of the header, and HTTP/1.1 may use it too.
         let target = target.authority().map(|it| it.as_str());
-        // None at all is HTTP/1.0, which no browser speaks.
+        // A request without `Host` is HTTP/1.0, which no browser sends.
         let is_allowed = |host: &str| {
             let name = without_port(host);
             is_local(name) || allowed.iter().any(|it| it.eq_ignore_ascii_case(name))
@@ -79,7 +80,7 @@ impl Hosts {
     }
 }
 
-/// Whether a name is this machine's, and not one that another may lead here.
+/// True if the name always belongs to this machine, so that no DNS server can point it here.
 fn is_local(name: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
 }

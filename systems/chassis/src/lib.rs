@@ -1,13 +1,13 @@
-//! The frame of our services on hyper: sockets, threads, signals and the limits of connections.
+//! The frame of our services on hyper: sockets, threads, signals and connection limits.
 //!
-//! One thread accepts connections and assigns them in turn, so that few connections spread evenly.
-//! Each [`Worker`] serves its own on a runtime of its own, so that no connection changes threads
-//! and nothing is shared except what a service shares itself. Absent on purpose: routes, and TLS.
+//! One thread accepts connections and assigns them in turn, so that a few connections spread evenly. Each
+//! [`Worker`] serves its connections on its own runtime. A connection never changes threads, and workers
+//! share only the data that the service itself shares. Routes and TLS are absent on purpose.
 //!
-//! A [`ConnectionTable`] bounds how many connections there are, and a [`Tracker`] on each worker
-//! ends those whose clients let it wait. The gateway, which accepts by itself, uses both, and so do
-//! the servers on actix-web and ntex: [`TrackedIo`] is a socket for either kind,
-//! [`Tracked::attend`] drives what is not of hyper.
+//! A [`ConnectionTable`] limits the number of connections. A [`Tracker`] on each worker closes connections of
+//! slow clients. The gateway, which accepts connections itself, uses both, and so do the servers on actix-web
+//! and ntex. [`TrackedIo`] is a socket for all of them, and [`Tracked::attend`] drives connections that are
+//! not hyper's.
 
 mod accept;
 mod client;
@@ -44,10 +44,10 @@ pub use serve::{serve, stop_signal};
 pub use tracker::{Exchange, Portion, Tracked, TrackedBody, TrackedIo, Tracker, Work, count_rests};
 pub use worker::{Handler, Worker, worker_thread};
 
-/// The whole program: from the command line to a stopped service.
+/// Runs the whole program, from the command line to a stopped service.
 ///
-/// The log is open at `log_level` before `serve` begins. Ends with 2 when the command line is wrong,
-/// with 1 and a line on standard error when `serve` fails, with 0 otherwise.
+/// The log is opened at `log_level` before `serve` begins. The exit code is 2 for a wrong command line and 1
+/// if `serve` fails, with a line on standard error. Otherwise it is 0.
 pub fn run<C, E: Error>(
     config: Result<C, clap::Error>,
     log_level: impl FnOnce(&C) -> Level,
@@ -58,11 +58,11 @@ pub fn run<C, E: Error>(
         Err(answer) => {
             // If the stream is closed, there is nowhere left to report it.
             let _ = answer.print();
-            // clap knows two codes, 0 and 2; both fit.
+            // clap uses two codes, 0 and 2. Both fit.
             return ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2));
         }
     };
-    // Only now: the level is part of the command line.
+    // Opened only now, because the level is part of the command line.
     telemetry::log::open(log_level(&config));
     match serve(&config) {
         Ok(()) => ExitCode::SUCCESS,

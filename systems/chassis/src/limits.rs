@@ -1,4 +1,4 @@
-//! What a service allows its clients.
+//! Limits of a service for its clients: timeouts, streams and numbers of connections.
 
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
@@ -8,34 +8,35 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::command_line::{TimeError, time};
 
-/// Most connections by default, however many file descriptors there are: each costs some 10 KiB.
+/// Maximum default number of connections, for any number of file descriptors. Each connection costs about 10
+/// KiB.
 const CONNECTIONS_MAX: usize = 16_384;
-/// Times that can be asked for.
+/// Range of the times that a flag accepts.
 const TIMES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3_600);
 
 /// Limits of a service's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// What clients may do with a connection.
+    /// Timeouts of a connection.
     pub timeouts: Timeouts,
-    /// Requests that one HTTP/2 connection may have under way.
+    /// Maximum of concurrent requests on one HTTP/2 connection.
     pub http2_streams: u32,
-    /// Time that connections may take that are open when the service is to stop.
+    /// Maximum time for open connections after a request to stop.
     pub stop_timeout: Duration,
 }
 
-/// How long a client may let a connection wait.
+/// Times that a client may let a connection wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// From the first byte of a request to the end of its head; and from the beginning of a
-    /// connection to the end of its first head.
+    /// Time from the first byte of a request to the end of its head. For the first request, it starts with
+    /// the connection.
     pub head: Duration,
-    /// Without a request under way.
+    /// Maximum time without a request in progress.
     pub idle: Duration,
-    /// Without taking a part of an answer that is there.
+    /// Maximum time without progress while response bytes wait for the client.
     pub write: Duration,
-    /// Bytes of answers that a worker keeps for clients that do not take them. Beyond it the
-    /// connections that hold most are closed without waiting for [`Timeouts::write`].
+    /// Bytes of unread responses that a worker keeps. Beyond this limit, the connections with the most bytes
+    /// are closed before [`Timeouts::write`] ends.
     pub unsent_bytes: usize,
 }
 
@@ -43,7 +44,7 @@ impl Default for Timeouts {
     fn default() -> Self {
         Self {
             head: Duration::from_secs(10),
-            // As other servers: nginx has 75 seconds.
+            // Similar to other servers: nginx has 75 seconds.
             idle: Duration::from_secs(60),
             write: Duration::from_secs(30),
             unsent_bytes: 128 << 20,
@@ -51,11 +52,11 @@ impl Default for Timeouts {
     }
 }
 
-/// Time between two pings of an HTTP/2 connection, by default.
+/// Default time between two pings of an HTTP/2 connection.
 pub const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(30);
-/// Time that the answer to a ping may take, by default.
+/// Default time for the response to a ping.
 pub const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// Requests that one HTTP/2 connection may have under way, by default.
+/// Default maximum of concurrent requests on one HTTP/2 connection.
 pub const HTTP2_STREAMS: u32 = 100;
 
 /// Flags that every service has for its connections.
@@ -81,7 +82,7 @@ pub struct ConnectionFlags {
 }
 
 impl ConnectionFlags {
-    /// The limits of a worker, `head_timeout` and `stop_timeout` being the service's own.
+    /// The limits of a worker. `head_timeout` and `stop_timeout` are the service's own.
     #[must_use]
     pub fn limits(&self, head_timeout: Duration, stop_timeout: Duration) -> Limits {
         Limits {
@@ -96,7 +97,7 @@ impl ConnectionFlags {
         }
     }
 
-    /// How many connections there may be.
+    /// Maximum number of connections.
     #[must_use]
     pub fn most(&self) -> Most {
         let count = |flag: Option<NonZeroU32>| flag.and_then(|it| usize::try_from(it.get()).ok());
@@ -113,24 +114,24 @@ fn wait(text: &str) -> Result<Duration, TimeError> {
     time(text, TIMES)
 }
 
-/// How many connections may be open at a time.
+/// Maximum number of open connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Most {
-    /// In total.
+    /// Maximum over all addresses.
     pub total: usize,
-    /// From one address.
+    /// Maximum for one address.
     pub per_address: usize,
 }
 
 impl Most {
-    /// As asked for. Otherwise in total this share of the process's file descriptors, and half of
-    /// the total from one address.
+    /// The given maxima. The default total is this `share` of the process's file descriptors, and the default
+    /// per address is half of the total.
     #[must_use]
     pub fn new(total: Option<usize>, per_address: Option<usize>, share: f64) -> Self {
         let total = total.unwrap_or_else(|| part(descriptors(), share).min(CONNECTIONS_MAX));
         Self {
             total,
-            // Half: clients behind one proxy share an address, and none takes all there is.
+            // Half: clients behind one proxy share an address, but one address must not use all places.
             per_address: per_address.unwrap_or(total.div_ceil(2)),
         }
     }
@@ -147,9 +148,9 @@ fn part(descriptors: usize, share: f64) -> usize {
     part.max(1)
 }
 
-/// File descriptors that the process may have, after raising the soft limit to the hard one.
+/// Number of file descriptors of the process, after raising the soft limit to the hard limit.
 ///
-/// The soft limit is low for the sake of programs that use `select`, which ours do not.
+/// The soft limit is low only for programs that use `select`. Our programs do not use it.
 #[must_use]
 pub fn descriptors() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

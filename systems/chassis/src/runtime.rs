@@ -6,10 +6,10 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
 use crate::tracker::count_rests;
 
-/// A runtime on the thread that asks for it, for tasks that stay there.
+/// Creates a runtime on the current thread, for tasks that stay on it.
 ///
 /// # Errors
-/// When the system has no more file descriptors.
+/// Fails if the system has no more file descriptors.
 pub fn runtime() -> io::Result<LocalRuntime> {
     count_rests(&mut Builder::new_current_thread())
         .enable_all()

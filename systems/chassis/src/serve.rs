@@ -14,13 +14,14 @@ use crate::connection_table::ConnectionTable;
 use crate::listener::Listener;
 use crate::worker::Worker;
 
-/// Prints its address, assigns connections to workers until a signal asks to stop, and returns when
-/// every worker is done.
+/// Prints the address, assigns connections to workers until a stop signal, and returns when every worker is
+/// done.
 ///
-/// When signals or the listener cannot be set up.
+/// # Errors
+/// Fails if signals or the listener cannot be set up.
 ///
 /// # Panics
-/// When there is no worker.
+/// Panics if there is no worker.
 pub fn serve(
     runtime: &LocalRuntime,
     listener: TcpListener,
@@ -29,8 +30,7 @@ pub fn serve(
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
     runtime.block_on(async {
-        // Before the address is printed: a process that waits for the line may stop the service at
-        // once.
+        // Before the address is printed: a process that waits for the line may stop the service immediately.
         let stopped = stop_signal()?;
         telemetry::announce(&format!("listening on http://{address}"));
         tracing::info!(%address, workers = workers.len(), "started");
@@ -45,12 +45,12 @@ pub fn serve(
 /// Completes at the first SIGTERM or SIGINT.
 ///
 /// # Errors
-/// When signals cannot be listened to.
+/// Fails if the signal handlers cannot be installed.
 pub fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(std::future::poll_fn(move |task| {
-        // Both are polled, so that either wakes the task.
+        // Both are polled, so that either of them wakes the task.
         let terminated = terminate.poll_recv(task).is_ready();
         if terminated || interrupt.poll_recv(task).is_ready() {
             return Poll::Ready(());
@@ -59,7 +59,7 @@ pub fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     }))
 }
 
-/// Accepts until `stopped` and gives each worker a connection in turn. A single worker accepts itself.
+/// Accepts until `stopped` and assigns connections to workers in turn. A single worker accepts itself.
 async fn deal_out(
     listener: TcpListener,
     table: &Arc<ConnectionTable>,

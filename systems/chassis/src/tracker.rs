@@ -1,12 +1,12 @@
-//! What becomes of a worker's connections: it ends those whose clients let it wait for too long.
+//! Tracks the connections of a worker, and closes a connection if its client is too slow.
 //!
-//! A connection notes in plain cells what happens to it, and when. Now and then the worker looks at
-//! all its connections (`sweep`). So a deadline costs a request a few writes and a look at the clock,
-//! where a timer for each would be set and reset with every head.
+//! A connection records events and their time in plain cells. The worker checks all connections from time to
+//! time (`sweep`). A deadline therefore costs a request a few writes and one read of the clock. A timer for
+//! each deadline would be set and reset with every request head.
 //!
-//! A look wakes a thread that may have nothing else to do, which at a hundred requests a second can be
-//! felt in what each of them costs. So the worker looks once a second at most, and ten times a second
-//! while something is short.
+//! A sweep wakes a thread that may be asleep. At a hundred requests per second this measurably adds to the
+//! cost of a request. So the worker sweeps at most once per second, and ten times per second while a resource
+//! is short.
 
 mod answer;
 mod exchange;
@@ -38,10 +38,10 @@ use passes::Passes;
 pub use passes::count_rests;
 use ticks::{TICK, Ticks, Turn};
 
-/// The longest time between two looks.
+/// The longest interval between two sweeps.
 const CALM: Duration = Duration::from_secs(1);
-/// Between two looks while nothing is short goes this part of the shortest time that a client has: a
-/// connection ends so much late.
+/// Divisor of the shortest timeout. The quotient is the interval between sweeps while no resource is short. A
+/// connection is closed at most this much too late.
 const CALM_PART: u32 = 10;
 
 /// The connections of one worker.
@@ -54,84 +54,84 @@ struct Registry {
     timeouts: Cell<Timeouts>,
     connections: RefCell<Vec<Rc<State>>>,
     ticks: Ticks,
-    /// Bytes of answers that were not written at the last look, of all connections, and those of
-    /// all answers since: no fewer than are not written now.
+    /// Upper bound of the response bytes that are not written yet. It is the number of unwritten bytes of all
+    /// connections at the last sweep, plus all response bytes since then.
     unsent: Cell<usize>,
-    /// Counts what connections began, so that those of one tick have an order.
+    /// Counter of the heads and pauses that connections began. It orders events of the same tick.
     beginnings: Cell<u64>,
-    /// Half of the time to write, counted; see `answer`.
+    /// Counter of periods of half the write timeout. See `answer`.
     epoch: Cell<u32>,
     epoch_began: Cell<u32>,
-    /// Shortages of descriptors that were answered with closed connections.
+    /// Descriptor shortages that this worker has already handled by closing connections.
     shortages: Cell<u64>,
-    /// Connections that were told to end and have not ended yet.
+    /// Number of connections that received an order to end and have not ended yet.
     leaving: Cell<usize>,
     passes: Passes,
     is_stopping: Cell<bool>,
-    /// Who waits for the last connection.
+    /// The task that waits for the last connection to end.
     emptied: RefCell<Option<Waker>>,
 }
 
-/// A connection, as what serves it notes what happens.
+/// A handle on a connection. The server of the connection records events with it.
 #[derive(Clone, Debug)]
 pub struct Tracked(Rc<State>);
 
-/// What is known of a connection.
+/// The state of a connection.
 #[derive(Debug)]
 struct State {
-    /// Held until the last work for the connection ends, which may be after its own end.
+    /// Held until the last work for the connection ends, which may be after the connection itself.
     slot: Slot,
     registry: Rc<Registry>,
-    /// The place in the registry.
+    /// The index in the registry.
     index: Cell<usize>,
-    /// What drives the connection.
+    /// The waker of the task that drives the connection.
     driver: RefCell<Option<Waker>>,
-    /// Times that the driver was polled.
+    /// Number of polls of the driver.
     turn: Cell<u32>,
-    /// The turn in which a request was last let through.
+    /// The turn that last admitted a request of this connection.
     served: Cell<Option<u32>>,
     order: Cell<Order>,
     protocol: Cell<Protocol>,
-    /// Requests whose answers were not wholly given to the system.
+    /// Requests with a response that the system has not fully accepted yet.
     active: Cell<u32>,
-    /// Requests that are worked on, also those that their client does not wait for.
+    /// Requests in progress, including requests that their client has cancelled.
     working: Cell<u32>,
-    /// The tick at which the connection began, became idle, or got the first byte of a head.
+    /// The tick at which the connection began, became idle, or received the first byte of a head.
     since: Cell<u32>,
-    /// The number of that beginning.
+    /// The number of that event, in the order of all events.
     beginning: Cell<u64>,
-    /// A head has begun. True at first: a connection should begin with one.
+    /// True if a head has begun. Initially true, because a connection should begin with a head.
     in_head: Cell<bool>,
-    /// Since when the system takes no more bytes for the client.
+    /// The tick since which the system accepts no more bytes for the client.
     blocked: Cell<Option<u32>>,
-    /// Bytes that it took since, of those that do not count as progress yet.
+    /// Bytes that the system accepted since then and that do not count as progress yet.
     credit: Cell<usize>,
-    /// Bytes of answers that are not written.
+    /// Bytes of responses that are not written yet.
     unsent: Cell<usize>,
-    /// The same of answers that were handed over to another server, as far as is known.
+    /// Unwritten bytes of responses that were handed to another server, by the last reading.
     held: Cell<usize>,
-    /// What tells it of a server that writes to a socket of its own.
+    /// Reads the unwritten bytes from a server that writes to its own socket.
     gauge: RefCell<Option<Gauge>>,
-    /// The tick at which one of them was written.
+    /// The tick at which a response byte was last written.
     taken: Cell<u32>,
-    /// Parts of answers that wait, by the epoch of their last progress, modulo 4.
+    /// Number of unwritten response parts, by the epoch of their last progress, modulo 4.
     waiting: [Cell<u32>; 4],
     answered: Cell<u32>,
     cancelled: Cell<u32>,
 }
 
-/// What the driver of a connection is to do.
+/// An order for the driver of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Serve,
-    /// Take no more requests, finish those under way.
+    /// Accept no more requests, and finish the current ones.
     Finish,
-    /// The same; what is not done at this tick is dropped.
+    /// Like `Finish`, but requests that are unfinished at this tick are dropped.
     FinishBy(u32),
-    /// Drop, unless a request has arrived.
+    /// Close the connection, unless a request has arrived.
     MakeRoom,
     Drop,
-    /// Nothing more: it is done.
+    /// The connection has ended and accepts no more orders.
     Ended,
 }
 
@@ -163,12 +163,12 @@ impl Tracker {
         }))
     }
 
-    /// Uses other times from now on.
+    /// Applies new timeouts from now on.
     pub fn set(&self, timeouts: Timeouts) {
         self.0.timeouts.set(timeouts);
     }
 
-    /// Takes a connection up. When the table is nearly full, idle ones make room for it.
+    /// Begins to track a connection. If the table is nearly full, idle connections make room for it.
     #[must_use]
     pub fn begin(&self, mut slot: Slot) -> Tracked {
         let registry = &self.0;
@@ -206,16 +206,16 @@ impl Tracker {
         Tracked(state)
     }
 
-    /// Watches the connections until the runtime ends.
+    /// Sweeps the connections until the runtime ends.
     pub async fn watch(self) {
         let registry = &self.0;
         loop {
-            // Begins before the look, so that what happens right after it is not missed.
+            // Subscribes before the sweep, so that an alarm right after the sweep is not missed.
             let alarm = registry.table.alarmed();
             registry.sweep();
             match registry.pause() {
                 TICK => tokio::time::sleep(TICK).await,
-                // An alarm or the time, whichever comes first: then it looks again.
+                // The next sweep follows an alarm or the pause, whichever comes first.
                 pause => {
                     let _ = tokio::time::timeout(pause, alarm).await;
                 }
@@ -223,7 +223,7 @@ impl Tracker {
         }
     }
 
-    /// Lets every connection finish its requests; done when the last has ended.
+    /// Lets every connection finish its requests. Returns after the last connection has ended.
     pub async fn finish(&self) {
         self.0.is_stopping.set(true);
         for state in &*self.0.connections.borrow() {
@@ -246,7 +246,7 @@ impl Registry {
         self.ticks.now()
     }
 
-    /// Time until the next look.
+    /// Time until the next sweep.
     fn pause(&self) -> Duration {
         let timeouts = self.timeouts.get();
         let is_short = self.leaving.get() > 0
@@ -259,7 +259,7 @@ impl Registry {
         (shortest / CALM_PART).clamp(TICK, CALM)
     }
 
-    /// Counts bytes of an answer that wait to be written. Nothing takes them off before the next look.
+    /// Adds response bytes that wait to be written. Only the next sweep subtracts written bytes.
     fn add_unsent(&self, bytes: usize) {
         let before = self.unsent.get();
         let after = before + bytes;
@@ -278,41 +278,42 @@ impl Registry {
 }
 
 impl Tracked {
-    /// The same socket, watched.
+    /// Wraps a socket so that its reads and writes are tracked.
     pub fn io<I>(&self, socket: I) -> TrackedIo<I> {
         TrackedIo::new(socket, Rc::clone(&self.0))
     }
 
-    /// Notes that a request's head has arrived.
+    /// Records that a request's head has arrived.
     #[must_use]
     pub fn request(&self, version: Version) -> Exchange {
         self.0.request(version)
     }
 
-    /// Notes that the head of an HTTP/1.1 request has arrived, for servers with types of their own.
+    /// Records that the head of an HTTP/1.1 request has arrived, for servers with their own request types.
     #[must_use]
     pub fn http1_request(&self) -> Exchange {
         self.request(Version::HTTP_11)
     }
 
-    /// Asks from now on how many bytes of answers are not written, for servers that write to a
-    /// socket of their own.
+    /// Reads the number of unwritten response bytes from `unsent` from now on, for servers that write to
+    /// their own socket.
     pub fn gauge(&self, unsent: impl Fn() -> usize + 'static) {
         self.0.gauge.replace(Some(Gauge::new(unsent)));
     }
 
-    /// Drives what serves the connection to its end, or until it has to end.
+    /// Drives a hyper connection until it ends or has to end.
     ///
     /// # Errors
-    /// Those of the connection.
+    /// The errors of the connection.
     pub async fn drive<C: GracefulConnection>(self, connection: C) -> Result<(), C::Error> {
         let done = self.run(connection, C::graceful_shutdown, |_| false).await;
-        // One that had to end is no error.
+        // A connection that had to end is not an error.
         done.unwrap_or(Ok(()))
     }
 
-    /// The same for servers that cannot be told to finish a single connection: one that is to
-    /// finish ends as soon as it is idle. None when it had to end before `work` was done.
+    /// Like [`Tracked::drive`], for servers that cannot finish a single connection on request. A connection
+    /// that should finish ends as soon as it is idle. Returns `None` if the connection had to end before
+    /// `work` was done.
     pub async fn attend<F: Future>(self, work: F) -> Option<F::Output> {
         self.run(work, |_| {}, State::is_idle).await
     }
@@ -323,7 +324,7 @@ impl Tracked {
         finish: impl Fn(Pin<&mut F>),
         is_finished: impl Fn(&State) -> bool,
     ) -> Option<F::Output> {
-        // Dropped after the connection, so that the next one finds its descriptor free.
+        // Dropped after the connection, so that the connection's descriptor is free before its place is.
         let _leave = Leave(&self.0);
         let mut work = pin!(work);
         let mut is_told = false;
@@ -349,7 +350,7 @@ impl Tracked {
     }
 }
 
-/// Takes a connection from the registry when its driver ends, however it ends.
+/// Removes a connection from the registry when its driver ends for any reason.
 struct Leave<'a>(&'a Rc<State>);
 
 impl Drop for Leave<'_> {
@@ -359,7 +360,7 @@ impl Drop for Leave<'_> {
 }
 
 impl State {
-    /// Its turn, until what is returned is dropped.
+    /// Begins a turn of the connection. The turn lasts until the returned guard is dropped.
     fn driven_by(&self, task: &Context<'_>) -> Turn<'_> {
         self.turn.set(self.turn.get().wrapping_add(1));
         let mut driver = self.driver.borrow_mut();
@@ -369,7 +370,7 @@ impl State {
         self.registry.ticks.turn()
     }
 
-    /// Tells the driver what to do; it does not go back to what is milder.
+    /// Gives an order to the driver, unless it already has an equally strict or stricter order.
     fn give(&self, order: Order) {
         let rank = |order: Order| match order {
             Order::Serve => 0,
@@ -396,7 +397,7 @@ impl State {
         if !matches!(self.order.get(), Order::Serve | Order::Finish) {
             registry.leaving.set(registry.leaving.get() - 1);
         }
-        // Streams of HTTP/2 may end a little later, and must not give orders then.
+        // HTTP/2 streams may end a little later, and must then give no orders.
         self.order.set(Order::Ended);
         let mut connections = registry.connections.borrow_mut();
         let index = self.index.get();
@@ -411,14 +412,14 @@ impl State {
         }
     }
 
-    /// Whether the connection ends in favour of another, after a last look for a request.
+    /// True if the connection ends to make room, after a last check for a request.
     fn makes_room(&self) -> bool {
         let registry = &self.registry;
         if self.is_idle() {
             registry.table.closed(Cause::Room);
             return true;
         }
-        // Its request came just before.
+        // A request arrived just before.
         registry.leaving.set(registry.leaving.get() - 1);
         self.order.set(if registry.is_stopping.get() {
             Order::Finish
@@ -428,7 +429,7 @@ impl State {
         false
     }
 
-    /// Closes the connection.
+    /// Counts the cause and gives an order that closes the connection.
     fn end(&self, order: Order, cause: Cause) {
         if matches!(self.order.get(), Order::Serve | Order::Finish) {
             self.registry.table.closed(cause);
@@ -446,7 +447,7 @@ impl State {
         Exchange::begin(self)
     }
 
-    /// An exchange has ended.
+    /// Records the end of a request.
     fn ended(&self) {
         let active = self.active.get() - 1;
         self.active.set(active);
@@ -455,13 +456,13 @@ impl State {
         }
     }
 
-    /// The connection began something that has a limit: a head, or a pause.
+    /// Records the beginning of a head or a pause. Both have a timeout.
     fn begins(&self) {
         self.since.set(self.registry.now());
         self.beginning.set(self.registry.next_beginning());
     }
 
-    /// Idle as its client sees it: nothing under way, nothing left to send.
+    /// True if the connection is idle for its client: no request in progress and no response bytes left.
     fn is_idle(&self) -> bool {
         self.active.get() == 0 && self.blocked.get().is_none() && self.held.get() == 0
     }

@@ -1,4 +1,4 @@
-//! A thread that serves the connections it is given, or accepts.
+//! A thread that serves assigned connections, or accepts connections itself.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -28,12 +28,12 @@ use crate::listener::Listener;
 use crate::runtime::runtime;
 use crate::tracker::{Tracked, Tracker};
 
-/// Answers the requests of one worker.
+/// Handles the requests of one worker.
 pub trait Handler: 'static {
-    /// The type of its answers' bodies.
+    /// The body type of responses.
     type Body: Body<Data: 'static, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin + 'static;
 
-    /// Answers a request of a client. Errors are part of the answer.
+    /// Handles a client's request. Errors are part of the response.
     fn answer(
         &self,
         client: Client,
@@ -41,15 +41,15 @@ pub trait Handler: 'static {
     ) -> impl Future<Output = Response<Self::Body>>;
 }
 
-/// What a worker serves.
+/// The source of a worker's connections.
 #[derive(Debug)]
 enum Work {
     Connection(TcpStream, Slot),
-    /// All connections that arrive here from now on.
+    /// A listener, so that the worker accepts all further connections itself.
     Listener(TcpListener),
 }
 
-/// A thread that serves the connections it is given, over HTTP/1.1 and HTTP/2 without TLS.
+/// A thread that serves its connections over HTTP/1.1 and HTTP/2 without TLS.
 #[derive(Debug)]
 pub struct Worker {
     work: UnboundedSender<Work>,
@@ -57,10 +57,10 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts a thread; `prepare` makes its handler there, before the first connection is served.
+    /// Starts a thread. `prepare` creates its handler on that thread, before the first connection is served.
     ///
     /// # Errors
-    /// When the system has no more threads or file descriptors.
+    /// Fails if the system has no more threads or file descriptors.
     pub fn start<D: Handler, P: Future<Output = D>>(
         number: u16,
         (table, limits): (&Arc<ConnectionTable>, Limits),
@@ -75,21 +75,20 @@ impl Worker {
         Ok(Self { work, thread })
     }
 
-    /// Hands a connection over. If the worker has panicked, the connection is closed.
+    /// Assigns a connection to the worker. If the worker has panicked, the connection is closed.
     pub(crate) fn give(&self, connection: TcpStream, slot: Slot) {
         let _ = self.work.send(Work::Connection(connection, slot));
     }
 
-    /// Makes the worker accept connections itself: a connection then costs no other thread's work.
+    /// Makes the worker accept connections itself. A connection then costs no work of another thread.
     pub(crate) fn listen(&self, listener: TcpListener) {
         let _ = self.work.send(Work::Listener(listener));
     }
 
-    /// Takes no more connections, and waits until the open ones of all workers are done or out of
-    /// time.
+    /// Stops all workers. They take no more connections, and finish the open ones or time out.
     pub(crate) fn finish_all(workers: Vec<Self>) {
-        // All are told before one is waited for. Otherwise each would have the whole time to stop
-        // after the one before it, and take requests meanwhile.
+        // All workers receive the order before `finish_all` waits for one of them. Otherwise each worker would use
+        // the whole timeout after the worker before it, and accept requests meanwhile.
         let threads: Vec<_> = workers
             .into_iter()
             .map(|Self { work, thread }| {
@@ -98,16 +97,16 @@ impl Worker {
             })
             .collect();
         for thread in threads {
-            // A worker that panicked has printed its panic already.
+            // A panicking worker has already printed its message.
             let _ = thread.join();
         }
     }
 }
 
-/// Starts the thread of a worker, with a runtime of its own that `work` runs on.
+/// Starts the thread of a worker, and runs `work` on its own runtime.
 ///
 /// # Errors
-/// When the system has no more threads or file descriptors.
+/// Fails if the system has no more threads or file descriptors.
 pub fn worker_thread<F: Future<Output = ()>>(
     number: u16,
     work: impl FnOnce() -> F + Send + 'static,
@@ -129,7 +128,7 @@ pub fn worker_thread<F: Future<Output = ()>>(
     Ok(thread)
 }
 
-/// Serves until no more connections can arrive and the open ones are done or out of time.
+/// Serves until no more connections can arrive, and the open ones are done or timed out.
 async fn serve_all<D: Handler>(
     handler: Rc<D>,
     mut arriving: UnboundedReceiver<Work>,
@@ -138,7 +137,7 @@ async fn serve_all<D: Handler>(
 ) {
     let tracker = Tracker::new(Arc::clone(&table), limits.timeouts);
     spawn_local(tracker.clone().watch());
-    // Shared: hyper copies what a connection needs of it, and building one costs more than a count.
+    // Shared, because building one costs more than a reference count. hyper copies the parts it needs.
     let builder = Rc::new(builder(limits.http2_streams));
     let mut listener = None;
     while let Some(next) = next(&mut arriving, listener.as_ref()).await {
@@ -156,7 +155,7 @@ async fn serve_all<D: Handler>(
             Next::Work(Work::Connection(stream, slot)) => (stream, slot),
             Next::Accepted(Ok((stream, peer))) => match table.take(Some(peer.ip())) {
                 Ok(slot) => (stream, slot),
-                // Closed at once.
+                // Refused connections are closed at once.
                 Err(_) => continue,
             },
             Next::Accepted(Err(error)) => {
@@ -184,18 +183,18 @@ async fn serve_all<D: Handler>(
 
 fn builder(http2_streams: u32) -> auto::Builder<SameThread> {
     let mut builder = auto::Builder::new(SameThread);
-    // HTTP/1.1 has no timer: the tracker knows when a head takes too long.
+    // HTTP/1.1 needs no timer, because the tracker detects a slow head.
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(http2_streams)
-        // A client that is gone without a word answers no ping.
+        // A client that has disappeared answers no ping.
         .keep_alive_interval(HTTP2_PING_INTERVAL)
         .keep_alive_timeout(HTTP2_PING_TIMEOUT);
     builder
 }
 
-/// Answers every request of a connection.
+/// Serves all requests of a connection.
 async fn converse<D: Handler>(
     stream: TcpStream,
     client: Client,
@@ -203,7 +202,7 @@ async fn converse<D: Handler>(
     builder: Rc<auto::Builder<SameThread>>,
     handler: Rc<D>,
 ) {
-    // Two handles: one learns from requests, the other drives the connection.
+    // Two handles: one reads from requests if the connection ends, the other drives the connection.
     let connection = Connection::new(stream);
     let handle = connection.handle();
     let observed = handle.clone();
@@ -218,20 +217,20 @@ async fn converse<D: Handler>(
         }
     });
     let connection = builder.serve_connection(tracked.io(connection), service);
-    // Errors here concern one client: it left, or it does not speak HTTP.
+    // Errors here concern one client: it has left, or it does not use HTTP.
     let _ = handle.serve(tracked.clone().drive(connection)).await;
 }
 
-/// What a worker does next.
+/// The next event of a worker.
 enum Next {
     Work(Work),
     Accepted(io::Result<(TcpStream, SocketAddr)>),
 }
 
-/// Waits for more work; `None` when no more can come.
+/// Waits for more work. Returns `None` if no more work can arrive.
 async fn next(arriving: &mut UnboundedReceiver<Work>, listener: Option<&Listener>) -> Option<Next> {
     poll_fn(|task| {
-        // The channel first: its end means to stop, which must not wait for a client.
+        // The channel first: its end means stop, and a stop must not wait for a client.
         if let Poll::Ready(work) = arriving.poll_recv(task) {
             return Poll::Ready(work.map(Next::Work));
         }
@@ -243,7 +242,7 @@ async fn next(arriving: &mut UnboundedReceiver<Work>, listener: Option<&Listener
     .await
 }
 
-/// Runs what hyper spawns for HTTP/2 on the worker's own thread.
+/// Runs the tasks that hyper spawns for HTTP/2 on the worker's own thread.
 #[derive(Debug, Clone, Copy)]
 struct SameThread;
 

@@ -1,14 +1,14 @@
 //! GraphiQL, the GraphQL Foundation's page to write and send queries, as one file.
 //!
-//! The one idea: script, style and React are within the page, so that it works without a network
-//! and its content security policy allows no other place. `bundle/` makes it from the locked
-//! packages (`npm ci && npm run bundle`). Absent on purpose: routes of assets, and its fonts.
+//! The key idea: the page contains script, style and React. So it works without a network, and its content
+//! security policy allows no other source. `bundle/` builds it from the locked packages
+//! (`npm ci && npm run bundle`). Absent on purpose: routes for assets, and its fonts.
 
-/// The page. It sends its queries to the path that it was loaded from; `query` and `variables` of
-/// its own address are shown in it.
+/// The page. It sends queries to its own path. It shows the `query` and `variables` parameters of its own
+/// address.
 pub const PAGE: &str = include_str!("../graphiql.html");
 
-/// What its `content-type` says.
+/// The value of `content-type` for the page.
 pub const CONTENT_TYPE: &str = "text/html; charset=utf-8";
 
 #[cfg(test)]

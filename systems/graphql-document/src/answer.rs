@@ -1,7 +1,7 @@
-//! How large an answer would be, before anything is asked for it.
+//! Estimates the size of a response before the operation is executed.
 //!
-//! A few bytes of a document can stand for many of an answer: a field in a list is repeated in each
-//! of its objects, under a name that may be long, and lists are in lists.
+//! A few bytes of a document can cause many bytes of a response. A field in a list is repeated in each object
+//! of the list, its alias may be long, and lists can be nested.
 
 use async_graphql::parser::types::{
     DocumentOperations, ExecutableDocument, Field, OperationDefinition,
@@ -10,20 +10,20 @@ use async_graphql::parser::types::{
 use crate::error::DocumentError;
 use crate::extent::{Measuring, Place, Size};
 
-/// How large an answer may be.
+/// Limits for the size of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerLimits {
-    /// Fields, each counted in every object of a list.
+    /// Maximum number of fields, each counted in every object of a list.
     pub fields: u64,
-    /// Bytes of the names of these fields, and of texts that [`Size::bytes`] tells.
+    /// Bytes of the names of these fields, and of the texts counted by [`Size::bytes`].
     pub bytes: u64,
 }
 
 impl AnswerLimits {
-    /// Checks the operation of `document` that is to be executed. `size` tells what a field adds.
+    /// Checks the operation of `document` that will be executed. `size` returns the size of a field.
     ///
     /// # Errors
-    /// The first limit that is crossed, or fragments that lead deeper than
+    /// The first exceeded limit. Also fails if fragments are nested deeper than
     /// [`NESTING_MAX`](crate::NESTING_MAX).
     pub fn check(
         &self,
@@ -49,12 +49,12 @@ impl AnswerLimits {
     }
 }
 
-/// The longest lists that questions about a schema are answered with.
+/// The longest lists in responses to introspection queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchemaSize {
-    /// Types, those of introspection included.
+    /// Types, including introspection types.
     pub types: u64,
-    /// Fields of a type, to ask for or to give.
+    /// Fields of a type, or of an input type.
     pub fields: u64,
     /// Arguments of a field or directive.
     pub arguments: u64,
@@ -63,10 +63,10 @@ pub struct SchemaSize {
 }
 
 impl SchemaSize {
-    /// Directives, places of a directive and values of an enum: the specification has 19 places.
+    /// Directives, locations of a directive and values of an enum. The specification has 19 locations.
     const VALUES: u64 = 20;
 
-    /// How long the list is that a field below `__schema` or `__type` gives, at most.
+    /// Maximum length of the list that a field below `__schema` or `__type` returns.
     #[must_use]
     pub fn of(&self, field: &str) -> u64 {
         match field {
@@ -80,7 +80,7 @@ impl SchemaSize {
     }
 }
 
-/// The operation that is executed: the one with this name, or the only one.
+/// The operation to execute: the operation with this name, or the only operation.
 #[must_use]
 pub fn selected<'a>(
     document: &'a ExecutableDocument,
@@ -115,7 +115,8 @@ mod tests {
         related: 1,
     };
 
-    /// `list` has a hundred objects as a field of the operation, `fields` ten of a schema.
+    /// `list` has a hundred objects if it is a field of the operation. `fields` has ten objects if it is a
+    /// field of a schema.
     fn checked(text: &str) -> Result<(), DocumentError> {
         let document = parse_query(text).unwrap();
         let operation = selected(&document, None).unwrap();
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_name_means_what_it_means_in_its_place() {
-        // A hundred of the list, each with one of the same name and its field.
+        // A hundred objects in the list, each with a field of the same name and its fields.
         assert_eq!(checked("{ list { list { a b c d } } }"), Ok(()));
         let spread = "{ ...F } fragment F on Query { list { ...G } x: list { ...G } } \
             fragment G on Object { list { a b c } }";

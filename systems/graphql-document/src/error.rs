@@ -1,63 +1,63 @@
-//! The reason that a document is not executed.
+//! The reason why a document is not executed.
 
 use crate::bounds::NAME_BYTES_MAX;
 
-/// Why a document is not executed. Each holds the limit.
+/// The reason why a document is not executed. Each variant contains the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
-    /// Brackets or selection sets nest too deeply.
+    /// Brackets or selection sets are nested too deeply.
     #[error("the document nests deeper than {0} levels")]
     Nesting(usize),
     /// The text has too many tokens.
     #[error("the document has more than {0} tokens")]
     Tokens(usize),
-    /// There are too many fields and fragments.
+    /// The operation has too many fields and fragments.
     #[error("an operation of the document selects more than {0} fields")]
     Selections(u64),
-    /// Fields are in fields in fields.
+    /// The fields of the operation are nested too deeply.
     #[error("an operation of the document has more than {0} levels of fields")]
     Depth(u64),
-    /// The operation itself has too many fields.
+    /// The operation has too many root fields.
     #[error("an operation of the document has more than {0} root fields")]
     RootFields(u64),
-    /// Too many fields have another name in the answer.
+    /// Too many fields have an alias.
     #[error("an operation of the document has more than {0} aliases")]
     Aliases(u64),
-    /// The answer would be too large.
+    /// The response would be too large.
     #[error("the answer to an operation of the document may have more than {0} fields")]
     Complexity(u64),
     /// A name, such as an alias, is too long.
     #[error("a name of the document has {found} bytes; a name may have {NAME_BYTES_MAX}")]
     Name {
-        /// Bytes of the name.
+        /// Length of the name in bytes.
         found: usize,
     },
-    /// The answer would have too many fields.
+    /// The response would have too many fields.
     #[error(
         "the answer may have {found} fields, each counted in every object of a list; an answer may \
          have {most}: ask for less at once"
     )]
     AnswerFields {
-        /// Fields that the answer may have.
+        /// Estimated number of fields in the response.
         found: u64,
-        /// Fields that an answer may have.
+        /// Maximum number of fields in a response.
         most: u64,
     },
-    /// The names and texts of the answer would be too long together.
+    /// The names and texts of the response would be too long in total.
     #[error(
         "the names and texts of the answer may have {found} bytes; those of an answer may have \
          {most}: ask for less at once, or by shorter aliases"
     )]
     AnswerBytes {
-        /// Bytes that they may have.
+        /// Estimated bytes of names and texts.
         found: u64,
-        /// Bytes that those of an answer may have.
+        /// Maximum of these bytes in a response.
         most: u64,
     },
 }
 
 impl DocumentError {
-    /// What programs tell it by, which is the gateway's word where that has the same limit.
+    /// The error code for programs. It equals the gateway's code if the gateway has the same limit.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
-//! What an operation amounts to when its fragments are followed.
+//! Measures an operation including its fragments.
 //!
-//! Ten fragments that each spread the next one ten times select ten thousand million fields, and
-//! the validator follows them all. Each fragment is looked at once here, whatever spreads it, so
-//! that measuring takes time by the length of the text.
+//! Ten fragments that each spread the next one ten times select ten thousand million fields, and the
+//! validator visits them all. Here each fragment is measured once, no matter how often it is spread. So the
+//! time depends only on the length of the text.
 
 use std::collections::HashMap;
 
@@ -11,23 +11,23 @@ use async_graphql::parser::types::{ExecutableDocument, Field, Selection, Selecti
 use crate::bounds::NESTING_MAX;
 use crate::error::DocumentError;
 
-/// Where a field is, which tells fields of one name apart.
+/// The location of a field, which distinguishes fields with equal names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// A field of the operation itself.
+    /// A root field of the operation.
     Root,
-    /// Below `__schema` or `__type`.
+    /// A field below `__schema` or `__type`.
     Schema,
-    /// Below another field.
+    /// A field below another field.
     Below,
 }
 
-/// What one field adds to an answer, at most.
+/// Size of one field in a response, at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Objects that its value consists of, in each of which the fields below it are found.
+    /// Objects in its value. Each of them contains the fields below.
     pub objects: u64,
-    /// Bytes of a text that is its value; 0 where a value is short.
+    /// Bytes of a text value. 0 for short values.
     pub bytes: u64,
 }
 
@@ -39,29 +39,29 @@ impl Size {
     };
 }
 
-/// What one operation or fragment amounts to, fragments followed.
+/// The size of one operation or fragment, including its fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// Fields, inline fragments and spreads. Spreads count, so that fragments without fields are
-    /// bounded too.
+    /// Fields, inline fragments and spreads. Spreads count, so that the limit also covers fragments without
+    /// fields.
     pub(crate) selections: u64,
-    /// Levels of fields.
+    /// Levels of nested fields.
     pub(crate) depth: u64,
-    /// Fields that are not below another.
+    /// Fields that are not below another field.
     pub(crate) root_fields: u64,
-    /// Fields with another name in the answer.
+    /// Fields with an alias.
     pub(crate) aliases: u64,
-    /// Fields of the answer: each as often as there are objects that it belongs to.
+    /// Fields of the response, each counted once per object that contains it.
     pub(crate) complexity: u64,
-    /// Bytes of the answer that are names of fields, and texts of which [`Size`] tells.
+    /// Bytes of the response in names of fields, and in texts counted by [`Size`].
     pub(crate) bytes: u64,
 }
 
 impl Extent {
-    /// Adds one selection and what it amounts to.
+    /// Adds one selection and its extent.
     fn add(&mut self, one: Extent) {
-        // Everything saturates: fragments that double 64 times exceed any integer, and a saturated
-        // total is above every limit.
+        // All sums saturate: fragments that double 64 times exceed any integer, and a saturated total exceeds
+        // every limit.
         self.selections = self.selections.saturating_add(1);
         self.selections = self.selections.saturating_add(one.selections);
         self.depth = self.depth.max(one.depth);
@@ -75,10 +75,10 @@ impl Extent {
 /// Measures the operations of a document.
 pub(crate) struct Measuring<'a, O> {
     document: &'a ExecutableDocument,
-    /// What a field adds to the answer at most.
+    /// Returns the maximum size that a field adds to the response.
     size: O,
-    /// By fragment and where it is spread; nothing while a fragment is being measured, which ends
-    /// cycles. The validator reports those.
+    /// Extents by fragment and place of the spread. While a fragment is being measured, its extent is empty,
+    /// which ends cycles. The validator reports cycles.
     known: HashMap<(&'a str, Place), Extent>,
 }
 
@@ -91,7 +91,7 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
         }
     }
 
-    /// What the selections of an operation amount to.
+    /// Measures the selections of an operation.
     pub(crate) fn operation(&mut self, set: &'a SelectionSet) -> Result<Extent, DocumentError> {
         self.set(set, Place::Root, 1)
     }
@@ -102,7 +102,7 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
         place: Place,
         nesting: usize,
     ) -> Result<Extent, DocumentError> {
-        // The text is bounded already, but not how deep fragments lead.
+        // The length of the text is limited, but not the depth that fragments create.
         if nesting > NESTING_MAX {
             return Err(DocumentError::Nesting(NESTING_MAX));
         }
@@ -162,15 +162,15 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
         place: Place,
         nesting: usize,
     ) -> Result<Extent, DocumentError> {
-        // A known fragment is not walked again, however deep it lies here. The library looks at
-        // that, once the number of selections is bounded.
+        // A known fragment is not visited again, even at a greater depth. The library checks that depth after
+        // the number of selections is limited.
         if let Some(extent) = self.known.get(&(name, place)) {
             return Ok(*extent);
         }
         let Some(fragment) = self.document.fragments.get(name) else {
             return Ok(Extent::default());
         };
-        // Before measuring, so that a cycle ends at itself.
+        // Before the measurement, so that a cycle ends at itself.
         self.known.insert((name, place), Extent::default());
         let extent = self.set(&fragment.node.selection_set.node, place, nesting + 1)?;
         self.known.insert((name, place), extent);
@@ -211,9 +211,9 @@ mod tests {
             depth: 3,
             root_fields: 2,
             aliases: 4,
-            // Each `a` itself, and below it `p`, `q`, `z`, and once `x`.
+            // Each `a` itself. Below it are `p`, `q`, `z`, and once `x`.
             complexity: 2 + 10 * 3 + 10 * 4,
-            // The same with one letter each.
+            // The same names, with one letter each.
             bytes: 2 + 10 * 3 + 10 * 4,
         };
         assert_eq!(extent, expected);
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn a_fragment_within_itself_ends() {
         let text = "{ ...A } fragment A on Q { a { ...B } } fragment B on Q { ...A ...A }";
-        // Once below the operation and once below `a`.
+        // Once below the operation, and once below `a`.
         assert_eq!(measured(text, |_| 1).unwrap().depth, 2);
     }
 

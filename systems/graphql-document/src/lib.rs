@@ -1,11 +1,11 @@
 //! Limits on a GraphQL document, before and after it is parsed.
 //!
-//! The parser is recursive, and the validator follows fragments wherever they are spread, so a
-//! hostile document of 100 KB could cost the stack or seconds. One pass over the bytes bounds the
-//! one, one look at each fragment the other.
+//! The parser is recursive, and the validator follows every spread of a fragment. A hostile document of 100
+//! KB could exhaust the stack or take seconds. One scan of the bytes limits the parser. One visit to each
+//! fragment limits the validator.
 //!
-//! The scan is looser than the grammar: it accepts every valid document within the limits, and
-//! leaves it to the parser to refuse invalid ones.
+//! The scan is looser than the grammar. It accepts every valid document within the limits, and leaves the
+//! rejection of invalid documents to the parser.
 
 mod answer;
 mod bounds;
@@ -22,13 +22,13 @@ use extent::Measuring;
 pub use extent::{Place, Size};
 pub use limits::Limits;
 
-/// Checks every operation against [`FIELDS_MAX`], fragments followed.
+/// Checks every operation, including its fragments, against [`FIELDS_MAX`].
 ///
 /// # Errors
-/// When an operation selects more, or fragments lead deeper than [`NESTING_MAX`].
+/// Fails if an operation selects more fields, or if fragments are nested deeper than [`NESTING_MAX`].
 pub fn check_fragments(document: &ExecutableDocument) -> Result<(), DocumentError> {
     if document.fragments.is_empty() {
-        // Each field is a token, and those are bounded already.
+        // Each field is a token, and the number of tokens is already limited.
         return Ok(());
     }
     let mut measuring = Measuring::new(document, |_, _| Size::ONE);
@@ -44,12 +44,12 @@ pub fn check_fragments(document: &ExecutableDocument) -> Result<(), DocumentErro
 /// Checks the text against [`DEPTH_MAX`], [`TOKENS_MAX`] and [`NAME_BYTES_MAX`].
 ///
 /// # Errors
-/// The first limit that is crossed.
+/// The first exceeded limit.
 pub fn check_text(text: &str) -> Result<(), DocumentError> {
     scan(text, DEPTH_MAX, TOKENS_MAX)
 }
 
-/// One pass over a text.
+/// Scans a text once.
 fn scan(text: &str, depth_max: usize, tokens_max: usize) -> Result<(), DocumentError> {
     let bytes = text.as_bytes();
     let (mut at, mut tokens, mut depth) = (0, 0, 0_usize);
@@ -68,12 +68,12 @@ fn scan(text: &str, depth_max: usize, tokens_max: usize) -> Result<(), DocumentE
                 at += 1;
             }
             b'}' | b']' | b')' => {
-                // More closing than opening brackets are the parser's to refuse.
+                // The parser refuses surplus closing brackets.
                 depth = depth.saturating_sub(1);
                 at += 1;
             }
             b'"' => at = after_string(bytes, at),
-            // A name or number is one token, as for the parser.
+            // A name or number is one token, as in the parser.
             byte if is_word(byte) => {
                 let end = skip_while(bytes, at, is_word);
                 let found = end - at;
@@ -85,7 +85,7 @@ fn scan(text: &str, depth_max: usize, tokens_max: usize) -> Result<(), DocumentE
             _ => at += 1,
         }
         tokens += 1;
-        // Checked at each token, so that the scan of a hostile text ends at the limit.
+        // Checked at each token, so that the scan of a hostile text stops at the limit.
         if depth > depth_max {
             return Err(DocumentError::Nesting(depth_max));
         }
@@ -96,8 +96,8 @@ fn scan(text: &str, depth_max: usize, tokens_max: usize) -> Result<(), DocumentE
     Ok(())
 }
 
-/// A byte of a name or a number; everything outside ASCII counts as one, as only strings and
-/// comments may hold it.
+/// True for a byte of a name or a number. All bytes outside ASCII count too, because only strings and
+/// comments may contain them.
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
@@ -108,7 +108,7 @@ fn skip_while(bytes: &[u8], from: usize, holds: impl Fn(u8) -> bool) -> usize {
     from + length.unwrap_or(rest.len())
 }
 
-/// The place after the string that starts at `from`; the end of the text when it is not closed.
+/// The place after the string that starts at `from`. The end of the text if the string is not closed.
 fn after_string(bytes: &[u8], from: usize) -> usize {
     const BLOCK: &[u8] = b"\"\"\"";
     let is_block = bytes[from..].starts_with(BLOCK);
@@ -120,7 +120,7 @@ fn after_string(bytes: &[u8], from: usize) -> usize {
             b'\\' if !is_block => at += 2,
             // An escaped triple quote is part of the text.
             b'\\' if bytes[at + 1..].starts_with(BLOCK) => at += 1 + BLOCK.len(),
-            // A line break ends a plain string in error; what follows must still be counted.
+            // A line break ends a plain string in error. The text after it must still be counted.
             b'\n' | b'\r' if !is_block => return at,
             _ => at += 1,
         }
@@ -160,7 +160,7 @@ mod tests {
         let found = NAME_BYTES_MAX + 1;
         let refused = Err(DocumentError::Name { found });
         assert_eq!(check_text(&aliased(found)), refused);
-        // A text, a comment and a number have other limits.
+        // Strings, comments and numbers have other limits.
         let long = "1".repeat(found);
         let others = format!("{{ echo(text: \"{long}\", n: {long}) }} # {long}");
         assert_eq!(check_text(&others), Ok(()));
@@ -213,7 +213,7 @@ mod tests {
             let spread = "...F ".repeat(times);
             format!("{{ {spread} }} fragment F on Query {{ {fields} }}")
         };
-        // A spread and its nine fields are ten.
+        // A spread and its nine fields count as ten.
         assert_eq!(followed(&spreads(FIELDS_MAX / 10)), Ok(()));
         assert_eq!(followed(&spreads(FIELDS_MAX / 10 + 1)), TOO_MANY);
     }

@@ -1,4 +1,4 @@
-//! Limits on operations that the user of a service sets, named as in the gateway's configuration.
+//! User settings for limits on operations, with the names of the gateway's configuration.
 
 use async_graphql::parser::types::{ExecutableDocument, Field};
 
@@ -57,19 +57,19 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Checks a text, before a parser meets it.
+    /// Checks a text before it is parsed.
     ///
     /// # Errors
-    /// The first limit that is crossed: of tokens, or [`NESTING_MAX`].
+    /// The first exceeded limit: the number of tokens, or [`NESTING_MAX`].
     pub fn check_text(&self, text: &str) -> Result<(), DocumentError> {
         scan(text, NESTING_MAX, self.parser_max_tokens)
     }
 
-    /// Checks every operation of a document, before a validator meets it. `objects` tells of how
-    /// many objects the answer of a field consists at most, in which each field below it is found.
+    /// Checks every operation of a document, before the validator runs. `objects` returns the maximum number
+    /// of objects in a field's value. Each of them contains the fields below.
     ///
     /// # Errors
-    /// The first limit that is crossed.
+    /// The first exceeded limit.
     pub fn check(
         &self,
         document: &ExecutableDocument,
@@ -130,7 +130,7 @@ mod tests {
             max_depth: 3,
             max_root_fields: 2,
             max_aliases: 1,
-            // `b`, `a`, and twice `c`, and in each of these twice `d`.
+            // `b`, `a`, two of `c`, and two of `d` in each of these.
             max_complexity: 2 + 2 + 4,
         };
         let text = "query Q { x: a { c { d } } b }";

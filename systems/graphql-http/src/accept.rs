@@ -1,8 +1,8 @@
-//! Content negotiation: which of the media types that a server can send does the client prefer?
+//! Content negotiation: which of the server's media types does the client prefer?
 //!
-//! RFC 9110, 12.5.1: each media type takes its weight from the most specific range that matches it.
-//! Equal weights: the draft's own media type first when the client names it, else JSON, which every
-//! client understands.
+//! RFC 9110, 12.5.1: each media type takes its weight from the most specific range that matches it. For equal
+//! weights, the draft's own media type comes first if the client names it. Otherwise JSON comes first,
+//! because every client supports it.
 
 mod events;
 mod parts;
@@ -15,16 +15,16 @@ use crate::media::Media;
 pub use events::{EventFormat, event_format};
 pub use parts::{IncrementalFormat, incremental_format};
 
-/// What the client prefers.
+/// The form of response that the client prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Negotiated {
-    /// A GraphQL response.
+    /// A GraphQL response in this media type.
     Response(Media),
     /// The page for a browser.
     Page,
 }
 
-/// How much a media range leaves open; the more specific range wins.
+/// Precision of a media range. A more specific range wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Precision {
     Anything,
@@ -32,19 +32,19 @@ enum Precision {
     Exact,
 }
 
-/// Weight in thousandths and the precision of the range that gave it.
+/// Weight in thousandths, and the precision of its range.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weight(Option<(Precision, u16)>);
 
 impl Weight {
     fn take(&mut self, precision: Precision, thousandths: u16) {
-        // The later of two equal ranges counts; RFC 9110 leaves it open.
+        // The later of two equal ranges counts. RFC 9110 leaves this open.
         if self.0.is_none_or(|(had, _)| precision >= had) {
             self.0 = Some((precision, thousandths));
         }
     }
 
-    /// Weight, then whether the type was named; `None` when the client does not accept it.
+    /// The weight, and true if the type was named. `None` if the client does not accept the type.
     fn rank(self) -> Option<(u16, bool)> {
         self.0
             .filter(|(_, thousandths)| *thousandths > 0)
@@ -56,17 +56,17 @@ impl Weight {
     }
 }
 
-/// What the client prefers; `None` when it accepts nothing that there is.
+/// The response that the client prefers. `None` if it accepts no available media type.
 ///
-/// `accept` are the lines of the `Accept` header, which count as one (RFC 9110, 5.3).
+/// `accept` are the lines of the `Accept` header. They count as one list (RFC 9110, 5.3).
 pub fn negotiate<'a>(
     mut accept: impl Iterator<Item = &'a [u8]>,
     page_is_offered: bool,
 ) -> Option<Negotiated> {
     let (first, second) = (accept.next(), accept.next());
     let Some(second) = second else {
-        // The values that nearly every program except browsers sends need no parsing. They are the
-        // common case of a server under load.
+        // The usual values of programs other than browsers need no parsing. They are the common case of a
+        // server under load.
         return match first {
             None | Some(b"" | b"*/*") => Some(Negotiated::Response(Media::Json)),
             Some(b"application/json") => Some(Negotiated::Response(Media::JsonOnly)),
@@ -80,7 +80,7 @@ pub fn negotiate<'a>(
     Weights::of(lines)?.preferred(page_is_offered)
 }
 
-/// The weights of what a server can send.
+/// The client's weights of the available media types.
 #[derive(Default)]
 struct Weights {
     modern: Weight,
@@ -89,7 +89,7 @@ struct Weights {
 }
 
 impl Weights {
-    /// Reads the header; `None` when it is not text.
+    /// Reads the header. `None` if it is not text.
     fn of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
         let mut weights = Self::default();
         for line in lines {
@@ -114,7 +114,7 @@ impl Weights {
             "application/graphql-response+json" => self.modern.take(Precision::Exact, thousandths),
             "application/json" => self.legacy.take(Precision::Exact, thousandths),
             "text/html" => self.page.take(Precision::Exact, thousandths),
-            // A client that accepts an answer in pieces accepts one of a single piece.
+            // A client that accepts a response in parts also accepts a response in one part.
             "multipart/mixed" => self.legacy.take(Precision::Type, thousandths),
             "application/*" => take_both(Precision::Type),
             "*/*" => take_both(Precision::Anything),
@@ -124,21 +124,21 @@ impl Weights {
 
     fn preferred(&self, page_is_offered: bool) -> Option<Negotiated> {
         let json = match self.modern.rank() {
-            // Such a client predates the newer type, and with it statuses other than 200 for a
+            // Such a client is older than the newer type, and does not expect statuses other than 200 for a
             // refused document.
             None if self.legacy.is_named() => Media::JsonOnly,
             _ => Media::Json,
         };
         let modern = (self.modern.rank(), Media::GraphqlResponse);
         let legacy = (self.legacy.rank(), json);
-        // `max_by_key` keeps the last of equals: JSON where the newer type is not named, the newer
-        // type where both are.
+        // `max_by_key` returns the last of equal values: JSON if the newer type is not named, and the newer
+        // type if both are named.
         let responses = if self.modern.is_named() {
             [legacy, modern]
         } else {
             [modern, legacy]
         };
-        // Only a client that names HTML gets a page: programs send `*/*`.
+        // Only a client that names HTML receives a page, because programs send `*/*`.
         let page = self.page.rank().filter(|_| page_is_offered);
         responses
             .into_iter()
@@ -153,8 +153,8 @@ impl Weights {
 /// The parameters of a range, without spaces around them.
 type Parameters<'a> = iter::Map<str::Split<'a, char>, fn(&str) -> &str>;
 
-/// What `format_of` makes of the range that the client likes best, the first of equals; `None` where it
-/// makes nothing of any. It is given the media type of a range and its parameters.
+/// The format of the range with the highest weight, or of the first of equal ranges. `format_of` receives a
+/// range's media type and parameters. `None` if it returns `None` for all ranges.
 fn liked_best<'a, F>(
     accept: impl Iterator<Item = &'a [u8]>,
     format_of: impl Fn(&str, Parameters<'a>) -> Option<F>,
@@ -176,8 +176,8 @@ fn liked_best<'a, F>(
     best.map(|(_, format)| format)
 }
 
-/// The weight in thousandths; `None` when the range cannot be served: it asks for another charset,
-/// or its weight is not a number from 0 to 1.
+/// The weight in thousandths. `None` if the range requires another charset, or its weight is not a number
+/// from 0 to 1.
 fn weight_of<'a>(parameters: impl Iterator<Item = &'a str>) -> Option<u16> {
     let mut thousandths = 1000;
     for parameter in parameters {
@@ -193,7 +193,7 @@ fn weight_of<'a>(parameters: impl Iterator<Item = &'a str>) -> Option<u16> {
 /// A weight in thousandths: `0`, `0.5`, `1.000` (RFC 9110, 12.4.2).
 #[must_use]
 pub fn parse_weight(text: &str) -> Option<u16> {
-    // By hand instead of as a float: the grammar has at most three digits, and thousandths compare
+    // Parsed by hand and not as a float: the grammar has at most three digits, and thousandths compare
     // exactly.
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 3 || !fraction.bytes().all(|digit| digit.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! What a request to a GraphQL endpoint asks for, decided from its head alone.
+//! Decides from its head how a request to a GraphQL endpoint is handled.
 
 use http::Method;
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -8,29 +8,29 @@ use crate::content_type::is_json;
 use crate::media::Media;
 use crate::refusal::Refusal;
 
-/// The parts of a request's head that decide what happens to it.
+/// The relevant parts of a request's head.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Head<'a, Lines> {
-    /// The method, as sent.
+    /// The method in its original case.
     pub method: &'a str,
     /// The lines of the `Accept` header.
     pub accept: Lines,
-    /// The `Content-Type` header.
+    /// The value of `Content-Type`.
     pub content_type: Option<&'a [u8]>,
-    /// The `Content-Length` header, in bytes; `None` for a chunked body.
+    /// The `Content-Length` header, in bytes. `None` for a chunked body.
     pub content_length: Option<u64>,
 }
 
 impl<'a> Head<'a, ()> {
-    /// Takes the parts out of a head of hyper's kind.
+    /// Reads the relevant parts of a hyper request's head.
     #[must_use]
     pub fn of(
         method: &'a Method,
         headers: &'a HeaderMap,
     ) -> Head<'a, impl Iterator<Item = &'a [u8]>> {
         let length = headers.get(CONTENT_LENGTH);
-        // hyper has refused a length that is not a number. Without one, `body` counts while it
-        // reads.
+        // hyper has refused a length that is not a number. Without a length, `body` counts the bytes as it
+        // reads them.
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
         Head {
             method: method.as_str(),
@@ -41,20 +41,20 @@ impl<'a> Head<'a, ()> {
     }
 }
 
-/// What to do next.
+/// The next step for a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The request is in the body: read it, execute it, answer with this media type.
+    /// The request is in the body. Read it, execute it, and respond in this media type.
     ReadBody(Media),
     /// The request is in the parameters of the URL.
     ReadParameters(Media),
     /// The client is a browser that wants the page.
     Page,
-    /// There is nothing to execute; the refusal is sent in this media type.
+    /// Send this refusal in this media type. The request has no operation to execute.
     Refuse(Media, Refusal),
 }
 
-/// Decides what a request to a GraphQL endpoint asks for. `body_limit` is in bytes.
+/// Decides the next step for a request to a GraphQL endpoint. `body_limit` is in bytes.
 pub fn admit<'a, Lines>(head: Head<'a, Lines>, body_limit: u64, page_is_offered: bool) -> Step
 where
     Lines: Iterator<Item = &'a [u8]>,
@@ -64,7 +64,7 @@ where
         "GET" => true,
         _ => return Step::Refuse(Media::Json, Refusal::Method),
     };
-    // Before the body, so that its refusal already has the type that the client can read.
+    // Before the body, so that a refusal already has a media type that the client accepts.
     let media = match negotiate(head.accept, is_get && page_is_offered) {
         Some(Negotiated::Response(media)) => media,
         Some(Negotiated::Page) => return Step::Page,
@@ -78,7 +78,7 @@ where
         let refusal = Refusal::ContentType(found.map(std::borrow::Cow::into_owned));
         return Step::Refuse(media, refusal);
     }
-    // Only what is announced: a refusal before the body costs no reading of it.
+    // Only the announced length: a refusal then needs no read of the body.
     match head.content_length {
         Some(length) if length > body_limit => Step::Refuse(media, Refusal::TooLarge(body_limit)),
         _ => Step::ReadBody(media),

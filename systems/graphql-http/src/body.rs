@@ -1,7 +1,6 @@
-//! Reading the body of a request: up to a limit, and not for longer than the client's time.
+//! Reads the body of a request, with a size limit and a time limit.
 //!
-//! The usual body is small and arrives with its head. Reading it then costs neither a copy nor a
-//! timer.
+//! A usual body is small and arrives with its head. Reading it then needs neither a copy nor a timer.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -9,13 +8,13 @@ use std::task::Poll;
 
 use http_body::Body;
 
-/// Why a body was not read to its end.
+/// The reason why a body was not read to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
-    /// More bytes than the limit.
+    /// The body is larger than the limit.
     #[error("the body is larger than the limit")]
     TooLarge,
-    /// The client took too long to send it.
+    /// The client took too long to send the body.
     #[error("the body did not arrive in time")]
     TooSlow,
     /// The connection broke or the chunks are malformed.
@@ -23,12 +22,12 @@ pub enum BodyError {
     Broken,
 }
 
-/// A whole body.
+/// A whole body, in one or several pieces.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Collected<B> {
-    /// It came in one piece.
+    /// The body arrived in one piece.
     Whole(B),
-    /// It came in several pieces, or is empty.
+    /// The body arrived in several pieces, or is empty.
     Joined(Vec<u8>),
 }
 
@@ -41,16 +40,16 @@ impl<B: AsRef<[u8]>> AsRef<[u8]> for Collected<B> {
     }
 }
 
-/// Reads pieces until there are no more. `limit` is in bytes.
+/// Reads pieces until the end. `limit` is in bytes.
 ///
 /// # Errors
-/// [`BodyError::TooLarge`] as soon as the limit is crossed, [`BodyError::Broken`] when a piece
-/// is an error.
+/// [`BodyError::TooLarge`] as soon as the limit is exceeded, and [`BodyError::Broken`] if a piece is an
+/// error.
 pub async fn collect<B: AsRef<[u8]>, E>(
     limit: u64,
     mut next: impl AsyncFnMut() -> Option<Result<B, E>>,
 ) -> Result<Collected<B>, BodyError> {
-    // Compared before a piece is copied, so that memory stays within the limit plus one piece.
+    // Compared before a piece is copied, so that memory stays below the limit plus one piece.
     let fits = |length: usize| u64::try_from(length).is_ok_and(|length| length <= limit);
     let mut so_far = Collected::Joined(Vec::new());
     while let Some(piece) = next().await {
@@ -59,7 +58,7 @@ pub async fn collect<B: AsRef<[u8]>, E>(
             return Err(BodyError::TooLarge);
         }
         so_far = match so_far {
-            // The first piece is kept as it is. Only a second one makes a copy of both.
+            // The first piece is kept unchanged. Only a second piece causes a copy of both.
             Collected::Joined(bytes) if bytes.is_empty() => Collected::Whole(piece),
             Collected::Joined(mut bytes) => {
                 bytes.extend_from_slice(piece.as_ref());
@@ -74,7 +73,7 @@ pub async fn collect<B: AsRef<[u8]>, E>(
 /// Reads a body of hyper's kind. `limit` is in bytes.
 ///
 /// # Errors
-/// Those of [`collect`].
+/// The errors of [`collect`].
 pub async fn read<B>(body: B, limit: u64) -> Result<Collected<B::Data>, BodyError>
 where
     B: Body<Data: AsRef<[u8]>>,
@@ -84,7 +83,7 @@ where
         loop {
             match poll_fn(|task| body.as_mut().poll_frame(task)).await? {
                 Ok(frame) => {
-                    // Other frames are trailers, which mean nothing here.
+                    // Other frames are trailers, which have no meaning here.
                     if let Ok(data) = frame.into_data() {
                         return Some(Ok(data));
                     }
@@ -96,11 +95,10 @@ where
     .await
 }
 
-/// Waits for a read, but gives it up when the timer ends first. The timer is started when the
-/// read has to wait at all.
+/// Waits for a read until the timer ends. The timer starts only if the read has to wait.
 ///
 /// # Errors
-/// Those of the read, and [`BodyError::TooSlow`].
+/// The errors of the read, and [`BodyError::TooSlow`].
 pub async fn in_time<T, Timer: Future>(
     read: impl Future<Output = Result<T, BodyError>>,
     start_timer: impl Fn() -> Timer,
@@ -111,8 +109,8 @@ pub async fn in_time<T, Timer: Future>(
         if let Poll::Ready(outcome) = read.as_mut().poll(task) {
             return Poll::Ready(outcome);
         }
-        // Only here, after the read has waited: a timer costs a lock in the runtime's queue, and
-        // most bodies need none. Pinned on the heap because it is created after `read` is pinned.
+        // Only after the read has waited: a timer takes a lock of the runtime's queue, and most bodies need
+        // no timer. Pinned on the heap because it is created after `read` is pinned.
         let timer = timer.get_or_insert_with(|| Box::pin(start_timer()));
         timer.as_mut().poll(task).map(|_| Err(BodyError::TooSlow))
     })
@@ -127,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// Polls once; the futures of these tests are ready or never.
+    /// Polls once. The futures of these tests are ready at once, or never.
     fn outcome<T>(future: impl Future<Output = T>) -> Option<T> {
         match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(value) => Some(value),

@@ -1,6 +1,6 @@
-//! Whether a body is JSON.
+//! Checks that a body is JSON.
 
-/// Whether `Content-Type` declares JSON in UTF-8, which is JSON's charset when none is given.
+/// True if `Content-Type` declares JSON in UTF-8. Without a charset, JSON is UTF-8.
 ///
 /// `accepted` are the media types that count as JSON, in lower case.
 #[must_use]
@@ -8,7 +8,7 @@ pub fn is_json(content_type: Option<&[u8]>, accepted: &[&str]) -> bool {
     let Some(content_type) = content_type else {
         return false;
     };
-    // The value of nearly every request needs no parsing.
+    // The usual value needs no parsing.
     if let Some(first) = accepted.first()
         && content_type == first.as_bytes()
     {
@@ -18,12 +18,12 @@ pub fn is_json(content_type: Option<&[u8]>, accepted: &[&str]) -> bool {
         return false;
     };
     let mut parts = text.split(';').map(str::trim);
-    // `split` yields at least one part; empty text matches no type.
+    // `split` yields at least one part. Empty text matches no type.
     let media = parts.next().unwrap_or_default();
     accepted.iter().any(|name| media.eq_ignore_ascii_case(name)) && parts.all(leaves_utf_8)
 }
 
-/// Whether a media type's parameter leaves UTF-8 as the charset.
+/// True if a parameter of a media type is compatible with UTF-8.
 pub(crate) fn leaves_utf_8(parameter: &str) -> bool {
     match parameter.split_once('=') {
         Some((name, value)) if name.trim().eq_ignore_ascii_case("charset") => {

@@ -1,12 +1,12 @@
-//! GraphQL over HTTP: what a request asks for and with which status it is answered.
+//! GraphQL over HTTP: reads requests, and chooses the status and media type of responses.
 //!
-//! The rules are those of the GraphQL-over-HTTP draft (graphql.github.io) and of RFC 9110. They are
-//! functions on plain types, so that they serve hyper, ntex and actix-web alike and tests need no
-//! socket. A system takes what it needs: [`admit`] decides on a whole request head; a gateway, whose
-//! extensions run in between, calls [`negotiate`] and [`is_json`] at the stages they belong to.
+//! The rules come from the GraphQL-over-HTTP draft (graphql.github.io) and RFC 9110. They are functions on
+//! plain types, so that hyper, ntex and actix-web can all use them, and tests need no socket. [`admit`]
+//! decides on a whole request head. A gateway runs extensions in between, so it calls [`negotiate`] and
+//! [`is_json`] at the right stages.
 //!
-//! Absent on purpose: batches, file uploads, subscriptions, and the text of GraphQL errors beyond a
-//! message, because each system has error codes of its own.
+//! Absent on purpose: batches, file uploads and subscriptions. GraphQL errors have only a message, because
+//! each system has its own error codes.
 
 mod accept;
 mod admit;

@@ -1,13 +1,13 @@
 //! The media types of GraphQL responses.
 
-/// The media type of a response, and with it the meaning of the status.
+/// The media type of a response, which also determines the meaning of the status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Media {
-    /// `application/graphql-response+json`: the status tells what happened.
+    /// `application/graphql-response+json`: the status reports the result.
     GraphqlResponse,
-    /// `application/json` to a client that accepts the newer type as well, or leaves it open.
+    /// `application/json` to a client that also accepts the newer type, or does not exclude it.
     Json,
-    /// `application/json` to a client that accepts nothing newer.
+    /// `application/json` to a client that does not accept the newer type.
     JsonOnly,
 }
 
@@ -21,7 +21,7 @@ impl Media {
         }
     }
 
-    /// The `Content-Type` without parameters.
+    /// The media type without parameters.
     #[must_use]
     pub const fn essence(self) -> &'static str {
         match self {
@@ -30,10 +30,10 @@ impl Media {
         }
     }
 
-    /// The status of a well-formed request whose document or variables are wrong.
+    /// The status of a well-formed request with an invalid document or invalid variables.
     ///
-    /// Clients that know only `application/json` look for errors in the body, so the draft asks for
-    /// 200 there.
+    /// Clients that support only `application/json` expect errors in the body, so the draft requires 200 for
+    /// them.
     #[must_use]
     pub const fn status_of_refused_document(self) -> u16 {
         match self {

@@ -1,22 +1,22 @@
-//! Requests that HTTP alone already shows to be wrong.
+//! Refusals of requests that are already invalid by HTTP.
 
 use crate::body::BodyError;
 
-/// Why there is nothing to execute; displays as the message for the client.
+/// The reason why no operation is executed. Displays as the message for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Neither GET nor POST.
+    /// The method is neither GET nor POST.
     #[error("this path serves GET, POST only")]
     Method,
-    /// A mutation by GET.
+    /// A GET must not execute a mutation.
     #[error("a mutation must be sent with POST, found GET")]
     MutationByGet,
-    /// The client accepts nothing that there is.
+    /// The client accepts no available media type.
     #[error(
         "the response is application/graphql-response+json or application/json; accept one of them"
     )]
     NotAcceptable,
-    /// The body is not declared to be JSON; holds what it is declared to be.
+    /// The body is not declared as JSON. Contains the declared type.
     #[error("the content type of a POST must be application/json in utf-8, found {}", found(.0.as_deref()))]
     ContentType(Option<String>),
     /// The body is larger than the limit, in bytes.
@@ -32,7 +32,7 @@ fn found(content_type: Option<&str>) -> String {
 }
 
 impl Refusal {
-    /// A body that could not be read; `limit` is in bytes.
+    /// The refusal of an unreadable body. `limit` is in bytes.
     #[must_use]
     pub fn of_body(error: BodyError, limit: u64) -> Self {
         match error {
@@ -41,7 +41,7 @@ impl Refusal {
         }
     }
 
-    /// The status.
+    /// The HTTP status of the response.
     #[must_use]
     pub const fn status(&self) -> u16 {
         match self {
@@ -54,7 +54,7 @@ impl Refusal {
         }
     }
 
-    /// The `Allow` header that goes with 405.
+    /// The `Allow` header for status 405.
     #[must_use]
     pub const fn allow(&self) -> Option<&'static str> {
         match self {
@@ -64,7 +64,7 @@ impl Refusal {
         }
     }
 
-    /// Whether the connection must end, because the request was not read to its end.
+    /// True if the connection must end, because the request was not read to its end.
     #[must_use]
     pub const fn closes(&self) -> bool {
         matches!(self, Self::TooLarge(_) | Self::Unread(_))

@@ -1,10 +1,10 @@
-//! A GraphQL request as it is written in a JSON body or in the parameters of a URL.
+//! Reads a GraphQL request from a JSON body or from the parameters of a URL.
 //!
-//! The variables are read straight into the type of what executes them; a server that only passes
-//! them on reads them as [`RawObject`]. The query is borrowed from the body when it has no escapes.
+//! The variables are decoded directly into the type of the executor. A server that only forwards them decodes
+//! them as [`RawObject`]. The query is borrowed from the body if it has no escapes.
 //!
-//! A request that two readers could understand differently is refused, because what checks requests
-//! is often not what carries them out: see [`json_text::check_unambiguous`].
+//! A request that two readers could understand differently is refused, because the program that checks a
+//! request often differs from the program that executes it. See [`json_text::check_unambiguous`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,30 +21,30 @@ mod entries;
 /// A well-formed request. The executor decides whether the document is valid.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GraphqlRequest<'a, V, E = DiscardedObject> {
-    /// The text of the document; may be empty.
+    /// The text of the document. It may be empty.
     pub query: Cow<'a, str>,
-    /// Which of the document's operations to execute. An empty name in a body is kept.
+    /// The name of the operation to execute. An empty name in a body is kept.
     pub operation_name: Option<Cow<'a, str>>,
     /// Values of the operation's variables.
     pub variables: Option<V>,
-    /// Extensions of the protocol.
+    /// Protocol extensions of the request.
     pub extensions: Option<E>,
 }
 
 /// A request that may lack its document.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Incomplete<'a, V, E> {
-    /// The text of the document, where it was sent.
+    /// The text of the document, if it was sent.
     pub query: Option<Cow<'a, str>>,
-    /// As of a request.
+    /// See [`GraphqlRequest::operation_name`].
     pub operation_name: Option<Cow<'a, str>>,
-    /// As of a request.
+    /// See [`GraphqlRequest::variables`].
     pub variables: Option<V>,
-    /// As of a request.
+    /// See [`GraphqlRequest::extensions`].
     pub extensions: Option<E>,
 }
 
-/// Why there is no request to execute.
+/// The reason why a request cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The body is a list.
@@ -65,12 +65,12 @@ pub enum DecodeError {
     /// A parameter of the URL appears twice.
     #[error("the parameter `{0}` is given twice")]
     GivenTwice(&'static str),
-    /// A parameter of the URL that must be a JSON object is not.
+    /// A parameter of the URL is not a JSON object, but must be one.
     #[error("the parameter `{name}` must be a JSON object: {source}")]
     BadParameter {
-        /// Its name.
+        /// Name of the parameter.
         name: &'static str,
-        /// What is wrong.
+        /// The error of the parser.
         source: serde_json::Error,
     },
 }
@@ -78,8 +78,8 @@ pub enum DecodeError {
 /// Reads a body.
 ///
 /// # Errors
-/// When it is not a JSON object with a `query`, an entry has the wrong type, or two readers could
-/// understand the body differently: a key is given twice in an object of any depth, and the like.
+/// Fails if the body is not a JSON object with a `query`, or if an entry has the wrong type. Also fails if
+/// two readers could understand the body differently, for instance if an object has a key twice.
 pub fn from_body<'a, V, E>(body: &'a [u8]) -> Result<GraphqlRequest<'a, V, E>, DecodeError>
 where
     V: Deserialize<'a>,
@@ -89,8 +89,8 @@ where
     from_checked_body_or_hash(body)?.complete(DecodeError::NoQuery)
 }
 
-/// Refuses a body that two readers could understand differently, before [`from_checked_body_or_hash`],
-/// which finds what is left that is not JSON.
+/// Refuses a body that two readers could understand differently. [`from_checked_body_or_hash`] then finds the
+/// remaining errors of syntax.
 ///
 /// # Errors
 /// [`DecodeError::NotJson`], or [`DecodeError::NotARequest`] with the reason.
@@ -99,10 +99,10 @@ pub fn check_body(body: &[u8]) -> Result<(), DecodeError> {
     json_text::check_unambiguous(body).map_err(|ambiguity| refused(body, ambiguity))
 }
 
-/// The same, and tells where the entries of a request stand, for [`Entries::read`].
+/// Like [`check_body`]. Also returns the places of a request's entries, for [`Entries::read`].
 ///
 /// # Errors
-/// As [`check_body`].
+/// Like [`check_body`].
 pub fn check_entries(body: &[u8]) -> Result<Entries, DecodeError> {
     let text = utf8(body)?;
     if !text.trim_ascii_start().starts_with('{') {
@@ -124,7 +124,7 @@ fn utf8(body: &[u8]) -> Result<&str, DecodeError> {
 #[cold]
 fn refused(body: &str, ambiguity: Ambiguity) -> DecodeError {
     match ambiguity {
-        // serde_json's message says what it expected.
+        // serde_json's message contains the expected token.
         Ambiguity::NotJson { .. } => match serde_json::from_str::<IgnoredAny>(body) {
             Err(error) => DecodeError::NotJson(error),
             Ok(_) => DecodeError::NotJson(serde_json::Error::custom(ambiguity)),
@@ -133,11 +133,11 @@ fn refused(body: &str, ambiguity: Ambiguity) -> DecodeError {
     }
 }
 
-/// Reads a body that has passed [`check_body`], or one that was written here. Its extensions may say by a
-/// hash which document is meant, so without a `query` it is `None`.
+/// Reads a body that has passed [`check_body`], or that this program has written. Its extensions may identify
+/// the document by a hash. So `query` is `None` if it is missing.
 ///
 /// # Errors
-/// When it is not a JSON object, or an entry has the wrong type.
+/// Fails if the body is not a JSON object, or if an entry has the wrong type.
 pub fn from_checked_body_or_hash<'a, V, E>(
     body: &'a [u8],
 ) -> Result<Incomplete<'a, V, E>, DecodeError>
@@ -157,19 +157,18 @@ where
         extensions: Option<E>,
     }
 
-    /// Borrowed where there are no escapes; serde borrows no `Option<Cow<str>>`.
+    /// Borrowed if there are no escapes. serde cannot borrow `Option<Cow<str>>`.
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-    // A list would pass as the fields of a struct in their order.
+    // serde would accept a list as the fields of a struct in their order.
     if body.trim_ascii_start().starts_with(b"[") {
-        // Read to its end, so that text which only begins like a list is reported as broken JSON.
+        // Read to its end, so that text that only begins like a list is reported as invalid JSON.
         let list = serde_json::from_slice::<Vec<IgnoredAny>>(body);
         return Err(list.map_or_else(DecodeError::NotJson, |_| DecodeError::Batch));
     }
     let body: Body<'_, V, E> = serde_json::from_slice(body).map_err(|error| {
-        // serde_json knows the difference between text that is not JSON and JSON of the wrong
-        // shape.
+        // serde_json distinguishes text that is not JSON from JSON of the wrong shape.
         if error.is_data() {
             DecodeError::NotARequest(error)
         } else {
@@ -188,7 +187,7 @@ impl<'a, V, E> Incomplete<'a, V, E> {
     /// The request, unless it has no document.
     ///
     /// # Errors
-    /// `without` for one that has none.
+    /// `without` if the document is missing.
     pub fn complete(self, without: DecodeError) -> Result<GraphqlRequest<'a, V, E>, DecodeError> {
         Ok(GraphqlRequest {
             query: self.query.ok_or(without)?,
@@ -199,14 +198,14 @@ impl<'a, V, E> Incomplete<'a, V, E> {
     }
 }
 
-/// Reads the part of a URL after the question mark.
+/// Reads the query string of a URL, without the question mark.
 ///
-/// An empty `operationName`, `variables` or `extensions` counts as absent, as HTML forms and URL
+/// An empty `operationName`, `variables` or `extensions` counts as absent, because HTML forms and URL
 /// builders send them that way.
 ///
 /// # Errors
-/// When there is no `query`, a parameter is given twice, or is not the JSON it must be, which every
-/// reader must understand alike.
+/// Fails if `query` is missing, a parameter is given twice, or a parameter is not valid JSON. Its JSON must
+/// have a single meaning for all readers.
 pub fn from_parameters<V, E>(parameters: &str) -> Result<GraphqlRequest<'_, V, E>, DecodeError>
 where
     V: DeserializeOwned,
@@ -216,10 +215,10 @@ where
     read.complete(DecodeError::NoQueryParameter)
 }
 
-/// The same of a URL whose extensions may say by a hash which document is meant.
+/// Like [`from_parameters`], but the extensions may identify the document by a hash.
 ///
 /// # Errors
-/// When a parameter is given twice, or is not the JSON it must be.
+/// Fails if a parameter is given twice, or is not the required JSON.
 pub fn from_parameters_or_hash<V, E>(parameters: &str) -> Result<Incomplete<'_, V, E>, DecodeError>
 where
     V: DeserializeOwned,
@@ -232,10 +231,10 @@ where
             "operationName" => (&mut operation_name, "operationName"),
             "variables" => (&mut variables, "variables"),
             "extensions" => (&mut extensions, "extensions"),
-            // Other parameters are the application's own.
+            // Other parameters belong to the application.
             _ => continue,
         };
-        // Two values would mean that two programs on the way could execute different operations.
+        // With two values, two programs on the way could execute different operations.
         if slot.replace(value).is_some() {
             return Err(DecodeError::GivenTwice(name));
         }
@@ -257,7 +256,7 @@ fn json_parameter<T: DeserializeOwned>(
         Some(text) if text.is_empty() => Ok(None),
         Some(text) => {
             let read = serde_json::from_str(&text).and_then(|read| {
-                // It is written into a body, one level deeper.
+                // The text is later written into a body, one level deeper.
                 let checked = json_text::check_unambiguous_part(&text, 1);
                 checked.map_err(serde_json::Error::custom)?;
                 Ok(read)
@@ -294,16 +293,16 @@ pub fn to_json<V: Serialize, E: Serialize>(request: &GraphqlRequest<'_, V, E>) -
     .expect("text and JSON objects are always written")
 }
 
-/// A JSON object that stays the text it is, borrowed from a body.
+/// A JSON object as unparsed text, borrowed from a body.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct RawObject<'a>(&'a RawValue);
 
-/// A JSON object that stays the text it is.
+/// A JSON object as unparsed text.
 #[derive(Debug, Clone, Serialize)]
 pub struct RawObjectBuf(Box<RawValue>);
 
 impl<'a> RawObject<'a> {
-    /// Its text.
+    /// The JSON text of the object.
     #[must_use]
     pub fn text(self) -> &'a str {
         self.0.get()
@@ -327,14 +326,14 @@ impl<'de> Deserialize<'de> for RawObjectBuf {
 }
 
 fn is_object<E: serde::de::Error>(raw: &RawValue) -> Result<(), E> {
-    // The text of a raw value starts with its first character.
+    // The text of a raw value has no leading white space.
     if raw.get().starts_with('{') {
         return Ok(());
     }
     Err(E::custom("expected a JSON object"))
 }
 
-/// Any JSON object, checked and thrown away: for servers that serve no extension.
+/// Any JSON object, checked and discarded, for servers without extensions.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DiscardedObject;
 
@@ -350,7 +349,7 @@ impl<'de> Deserialize<'de> for DiscardedObject {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<DiscardedObject, A::Error> {
-                // Read and not skipped: the text must be valid JSON to its end.
+                // Read and not skipped, because the text must be valid JSON to its end.
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
                 Ok(DiscardedObject)
             }

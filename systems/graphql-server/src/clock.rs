@@ -1,8 +1,8 @@
-//! The one place that reads the clock.
+//! The single place that reads the clock.
 
 use std::time::Instant;
 
-/// A point on the clock that never goes back.
+/// The current time on a monotonic clock.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,

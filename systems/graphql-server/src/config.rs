@@ -1,6 +1,6 @@
 //! The configuration of a server, by flags or environment variables.
 //!
-//! `Args` is as typed, `Config` is as meant. Both servers read the same.
+//! `Args` contains the options as typed, and `Config` the checked values. Both servers use the same options.
 
 mod quantity;
 
@@ -45,32 +45,32 @@ struct Args {
     connections: ConnectionFlags,
 }
 
-/// A checked configuration.
+/// The checked options of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Host and port, as typed.
     pub listen: String,
-    /// Threads that serve requests, from 1 to 512.
+    /// Number of threads that serve requests, from 1 to 512.
     pub workers: usize,
-    /// Largest body, in bytes.
+    /// Largest body of a request, in bytes.
     pub body_limit: u64,
-    /// Time to send a request; whole seconds, at least one.
+    /// Time to send a request, in whole seconds, at least one.
     pub request_timeout: Duration,
-    /// Time for requests in flight when stopping; whole seconds, at least one.
+    /// Time for requests in flight when stopping, in whole seconds, at least one.
     pub stop_timeout: Duration,
-    /// What to log.
+    /// The level of the log.
     pub log: Level,
-    /// How many connections there may be, and what their clients may do with them.
+    /// Limits for the number of connections and for their clients.
     pub connections: ConnectionFlags,
 }
 
 impl Config {
-    /// Reads a command line whose first entry is the program, and the environment for what the
-    /// command line leaves out.
+    /// Reads a command line, and the environment for options that it leaves out. The first word is the name
+    /// of the program.
     ///
     /// # Errors
-    /// When a value is wrong, or the answer is a text (`--help`, `--version`). Its `exit` prints
-    /// it and leaves with the right code: 2 for a wrong value, 0 for a text.
+    /// Fails if a value is wrong, and for `--help` and `--version`. `exit` of the error prints its text and
+    /// ends the process with the right code: 2 for a wrong value, 0 for help and version.
     pub fn from_command_line(
         identity: &Identity,
         words: impl IntoIterator<Item = OsString>,
@@ -79,10 +79,10 @@ impl Config {
         Ok(Args::from_arg_matches(&matches)?.into())
     }
 
-    /// Connections that a worker of an HTTP library may have before the library stops to accept.
+    /// Number of connections per worker at which the HTTP library stops accepting.
     ///
-    /// Altogether a few more than there may be, so that those beyond are refused instead of left to
-    /// wait, and far fewer than the process has file descriptors.
+    /// In total this is a few more than the maximum, so that connections beyond it are refused and do not
+    /// wait. It is far below the file descriptors of the process.
     #[must_use]
     pub fn accepted_by_worker(&self) -> usize {
         let total = self.connections.most().total;
@@ -91,7 +91,7 @@ impl Config {
 }
 
 fn command(identity: &Identity) -> Command {
-    // The text about `Args` is for readers of this file, so that about the program comes after it.
+    // The comment on `Args` is for readers of this file, so the program's own description replaces it.
     Args::augment_args(Command::new(identity.name))
         .version(identity.versions)
         .about("A GraphQL server at /graphql, with /health and /metrics.")
@@ -100,7 +100,7 @@ fn command(identity: &Identity) -> Command {
 
 impl From<Args> for Config {
     fn from(args: Args) -> Self {
-        // A system that does not tell its processors gets one worker.
+        // If the system does not report its processors, there is one worker.
         let processors = || std::thread::available_parallelism().map_or(1, usize::from);
         let one_for_each = || processors().min(quantity::WORKERS_MAX);
         Self {

@@ -1,8 +1,8 @@
-//! The connections of a worker: how many there may be, and how long their clients may let it wait.
+//! The connections of a worker, with their limits.
 //!
-//! `chassis` counts and watches them as it does for the services on hyper. The HTTP libraries
-//! accept them and have timers of their own, which know less: none of them tells one client from
-//! another, makes room for newcomers, or gives up a client that does not read.
+//! `chassis` counts and tracks them as for the services on hyper. The HTTP libraries accept them and have
+//! their own timers, which have less information. No library distinguishes clients, makes room for new
+//! connections, or closes connections of clients that do not read.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -20,12 +20,12 @@ use crate::startup::Setup;
 pub struct Connections {
     table: Arc<ConnectionTable>,
     tracker: Tracker,
-    /// Held by the newcomer that is let in.
+    /// Held while a new connection is admitted.
     door: Rc<Mutex<()>>,
 }
 
 impl Connections {
-    /// None so far. A client may take `head_timeout` for the head of a request.
+    /// Starts without connections. A client may take `head_timeout` for the head of a request.
     #[must_use]
     pub fn new(setup: &Setup, head_timeout: Duration) -> Self {
         let config = &setup.config;
@@ -37,34 +37,34 @@ impl Connections {
         }
     }
 
-    /// Watches a connection that was counted when it was accepted.
+    /// Begins to track a connection that was counted when it was accepted.
     #[must_use]
     pub fn watched(&self, slot: Slot) -> Tracked {
         self.tracker.begin(slot)
     }
 
-    /// Takes a connection up; none when too many are open, and it is to be closed.
+    /// Takes a connection. `None` if too many are open, and the caller must close it.
     pub async fn begin(&self, peer: Option<IpAddr>) -> Option<Tracked> {
-        // One at a time, because the library hands over many at once: when nearly all places are
-        // taken, those that make room have to end before the next is let in.
+        // One at a time, because the library hands over many at once. If nearly all places are taken, idle
+        // connections must end before the next new connection is admitted.
         let _door = self.door.lock().await;
         let tracked = self.tracker.begin(self.table.take(peer).ok()?);
         chassis::pause_in_crowd(&self.table).await;
         Some(tracked)
     }
 
-    /// Watches the connections until the runtime ends.
+    /// Sweeps the connections until the runtime ends.
     pub async fn watch(self) {
         self.tracker.watch().await;
     }
 
-    /// Lets every connection finish its requests; done when the last has ended.
+    /// Lets every connection finish its requests. Returns after the last connection has ended.
     pub async fn finish(&self) {
         self.tracker.finish().await;
     }
 }
 
-/// Answers a request of a connection, when it is its turn, and notes that it did.
+/// Waits for the turn of a request, computes its response, and records it.
 pub async fn answered(
     tracked: &Tracked,
     method: &str,
@@ -73,7 +73,7 @@ pub async fn answered(
     let exchange = tracked.http1_request();
     exchange.turn().await;
     let reply = answer.await;
-    // The libraries leave out the body of an answer to HEAD.
+    // The libraries omit the body of a response to HEAD.
     let is_written = method != "HEAD";
     exchange.handed(if is_written { reply.body.len() } else { 0 });
     reply

@@ -1,99 +1,99 @@
-//! What the two schemas answer: the same values, made in one place.
+//! The data of both schemas, computed in one place.
 //!
-//! Everything is computed from the arguments, so that a response is the same on every run and
-//! its size depends on the query alone. Only the counter of the mutation has state.
+//! All values are computed from the arguments. So a response is equal in every run, and its size depends only
+//! on the query. Only the counter of the mutation has state.
 //!
-//! Absent on purpose: a database. These servers are weighed for their GraphQL and HTTP libraries.
+//! Absent on purpose: a database. These servers measure their GraphQL and HTTP libraries.
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// The id in the answer to `{ test { id } }`.
+/// The id in the response to `{ test { id } }`.
 pub const TEST_ID: &str = "1";
 
-/// Items that exist; also the longest list that one `items` field returns.
+/// Number of items, and maximum length of the list of one `items` field.
 pub const ITEMS_MAX: i32 = 10_000;
 
-/// Items that all `items` fields of one request may return together.
+/// Maximum number of items in all `items` fields of one request.
 ///
 /// Without it, one small query could repeat `items(count: 10000)` under many aliases.
 pub const ITEMS_PER_REQUEST_MAX: u32 = 20_000;
 
-/// Fields that the objects of all `items` fields of one request may have together: an answer holds its
-/// worker while it is made.
+/// Maximum number of fields in the objects of all `items` fields of one request. A worker is busy while it
+/// builds a response.
 pub const FIELDS_PER_REQUEST_MAX: u64 = 60_000;
 
-/// Bytes that the names of these fields may have together.
+/// Maximum bytes of the names of these fields.
 pub const NAME_BYTES_PER_REQUEST_MAX: u64 = 2 << 20;
 
-/// Bytes of texts of the caller that one request gets back, in `echo` and `fail`. The text that crosses
-/// the limit is the last: one of a whole body is answered, whatever a body may have.
+/// Bytes of the client's texts that `echo` and `fail` may return in one request. The text that crosses the
+/// limit is the last one. So a single text is always returned, even if it fills the whole body.
 pub const TEXT_BYTES_PER_REQUEST_MAX: usize = 1 << 20;
 
-/// The length of the list when the caller gives none. The schemas repeat it as a default.
+/// The length of the list without an argument. The schemas repeat it as a default.
 pub const COUNT: i32 = 10;
 
-/// What the mutation adds when the caller gives none. The schemas repeat it as a default.
+/// The amount that the mutation adds without an argument. The schemas repeat it as a default.
 pub const AMOUNT: i32 = 1;
 
-/// The message of `fail` when the caller gives none.
+/// The message of `fail` without an argument.
 pub const FAILURE: &str = "this field always fails";
 
-/// Why a field has no value. The text is the message in the response.
+/// The reason why a field has no value. The text is the message in the response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FieldFailure {
     /// `count` of `items` is outside `0..=ITEMS_MAX`.
     #[error("`count` must be between 0 and {ITEMS_MAX}, found {0}")]
     CountOutOfRange(i32),
-    /// The request asked for more items than one request may return.
+    /// The request selects more items than the limit.
     #[error("a request may return at most {ITEMS_PER_REQUEST_MAX} items; ask for fewer")]
     TooManyItems,
-    /// The objects of the lists would have more fields than one request may have.
+    /// The objects of the lists would have too many fields.
     #[error(
         "the items of a request may have {FIELDS_PER_REQUEST_MAX} fields together, found {0}; ask for \
          fewer"
     )]
     TooManyFields(u64),
-    /// The names of these fields would be too long together.
+    /// The names of these fields would be too long in total.
     #[error(
         "the names of fields in items may have {NAME_BYTES_PER_REQUEST_MAX} bytes together, found {0}; \
          ask for fewer, or by shorter aliases"
     )]
     TooLongNames(u64),
-    /// Texts of the caller would be repeated too often.
+    /// The response would repeat too many bytes of the client's texts.
     #[error(
         "a request gets back at most {TEXT_BYTES_PER_REQUEST_MAX} bytes of its own texts, found \
          {0} before this one; ask for fewer"
     )]
     TooMuchText(usize),
-    /// The counter cannot hold the sum.
+    /// The sum does not fit into the counter.
     #[error("the counter cannot go beyond {0}; add less")]
     CounterOverflow(i32),
-    /// A field that always fails, with the message to fail with.
+    /// A field that always fails, with its message.
     #[error("{0}")]
     Asked(String),
 }
 
 impl FieldFailure {
-    /// The failure of `fail(message:)`.
+    /// The failure of `fail(message:)`, with a default message.
     #[must_use]
     pub fn asked(message: Option<String>) -> Self {
         Self::Asked(message.unwrap_or_else(|| FAILURE.to_owned()))
     }
 }
 
-/// One entry of the list; everything about it follows from its number.
+/// One entry of the list. All its values follow from its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item {
-    /// From 1 to [`ITEMS_MAX`].
+    /// The number, from 1 to [`ITEMS_MAX`].
     number: i32,
 }
 
 impl Item {
-    /// The item with this id, if there is one.
+    /// The item with this id, if it exists.
     #[must_use]
     pub fn with_id(id: &str) -> Option<Self> {
         let number: i32 = id.parse().ok()?;
-        // "007" and "+7" parse as numbers but are not the id of any item.
+        // "007" and "+7" parse as numbers but are not ids of items.
         ((1..=ITEMS_MAX).contains(&number) && number.to_string() == id).then_some(Self { number })
     }
 
@@ -103,38 +103,38 @@ impl Item {
         self.number.to_string()
     }
 
-    /// The name.
+    /// The name: `item` and the number.
     #[must_use]
     pub fn name(self) -> String {
         format!("item {}", self.number)
     }
 
-    /// Pieces on stock, from 0 to 99.
+    /// Pieces in stock, from 0 to 99.
     #[must_use]
     pub fn quantity(self) -> i32 {
         // 7 and 100 have no common factor, so all quantities occur.
         self.number * 7 % 100
     }
 
-    /// Whether there is any on stock.
+    /// True if at least one piece is in stock.
     #[must_use]
     pub fn in_stock(self) -> bool {
         self.quantity() > 0
     }
 
-    /// A remark; only every third item has one.
+    /// A remark. Only every third item has one.
     #[must_use]
     pub fn note(self) -> Option<String> {
         (self.number % 3 == 0).then(|| format!("item {} is one of every third", self.number))
     }
 }
 
-/// What is selected in each object of a list, fragments followed.
+/// The selection in each object of a list, with its fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
-    /// Fields.
+    /// Number of selected fields.
     pub fields: u64,
-    /// Bytes of their names in the answer.
+    /// Bytes of their names in the response.
     pub name_bytes: u64,
 }
 
@@ -149,15 +149,15 @@ impl<'a> FromIterator<&'a str> for Selected {
     }
 }
 
-/// What one request may still use up.
+/// The remaining allowance of one request.
 #[derive(Debug)]
 pub struct Allowance {
     items: AtomicU32,
-    /// Used up so far.
+    /// Fields used by lists of this request.
     fields: AtomicU64,
-    /// Used up so far.
+    /// Bytes of field names used by lists of this request.
     name_bytes: AtomicU64,
-    /// Given back so far.
+    /// Bytes of client texts returned by this request.
     text_bytes: AtomicUsize,
 }
 
@@ -173,11 +173,11 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// The first `count` items, of which `selected` is asked; null counts as [`COUNT`].
+    /// The first `count` items, with the selected fields. Null counts as [`COUNT`].
     ///
     /// # Errors
-    /// When `count` is outside `0..=ITEMS_MAX`, or the request has used up its items, their fields or
-    /// the names of those.
+    /// Fails if `count` is outside `0..=ITEMS_MAX`, or if the request has used up its items, their fields or
+    /// the bytes of their names.
     pub fn items(
         &self,
         count: Option<i32>,
@@ -188,9 +188,9 @@ impl Allowance {
             .ok()
             .filter(|_| count <= ITEMS_MAX)
             .ok_or(FieldFailure::CountOutOfRange(count))?;
-        // One request runs on one thread at a time, so load and store cannot interleave.
+        // One request runs on one thread at a time, so load and store cannot be interleaved.
         let left = self.items.load(Ordering::Relaxed);
-        // Nothing is taken from a request that asks for too much: a smaller list may still follow.
+        // A refused list costs no items, so a smaller list may still follow.
         let left = left.checked_sub(wanted).ok_or(FieldFailure::TooManyItems)?;
         let times = u64::from(wanted);
         let fields = times
@@ -213,10 +213,10 @@ impl Allowance {
 }
 
 impl Allowance {
-    /// Gives a text of the caller back.
+    /// Returns a text of the client.
     ///
     /// # Errors
-    /// When the request has got back [`TEXT_BYTES_PER_REQUEST_MAX`] bytes already.
+    /// Fails if the request has already received [`TEXT_BYTES_PER_REQUEST_MAX`] bytes of its texts.
     pub fn text(&self, text: String) -> Result<String, FieldFailure> {
         let before = self.text_bytes.load(Ordering::Relaxed);
         if before >= TEXT_BYTES_PER_REQUEST_MAX {
@@ -227,7 +227,7 @@ impl Allowance {
         Ok(text)
     }
 
-    /// The failure of `fail(message:)`.
+    /// The failure of `fail(message:)`, within the limit for texts.
     #[must_use]
     pub fn failure(&self, message: Option<String>) -> FieldFailure {
         let message = message.map(|message| self.text(message)).transpose();
@@ -235,33 +235,33 @@ impl Allowance {
     }
 }
 
-/// The number that the mutation changes; one for all workers of a server.
+/// The number that the mutation changes. All workers of a server share it.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicI32);
 
 impl Counter {
-    /// The sum so far.
+    /// The current sum, initially 0.
     #[must_use]
     pub fn total(&self) -> i32 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Adds and returns the new sum; null counts as [`AMOUNT`].
+    /// Adds an amount and returns the new sum. Null counts as [`AMOUNT`].
     ///
     /// # Errors
-    /// When the sum would leave the range of a GraphQL Int; the counter then stays as it was.
+    /// Fails if the sum would leave the range of a GraphQL Int. The counter then keeps its value.
     pub fn add(&self, amount: Option<i32>) -> Result<i32, FieldFailure> {
         let amount = amount.unwrap_or(AMOUNT);
         let sum = |total: i32| total.checked_add(amount);
         match self
             .0
-            // Compare and exchange, because a plain addition would wrap around at the end of a
-            // GraphQL Int. Relaxed: the sum orders no other memory.
+            // Compare and exchange, because a plain addition would wrap around at the end of a GraphQL Int.
+            // Relaxed, because the sum orders no other memory.
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum)
         {
-            // `sum` has just found that it fits.
+            // `sum` has just checked that it fits.
             Ok(before) => Ok(before + amount),
-            // A sum leaves the range only on the side to which the amount points.
+            // The sign of the amount determines the exceeded limit.
             Err(_) if amount < 0 => Err(FieldFailure::CounterOverflow(i32::MIN)),
             Err(_) => Err(FieldFailure::CounterOverflow(i32::MAX)),
         }
@@ -328,7 +328,7 @@ mod tests {
         let refused = FieldFailure::TooMuchText(TEXT_BYTES_PER_REQUEST_MAX);
         assert_eq!(allowance.text(String::new()), Err(refused.clone()));
         assert_eq!(allowance.failure(Some("no".to_owned())), refused);
-        // A message of the program's own costs nothing to repeat.
+        // The program's own message costs no bytes.
         assert_eq!(allowance.failure(None), FieldFailure::asked(None));
     }
 

@@ -1,24 +1,24 @@
-//! The answers to requests that never reach a schema.
+//! Responses to requests that never reach a schema.
 //!
-//! What a request to `/graphql` asks for, `graphql_http` decides; here it becomes a [`Reply`].
+//! `graphql_http` decides how a request to `/graphql` is handled. Here the result becomes a [`Reply`].
 
 use graphql_http::body::BodyError;
 use graphql_http::{Head, Media, Refusal};
 
 use crate::reply::{self, Reply};
 
-/// What to do next.
+/// The next step for a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The request is in the body: read it, execute it, answer with this media type.
+    /// The request is in the body. Read it, execute it, and respond in this media type.
     ReadBody(Media),
     /// The request is in the parameters of the URL.
     ReadParameters(Media),
-    /// There is nothing to execute.
+    /// Send this response. The request has no operation to execute.
     Reply(Reply),
 }
 
-/// Decides what a request to `/graphql` asks for. `body_limit` is in bytes.
+/// Decides the next step for a request to `/graphql`. `body_limit` is in bytes.
 pub fn admit<'a, Lines>(head: Head<'a, Lines>, body_limit: u64) -> Step
 where
     Lines: Iterator<Item = &'a [u8]>,
@@ -31,13 +31,13 @@ where
     }
 }
 
-/// The answer to a body that could not be read.
+/// The response to an unreadable body.
 #[must_use]
 pub fn unread(media: Media, error: BodyError, body_limit: u64) -> Reply {
     reply::refused(media, &Refusal::of_body(error, body_limit))
 }
 
-/// The answer of a path that can only be read, such as `/health`.
+/// The response of a read-only path, such as `/health`.
 #[must_use]
 pub fn show(method: &str, page: impl FnOnce() -> Reply) -> Reply {
     match method {

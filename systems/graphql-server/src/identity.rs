@@ -11,7 +11,7 @@ pub struct Identity {
     pub graphql: &'static str,
     /// The HTTP library and its version.
     pub http: &'static str,
-    /// All versions, as `--version` prints them after the name, in one line: a lab records the first.
+    /// All versions in one line, as `--version` prints them after the name. A lab records the first.
     pub versions: &'static str,
 }
 

@@ -1,7 +1,7 @@
-//! How large an answer to a question about the schema would be.
+//! Limits the size of responses to introspection queries.
 //!
-//! Types refer to types, so such a question has no end of its own: some levels of nesting would be an
-//! answer of many megabytes. Other questions are bounded where their lists are made, by
+//! Types refer to types, so an introspection query has no natural end. A few levels of nesting would make a
+//! response of many megabytes. Other queries are limited at their lists, by
 //! [`Allowance`](crate::content::Allowance).
 
 use async_graphql::parser::parse_query;
@@ -10,12 +10,12 @@ use graphql_document::{AnswerLimits, DocumentError, Place, SchemaSize, Size, sel
 
 use crate::content::{FIELDS_PER_REQUEST_MAX, NAME_BYTES_PER_REQUEST_MAX};
 
-/// As for other questions.
+/// Equal to the limits of other queries.
 const LIMITS: AnswerLimits = AnswerLimits {
     fields: FIELDS_PER_REQUEST_MAX,
     bytes: NAME_BYTES_PER_REQUEST_MAX,
 };
-/// A test asks the schema.
+/// Largest lists of the schema. A test compares them with the schema.
 const SCHEMA: SchemaSize = SchemaSize {
     types: 24,
     fields: 12,
@@ -23,21 +23,21 @@ const SCHEMA: SchemaSize = SchemaSize {
     related: 1,
 };
 
-/// Why a question about the schema is not answered.
+/// The reason why an introspection query is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum IntrospectionError {
-    /// The answer would be too large.
+    /// The response would be too large.
     #[error(transparent)]
     Answer(#[from] DocumentError),
-    /// It cannot be told how large the answer would be.
+    /// The document does not parse, so the size of the response is unknown.
     #[error("a question about the schema must be in the grammar of October 2021: {0}")]
     Grammar(#[from] async_graphql::parser::Error),
 }
 
-/// Checks the operation that is to be executed.
+/// Checks the operation to be executed.
 ///
 /// # Errors
-/// When the answer about the schema would be too large.
+/// Fails if the introspection part of the response would be too large.
 pub fn check(
     document: &ExecutableDocument,
     operation: &OperationDefinition,
@@ -45,17 +45,17 @@ pub fn check(
     LIMITS.check(document, operation, |field, place| Size {
         objects: match place {
             Place::Schema => SCHEMA.of(&field.name.node),
-            // What is no question about the schema is counted where it is answered.
+            // The lists of other queries are counted when they are executed.
             Place::Root | Place::Below => 1,
         },
         bytes: 0,
     })
 }
 
-/// The same for a document as text. Only questions about the schema are parsed for it.
+/// Like [`check`], for a document as text. Only introspection queries are parsed for it.
 ///
 /// # Errors
-/// As [`check`], and when the text cannot be parsed.
+/// Like [`check`]. Also fails if the text cannot be parsed.
 pub fn check_text(text: &str, name: Option<&str>) -> Result<(), IntrospectionError> {
     if !asks_about_schema(text) {
         return Ok(());
@@ -67,9 +67,9 @@ pub fn check_text(text: &str, name: Option<&str>) -> Result<(), IntrospectionErr
     Ok(())
 }
 
-/// Whether a text has the name of a field that leads to the schema.
+/// True if a text contains the name of an introspection field.
 fn asks_about_schema(text: &str) -> bool {
-    // `__typename` is part of ordinary questions.
+    // `__typename` is part of ordinary queries.
     text.contains("__schema")
         || text
             .match_indices("__type")

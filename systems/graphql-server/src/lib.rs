@@ -1,10 +1,9 @@
-//! Two GraphQL servers with the same schema and the same answers.
+//! Two GraphQL servers with the same schema and equal responses.
 //!
-//! The programs are juniper on ntex and async-graphql on actix-web. What they answer is the same;
-//! what it costs is what Weighbridge weighs. So everything that is not one of the four libraries
-//! lives here once: the content behind the schema, configuration, metrics, log and start-up. The
-//! programs hold the schema in the terms of their GraphQL library and the glue to their HTTP
-//! library.
+//! The programs are juniper on ntex and async-graphql on actix-web. Their responses are equal. Weighbridge
+//! compares their cost. So all code except the four libraries is here once: the data behind the schema,
+//! configuration, metrics, log and start. Each program contains the schema in the terms of its GraphQL
+//! library, and the glue to its HTTP library.
 
 mod clock;
 pub mod config;

@@ -1,8 +1,8 @@
-//! What `/metrics` shows.
+//! The metrics of `/metrics`.
 //!
-//! Every worker counts in a shard of its own and a scrape adds the shards up, so that workers do
-//! not write to the same cache lines. A request costs two readings of the clock and four additions.
-//! `telemetry` writes what a scrape sees; labels are looked up only then, never for a request.
+//! Every worker counts in its own shard, and a scrape adds up the shards. So workers never write to the same
+//! cache lines. A request costs two readings of the clock and four additions. `telemetry` writes the values
+//! of a scrape. Labels are looked up only during a scrape, never for a request.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,12 +21,12 @@ const BUCKETS_US: [u64; 15] = [
     1_000_000, 10_000_000,
 ];
 
-/// The counts of one worker.
+/// The counters of one worker.
 #[derive(Debug, Default)]
 pub struct Shard {
     requests: [AtomicU64; Status::ALL.len()],
     with_errors: AtomicU64,
-    /// One more than the bounds: durations beyond the last.
+    /// One bucket more than bounds, for durations beyond the last bound.
     durations: [AtomicU64; BUCKETS_US.len() + 1],
     duration_sum_ns: AtomicU64,
 }
@@ -37,15 +37,15 @@ impl Shard {
         add(&self.requests[status as usize], 1);
     }
 
-    /// Counts the response of a GraphQL request and how long it took since `start`, which is
-    /// when its head had been read. Sending the response is not part of it.
+    /// Counts the response of a GraphQL request, and the time since `start`, when its head had been read. The
+    /// time to send the response is not included.
     pub fn answered(&self, start: Instant) {
         let took = clock::now().duration_since(start);
         add(&self.durations[bucket_of(took)], 1);
         add(&self.duration_sum_ns, saturating_ns(took));
     }
 
-    /// Counts an outcome that puts `errors` into a response.
+    /// Counts an outcome if its response contains `errors`.
     pub fn executed(&self, outcome: &Outcome) {
         if !matches!(outcome, Outcome::Data(_)) {
             add(&self.with_errors, 1);
@@ -54,7 +54,7 @@ impl Shard {
 }
 
 fn add(counter: &AtomicU64, amount: u64) {
-    // Relaxed: a scrape may see one counter a little earlier than another.
+    // Relaxed: a scrape may read one counter a little earlier than another.
     counter.fetch_add(amount, Ordering::Relaxed);
 }
 
@@ -63,10 +63,10 @@ fn saturating_ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The first bucket whose bound is not below the duration.
+/// The first bucket with a bound of at least the duration.
 fn bucket_of(duration: Duration) -> usize {
     let ns = saturating_ns(duration);
-    // The bounds are multiplied, because a divided duration is cut: 25.9 µs would count as 25.
+    // The bounds are multiplied, because a division would truncate the duration: 25.9 µs would count as 25.
     BUCKETS_US.partition_point(|bound_us| bound_us * 1_000 < ns)
 }
 
@@ -79,7 +79,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// No workers yet.
+    /// Creates metrics without workers.
     #[must_use]
     pub fn new(identity: Identity, connections: Arc<ConnectionTable>) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Metrics {
         shard
     }
 
-    /// Everything counted so far, and what the process uses now.
+    /// All counters, and the current resource usage of the process.
     #[must_use]
     pub fn text(self: &Arc<Self>) -> String {
         telemetry::metrics::text(Arc::clone(self))
@@ -139,7 +139,7 @@ impl Counts for Metrics {
             "GraphQL responses with an `errors` entry",
             sum(&|shard| &shard.with_errors),
         )?;
-        // Prometheus wants seconds; whole microseconds compare exactly while counting.
+        // Prometheus requires seconds. Whole microseconds compare exactly while counting.
         let bounds = BUCKETS_US.map(|us| Duration::from_micros(us).as_secs_f64());
         let counts: [u64; BUCKETS_US.len() + 1] =
             std::array::from_fn(|place| sum(&|shard| &shard.durations[place]));

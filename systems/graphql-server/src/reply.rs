@@ -1,12 +1,12 @@
 //! Responses as plain types: status, media type, body.
 //!
-//! The data inside a response is serialized by each library itself, as that is part of what is
-//! weighed. Everything around it is written here, so that both servers write the same.
+//! Each library serializes the data inside a response itself, because this is part of the measurement.
+//! Everything around it is written here, so that both servers write it equally.
 
 use graphql_http::{Media, Refusal};
 use serde::Serialize;
 
-/// The statuses that these servers answer with. The order is the order in `/metrics`.
+/// The statuses of these servers, in the order of `/metrics`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the HTTP standard")]
 pub enum Status {
@@ -21,7 +21,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Every status, in the order of the enum.
+    /// All statuses, in the order of the enum.
     pub const ALL: [Self; 8] = [
         Self::Ok,
         Self::BadRequest,
@@ -33,13 +33,13 @@ impl Status {
         Self::UnsupportedMediaType,
     ];
 
-    /// The status with this number, which must be one of these.
+    /// The status with this code, which must be one of these.
     fn of(code: u16) -> Self {
         let found = Self::ALL.into_iter().find(|status| status.code() == code);
         found.expect("every status of a refusal is listed")
     }
 
-    /// The number on the wire.
+    /// The numeric code of the status.
     #[must_use]
     pub const fn code(self) -> u16 {
         match self {
@@ -55,17 +55,17 @@ impl Status {
     }
 }
 
-/// The bytes of a response.
+/// The body of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
-    /// Made for this response.
+    /// Built for this response.
     Made(Vec<u8>),
-    /// Part of the program.
+    /// A constant of the program.
     Fixed(&'static str),
 }
 
 impl Body {
-    /// Its length in bytes.
+    /// Length of the body in bytes.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Made(bytes) => bytes.len(),
@@ -74,27 +74,27 @@ impl Body {
     }
 }
 
-/// A whole response, except for what HTTP libraries add by themselves (date, length).
+/// A whole response, except for the headers that HTTP libraries add themselves (date, length).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// The status.
+    /// The status of the response.
     pub status: Status,
-    /// The `Content-Type`.
+    /// The value of `Content-Type`.
     pub content_type: &'static str,
-    /// The `Allow` header that goes with 405.
+    /// The `Allow` header for status 405.
     pub allow: Option<&'static str>,
-    /// Whether the connection must end, because the request was not read to its end.
+    /// True if the connection must end, because the request was not read to its end.
     pub close: bool,
-    /// The body.
+    /// The body of the response.
     pub body: Body,
 }
 
-/// A place in the document; both start at 1.
+/// A place in the document. Line and column start at 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Location {
-    /// The line.
+    /// The line, from 1.
     pub line: usize,
-    /// The column.
+    /// The column, from 1.
     pub column: usize,
 }
 
@@ -102,21 +102,21 @@ pub struct Location {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum PathSegment {
-    /// A response key.
+    /// A response key in an object.
     Key(String),
-    /// An index, from 0.
+    /// An index in a list, from 0.
     Index(usize),
 }
 
-/// One entry of `errors`.
+/// One entry of `errors` in a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GraphqlError {
-    /// What went wrong.
+    /// Description of the error.
     pub message: String,
-    /// Where in the document.
+    /// Places in the document, may be empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
-    /// Where in the data; empty for errors of the whole request.
+    /// Path in the data. Empty for errors of the whole request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<PathSegment>,
 }
@@ -133,22 +133,22 @@ impl GraphqlError {
     }
 }
 
-/// How the execution of a request ended.
+/// The result of an execution.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Data and no errors: the whole body, see [`data_alone`].
+    /// Data without errors. Contains the whole body, see [`data_alone`].
     Data(Vec<u8>),
-    /// Data, perhaps null, and errors of fields: the whole body, see [`with_errors`].
+    /// Data, possibly null, and errors of fields. Contains the whole body, see [`with_errors`].
     Partial(Vec<u8>),
-    /// Nothing was executed: the document or the variables are wrong.
+    /// The document or the variables are wrong, so no field was executed.
     Refused(Vec<GraphqlError>),
-    /// Nothing was executed: a GET may not change anything.
+    /// A GET must not change data, so no field was executed.
     MutationByGet,
 }
 
 const JSON: &str = Media::Json.content_type();
 
-/// The response to a request that was understood.
+/// The response to a well-formed request.
 #[must_use]
 pub fn of(media: Media, outcome: Outcome) -> Reply {
     let (status, body) = match outcome {
@@ -168,7 +168,7 @@ pub fn of(media: Media, outcome: Outcome) -> Reply {
     }
 }
 
-/// The response to a request that HTTP alone shows to be wrong.
+/// The response to a request that is already invalid by HTTP.
 #[must_use]
 pub fn refused(media: Media, refusal: &Refusal) -> Reply {
     Reply {
@@ -178,7 +178,7 @@ pub fn refused(media: Media, refusal: &Refusal) -> Reply {
     }
 }
 
-/// A response that is one error of the whole request.
+/// A response with one error of the whole request.
 #[must_use]
 pub fn error(media: Media, status: Status, message: impl ToString) -> Reply {
     Reply {
@@ -190,7 +190,7 @@ pub fn error(media: Media, status: Status, message: impl ToString) -> Reply {
     }
 }
 
-/// `200` with a text that is part of the program or was made for the occasion.
+/// A response with status 200.
 fn fine(content_type: &'static str, body: Body) -> Reply {
     Reply {
         status: Status::Ok,
@@ -201,26 +201,26 @@ fn fine(content_type: &'static str, body: Body) -> Reply {
     }
 }
 
-/// The page for browsers.
+/// The response with the page for browsers.
 #[must_use]
 pub fn page() -> Reply {
     fine(graphiql::CONTENT_TYPE, Body::Fixed(graphiql::PAGE))
 }
 
-/// The answer of `/health`.
+/// The response of `/health`.
 #[must_use]
 pub fn health() -> Reply {
     fine(JSON, Body::Fixed("{\"status\":\"ok\"}\n"))
 }
 
-/// The answer of `/metrics`.
+/// The response of `/metrics`.
 #[must_use]
 pub fn metrics(text: String) -> Reply {
     let body = Body::Made(text.into_bytes());
     fine(telemetry::metrics::CONTENT_TYPE, body)
 }
 
-/// The answer for every other path.
+/// The response for every other path.
 #[must_use]
 pub fn not_found() -> Reply {
     error(
@@ -230,7 +230,7 @@ pub fn not_found() -> Reply {
     )
 }
 
-/// The answer for a method that a path does not serve.
+/// The response for a method that a path does not support.
 #[must_use]
 pub fn method_not_allowed(allow: &'static str) -> Reply {
     let message = format!("this path serves {allow} only");
@@ -240,7 +240,7 @@ pub fn method_not_allowed(allow: &'static str) -> Reply {
     }
 }
 
-/// The body of a response with data and no errors.
+/// The body of a response with data and without errors.
 #[must_use]
 pub fn data_alone(data: &impl Serialize) -> Vec<u8> {
     #[derive(Serialize)]
@@ -253,7 +253,7 @@ pub fn data_alone(data: &impl Serialize) -> Vec<u8> {
 
 /// The body of a response with data and errors.
 ///
-/// Errors come in the order of the document, as the libraries find them in orders of their own.
+/// Errors are sorted by their place in the document, because the libraries find them in different orders.
 #[must_use]
 pub fn with_errors(data: &impl Serialize, mut errors: Vec<GraphqlError>) -> Vec<u8> {
     #[derive(Serialize)]
@@ -279,7 +279,7 @@ fn errors_alone(errors: &[GraphqlError]) -> Vec<u8> {
     to_json(&ErrorsAlone { errors })
 }
 
-/// Serializes into a buffer that small answers do not have to grow.
+/// Serializes into a buffer that is large enough for small responses.
 fn to_json(value: &impl Serialize) -> Vec<u8> {
     let mut body = Vec::with_capacity(256);
     serde_json::to_writer(&mut body, value)

@@ -1,6 +1,6 @@
-//! From the command line to a listening socket, and from a signal to a stopped server.
+//! Starts a server from its command line, and stops it on a signal.
 //!
-//! The two programs differ in what `serve` does in between.
+//! The two programs only differ in `serve`.
 
 use std::io;
 use std::net::TcpListener;
@@ -16,21 +16,21 @@ use crate::config::Config;
 use crate::identity::Identity;
 use crate::metrics::Metrics;
 
-/// What every worker of a server is set up with.
+/// The shared state that every worker of a server starts with.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// The configuration.
+    /// The options of the server.
     pub config: Config,
-    /// Where workers count.
+    /// The counters of all workers.
     pub metrics: Arc<Metrics>,
     /// The connections of all workers.
     pub table: Arc<ConnectionTable>,
 }
 
-/// The whole program: reads the command line, listens, serves until stopped.
+/// Runs the whole program: reads the command line, listens, and serves until stopped.
 ///
-/// `serve` gets a socket that clients can connect to already. It returns once the server has
-/// stopped; see [`stop_on_signal`].
+/// `serve` receives a socket that already accepts connections. It returns after the server has stopped. See
+/// [`stop_on_signal`].
 pub fn run(
     identity: Identity,
     serve: impl FnOnce(TcpListener, Setup) -> io::Result<()>,
@@ -40,7 +40,7 @@ pub fn run(
         Err(answer) => {
             // If the stream is closed, there is nowhere left to report it.
             let _ = answer.print();
-            // clap knows two codes, 0 and 2; both fit.
+            // clap uses two codes, 0 and 2. Both fit.
             return ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2));
         }
     };
@@ -53,7 +53,7 @@ pub fn run(
     }
 }
 
-/// Why the server did not serve, or stopped serving.
+/// The reason why the server could not start or had to stop.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("cannot listen on `{listen}`: {source}; choose another address with --listen")]
@@ -69,15 +69,15 @@ fn listen_and_serve(
 ) -> Result<(), ServeError> {
     telemetry::log::open(config.log);
     let bound = TcpListener::bind(&config.listen)
-        // Connections take over what is set here.
+        // Connections inherit these options.
         .and_then(|listener| chassis::prepare(&listener).map(|()| listener))
-        // Port 0 is known only now.
+        // Read only now, because the system chooses the port if it was 0.
         .and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (address, listener) = bound.map_err(|source| ServeError::Listen {
         listen: config.listen.clone(),
         source,
     })?;
-    // True before any worker runs: the system queues connections from `bind` on.
+    // Already true before any worker runs, because the system queues connections after `bind`.
     telemetry::announce(&format!("listening on http://{address}"));
     tracing::info!(
         server = identity.name,
@@ -99,13 +99,13 @@ fn listen_and_serve(
     Ok(())
 }
 
-/// Calls `stop` at the first SIGTERM or SIGINT. The second one ends the process at once.
+/// Calls `stop` at the first SIGTERM or SIGINT. The second signal ends the process at once.
 ///
 /// # Errors
-/// When the signals cannot be caught.
+/// Fails if the signal handlers cannot be installed.
 pub fn stop_on_signal(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
-    // A thread of its own, so that a second signal works even when the server hangs while it stops.
+    // A separate thread, so that a second signal works even if the server hangs while it stops.
     let wait = move || {
         let mut arriving = signals.forever();
         let mut next_name = || match arriving.next() {
@@ -113,13 +113,13 @@ pub fn stop_on_signal(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
             // The iterator yields the two registered signals and does not end.
             _ => "SIGTERM",
         };
-        // Waited for before the line: fields of a line that the level leaves out are not computed.
+        // Received before the log line, because fields of a disabled line are not evaluated.
         let signal = next_name();
         tracing::info!(signal, "stopping");
         stop();
         let signal = next_name();
         tracing::error!(signal, "aborted");
-        // Not a return from `main`, whose thread may be the one that hangs.
+        // `exit`, because the thread of `main` may hang.
         std::process::exit(1);
     };
     thread::Builder::new()

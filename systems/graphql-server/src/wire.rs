@@ -1,4 +1,4 @@
-//! A GraphQL request with its document within the limits of [`graphql_document`].
+//! Reads a GraphQL request, and checks its document against the limits of [`graphql_document`].
 
 use graphql_document::DocumentError;
 use graphql_http::{DecodeError, GraphqlRequest, Media};
@@ -6,22 +6,22 @@ use serde::de::DeserializeOwned;
 
 use crate::reply::{self, GraphqlError, Outcome, Reply, Status};
 
-/// Why there is no request to execute.
+/// The reason why a request cannot be executed.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// It is not a GraphQL request.
+    /// The request is not a GraphQL request.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// The document crosses a limit.
+    /// The document exceeds a limit.
     #[error(transparent)]
     Document(#[from] DocumentError),
 }
 
-/// The answer to something that is not a request.
+/// The response to an invalid request.
 #[must_use]
 pub fn not_a_request(media: Media, error: WireError) -> Reply {
     match error {
-        // Well-formed, but refused: as a document that does not parse.
+        // Well-formed, but refused like a document that does not parse.
         WireError::Document(error) => {
             let errors = vec![GraphqlError::of_request(error)];
             reply::of(media, Outcome::Refused(errors))
@@ -33,15 +33,15 @@ pub fn not_a_request(media: Media, error: WireError) -> Reply {
 /// Reads a body.
 ///
 /// # Errors
-/// When it is not a request, or the document crosses a limit.
+/// Fails if the body is not a request, or if the document exceeds a limit.
 pub fn from_body<V: DeserializeOwned>(body: &[u8]) -> Result<GraphqlRequest<'_, V>, WireError> {
     within_limits(graphql_http::from_body(body)?)
 }
 
-/// Reads the part of a URL after the question mark.
+/// Reads the query string of a URL, without the question mark.
 ///
 /// # Errors
-/// As [`from_body`].
+/// Like [`from_body`].
 pub fn from_parameters<V: DeserializeOwned>(
     parameters: &str,
 ) -> Result<GraphqlRequest<'_, V>, WireError> {

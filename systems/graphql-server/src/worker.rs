@@ -1,4 +1,4 @@
-//! What every worker thread of either server needs, and the counting and logging of a request.
+//! The shared part of the worker threads of both servers: counting and logging of requests.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::metrics::{Metrics, Shard};
 use crate::reply::{self, Outcome, Reply};
 use crate::startup::Setup;
 
-/// One worker's view of the server.
+/// The server's state from one worker's side.
 #[derive(Debug, Clone)]
 pub struct Worker {
     body_limit: u64,
@@ -23,7 +23,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// One more worker.
+    /// Creates the state of one more worker.
     #[must_use]
     pub fn new(setup: &Setup) -> Self {
         Self {
@@ -40,13 +40,13 @@ impl Worker {
         self.body_limit
     }
 
-    /// How long a client may take to send a body.
+    /// Maximum time for a client to send a body.
     #[must_use]
     pub fn request_timeout(&self) -> Duration {
         self.request_timeout
     }
 
-    /// What a request to `/graphql` asks for.
+    /// Decides the next step for a request to `/graphql`.
     pub fn admit<'a, Lines>(&self, head: Head<'a, Lines>) -> Step
     where
         Lines: Iterator<Item = &'a [u8]>,
@@ -54,47 +54,47 @@ impl Worker {
         exchange::admit(head, self.body_limit)
     }
 
-    /// The answer to a body that could not be read.
+    /// The response to an unreadable body.
     #[must_use]
     pub fn unread(&self, media: Media, error: BodyError) -> Reply {
         exchange::unread(media, error, self.body_limit)
     }
 
-    /// The answer to a request that was executed or refused.
+    /// The response to an executed or refused request.
     #[must_use]
     pub fn executed(&self, media: Media, outcome: Outcome) -> Reply {
         self.shard.executed(&outcome);
         reply::of(media, outcome)
     }
 
-    /// The answer of `/health`.
+    /// The response of `/health`.
     #[must_use]
     pub fn health(&self, method: &str) -> Reply {
         self.done(method, "/health", exchange::show(method, reply::health))
     }
 
-    /// The answer of `/metrics`.
+    /// The response of `/metrics`.
     #[must_use]
     pub fn metrics(&self, method: &str) -> Reply {
-        // A closure, so that counts are gathered only for a method that may have them.
+        // A closure, so that counters are read only if the method is allowed.
         let page = || reply::metrics(self.metrics.text());
         self.done(method, "/metrics", exchange::show(method, page))
     }
 
-    /// The answer on a path that does not exist.
+    /// The response for an unknown path.
     #[must_use]
     pub fn not_found(&self, method: &str, path: &str) -> Reply {
         self.done(method, path, reply::not_found())
     }
 
-    /// Counts the answer to a request to `/graphql` whose head was read at `start`.
+    /// Counts the response to a request to `/graphql`. The head of the request was read at `start`.
     #[must_use]
     pub fn answered(&self, start: Instant, method: &str, reply: Reply) -> Reply {
         self.shard.answered(start);
         self.done(method, "/graphql", reply)
     }
 
-    /// The time before a request is answered, for [`Worker::answered`].
+    /// The start time of a request, for [`Worker::answered`].
     #[must_use]
     pub fn start(&self) -> Instant {
         clock::now()

@@ -1,47 +1,47 @@
-//! A place in text that may not be JSON, moved token by token.
+//! A position in text that may not be JSON. It moves token by token.
 //!
-//! It keeps no reference to the text but is handed it each time. A reader may therefore append to
-//! the text that it reads from: one keeps all texts of a request in one buffer.
+//! It keeps no reference to the text, and receives it with each call. So a reader may append to the text that
+//! it reads from, for instance to keep all texts of a request in one buffer.
 
 use crate::plain::plain_run;
 
-/// A place in a part of a text.
+/// A position in a part of a text.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor {
-    /// The next byte. After a mistake it is where that was found.
+    /// Position of the next byte. After a mistake, it is the position of the mistake.
     pub at: usize,
-    /// The byte behind the part.
+    /// The end of the part, exclusive.
     end: usize,
 }
 
-/// A string between its quotes.
+/// The position of a string's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StringSpan {
-    /// The byte behind the first quote.
+    /// The position after the opening quote.
     pub start: usize,
-    /// The last quote.
+    /// Position of the closing quote.
     pub end: usize,
-    /// Whether it has escapes.
+    /// True if the string has escapes.
     pub is_escaped: bool,
 }
 
-/// What was expected, and is not there.
+/// The expected token that is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unexpected {
-    /// `true`, `false` or `null`.
+    /// The word `true`, `false` or `null`.
     Word,
-    /// A character of a string, or the quote that ends it.
+    /// A character of a string, or its closing quote.
     StringRest,
-    /// What may follow a backslash.
+    /// A valid character after a backslash.
     Escape,
-    /// Four hexadecimal digits.
+    /// Four hexadecimal digits after `\u`.
     HexDigits,
-    /// A digit.
+    /// A digit of a number.
     Digit,
 }
 
 impl Cursor {
-    /// At the beginning of `start..end` of a text.
+    /// Creates a cursor at the beginning of `start..end` of a text.
     #[inline]
     #[must_use]
     pub const fn new(start: usize, end: usize) -> Self {
@@ -49,12 +49,12 @@ impl Cursor {
         Self { at: start, end }
     }
 
-    /// The next byte; `None` at the end.
+    /// The next byte. `None` at the end.
     #[inline]
     #[must_use]
     pub fn peek(&self, text: &[u8]) -> Option<u8> {
-        // Two bounds: the part's own, and the text's, which a caller may have handed over too
-        // short.
+        // Two limits: the part's own end, and the end of the text, because a caller may pass a text that is
+        // too short.
         if self.at < self.end {
             text.get(self.at).copied()
         } else {
@@ -62,14 +62,14 @@ impl Cursor {
         }
     }
 
-    /// Whether nothing is left.
+    /// True if no byte is left.
     #[inline]
     #[must_use]
     pub const fn is_at_end(&self) -> bool {
         self.at >= self.end
     }
 
-    /// Over white space.
+    /// Moves over white space.
     #[inline]
     pub fn skip_space(&mut self, text: &[u8]) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek(text) {
@@ -77,13 +77,13 @@ impl Cursor {
         }
     }
 
-    /// Over this word.
+    /// Moves over this word.
     ///
     /// # Errors
-    /// When another stands there.
+    /// Fails if the next word differs.
     #[inline]
     pub fn word(&mut self, text: &[u8], word: &[u8]) -> Result<(), Unexpected> {
-        // Cut at the part's end, so that a word which continues behind it does not count.
+        // Cut at the part's end, so that a word that extends beyond it does not count.
         let end = (self.at + word.len()).min(self.end);
         if text.get(self.at..end) != Some(word) {
             return Err(Unexpected::Word);
@@ -92,11 +92,11 @@ impl Cursor {
         Ok(())
     }
 
-    /// Over a string; the next byte is its quote. Halves of surrogate pairs may stand alone, see
+    /// Moves over a string. The next byte must be its quote. Halves of surrogate pairs are accepted. See
     /// [`crate::unescape`].
     ///
     /// # Errors
-    /// When it does not end, or holds a control character or a wrong escape.
+    /// Fails if the string does not end, or contains a control character or an invalid escape.
     #[inline]
     pub fn string(&mut self, text: &[u8]) -> Result<StringSpan, Unexpected> {
         debug_assert_eq!(self.peek(text), Some(b'"'));
@@ -104,7 +104,7 @@ impl Cursor {
         let start = self.at;
         let mut is_escaped = false;
         loop {
-            // The hot loop of reading: nearly all bytes of a body are plain ones of strings.
+            // The hot loop of reading: nearly all bytes of a body are plain characters of strings.
             self.at = plain_run(text, self.at, self.end);
             match self.peek(text) {
                 Some(b'"') => {
@@ -143,16 +143,16 @@ impl Cursor {
         Ok(())
     }
 
-    /// Over a number.
+    /// Moves over a number.
     ///
     /// # Errors
-    /// When digits are missing. A zero ends a number: what follows it is the caller's to refuse.
+    /// Fails if digits are missing. A leading zero ends a number. The caller must refuse digits after it.
     #[inline]
     pub fn number(&mut self, text: &[u8]) -> Result<(), Unexpected> {
         if self.peek(text) == Some(b'-') {
             self.at += 1;
         }
-        // JSON has no leading zeros, so that `01` is not one number.
+        // JSON has no leading zeros, so `01` is not one number.
         if self.peek(text) == Some(b'0') {
             self.at += 1;
         } else {
@@ -229,7 +229,7 @@ mod tests {
         fn numbers_are_those_of_serde_json(text in "-?[0-9]{0,3}(\\.[0-9]{0,2})?([eE][+-]?[0-9]{0,2})?") {
             let mut cursor = Cursor::new(0, text.len());
             let is_number = cursor.number(text.as_bytes()).is_ok() && cursor.is_at_end();
-            // A value as text, so that the range of numbers does not matter.
+            // As a raw value, so that the range of numbers does not matter.
             let theirs = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
             proptest::prop_assert_eq!(is_number, theirs, "{}", text);
         }

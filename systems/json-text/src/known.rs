@@ -1,9 +1,10 @@
-//! Stepping over tokens of text that is known to be JSON.
+//! Steps over tokens of valid JSON.
 //!
-//! Only the end of a string has to be found, so the search is memchr's, which compares more bytes
-//! at once than [`crate::plain_run`] does.
+//! Only the end of a string must be found. So the search uses memchr, which compares more bytes at once than
+//! [`crate::plain_run`].
 
-/// The length of the string that begins at `start`, with its quotes, and whether it has escapes.
+/// The length of the string that begins at `start`, with its quotes. The second value is true if it has
+/// escapes.
 #[inline]
 #[must_use]
 pub fn string_length(json: &[u8], start: usize) -> (usize, bool) {
@@ -16,10 +17,10 @@ pub fn string_length(json: &[u8], start: usize) -> (usize, bool) {
             return (at + length + 1 - start, is_escaped);
         }
         is_escaped = true;
-        // Over the backslash and what it escapes, which may be a quote.
+        // Over the backslash and the escaped character, which may be a quote.
         at += length + 2;
     }
-    // Valid JSON does not get here; the rest of the text is the safe answer to anything else.
+    // Valid JSON never reaches this line. For invalid text, the rest of the text is the safe result.
     (json.len() - start, is_escaped)
 }
 

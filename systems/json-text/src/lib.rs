@@ -1,15 +1,14 @@
-//! JSON as bytes, for services that read and write it without a tree of their own or with one that
-//! no library has.
+//! JSON as bytes, for services that read and write it without a tree, or with a tree of their own.
 //!
-//! * [`Cursor`] checks tokens of text that may be wrong, and says where each begins and ends;
-//! * [`string_length`] and [`bare_length`] step over tokens of text that is known to be JSON;
-//! * [`plain_run`], [`is_plain`] and [`is_plain_ascii`] compare eight bytes of a string at once;
-//! * [`write_string`] and [`unescape`] put escapes in and take them out;
+//! * [`Cursor`] checks tokens of text that may be invalid, and returns their bounds.
+//! * [`string_length`] and [`bare_length`] step over tokens of valid JSON.
+//! * [`plain_run`], [`is_plain`] and [`is_plain_ascii`] compare eight bytes of a string at once.
+//! * [`write_string`] adds escapes and [`unescape`] removes them.
 //! * [`check_unambiguous`] refuses text that two readers may understand differently, and
-//!   [`check_members`] tells where the members of an object stand, too.
+//!   [`check_members`] also returns the places of an object's members.
 //!
-//! Absent on purpose: a tree of lists and objects, because what is built of their values differs from
-//! service to service; and numbers as anything but their digits.
+//! Absent on purpose: a tree of lists and objects, because each service builds different values. Numbers are
+//! only available as their digits.
 
 mod cursor;
 mod known;

@@ -1,17 +1,16 @@
-//! Plain characters: those that a JSON string holds as they are. Eight bytes are compared at once.
+//! Finds plain characters, which a JSON string contains unescaped. Eight bytes are compared at once.
 //!
-//! In a word of eight bytes, `word - ONES * n` borrows at each byte below `n`, which sets the byte's
-//! high bit; `& !word` takes out bytes whose high bit was set before (letters beyond ASCII). A byte
-//! equals `b` when its exclusive-or with `b` is below 1. A borrow may also reach the byte above and
-//! mark it falsely, never one below. So the lowest mark is always right, and there is no mark at all
-//! exactly when there is no such byte.
+//! In a word of eight bytes, `word - ONES * n` borrows at each byte below `n`, which sets the byte's high
+//! bit. `& !word` removes bytes with a high bit that was set before (letters beyond ASCII). A byte equals `b`
+//! if its exclusive-or with `b` is below 1. A borrow may also mark the byte above falsely, but never a byte
+//! below. So the lowest mark is always right. There is no mark if and only if there is no such byte.
 
-/// 1 in each byte.
+/// The value 1 in each byte.
 const ONES: u64 = 0x0101_0101_0101_0101;
 /// The highest bit of each byte.
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Marks, in the high bits of bytes, quotes, backslashes and control characters.
+/// Marks quotes, backslashes and control characters in the high bits of their bytes.
 #[inline(always)]
 const fn marks(word: u64) -> u64 {
     below(word, 0x20) | equal(word, b'"') | equal(word, b'\\')
@@ -27,15 +26,15 @@ const fn equal(word: u64, byte: u8) -> u64 {
     below(word ^ (ONES * byte as u64), 1)
 }
 
-/// Whether a string holds this byte as it is. Those of letters beyond ASCII are.
+/// True if a string contains this byte unescaped. This includes bytes of letters beyond ASCII.
 #[inline]
 const fn is_plain_byte(byte: u8) -> bool {
     // `&` instead of `&&`: three comparisons without a branch.
     (byte >= b' ') & (byte != b'"') & (byte != b'\\')
 }
 
-/// Where the run of plain characters that begins at `at` ends: at a quote, a backslash, a control
-/// character or `end`, which must not lie behind the text's.
+/// The end of the run of plain characters from `at`. A quote, a backslash, a control character or `end` ends
+/// it. `end` must not exceed the length of the text.
 #[inline]
 #[must_use]
 pub fn plain_run(text: &[u8], mut at: usize, end: usize) -> usize {
@@ -44,11 +43,11 @@ pub fn plain_run(text: &[u8], mut at: usize, end: usize) -> usize {
         "{at}..{end} of {}",
         text.len()
     );
-    // Cutting `at..end` out first and walking its chunks looks simpler; answers of short strings then
-    // took a tenth longer to read.
+    // A slice of `at..end` and its chunks would look simpler. But responses with short strings then took a
+    // tenth longer to read.
     while let Some(Ok(eight)) = text
         .get(at..at + 8)
-        // What follows `end` belongs to another value, however plain it is.
+        // Bytes after `end` belong to another value, even if they are plain.
         .filter(|_| at + 8 <= end)
         .map(<[u8; 8]>::try_from)
     {
@@ -65,23 +64,23 @@ pub fn plain_run(text: &[u8], mut at: usize, end: usize) -> usize {
     at
 }
 
-/// Whether all characters are plain.
+/// True if all characters are plain.
 #[inline]
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
     throughout(text, marks, is_plain_byte)
 }
 
-/// Whether all characters are plain and printable ASCII.
+/// True if all characters are plain and printable ASCII.
 #[inline]
 #[must_use]
 pub fn is_plain_ascii(text: &str) -> bool {
-    // A byte beyond ASCII has its high bit set, which is a mark already.
+    // A byte beyond ASCII already has its high bit set, which is a mark.
     let marks = |word| marks(word) | equal(word, 0x7f) | word;
     throughout(text, marks, |byte| is_plain_byte(byte) & (byte <= b'~'))
 }
 
-/// Without a way out in between: compilers make vector instructions of it, and most texts are plain.
+/// Without an early exit: compilers can use vector instructions, and most texts are plain.
 #[inline(always)]
 fn throughout(text: &str, marks: impl Fn(u64) -> u64, is_plain: impl Fn(u8) -> bool) -> bool {
     let bytes = text.as_bytes();
@@ -89,7 +88,7 @@ fn throughout(text: &str, marks: impl Fn(u64) -> u64, is_plain: impl Fn(u8) -> b
     let Some(last) = bytes.last_chunk() else {
         return bytes.iter().all(|byte| is_plain(*byte));
     };
-    // The last eight overlap the chunk before them, which is cheaper than a loop over what is left.
+    // The last eight bytes overlap the chunk before them, which is cheaper than a loop over the rest.
     let (chunks, _) = bytes.as_chunks();
     chunks
         .iter()
@@ -106,7 +105,7 @@ mod tests {
             for place in 0..20 {
                 let mut text = [b'a'; 24];
                 text[place] = special;
-                // A false mark above a true one must not be taken for the first.
+                // A false mark above a true mark must not be taken as the first mark.
                 text[place + 1] = special ^ 1;
                 assert_eq!(plain_run(&text, 0, 24), place, "{special} at {place}");
                 assert_eq!(plain_run(&text, place, 24), place);

@@ -1,30 +1,29 @@
-//! Escapes: put into strings that are written, taken out of those that were read.
+//! Adds escapes to written strings, and removes escapes from read strings.
 
 use crate::plain::plain_run;
 
-/// How control characters without a name of their own in most languages are written.
+/// The spelling of control characters without a common short escape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlEscapes {
-    /// Backspace and form feed as `\b` and `\f`, as most writers do.
+    /// Backspace and form feed as `\b` and `\f`, like most writers.
     Short,
-    /// Both by their number, as Hasura's writer does.
+    /// Both as numeric escapes, like Hasura's writer.
     Numbered,
 }
 
-/// Appends `text` as a JSON string, byte for byte as serde_json writes it.
+/// Appends `text` as a JSON string, byte for byte like serde_json.
 #[inline]
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
     write(text.as_bytes(), ControlEscapes::Short, out);
 }
 
-/// As [`write_string`], of bytes that are known to be UTF-8: they are not checked, and escapes are
-/// all ASCII.
+/// Like [`write_string`], for bytes in UTF-8. They are not checked, because all escaped characters are ASCII.
 #[inline]
 pub fn write_utf8(text: &[u8], out: &mut Vec<u8>) {
     write(text, ControlEscapes::Short, out);
 }
 
-/// As [`write_string`], with another choice for control characters.
+/// Like [`write_string`], with a choice for control characters.
 #[inline]
 pub fn write_string_with(text: &str, controls: ControlEscapes, out: &mut Vec<u8>) {
     write(text.as_bytes(), controls, out);
@@ -32,10 +31,10 @@ pub fn write_string_with(text: &str, controls: ControlEscapes, out: &mut Vec<u8>
 
 #[inline]
 fn write(bytes: &[u8], controls: ControlEscapes, out: &mut Vec<u8>) {
-    // Enough for a string without escapes, which most are.
+    // Enough for a string without escapes, which is the common case.
     out.reserve(bytes.len() + 2);
     out.push(b'"');
-    // Runs are copied as a whole; a byte at a time would check the capacity for each.
+    // Runs are copied as a whole. A copy of single bytes would check the capacity for each.
     let mut start = 0;
     loop {
         let end = plain_run(bytes, start, bytes.len());
@@ -49,7 +48,7 @@ fn write(bytes: &[u8], controls: ControlEscapes, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// A quote, a backslash or a control character.
+/// Appends the escape of a quote, a backslash or a control character.
 fn write_escape(special: u8, controls: ControlEscapes, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let short = match special {
@@ -70,32 +69,32 @@ fn write_escape(special: u8, controls: ControlEscapes, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
-/// Half of a surrogate pair that stands alone: JSON allows it, and no text can hold it.
+/// Half of a surrogate pair without the other half. JSON allows it, but no text can contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoneSurrogate {
-    /// The byte behind the last escape that was read.
+    /// The position after the last escape that was read.
     pub at: usize,
-    /// Whether it is a first half, whose second one is missing.
+    /// True if it is a first half and the second half is missing.
     pub is_first: bool,
 }
 
-/// The text that a string says. `inside` stands between quotes and has passed
+/// The text of a string without escapes. `inside` is the content between the quotes, and has passed
 /// [`Cursor::string`](crate::Cursor::string).
 ///
 /// # Errors
-/// When half of a surrogate pair stands alone.
+/// Fails if half of a surrogate pair stands alone.
 ///
 /// # Panics
-/// When an escape is not one.
+/// Panics if an escape is invalid.
 pub fn unescape(inside: &str) -> Result<String, LoneSurrogate> {
     let bytes = inside.as_bytes();
-    // An escape is never shorter than its character, so this suffices.
+    // An escape is never shorter than its character, so this capacity is enough.
     let mut text = String::with_capacity(inside.len());
     let mut start = 0;
     while let Some(length) = memchr::memchr(b'\\', &bytes[start..]) {
         let at = start + length;
         text.push_str(&inside[start..at]);
-        // There is a next byte: the cursor has refused a backslash at the end.
+        // There is a next byte, because the cursor has refused a backslash at the end.
         let (letter, end) = match bytes[at + 1] {
             b'u' => surrogates(inside, at + 2)?,
             b'b' => ('\u{8}', at + 2),
@@ -112,7 +111,7 @@ pub fn unescape(inside: &str) -> Result<String, LoneSurrogate> {
     Ok(text)
 }
 
-/// Checks what [`unescape`] would find, without making a text of it.
+/// Checks surrogates like [`unescape`], without creating a text.
 pub(crate) fn check_surrogates(inside: &str) -> Result<(), LoneSurrogate> {
     let bytes = inside.as_bytes();
     let mut at = 0;
@@ -125,7 +124,7 @@ pub(crate) fn check_surrogates(inside: &str) -> Result<(), LoneSurrogate> {
     Ok(())
 }
 
-/// The letter whose number begins at `at`, and where its escape, or pair of them, ends.
+/// The character with its number at `at`, and the end of its escape or pair of escapes.
 fn surrogates(inside: &str, at: usize) -> Result<(char, usize), LoneSurrogate> {
     let unit = |at: usize| {
         let digits = inside.get(at..at + 4);
@@ -136,7 +135,7 @@ fn surrogates(inside: &str, at: usize) -> Result<(char, usize), LoneSurrogate> {
     let first = unit(at);
     let end = at + 4;
     if !(0xd800..0xdc00).contains(&first) {
-        // What is left besides letters are second halves.
+        // All numbers except second halves are characters.
         let letter = char::from_u32(first).ok_or(lone(end, false))?;
         return Ok((letter, end));
     }

@@ -1,13 +1,12 @@
-//! Whether all readers understand a JSON text alike.
+//! Checks that all readers understand a JSON text equally.
 //!
-//! A text that is checked by one program and carried out by another must not mean two things. JSON
-//! leaves open what a key that an object has twice means: most readers keep the last, some the
-//! first. And what some readers refuse, others read: deep nesting, half a surrogate pair, a number
-//! beyond all floats. A reader that refuses may then take the text for empty.
+//! If one program checks a text and another executes it, the text must have one meaning. JSON does not define
+//! the meaning of a duplicate key. Most readers keep the last value, some the first. Some readers refuse
+//! texts that other readers accept: deep nesting, half a surrogate pair, a number beyond all floats. A reader
+//! that refuses the text may then treat it as empty.
 //!
-//! One pass, no tree, and no allocation for objects of usual size. What stands inside the strings
-//! of values is not looked at closely, so that a long query costs little: the reader that comes
-//! after this one checks its escapes anyway.
+//! The check takes one pass, no tree, and no allocation for objects of usual size. Escapes inside string
+//! values are mostly skipped, so that a long query costs little. The next reader checks these escapes.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -16,63 +15,63 @@ use std::ops::Range;
 use crate::cursor::{Cursor, StringSpan};
 use crate::string::{check_surrogates, unescape};
 
-/// Lists and objects may be nested as deep as this. Common readers stop at 128 levels, and a text
-/// is often put into another one before they see it.
+/// Maximum nesting of lists and objects. Common readers stop at 128 levels, and a text is often embedded into
+/// another text before they read it.
 pub const DEPTH_MAX: usize = 100;
 
-/// Keys of an object that are compared one by one; objects with more get a set.
+/// Up to this number, an object's keys are compared one by one. Larger objects get a set.
 const FEW: usize = 8;
 
-/// Why two readers may understand a text differently.
+/// The reason why two readers may understand a text differently.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ambiguity {
-    /// A key is in an object twice.
+    /// An object contains a key twice.
     #[error("the key `{key}` is given twice in one object, at byte {at}; give it once")]
     GivenTwice {
-        /// The key, shortened.
+        /// The duplicate key, shortened.
         key: String,
-        /// Where it is given again.
+        /// Position of the second occurrence.
         at: usize,
     },
-    /// Lists and objects are nested too deep.
+    /// Lists and objects are nested too deeply.
     #[error("lists and objects are nested deeper than {DEPTH_MAX} levels, at byte {at}")]
     TooDeep {
-        /// Where the first one too many begins.
+        /// Position of the first list or object beyond the limit.
         at: usize,
     },
     /// A string has half a surrogate pair.
     #[error("a string has half a surrogate pair, at byte {at}; send both halves or the character")]
     LoneSurrogate {
-        /// Behind which byte.
+        /// Position of the half.
         at: usize,
     },
-    /// A number is beyond what a 64-bit float can hold.
+    /// A number is larger than any 64-bit float.
     #[error("a number is larger than any 64-bit float, at byte {at}; send it as a string")]
     TooLarge {
-        /// Where it begins.
+        /// Position of the number.
         at: usize,
     },
     /// The text is not JSON.
     #[error("it is not JSON at byte {at}")]
     NotJson {
-        /// Where that shows.
+        /// Position of the mistake.
         at: usize,
     },
 }
 
-/// Checks that all readers which take a text for JSON understand it alike. Keys count as equal when
-/// they are once their escapes are taken out.
+/// Checks that all readers that accept a text as JSON understand it equally. Keys are compared without their
+/// escapes.
 ///
 /// # Errors
-/// The first place that can be understood differently.
+/// The first ambiguous place.
 pub fn check_unambiguous(json: &str) -> Result<(), Ambiguity> {
     check_unambiguous_part(json, 0)
 }
 
-/// As [`check_unambiguous`], of a value that will stand in a text below `depth` lists and objects.
+/// Like [`check_unambiguous`], for a value that will be embedded below `depth` lists and objects.
 ///
 /// # Errors
-/// The first place that can be understood differently.
+/// The first ambiguous place.
 pub fn check_unambiguous_part(json: &str, depth: usize) -> Result<(), Ambiguity> {
     let mut walk = Walk::new(json);
     walk.skip_space();
@@ -80,11 +79,11 @@ pub fn check_unambiguous_part(json: &str, depth: usize) -> Result<(), Ambiguity>
     walk.end()
 }
 
-/// As [`check_unambiguous`], of an object whose members are handed to `take`, so that no second pass is
-/// needed to find them.
+/// Like [`check_unambiguous`], for an object. `take` receives its members, so that no second pass is needed
+/// to find them.
 ///
 /// # Errors
-/// The first place that can be understood differently, and where the text is no object.
+/// The first ambiguous place. Also fails if the text is not an object.
 pub fn check_members<'a>(json: &'a str, mut take: impl FnMut(Member<'a>)) -> Result<(), Ambiguity> {
     let mut walk = Walk::new(json);
     walk.skip_space();
@@ -98,18 +97,18 @@ pub fn check_members<'a>(json: &'a str, mut take: impl FnMut(Member<'a>)) -> Res
 /// A member of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
-    /// Its key, without escapes.
+    /// The key, without escapes.
     pub key: Cow<'a, str>,
-    /// Its value.
+    /// Place of the value.
     pub value: MemberValue,
 }
 
-/// Where the value of a member stands.
+/// The place of a member's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberValue {
-    /// A string, all of which is checked.
+    /// A string. All of it is checked.
     String(StringSpan),
-    /// Something else. The strings in it are checked as far as [`check_unambiguous`] does.
+    /// Another value. Its strings are checked like in [`check_unambiguous`].
     Other(Range<usize>),
 }
 
@@ -167,12 +166,12 @@ impl<'a> Walk<'a> {
         read.map_err(|_| self.not_json())
     }
 
-    /// Over the string of a value.
+    /// Moves over a string value.
     fn text(&mut self) -> Result<(), Ambiguity> {
         let bytes = self.json.as_bytes();
         let start = self.cursor.at + 1;
         let mut end = start;
-        // From quote to quote: an indented query has an escape in each line, and few quotes.
+        // From quote to quote, because an indented query has an escape in each line but few quotes.
         loop {
             let Some(length) = memchr::memchr(b'"', &bytes[end..]) else {
                 return Err(self.not_json());
@@ -186,7 +185,7 @@ impl<'a> Walk<'a> {
             end += 1;
         }
         let inside = &bytes[start..end];
-        // The first search is the cheaper one, and most strings have no escape at all.
+        // The first search is cheaper, and most strings have no escape.
         let has_numbers = memchr::memchr(b'\\', inside).is_some()
             && memchr::memmem::find(inside, br"\u").is_some();
         if has_numbers {
@@ -196,7 +195,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Over a string, of which everything is checked.
+    /// Moves over a string and checks all of it.
     fn string(&mut self) -> Result<StringSpan, Ambiguity> {
         let read = self.cursor.string(self.json.as_bytes());
         let span = read.map_err(|_| self.not_json())?;
@@ -210,7 +209,7 @@ impl<'a> Walk<'a> {
     }
 
     fn number(&mut self) -> Result<(), Ambiguity> {
-        /// A number of fewer digits, without an exponent, is below 10^308.
+        /// A number with fewer digits and without an exponent is below 10^308.
         const DIGITS_MAX: usize = 300;
         let at = self.cursor.at;
         let read = self.cursor.number(self.json.as_bytes());
@@ -223,7 +222,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Over the bracket that opens a list or an object.
+    /// Moves over the opening bracket of a list or an object.
     fn open(&mut self, depth: usize) -> Result<usize, Ambiguity> {
         if depth >= DEPTH_MAX {
             let at = self.cursor.at;
@@ -234,7 +233,7 @@ impl<'a> Walk<'a> {
         Ok(depth + 1)
     }
 
-    /// Over a comma; false, and over it, at the bracket that closes.
+    /// Moves over a comma and returns true, or over the closing bracket and returns false.
     fn goes_on(&mut self, close: u8) -> Result<bool, Ambiguity> {
         self.skip_space();
         let next = self.peek();
@@ -298,7 +297,7 @@ impl<'a> Walk<'a> {
         }
         let start = self.cursor.at;
         self.value(depth)?;
-        // It ends behind the white space that follows a bracket.
+        // The cursor is after the white space that follows the value.
         let length = self.json[start..self.cursor.at].trim_ascii_end().len();
         Ok(MemberValue::Other(start..start + length))
     }
@@ -319,7 +318,7 @@ impl<'a> Walk<'a> {
 
 #[cold]
 fn given_twice(key: &str, at: usize) -> Ambiguity {
-    /// Longer keys are not repeated in the error.
+    /// Maximum length of a key in an error.
     const SHOWN_MAX: usize = 60;
     let mut shown: String = key.chars().take(SHOWN_MAX).collect();
     if shown.len() < key.len() {
@@ -328,18 +327,18 @@ fn given_twice(key: &str, at: usize) -> Ambiguity {
     Ambiguity::GivenTwice { key: shown, at }
 }
 
-/// The keys of one object so far.
+/// The keys of one object up to the current place.
 #[derive(Default)]
 struct Keys<'a> {
     few: [&'a str; FEW],
     count: usize,
-    /// All of them, once they are many or one has escapes. Its hashes have a random seed, so that
-    /// no client can choose keys that collide.
+    /// All keys, once there are many or one has escapes. The hashes have a random seed, so that no client can
+    /// choose colliding keys.
     many: Option<HashSet<Cow<'a, str>>>,
 }
 
 impl<'a> Keys<'a> {
-    /// Takes a key in; gives it back when it is there already.
+    /// Adds a key. Returns the key if it already exists.
     fn add(&mut self, key: Cow<'a, str>) -> Option<Cow<'a, str>> {
         let Self { few, count, many } = self;
         let known = &few[..*count];

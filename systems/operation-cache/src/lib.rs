@@ -1,4 +1,4 @@
-//! Outcomes by the text of GraphQL operations: a cache bounded in entries and in bytes.
+//! Caches outcomes by the text of GraphQL operations, with limits for entries and bytes.
 //!
 //! A repeated query costs one hash of its text and one read lock.
 
@@ -9,48 +9,47 @@ use std::time::{Duration, Instant};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// Longest query text that is kept. Longer ones are made each time.
+/// Longest query text that is cached. The outcomes of longer texts are created each time.
 const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// Longest operation name, and longest variant, that is kept.
+/// Longest operation name, and longest variant, that is cached.
 const NAME_BYTES_MAX: usize = 1024;
 
-/// What a cache may hold.
+/// Limits of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Outcomes at most; 0 counts as 1.
+    /// Maximum number of outcomes. 0 counts as 1.
     pub entries: usize,
-    /// Bytes at most, of texts, names and outcomes together. An outcome that alone is larger
-    /// is not kept.
+    /// Maximum bytes of texts, names and outcomes in total. An outcome that alone is larger is not cached.
     pub bytes: usize,
 }
 
-/// How a cache has done so far.
+/// Counters of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStats {
-    /// Operations found ready.
+    /// Operations found in the cache.
     pub hits: u64,
-    /// Operations that had to be prepared.
+    /// Operations that were not in the cache.
     pub misses: u64,
-    /// Operations kept now.
+    /// Current number of entries.
     pub entries: usize,
-    /// Bytes that they take, roughly.
+    /// Approximate bytes of the entries.
     pub bytes: usize,
 }
 
-/// What an outcome is found by.
+/// The key of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Key<'a> {
     /// The text of the document.
     pub query: &'a str,
-    /// Which of its operations.
+    /// The name of the operation in the document.
     pub operation_name: Option<&'a str>,
-    /// What else the outcome depends on; usually empty.
+    /// Other inputs of the outcome. Usually empty.
     pub variant: &'a str,
 }
 
 impl<'a> Key<'a> {
-    /// The key of an outcome that depends on nothing else.
+    /// The key of an outcome without other inputs.
     #[must_use]
     pub fn new(query: &'a str, operation_name: Option<&'a str>) -> Self {
         Key {
@@ -71,26 +70,26 @@ impl<'a> Key<'a> {
     }
 }
 
-/// Whether an outcome may be kept. `bytes` is what it takes beside its key, roughly.
+/// Decides if an outcome may be cached. `bytes` is its approximate size without its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// It holds for this one time.
+    /// The outcome is not cached.
     No,
-    /// As long as there is room.
+    /// The outcome is cached until its place is needed.
     Yes {
-        /// What it takes.
+        /// Approximate size of the outcome.
         bytes: usize,
     },
-    /// As long as there is room, and no longer than this.
+    /// The outcome is cached until its place is needed, and at most for `time`.
     For {
-        /// What it takes.
+        /// Approximate size of the outcome.
         bytes: usize,
-        /// When it has to be made again.
+        /// Time after which it must be created again.
         time: Duration,
     },
 }
 
-/// Outcomes by query, operation name and variant.
+/// A cache of outcomes by query, operation name and variant.
 #[derive(Debug)]
 pub struct OperationCache<T> {
     bounds: Bounds,
@@ -100,12 +99,12 @@ pub struct OperationCache<T> {
     misses: AtomicU64,
 }
 
-/// Entries in a ring: when there is no room, a hand goes round and removes entries that were not
-/// used since it last passed.
+/// Entries in a ring. If there is no room, a hand moves around the ring and removes entries that were not
+/// used since its last visit.
 #[derive(Debug)]
 struct Kept<T> {
     ring: Vec<Option<Entry<T>>>,
-    /// Places of the ring without an entry.
+    /// Positions of the ring without an entry.
     free: Vec<usize>,
     by_text: HashTable<usize>,
     hand: usize,
@@ -131,7 +130,7 @@ impl<T> Entry<T> {
             && *self.variant == *key.variant
     }
 
-    /// Reads the clock only for entries that end.
+    /// True if the entry has expired. Reads the clock only for entries with a time limit.
     fn is_over(&self) -> bool {
         self.until.is_some_and(|until| until <= now())
     }
@@ -146,7 +145,7 @@ fn now() -> Instant {
 }
 
 impl<T: Clone> OperationCache<T> {
-    /// An empty cache.
+    /// Creates an empty cache.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
         Self {
@@ -167,7 +166,7 @@ impl<T: Clone> OperationCache<T> {
         }
     }
 
-    /// The outcome if it is kept.
+    /// The cached outcome, if there is one.
     pub fn get(&self, key: Key<'_>) -> Option<T> {
         let hash = self.hasher.hash_one(key);
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
@@ -175,7 +174,7 @@ impl<T: Clone> OperationCache<T> {
         if entry.is_over() {
             return None;
         }
-        // A write that changes nothing would still take the line from the other workers.
+        // Even a write of the same value would take the cache line from other workers.
         if !entry.used.load(Ordering::Relaxed) {
             entry.used.store(true, Ordering::Relaxed);
         }
@@ -183,16 +182,16 @@ impl<T: Clone> OperationCache<T> {
         Some(entry.outcome.clone())
     }
 
-    /// The outcome, made when it is not kept. `make` says with it whether it may be kept.
+    /// The outcome. If it is not cached, `make` creates it and decides if it may be cached.
     pub fn get_or_make(&self, key: Key<'_>, make: impl FnOnce() -> (T, Keep)) -> T {
         let made = self.get_or_try_make(key, || Ok::<_, std::convert::Infallible>(make()));
         made.unwrap_or_else(|never| match never {})
     }
 
-    /// The outcome, made when it is not kept.
+    /// The outcome. If it is not cached, `make` creates it.
     ///
     /// # Errors
-    /// Those of `make`; nothing is kept then.
+    /// The errors of `make`, which are not cached.
     pub fn get_or_try_make<E>(
         &self,
         key: Key<'_>,
@@ -201,8 +200,8 @@ impl<T: Clone> OperationCache<T> {
         if let Some(outcome) = self.get(key) {
             return Ok(outcome);
         }
-        // Outside of the lock: making an outcome takes milliseconds, and two requests that make the
-        // same one only waste work.
+        // Without the lock: creating an outcome takes milliseconds. If two requests create the same outcome,
+        // they only waste work.
         let (outcome, keep) = make()?;
         self.misses.fetch_add(1, Ordering::Relaxed);
         let (bytes, time) = match keep {
@@ -222,7 +221,7 @@ impl<T: Clone> OperationCache<T> {
                 outcome: outcome.clone(),
                 bytes,
                 until: time.and_then(|time| now().checked_add(time)),
-                // An operation that is sent only once is the first to go.
+                // Not marked as used, so that an operation that is sent only once is removed first.
                 used: AtomicBool::new(false),
             };
             self.keep(key, entry);
@@ -230,7 +229,7 @@ impl<T: Clone> OperationCache<T> {
         Ok(outcome)
     }
 
-    /// What the cache has done so far.
+    /// Counters since the start, and the current size.
     #[must_use]
     pub fn stats(&self) -> CacheStats {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
@@ -243,11 +242,11 @@ impl<T: Clone> OperationCache<T> {
     }
 
     fn keep(&self, key: Key<'_>, entry: Entry<T>) {
-        // Dropped after the lock is free: a large plan takes its time to drop, and all workers
-        // would wait.
+        // Dropped after the lock is released, because a large plan takes long to drop and all workers would
+        // wait.
         let mut removed = Vec::new();
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-        // Another request may have kept it between `get` and this lock.
+        // Another request may have cached it between `get` and this lock.
         if let Some(known) = kept.find(entry.hash, key) {
             if !kept.entry(known).is_over() {
                 return;
@@ -272,8 +271,7 @@ impl<T> Kept<T> {
     }
 
     fn find(&self, hash: u64, key: Key<'_>) -> Option<usize> {
-        // The hash finds candidates; the text decides, so that a collision cannot return another
-        // operation.
+        // The hash finds candidates, and the text decides. A collision cannot return another operation.
         let found = self
             .by_text
             .find(hash, |index| self.entry(*index).is_for(key));
@@ -295,7 +293,7 @@ impl<T> Kept<T> {
         });
     }
 
-    /// The entry that is to go. There must be one.
+    /// The entry to remove. The ring must not be empty.
     fn least_used(&mut self) -> usize {
         // Ends within two rounds: each pass clears the marks that let an entry stay.
         loop {
@@ -311,7 +309,7 @@ impl<T> Kept<T> {
 
     fn remove(&mut self, index: usize) -> Option<Entry<T>> {
         let entry = self.ring[index].take()?;
-        // The slot is used again, so the old text must not lead to it any more.
+        // The position will be used again, so the old text must no longer lead to it.
         let found = self.by_text.find_entry(entry.hash, |known| *known == index);
         found
             .expect("every entry of the ring is in the table")

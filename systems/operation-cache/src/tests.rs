@@ -88,11 +88,11 @@ fn heavy_outcomes_take_the_room_of_many() {
     }
     let before = cache.stats();
     assert!((2..10).contains(&before.entries), "{before:?}");
-    // More than there is room for at all leaves the others alone.
+    // An outcome larger than the whole cache removes no other entries.
     cache.get_or_make(key("giant"), weighing(0, 10_001));
     assert_eq!(cache.get(key("giant")), None);
     assert_eq!(cache.stats().entries, before.entries);
-    // One that needs all the room makes the others go.
+    // An outcome that needs the whole cache removes all other entries.
     cache.get_or_make(key("large"), weighing(7, 9_000));
     assert_eq!(cache.get(key("large")), Some(7));
     assert_eq!(cache.stats().entries, 1);

@@ -1,7 +1,6 @@
-//! GraphQL over HTTP and the other paths: a request in, a response out.
+//! GraphQL over HTTP and the other paths: converts requests to responses.
 //!
-//! Absent on purpose: batches, subscriptions, compression. A gateway does not ask its subgraphs for
-//! them.
+//! Absent on purpose: batches, subscriptions, compression. Gateways do not use them with subgraphs.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -28,22 +27,22 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The response as hyper sends it.
 pub(crate) type Reply = Response<Full<Bytes>>;
 
-/// What a worker answers with.
+/// The state that a worker needs to handle requests.
 pub(crate) struct Handler {
     pub(crate) subgraphs: RefCell<Subgraphs>,
     pub(crate) seen: Arc<Seen>,
-    /// What came as to a collector.
+    /// Telemetry that arrived at the collector.
     pub(crate) collected: Arc<Collected>,
     pub(crate) shard: Arc<Shard>,
     pub(crate) connections: Arc<ConnectionTable>,
     pub(crate) delay: Duration,
-    /// What answers of subgraphs say about caches.
+    /// The `Cache-Control` header of subgraph responses.
     pub(crate) cache_control: Option<HeaderValue>,
-    /// In bytes.
+    /// Largest body of a request, in bytes.
     pub(crate) body_limit: u64,
 }
 
-/// Why a request was not executed.
+/// The reason why a request was not executed.
 enum NoAnswer {
     Refused(Refusal),
     NotARequest(DecodeError),
@@ -64,7 +63,7 @@ impl From<DecodeError> for NoAnswer {
 impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
-    /// Answers any request.
+    /// Routes a request by its path.
     async fn answer(&self, _client: Client, request: Request<Incoming>) -> Reply {
         match request.uri().path() {
             "/locations" => self.graphql(Name::Locations, request).await,
@@ -93,10 +92,10 @@ impl chassis::Handler for Handler {
 
 impl Handler {
     async fn graphql(&self, name: Name, request: Request<Incoming>) -> Reply {
-        // Before anything can be refused: `/seen` counts what arrived, which is what a lab compares
-        // with what was sent.
+        // Before any refusal: `/seen` counts all arrived requests, and a lab compares this count with the
+        // number of sent requests.
         self.seen.count(&self.shard, name, request.headers());
-        // Before anything is decided: a slow subgraph is slow with refusals, too.
+        // Before any decision, because a slow subgraph also refuses slowly.
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }
@@ -137,21 +136,21 @@ impl Handler {
         let read = body::in_time(read, || tokio::time::sleep(BODY_TIMEOUT)).await;
         let body = read.map_err(|error| Refusal::of_body(error, self.body_limit))?;
         let body = body.as_ref();
-        // A statement of its own, so that the borrow ends before the execution waits.
+        // A separate statement, so that the borrow ends before the execution waits.
         let known = self.subgraphs.borrow().known(name, body);
         if let Some(answer) = known {
             return Ok(answer);
         }
         let question = graphql_http::from_body(body)?;
-        // A handle and no borrow: other requests of this worker run during the execution.
+        // A handle and not a borrow, because other requests of this worker run during the execution.
         let schemas = self.subgraphs.borrow().schemas();
         let answer = schemas.execute(name, question).await;
-        // Another request may have kept it meanwhile; equal bodies have equal answers.
+        // Another request may have cached it meanwhile. Equal bodies have equal responses.
         self.subgraphs.borrow_mut().keep(name, body, &answer);
         Ok(answer)
     }
 
-    /// Takes a message of OTLP.
+    /// Receives an OTLP message.
     async fn collect(
         &self,
         request: Request<Incoming>,
@@ -167,7 +166,7 @@ impl Handler {
             Err(refusal) => return refused(Media::Json, &refusal),
         };
         match take(&self.collected, &Bytes::copy_from_slice(body.as_ref())) {
-            // An empty message of this kind: everything is taken.
+            // An empty message of this kind means that everything was accepted.
             Ok(()) => with_type(StatusCode::OK, "application/x-protobuf", Bytes::new()),
             Err(error) => {
                 let message = format!("the body is not a message of OTLP in Protobuf: {error}");
@@ -177,7 +176,7 @@ impl Handler {
     }
 
     async fn get(&self, name: Name, parameters: &str) -> Result<Answer, NoAnswer> {
-        // Neither looked up nor kept: gateways ask with POST.
+        // Neither looked up in the cache nor cached, because gateways use POST.
         let question = graphql_http::from_parameters(parameters)?;
         let schemas = self.subgraphs.borrow().schemas();
         Ok(schemas.execute(name, question).await)

@@ -1,10 +1,10 @@
-//! A collector of OpenTelemetry for labs: it takes traces and metrics over HTTP, keeps none, and
-//! tells how many came.
+//! An OpenTelemetry collector for labs. It receives traces and metrics over HTTP, discards them, and reports
+//! their number.
 //!
-//! Telemetry is sent late. So `/collected` answers when nothing more comes, and what was counted
-//! before and after a load can be compared with it.
+//! Telemetry is sent late. So `/collected` responds only after a quiet period. A lab compares the counts
+//! before and after a load with the load.
 //!
-//! Absent on purpose: gRPC, and everything else that a collector does.
+//! Absent on purpose: gRPC, and all other features of a collector.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -19,15 +19,14 @@ use prost::{DecodeError, Message as _};
 use serde::Serialize;
 use tokio::time::Instant;
 
-/// So long nothing must have come: longer than the labs' gateways collect what they send together,
-/// which is a second.
+/// Quiet time before a response. The labs' gateways batch telemetry for a second, and this is longer.
 const QUIET: Duration = Duration::from_millis(1300);
-/// Longest time that it is waited for.
+/// Maximum wait for a quiet period.
 const QUIET_MAX: Duration = Duration::from_secs(4);
-/// The histogram whose count is told.
+/// The histogram with the reported count.
 const DURATION: &str = "http.server.request.duration";
 
-/// What came.
+/// Counters of the received telemetry.
 #[derive(Debug, Default)]
 pub(crate) struct Collected(Mutex<State>);
 
@@ -37,30 +36,30 @@ struct State {
     last_spans: Option<Instant>,
 }
 
-/// How much came.
+/// Numbers of received items.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Counts {
-    /// Messages with spans.
+    /// Received messages with spans.
     pub(crate) trace_messages: u64,
-    /// Spans.
+    /// Spans in all messages.
     pub(crate) spans: u64,
-    /// Spans of answers: one for each request that was traced.
+    /// Server spans: one for each traced request.
     pub(crate) traced_requests: u64,
-    /// Those of them whose trace a client began.
+    /// Traced requests in traces that a client began.
     pub(crate) continued_traces: u64,
-    /// Pushes of metrics.
+    /// Received pushes of metrics.
     pub(crate) metric_messages: u64,
-    /// What the last of them says that the gateway has answered.
+    /// Number of the gateway's responses in the last push.
     pub(crate) counted_requests: u64,
 }
 
 impl Collected {
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        // The counts are valid after any panic: each is changed by one addition.
+        // The counts are valid after any panic, because each is changed by one addition.
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes a message of traces.
+    /// Counts a message with traces.
     pub(crate) fn traces(&self, body: &Bytes) -> Result<(), DecodeError> {
         let request = ExportTraceServiceRequest::decode(&body[..])?;
         let scopes = request.resource_spans.iter().flat_map(|it| &it.scope_spans);
@@ -81,7 +80,7 @@ impl Collected {
         Ok(())
     }
 
-    /// Takes a push of metrics.
+    /// Counts a push of metrics.
     pub(crate) fn metrics(&self, body: &Bytes) -> Result<(), DecodeError> {
         let request = ExportMetricsServiceRequest::decode(&body[..])?;
         let scopes = request
@@ -105,12 +104,12 @@ impl Collected {
         Ok(())
     }
 
-    /// What came, when nothing more comes.
+    /// The counts after a quiet period.
     pub(crate) async fn look(&self) -> Counts {
         let start = Instant::now();
         loop {
             let last = self.with(|state| state.last_spans);
-            // Also from now on: what was recorded just before may be on its way.
+            // At least from now on, because telemetry of recent requests may still be on its way.
             let since = last.map_or(start, |last| last.max(start));
             let quiet_at = (since + QUIET).min(start + QUIET_MAX);
             if Instant::now() >= quiet_at {

@@ -7,7 +7,7 @@ use clap::Parser;
 use graphql_document::Limits;
 use hyper::header::{HeaderName, HeaderValue};
 
-/// Longest delay: more is not a subgraph's answer time but a mistyped unit.
+/// Longest delay. A longer delay is more likely a wrong unit than the response time of a subgraph.
 const DELAY_MAX: Duration = Duration::from_secs(60);
 
 /// The origin of the router labs: two federation subgraphs, at /locations and /reviews.
@@ -57,14 +57,14 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Threads that serve requests.
+    /// Number of threads that serve requests.
     pub(crate) fn workers(&self) -> u16 {
         chassis::workers(self.workers)
     }
 }
 
 fn delay(text: &str) -> Result<Duration, TimeError> {
-    // Zero is allowed: it means no delay.
+    // Zero is allowed and means no delay.
     chassis::time(text, Duration::ZERO..=DELAY_MAX)
 }
 

@@ -1,4 +1,4 @@
-//! The subgraph `locations`: what there is to travel to.
+//! The subgraph `locations`: places to travel to.
 
 use async_graphql::{EmptyMutation, EmptySubscription, ID, Object, Schema};
 use graphql_document::NESTING_MAX;
@@ -8,13 +8,13 @@ use crate::universe::{self, PLACES, Place};
 /// The schema of this subgraph.
 pub(crate) type Locations = Schema<Query, EmptyMutation, EmptySubscription>;
 
-/// The root of queries.
+/// The root type of queries.
 pub(crate) struct Query;
 
-/// A place that one can travel to.
+/// A place to travel to.
 pub(crate) struct Location(&'static Place);
 
-/// The schema; `_service` and `_entities` come with the key of `Location`.
+/// The schema. The key of `Location` adds `_service` and `_entities`.
 pub(crate) fn schema() -> Locations {
     Schema::build(Query, EmptyMutation, EmptySubscription)
         .enable_federation()

@@ -1,8 +1,8 @@
-//! The origin of the router labs: two federation subgraphs that count what they saw.
+//! The origin of the router labs: two federation subgraphs that count their requests.
 //!
-//! One process, one port: `/locations` and `/reviews` are the subgraphs, `/seen` reports what they
-//! were asked. The data never change, so an answer that was computed once stays right. For labs about
-//! telemetry it is a collector as well, and `/collected` reports what came.
+//! One process, one port: `/locations` and `/reviews` are the subgraphs, and `/seen` reports their requests.
+//! The data never change, so a computed response stays valid. For labs about telemetry it is also a
+//! collector, and `/collected` reports the received telemetry.
 
 mod answer;
 mod collected;

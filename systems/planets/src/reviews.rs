@@ -1,7 +1,6 @@
-//! The subgraph `reviews`: what travelers say about a location.
+//! The subgraph `reviews`: travelers' reviews of a location.
 //!
-//! It knows locations by their key alone and has no query of its own: it is reached through
-//! `_entities`.
+//! It has only the keys of locations, and no query of its own. The router reaches it through `_entities`.
 
 use async_graphql::{EmptyMutation, EmptySubscription, ID, Object, Schema};
 use graphql_document::NESTING_MAX;
@@ -11,19 +10,19 @@ use crate::universe::{self, Opinion};
 /// The schema of this subgraph.
 pub(crate) type Reviews = Schema<Query, EmptyMutation, EmptySubscription>;
 
-/// The root of queries.
+/// The root type of queries.
 pub(crate) struct Query;
 
-/// A place, known by its id. A place without reviews is one as well.
+/// A place, identified by its id. Places without reviews are valid too.
 pub(crate) struct Location(ID);
 
-/// What one traveler wrote about one place.
+/// A traveler's review of one place.
 pub(crate) struct Review {
     opinion: &'static Opinion,
     about: ID,
 }
 
-/// The schema; `_service` and `_entities` come with the key of `Location`.
+/// The schema. The key of `Location` adds `_service` and `_entities`.
 pub(crate) fn schema() -> Reviews {
     Schema::build(Query, EmptyMutation, EmptySubscription)
         .enable_federation()

@@ -1,9 +1,9 @@
-//! What the subgraphs were asked: requests, and the values of the headers that are counted.
+//! Counts the requests to the subgraphs, and the values of configured headers.
 //!
-//! Every worker counts in a shard of its own. Its lock is contended only while `/seen` is read, so
-//! counting costs some ten nanoseconds a request.
+//! Every worker counts in its own shard. Its lock is contended only while `/seen` is read, so counting costs
+//! about ten nanoseconds per request.
 //!
-//! Absent on purpose: bodies. The gateway's log shows what was asked.
+//! Absent on purpose: bodies. The gateway's log contains the queries.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,8 +14,8 @@ use telemetry::metrics;
 
 use crate::subgraph::Name;
 
-/// Different values of one header that are counted separately; further ones are counted together. A
-/// client may send any value, so without a bound it could fill the memory.
+/// Maximum number of different values of one header that are counted separately. Further values are counted
+/// together. A client may send any value, so without a limit it could fill the memory.
 const VALUES_MAX: usize = 64;
 
 /// The counts of one worker since the start or the last reset.
@@ -36,26 +36,26 @@ struct Values {
     absent: u64,
 }
 
-/// The shards of all workers and the headers they look at.
+/// The shards of all workers, and the counted headers.
 #[derive(Debug)]
 pub(crate) struct Seen {
     headers: Vec<HeaderName>,
     shards: Mutex<Vec<Arc<Shard>>>,
 }
 
-/// What one subgraph saw, as `/seen` reports it.
+/// The counts of one subgraph, as `/seen` reports them.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct SubgraphSeen {
-    /// Requests that reached the subgraph, whatever became of them.
+    /// Requests that reached the subgraph, including failed ones.
     pub(crate) requests: u64,
-    /// By the name of a header that is looked at.
+    /// Counts by the name of the header.
     pub(crate) headers: BTreeMap<String, HeaderSeen>,
 }
 
-/// What was seen of one header. The numbers add up to the requests.
+/// The counts of one header. They add up to the number of requests.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct HeaderSeen {
-    /// Requests by value; a header that came several times counts as its values joined by `, `.
+    /// Requests by value. If a request has the header several times, its values are joined by `, `.
     pub(crate) values: BTreeMap<String, u64>,
     /// Requests with a value beyond the first [`VALUES_MAX`] different ones.
     pub(crate) other_values: u64,
@@ -63,17 +63,17 @@ pub(crate) struct HeaderSeen {
     pub(crate) absent: u64,
 }
 
-/// By the name of the subgraph.
+/// Counts by the name of the subgraph.
 pub(crate) type AllSeen = BTreeMap<&'static str, SubgraphSeen>;
 
 impl Seen {
-    /// Nothing seen yet; `headers` are counted from now on.
+    /// Starts at zero. `headers` are counted from now on.
     pub(crate) fn new(headers: Vec<HeaderName>) -> Self {
         let shards = Mutex::default();
         Self { headers, shards }
     }
 
-    /// A shard for one more worker.
+    /// Creates a shard for one more worker.
     pub(crate) fn shard(&self) -> Arc<Shard> {
         let shard = Arc::new(Shard::default());
         lock(&self.shards).push(Arc::clone(&shard));
@@ -87,19 +87,19 @@ impl Seen {
         counts.requests += 1;
         counts
             .headers
-            // After a reset the list is empty; otherwise this does nothing.
+            // The list is empty at first and after a reset. Otherwise this has no effect.
             .resize_with(self.headers.len(), Values::default);
         for (values, header) in counts.headers.iter_mut().zip(&self.headers) {
             values.count(headers, header);
         }
     }
 
-    /// What was seen so far.
+    /// The counts since the start or the last reset.
     pub(crate) fn look(&self) -> AllSeen {
         self.gather(|counts| counts.clone())
     }
 
-    /// What was seen so far; counting starts again from zero. No request is lost in between.
+    /// Returns the counts and resets them to zero. No request is lost in between.
     pub(crate) fn reset(&self) -> AllSeen {
         self.gather(std::mem::take)
     }
@@ -109,7 +109,7 @@ impl Seen {
             .map(|name| (name.text(), SubgraphSeen::default()))
             .into();
         for sight in sights.values_mut() {
-            // All names, with zero counts as well: a lab compares them with what it sent.
+            // All names, even with zero counts: a lab compares them with its sent requests.
             let names = self.headers.iter().map(|name| name.as_str().to_owned());
             sight.headers = names.map(|name| (name, HeaderSeen::default())).collect();
         }
@@ -167,8 +167,7 @@ impl Values {
     }
 
     fn count_value(&mut self, value: &HeaderValue) {
-        // A list instead of a table: a lab sends a handful of values, and comparing them costs less
-        // than a hash.
+        // A list and not a table: a lab sends a handful of values, and comparing them costs less than a hash.
         if let Some((_, count)) = self.known.iter_mut().find(|(known, _)| known == value) {
             *count += 1;
         } else if self.known.len() < VALUES_MAX {
@@ -182,7 +181,7 @@ impl Values {
         sight.absent += self.absent;
         sight.other_values += self.others;
         for (value, count) in &self.known {
-            // Header values need not be UTF-8; those that look alike in text are added up.
+            // Header values need not be UTF-8. Values with an equal text are added up.
             let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
             *sight.values.entry(text).or_default() += count;
         }
@@ -190,7 +189,7 @@ impl Values {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The counters are valid after any panic: each is changed by one addition.
+    // The counters are valid after any panic, because each is changed by one addition.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-//! From the command line to a stopped server. Workers share nothing that a request writes to.
+//! Runs the server from the command line to its stop. Workers share no data that requests write.
 
 use std::ffi::OsString;
 use std::io;
@@ -20,7 +20,7 @@ use crate::subgraph::Subgraphs;
 /// Time that a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why the server did not serve, or stopped serving.
+/// The reason why the server could not start or had to stop.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("cannot listen on `{listen}`: {source}; choose another address with --listen")]
@@ -29,7 +29,7 @@ enum ServeError {
     Serve(#[from] io::Error),
 }
 
-/// The whole program.
+/// Runs the whole program and returns its exit code.
 pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     chassis::run(
         Config::try_parse_from(words),
@@ -39,7 +39,7 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
-    // Before the workers start: a port in use ends the start at once.
+    // Before the workers start, so that a port in use fails the start at once.
     let listener = TcpListener::bind(&config.listen).map_err(|source| ServeError::Listen {
         listen: config.listen.clone(),
         source,

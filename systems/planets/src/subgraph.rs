@@ -1,8 +1,7 @@
-//! Requests to a subgraph: decoding, execution and the answers that are known already.
+//! Requests to a subgraph: decoding, execution and cached responses.
 //!
-//! Data never change, so equal bodies have equal answers: each worker keeps those it has sent.
-//! What is looked up is the whole body, never an operation's name or anything else that could
-//! stand for two different questions.
+//! The data never change, so equal bodies have equal responses, and each worker caches its responses. The
+//! cache key is the whole body. An operation's name or another part could stand for two different queries.
 
 mod objects;
 
@@ -19,13 +18,13 @@ use graphql_http::GraphqlRequest;
 use crate::locations::{self, Locations};
 use crate::reviews::{self, Reviews};
 
-/// Answers that one worker keeps for one subgraph; one more, and it starts over.
+/// Maximum of cached responses for one subgraph and worker. A full cache is cleared.
 const KNOWN_MAX: usize = 512;
 
-/// The largest body and the largest answer that are kept, in bytes.
+/// The largest body and the largest response that are cached, in bytes.
 const KNOWN_BYTES_MAX: usize = 64 << 10;
 
-/// The subgraphs.
+/// The subgraphs of the origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name {
     Locations,
@@ -33,10 +32,10 @@ pub(crate) enum Name {
 }
 
 impl Name {
-    /// All of them, in the order of their numbers.
+    /// All subgraphs, in the order of their numbers.
     pub(crate) const ALL: [Self; 2] = [Self::Locations, Self::Reviews];
 
-    /// As in the supergraph.
+    /// The name in the supergraph.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Locations => "locations",
@@ -48,26 +47,26 @@ impl Name {
 /// A request with its variables.
 pub(crate) type Question<'a> = GraphqlRequest<'a, Variables>;
 
-/// What a subgraph answers.
+/// A response of a subgraph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// JSON.
+    /// The body as JSON.
     pub(crate) body: Bytes,
-    /// Whether the operation was executed; else the document or a variable is wrong.
+    /// True if the operation was executed. False if the document or a variable is wrong.
     pub(crate) is_executed: bool,
 }
 
 impl Answer {
     fn of(response: &Response) -> Self {
-        // A wrong document or variable leaves no `data`; an error while executing has a path.
+        // A wrong document or variable leaves no `data`. An error during execution has a path.
         let is_executed = response.errors.is_empty()
             || response.data != async_graphql::Value::Null
             || response.errors.iter().any(|error| !error.path.is_empty());
         let body = if is_executed {
             serde_json::to_vec(response)
         } else {
-            // Without `data`, as the specification asks of a request that was not executed; the
-            // library would write null.
+            // Without `data`, as the specification requires for a request that was not executed. The library
+            // would write null.
             serde_json::to_vec(&serde_json::json!({ "errors": response.errors }))
         };
         Self {
@@ -77,7 +76,7 @@ impl Answer {
     }
 }
 
-/// Both schemas, and how large an operation on them may be. A handle, which is cheap to copy.
+/// Both schemas, and the limits for operations. A handle, which is cheap to copy.
 #[derive(Clone)]
 pub(crate) struct Schemas {
     locations: Locations,
@@ -85,14 +84,14 @@ pub(crate) struct Schemas {
     limits: Limits,
 }
 
-/// The schemas and what one worker knows about them.
+/// The schemas and one worker's cached responses.
 pub(crate) struct Subgraphs {
     schemas: Schemas,
     known: [HashMap<Bytes, Answer>; Name::ALL.len()],
 }
 
 impl Subgraphs {
-    /// Knows nothing yet.
+    /// Starts with an empty cache.
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
             schemas: Schemas {
@@ -104,35 +103,35 @@ impl Subgraphs {
         }
     }
 
-    /// The answer to a body that was sent before.
+    /// The cached response to a body.
     pub(crate) fn known(&self, name: Name, body: &[u8]) -> Option<Answer> {
-        // The clone shares the bytes, and it ends the borrow of what is known.
+        // The clone shares the bytes, and ends the borrow of the cache.
         self.known[name as usize].get(body).cloned()
     }
 
-    /// Remembers the answer to a body.
+    /// Caches the response to a body.
     pub(crate) fn keep(&mut self, name: Name, body: &[u8], answer: &Answer) {
         if body.len() > KNOWN_BYTES_MAX || answer.body.len() > KNOWN_BYTES_MAX {
             return;
         }
         let known = &mut self.known[name as usize];
         if known.len() >= KNOWN_MAX {
-            // As a whole: labs send a handful of bodies, and an order of eviction would cost every
-            // request something.
+            // As a whole: labs send a handful of bodies, and an eviction order would add a cost to every
+            // request.
             known.clear();
         }
         // A copy, so that a small body does not keep the buffer of a connection alive.
         known.insert(Bytes::copy_from_slice(body), answer.clone());
     }
 
-    /// The schemas.
+    /// A handle on both schemas.
     pub(crate) fn schemas(&self) -> Schemas {
         self.schemas.clone()
     }
 }
 
 impl Schemas {
-    /// Executes a question, if it is within the limits.
+    /// Executes a query, if it is within the limits.
     pub(crate) async fn execute(&self, name: Name, question: Question<'_>) -> Answer {
         let request = match self.checked(question) {
             Ok(request) => request,
@@ -145,8 +144,8 @@ impl Schemas {
         Answer::of(&response)
     }
 
-    /// The limits come before the parser, the validator and the execution: each takes time by what
-    /// they bound.
+    /// Checks the limits before the parser, the validator and the execution, because they bound the time of
+    /// each.
     fn checked(&self, question: Question<'_>) -> Result<Request, ServerError> {
         let variables = question.variables.unwrap_or_default();
         self.limits.check_text(&question.query).map_err(refused)?;
@@ -154,7 +153,7 @@ impl Schemas {
         let objects = |field: &Field| objects::most(field, &document, &variables);
         self.limits.check(&document, objects).map_err(refused)?;
         let mut request = Request::new(question.query).variables(variables);
-        // An empty name is what some clients send for none.
+        // Some clients send an empty name for an unnamed operation.
         let name = question.operation_name.filter(|name| !name.is_empty());
         request.operation_name = name.map(Cow::into_owned);
         request.set_parsed_query(document);

@@ -1,10 +1,10 @@
-//! The five places that one can travel to, and what travelers wrote about them.
+//! The five places to travel to, and travelers' opinions about them.
 //!
-//! Texts are fixed: the same query has the same answer on every run and every machine.
+//! Texts are fixed: the same query has the same response in every run and on every machine.
 
-/// A place, as both subgraphs know it.
+/// A place in both subgraphs.
 pub(crate) struct Place {
-    /// What the subgraphs agree on.
+    /// The key that both subgraphs share.
     pub(crate) id: &'static str,
     pub(crate) name: &'static str,
     pub(crate) description: &'static str,
@@ -12,7 +12,7 @@ pub(crate) struct Place {
     pub(crate) reviews: &'static [Opinion],
 }
 
-/// What one traveler wrote.
+/// One traveler's review.
 pub(crate) struct Opinion {
     pub(crate) id: &'static str,
     pub(crate) comment: &'static str,
@@ -26,7 +26,7 @@ pub(crate) fn place(id: &str) -> Option<&'static Place> {
 }
 
 impl Place {
-    /// The mean of all ratings; null before the first review.
+    /// The mean of all ratings. `None` without reviews.
     pub(crate) fn overall_rating(&self) -> Option<f64> {
         let sum: u32 = self
             .reviews
@@ -40,7 +40,7 @@ impl Place {
     }
 }
 
-/// All places, in the order in which the catalog shows them.
+/// All places, in the order of the catalog.
 pub(crate) const PLACES: &[Place] = &[
     Place {
         id: "loc-1",

@@ -1,25 +1,26 @@
-//! Addresses: what is accepted as one, and the one form that shares a counter.
+//! Parses addresses, and reduces them to a normal form that identifies a counter.
 //!
-//! Accepted is what validator.js 12 accepts, because that is what clients of the original send:
-//! leading zeros (decimal, not octal), IPv6 in every spelling, no zone, no prefix, no blanks.
+//! The parser accepts the same texts as validator.js 12, because clients of the original send them. It
+//! accepts leading zeros (decimal, not octal) and IPv6 in every spelling. It accepts no zone, no prefix and
+//! no blanks.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// An address in normal form: IPv4, and IPv6 that carries IPv4, are the same.
+/// An address in normal form. An IPv4 address and its IPv6-mapped form are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Address(u128);
 
 impl Address {
-    /// Reads an address as typed; `None` when it is invalid.
+    /// Reads an address as typed. `None` if it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        // As IPv6 that carries it, so that both spellings share a counter.
+        // As an IPv6-mapped address, so that both spellings share a counter.
         if let Some(v4) = parse_v4(text) {
             return Some(Self(v4.to_ipv6_mapped().to_bits()));
         }
         let v6: Ipv6Addr = match text.rsplit_once(':') {
-            // An IPv4 tail may have leading zeros, too.
+            // An IPv4 tail may also have leading zeros.
             Some((head, tail)) if tail.contains('.') => {
                 format!("{head}:{}", parse_v4(tail)?).parse().ok()?
             }
@@ -28,7 +29,7 @@ impl Address {
         Some(Self(v6.to_bits()))
     }
 
-    /// The network of an IPv6 address, of `prefix` bits (0 to 128); IPv4 stays as it is.
+    /// The network of an IPv6 address, of `prefix` bits (0 to 128). IPv4 addresses are unchanged.
     #[must_use]
     pub fn network(self, prefix: u8) -> Self {
         if Ipv6Addr::from_bits(self.0).to_ipv4_mapped().is_some() {
@@ -39,16 +40,16 @@ impl Address {
             "the prefix of an IPv6 address has at most 128 bits"
         );
         let host_bits = 128 - u32::from(prefix);
-        // A shift by all 128 bits is not defined; its mask has no bits.
+        // A shift by all 128 bits is undefined. That mask has no bits.
         let mask = u128::MAX.checked_shl(host_bits).unwrap_or(0);
         Self(self.0 & mask)
     }
 
-    /// The IPv4 address of a client that IPv6 only carries: behind a translator (NAT64, SIIT) or a
-    /// tunnel (6to4, Teredo). Others stay as they are.
+    /// The IPv4 address of a client behind a translator (NAT64, SIIT) or a tunnel (6to4, Teredo), taken from
+    /// its IPv6 address. Other addresses are unchanged.
     ///
-    /// Its network of 64 bits says nothing of it: all clients of a translator are in one, and one
-    /// client of 6to4 has 65,536.
+    /// The IPv6 network of 64 bits does not identify such a client. All clients of a translator are in one
+    /// network, and one client of 6to4 has 65,536 networks.
     #[must_use]
     pub fn carried(self) -> Self {
         match carried(self.0) {
@@ -57,7 +58,7 @@ impl Address {
         }
     }
 
-    /// All bits, as of IPv6.
+    /// All bits, in the IPv6 form.
     #[must_use]
     pub fn bits(self) -> u128 {
         self.0
@@ -67,7 +68,7 @@ impl Address {
 impl fmt::Display for Address {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let v6 = Ipv6Addr::from_bits(self.0);
-        // As clients know it.
+        // In the form that clients use.
         match v6.to_ipv4_mapped() {
             Some(v4) => v4.fmt(out),
             None => v6.fmt(out),
@@ -75,16 +76,16 @@ impl fmt::Display for Address {
     }
 }
 
-/// The IPv4 address that stands in one of IPv6.
+/// The IPv4 address inside an IPv6 address.
 fn carried(bits: u128) -> Option<u32> {
     let starts_with = |prefix: u128, length: u32| bits >> (128 - length) == prefix;
     let part = |shift: u32| u32::try_from(bits >> shift & u128::from(u32::MAX)).ok();
-    // RFC 6052: the prefix that all translators share. RFC 2765: `::ffff:0:a.b.c.d` of SIIT.
+    // RFC 6052: the well-known prefix of translators. RFC 2765: `::ffff:0:a.b.c.d` of SIIT.
     if starts_with(0x0064_ff9b_0000_0000_0000_0000, 96) || starts_with(0xffff_0000, 96) {
         return part(0);
     }
-    // RFC 8215: prefixes that operators choose within 64:ff9b:1::/48. One of 96 bits has the address
-    // at its end; one of 48 bits has it around bits 64 to 71, with nothing behind.
+    // RFC 8215: operators choose prefixes within 64:ff9b:1::/48. With a prefix of 96 bits, the address is at
+    // the end. With 48 bits, it is around bits 64 to 71, and the rest is zero.
     if starts_with(0x0064_ff9b_0001, 48) {
         if bits & ((1 << 40) - 1) != 0 {
             return part(0);
@@ -92,24 +93,24 @@ fn carried(bits: u128) -> Option<u32> {
         let (high, low) = (part(64)? & 0xffff, part(40)? & 0xffff);
         return Some(high << 16 | low);
     }
-    // RFC 3056: 6to4 has it behind its prefix.
+    // RFC 3056: in 6to4 it follows the prefix.
     if starts_with(0x2002, 16) {
         return part(80);
     }
-    // RFC 4380: Teredo has it at its end, all bits turned.
+    // RFC 4380: in Teredo it is at the end, with all bits inverted.
     if starts_with(0x2001_0000, 32) {
         return part(0).map(|turned| !turned);
     }
     None
 }
 
-/// Four decimal numbers of one to three digits.
+/// Parses four decimal numbers of one to three digits.
 fn parse_v4(text: &str) -> Option<Ipv4Addr> {
     let mut octets = [0; 4];
     let mut parts = text.split('.');
     for octet in &mut octets {
         let part = parts.next()?;
-        // The standard parser refuses leading zeros, which validator.js takes.
+        // The standard parser refuses leading zeros, but validator.js accepts them.
         let is_number = (1..=3).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
         *octet = part.parse().ok().filter(|_| is_number)?;
     }
@@ -189,7 +190,7 @@ mod tests {
             ("2002:c000:221:ffff:1:2:3:4", "192.0.2.33"),
             // The example of RFC 4380.
             ("2001:0:4136:e378:8000:63bf:3fff:fdd2", "192.0.2.45"),
-            // Neighbors of these prefixes carry nothing.
+            // Neighbors of these prefixes contain no IPv4 address.
             ("64:ff9b:2::192.0.2.33", "64:ff9b:2::c000:221"),
             ("64:ff9b:0:1::1", "64:ff9b:0:1::1"),
             ("2001:1::1", "2001:1::1"),

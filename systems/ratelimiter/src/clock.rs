@@ -1,9 +1,9 @@
-//! The one place that reads the clock.
+//! The single place that reads the clock.
 
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// A point on the clock that never goes back.
+/// The current time on a monotonic clock.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,
@@ -13,7 +13,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Milliseconds since this was first asked, plus one: 0 stays free for "never".
+/// Milliseconds since the first call, plus one, because 0 means "never".
 pub(crate) fn now_ms() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     let elapsed = now().duration_since(*START.get_or_init(now));

@@ -62,7 +62,7 @@ pub(crate) struct Config {
     store: StoreKind,
 
     /// Redis, such as redis://localhost:6379/0.
-    // It may hold a password, which is not for the eyes of one who asks for help.
+    // It may contain a password, so `--help` must not show its value.
     #[arg(long, env = "REDIS_URL", value_name = "URL", hide_env_values = true)]
     redis_url: Option<String>,
 
@@ -181,7 +181,7 @@ impl Config {
         chassis::read(words).and_then(Self::checked)
     }
 
-    /// Refuses what only several flags together make dangerous.
+    /// Refuses combinations of flags that are dangerous together.
     fn checked(self) -> Result<Self, clap::Error> {
         if !self.is_original() && self.cors_origins.iter().any(|origin| origin.trim() == "*") {
             let message = "--cors-origins=* would let every web page ban every address; \
@@ -191,7 +191,7 @@ impl Config {
         Ok(self)
     }
 
-    /// Whether the original's behaviour was asked for, the unsafe one too.
+    /// True if the original's behaviour is configured, including its unsafe parts.
     pub(crate) fn is_original(&self) -> bool {
         self.compat == Mode::Original
     }
@@ -207,7 +207,7 @@ impl Config {
         let names = self.cors_origins.iter().map(|origin| origin.trim());
         let names = names.filter(|origin| !origin.is_empty());
         let names: Vec<_> = names.map(str::to_owned).collect();
-        // `*` passes the check above in the original's mode only.
+        // `*` passes the check above only in the original's mode.
         if names.iter().any(|name| name == "*") || (names.is_empty() && self.is_original()) {
             return Origins::Any;
         }
@@ -216,7 +216,7 @@ impl Config {
 
     pub(crate) fn rule(&self) -> Rule {
         Rule {
-            // Cannot overflow: the flags end at a year.
+            // Cannot overflow, because the flags allow at most a year.
             ban_ms: self.ban_seconds * 1_000,
             window_ms: self.window_seconds * 1_000,
             failures_max: self.failures_max,
@@ -226,17 +226,17 @@ impl Config {
         }
     }
 
-    /// What metrics call the rule: `fixed` or `original`.
+    /// The rule's label in metrics: `fixed` or `original`.
     pub(crate) fn rule_name(&self) -> String {
         let value = self.compat.to_possible_value();
         let value = value.expect("no rule is hidden from the command line");
         value.get_name().to_owned()
     }
 
-    /// The address of Redis; `None` for the memory store.
+    /// The address of Redis. `None` for the memory store.
     pub(crate) fn redis(&self) -> Option<String> {
         let host = self.redis_host.as_ref().map(|host| match host {
-            // The original takes both under this name.
+            // The original accepts both forms under this name.
             url if url.contains("://") => url.clone(),
             host => format!("redis://{host}"),
         });
@@ -245,8 +245,7 @@ impl Config {
             StoreKind::Memory => None,
             StoreKind::Auto => named,
             StoreKind::Redis => Some(named.unwrap_or_else(|| {
-                // The original's own defaults: a developer's machine, or the service's name in its
-                // cluster.
+                // The original's defaults: a developer's machine, or the service's name in its cluster.
                 let host = match self.node_env.as_deref() {
                     Some("development") => "localhost",
                     _ => "redis-service",
@@ -268,7 +267,7 @@ impl Config {
         Duration::from_secs(self.stop_timeout_seconds)
     }
 
-    /// Threads that serve requests.
+    /// Number of threads that serve requests.
     pub(crate) fn workers(&self) -> u16 {
         chassis::workers(self.workers)
     }

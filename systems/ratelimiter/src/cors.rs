@@ -1,26 +1,26 @@
-//! Which web pages may use the service from a browser (CORS).
+//! Decides which web pages may use the service from a browser (CORS).
 //!
-//! None by default: the callers are login services, and a page that can report failed logins can
-//! ban any address.
+//! By default no page may. The callers are login services, and a page that can report failed logins can ban
+//! any address.
 
 use hyper::header::{self, HeaderMap, HeaderValue};
 
-/// What allowed pages may do.
+/// The methods that allowed pages may use.
 const METHODS: &str = "GET,HEAD,POST";
-/// The same as the original says it.
+/// The methods that the original allows.
 const METHODS_OF_ORIGINAL: &str = "GET,HEAD,PUT,PATCH,POST,DELETE";
 
-/// The origins of pages that are allowed.
+/// The origins of the allowed pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origins {
-    /// These; none when empty.
+    /// Only pages of these origins. The list may be empty.
     Named(Vec<String>),
-    /// Every page, as the original.
+    /// Every page, as in the original.
     Any,
 }
 
 impl Origins {
-    /// Marks an answer so that a page which may read it can.
+    /// Marks a response so that an allowed page can read it.
     pub(crate) fn mark(&self, request: Option<&HeaderValue>, answer: &mut HeaderMap) {
         match self {
             Self::Any => {
@@ -29,8 +29,8 @@ impl Origins {
             }
             Self::Named(names) if names.is_empty() => {}
             Self::Named(_) => {
-                // Also when the origin is refused: a cache must not give one origin's answer to
-                // another. Appended, because the page varies by `Accept` already.
+                // Also if the origin is refused, because a cache must not reuse one origin's response for
+                // another. Appended, because the page already varies by `Accept`.
                 answer.append(header::VARY, HeaderValue::from_static("Origin"));
                 if let Some(origin) = request.filter(|origin| self.has(origin)) {
                     answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
@@ -39,7 +39,7 @@ impl Origins {
         }
     }
 
-    /// Adds to the answer of OPTIONS what the page of this request may send.
+    /// Adds the methods and headers that the page may use to the response of OPTIONS.
     pub(crate) fn permit(&self, request: &HeaderMap, answer: &mut HeaderMap) {
         let methods = match self {
             Self::Any => METHODS_OF_ORIGINAL,
@@ -51,7 +51,7 @@ impl Origins {
         }
         let name = header::ACCESS_CONTROL_ALLOW_METHODS;
         answer.insert(name, HeaderValue::from_static(methods));
-        // An allowed page may send whatever headers it asks for, as in the original.
+        // An allowed page may send any headers that it requests, as in the original.
         if let Some(names) = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
             answer.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
         }
@@ -60,7 +60,7 @@ impl Origins {
     fn has(&self, origin: &HeaderValue) -> bool {
         match self {
             Self::Any => true,
-            // Compared as bytes: an origin that is not ASCII fits none.
+            // Compared as bytes: an origin that is not ASCII matches no allowed origin.
             Self::Named(names) => names
                 .iter()
                 .any(|name| name.as_bytes() == origin.as_bytes()),

@@ -1,8 +1,8 @@
-//! E-mail addresses: what is accepted as one, and the fingerprint that is kept instead of it.
+//! Checks e-mail addresses, and computes fingerprints. The store contains only the fingerprints.
 //!
-//! Accepted is what validator.js 12 accepts. The fingerprint is 64 bits of a keyed hash (HMAC with
-//! SHA-256) over the client's address and the e-mail in lower case: without
-//! the key, a reader of the store learns neither an e-mail nor that two clients tried the same one.
+//! The check accepts the same texts as validator.js 12. A fingerprint has 64 bits of a keyed hash (HMAC with
+//! SHA-256) over the client's address and the e-mail in lower case. A reader of the store without the key
+//! learns no e-mail. It also cannot see that two clients tried the same e-mail.
 
 use ring::hmac;
 use ring::rand::{SecureRandom as _, SystemRandom};
@@ -12,25 +12,25 @@ use crate::address::Address;
 const LOCAL_BYTES_MAX: usize = 64;
 const DOMAIN_BYTES_MAX: usize = 255;
 
-/// Longest part of a domain between two dots, in UTF-16 as the original counts.
+/// Longest part of a domain between two dots, in UTF-16 units, as in the original.
 const LABEL_UNITS_MAX: usize = 63;
 
 /// The key of the fingerprints.
 #[derive(Debug, Clone)]
 pub struct FingerprintKey {
     key: hmac::Key,
-    /// Whether upper case makes another e-mail.
+    /// True if e-mails that differ only in case have different fingerprints.
     tells_case: bool,
 }
 
 impl FingerprintKey {
-    /// The key that a person chose; instances that share a store must share it.
+    /// Creates a key from a configured text. Instances with a common store need the same text.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         Self::of(text.as_bytes())
     }
 
-    /// A key that is forgotten with the process; `None` when the system has no randomness.
+    /// Creates a random key that ends with the process. `None` if the system has no randomness.
     #[must_use]
     pub fn random() -> Option<Self> {
         let mut bytes = [0; 32];
@@ -45,8 +45,8 @@ impl FingerprintKey {
         }
     }
 
-    /// Makes `A@b.se` and `a@b.se` two e-mails, as they are in the original: a client that guesses
-    /// one user's password in two spellings is then banned as if it were after two users.
+    /// Makes `A@b.se` and `a@b.se` two e-mails, as in the original. A client that guesses one user's password
+    /// in two spellings is then banned like a client that attacks two users.
     #[must_use]
     pub fn telling_case(self) -> Self {
         Self {
@@ -55,27 +55,26 @@ impl FingerprintKey {
         }
     }
 
-    /// What is kept of an e-mail.
+    /// The fingerprint of an e-mail from a client's address.
     #[must_use]
     pub fn fingerprint(&self, address: Address, email: &str) -> u64 {
         let mut context = hmac::Context::with_key(&self.key);
-        // The address is part of the hash: equal e-mails of two clients must not look equal in the
-        // store.
+        // The address is part of the hash: equal e-mails of two clients must differ in the store.
         context.update(&address.bits().to_be_bytes());
         if self.tells_case {
             context.update(email.as_bytes());
         } else {
-            // Upper case does not make another e-mail: one user's typing would look like several.
+            // Case is ignored, or one user's spellings would count as several e-mails.
             context.update(email.to_lowercase().as_bytes());
         }
         let tag = context.sign();
-        // 64 bits are enough to tell a handful of e-mails of one address apart.
+        // 64 bits are enough to distinguish a handful of e-mails of one address.
         let head = tag.as_ref().first_chunk().expect("a tag has 32 bytes");
         u64::from_be_bytes(*head)
     }
 }
 
-/// Whether the text is an e-mail address.
+/// True if the text is an e-mail address.
 #[must_use]
 pub fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else {
@@ -101,7 +100,7 @@ fn is_atom_letter(letter: char) -> bool {
         || matches!(letter, '\u{a1}'..='\u{d7ff}' | '\u{f900}'..='\u{fdcf}' | '\u{fdf0}'..='\u{ffef}')
 }
 
-/// The inside of quotes: a quote or a backslash needs a backslash before it.
+/// Checks the content of quotes: a quote or a backslash needs a backslash before it.
 fn is_quoted(inside: &str) -> bool {
     let mut letters = inside.chars();
     while let Some(letter) = letters.next() {
@@ -137,7 +136,7 @@ fn is_label(label: &str) -> bool {
         && !label.ends_with('-')
 }
 
-/// Full-width forms, and blanks that are not white space by name.
+/// True for full-width forms, and for blanks that Unicode does not class as white space.
 fn is_unwanted(letter: char) -> bool {
     matches!(letter, '\u{ff01}'..='\u{ff5e}' | '\u{200b}' | '\u{feff}')
 }
@@ -147,7 +146,7 @@ fn is_top_level(top: &str) -> bool {
         .get(..2)
         .is_some_and(|head| head.eq_ignore_ascii_case("xn"))
         && top.len() >= 4
-        // Punycode labels have digits and hyphens, which the rule below would refuse.
+        // Punycode labels contain digits and hyphens, which the rule below would refuse.
         && top.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let is_letter = |letter: char| letter.is_ascii_alphabetic() || letter >= '\u{a1}';
     is_encoded || (top.chars().count() >= 2 && top.chars().all(is_letter))
@@ -178,7 +177,7 @@ mod tests {
         assert!(is_email(&local(64)) && !is_email(&local(65)));
         let label = |length: usize| format!("a@{}.se", "b".repeat(length));
         assert!(is_email(&label(63)) && !is_email(&label(64)));
-        // Labels of 62 letters and a dot, and one of what is left.
+        // Labels of 62 letters and a dot, and one label with the rest.
         let domain = |length: usize| {
             let rest = length - 3 - 3 * 63;
             format!(
@@ -188,7 +187,7 @@ mod tests {
             )
         };
         assert!(is_email(&domain(255)) && !is_email(&domain(256)));
-        // The bound of the whole domain, where no label is too long: the rest is split.
+        // The limit of the whole domain, with no label over its own limit: the rest is split.
         let split = domain(254).replacen(".se", ".b.se", 1);
         assert!(!is_email(&split), "{} bytes", split.len() - 2);
     }

@@ -1,7 +1,7 @@
-//! One HTTP request and its answer.
+//! One HTTP request and its response.
 //!
-//! Every path is the GraphQL endpoint, as in the original; `/metrics` and the health path answer
-//! for themselves.
+//! Every path is the GraphQL endpoint, as in the original. Only `/metrics` and the health path have their own
+//! responses.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::cors::Origins;
 use crate::graphql::{Answer, Executor, GraphqlRequest};
 use crate::metrics::Metrics;
 
-/// Largest body, as the original's.
+/// Largest body in bytes, as in the original.
 const BODY_BYTES_MAX: u64 = 100 * 1024;
 /// Time that a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ const METHODS: &str = "GET,HEAD,POST,OPTIONS";
 
 type Reply = Response<Full<Bytes>>;
 
-/// What a worker answers with.
+/// The state that a worker needs to handle requests.
 pub(crate) struct Handler {
     pub(crate) executor: Executor,
     pub(crate) origins: Origins,
@@ -46,18 +46,18 @@ pub(crate) struct Handler {
 impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
-    /// Answers one request, whatever it is.
+    /// Handles any request.
     async fn answer(&self, _client: Client, request: Request<Incoming>) -> Reply {
-        // Before anything can be refused: the count is of all requests.
+        // Before any refusal, because all requests are counted.
         self.metrics.request();
         let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
         let accept = request.headers().get_all(header::ACCEPT).iter();
         let negotiated = graphql_http::negotiate(accept.map(HeaderValue::as_bytes), is_get);
-        // As the original, which answers in JSON whatever is accepted.
+        // As in the original, which responds in JSON for any `Accept` header.
         let negotiated = negotiated.unwrap_or(Negotiated::Response(Media::Json));
         let media = match negotiated {
             Negotiated::Response(media) => media.content_type(),
-            // Only for answers that are not the page, such as 405.
+            // Only for responses other than the page, such as 405.
             Negotiated::Page => Media::Json.content_type(),
         };
         if let Err(foreign) = self.hosts.check(request.headers(), request.uri()) {
@@ -66,7 +66,7 @@ impl chassis::Handler for Handler {
                 media,
             );
         }
-        // Copied, because the request moves into the work.
+        // Copied, because the request moves into the handler.
         let origin = request.headers().get(header::ORIGIN).cloned();
         let mut reply = match *request.method() {
             Method::OPTIONS => self.options(&request),
@@ -119,7 +119,7 @@ impl Handler {
         reply
     }
 
-    /// What a browser asks before it sends a request from another page.
+    /// Handles the preflight that a browser sends before a request of another page.
     fn options(&self, request: &Request<Incoming>) -> Reply {
         let mut reply = Response::new(Full::default());
         *reply.status_mut() = StatusCode::NO_CONTENT;
@@ -145,7 +145,7 @@ impl Handler {
         };
         let body = body.as_ref();
         match body.trim_ascii_start().first() {
-            // Batches, which `graphql_http` does not serve, as the original does.
+            // The original supports batches, but `graphql_http` does not.
             Some(b'[') => match serde_json::from_slice::<Vec<&RawValue>>(body) {
                 Ok(requests) if requests.is_empty() => {
                     Answer::no_request(StatusCode::BAD_REQUEST, NO_QUERY)
@@ -153,20 +153,19 @@ impl Handler {
                 Ok(requests) => self.batch(&requests).await,
                 Err(_) => Answer::no_request(StatusCode::BAD_REQUEST, "expected a body of JSON"),
             },
-            // Also what is not JSON: `one` reports it.
+            // Including a body that is not JSON: `one` reports it.
             _ => self.one(body).await,
         }
     }
 
-    /// Answers each of several requests in turn. The status is that of the array: done.
+    /// Executes each of several requests in turn. The status always means success.
     async fn batch(&self, requests: &[&RawValue]) -> Answer {
         let mut body = vec![b'['];
         for request in requests {
             if body.len() > 1 {
                 body.push(b',');
             }
-            // One after the other: requests of one batch may concern one address, and their order
-            // decides.
+            // One after the other: requests of one batch may concern one address, and their order matters.
             body.extend(self.one(request.get().as_bytes()).await.body);
         }
         body.push(b']');
@@ -194,12 +193,12 @@ impl Handler {
 const NO_QUERY: &str = "POST body missing. Did you forget use body-parser middleware?";
 const BAD_VARIABLES: &str = "Variables are invalid JSON.";
 
-/// A request as it was sent.
+/// A decoded request.
 type Decoded<'a> = graphql_http::GraphqlRequest<'a, VariablesText>;
 
 impl From<Decoded<'_>> for GraphqlRequest {
     fn from(request: Decoded<'_>) -> Self {
-        // Some clients send an empty name when they mean none.
+        // Some clients send an empty name for an unnamed operation.
         let name = request.operation_name.filter(|name| !name.is_empty());
         Self {
             query: request.query.into_owned(),
@@ -209,7 +208,7 @@ impl From<Decoded<'_>> for GraphqlRequest {
     }
 }
 
-/// Variables as an object, or as a text that holds one in JSON, which the original accepts.
+/// Variables as an object, or as a string with the JSON of an object, which the original accepts.
 struct VariablesText(Variables);
 
 impl<'de> Deserialize<'de> for VariablesText {
@@ -219,7 +218,7 @@ impl<'de> Deserialize<'de> for VariablesText {
             Value::String(text) => {
                 let value = serde_json::from_str(&text);
                 let value = value.map_err(|_| D::Error::custom(BAD_VARIABLES))?;
-                // The body was checked, but in it this is one string.
+                // The body was checked, but there this text was one string.
                 json_text::check_unambiguous(&text).map_err(D::Error::custom)?;
                 value
             }

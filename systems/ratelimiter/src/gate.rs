@@ -1,4 +1,4 @@
-//! Asks a store to decide, and decides by the configured policy when the store fails.
+//! Lets a store decide, and decides by the configured policy if the store fails.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ pub(crate) enum Policy {
     Closed,
 }
 
-/// Where the counts are.
+/// The store of the counts.
 #[derive(Clone)]
 pub(crate) enum Store {
-    /// In this process.
+    /// In the memory of this process.
     Memory(Arc<MemoryStore>),
     /// In Redis, shared with other instances.
     Redis(RedisStore),
 }
 
-/// Decides, whatever happens.
+/// Decides events with a store, or by the policy if the store fails.
 #[derive(Clone)]
 pub(crate) struct Gate {
     pub(crate) store: Store,
@@ -36,15 +36,16 @@ pub(crate) struct Gate {
     pub(crate) key: FingerprintKey,
     /// Bits of an IPv6 address that share a counter.
     pub(crate) ipv6_prefix: u8,
-    /// Whether a client that IPv6 only carries is counted by its IPv4 address. The original does not.
+    /// True if a client with an IPv4 address inside an IPv6 address is counted by its IPv4 address. False as
+    /// in the original.
     pub(crate) finds_ipv4: bool,
     pub(crate) metrics: Arc<Metrics>,
 }
 
 impl Gate {
-    /// Whether the client is to be turned away.
+    /// True if the client must be refused.
     pub(crate) async fn is_limited(&self, address: Address, event: Event, email: &str) -> bool {
-        // Before the fingerprint, so that all addresses of a network count as one.
+        // Before the fingerprint, so that all addresses of a network count as one address.
         let address = if self.finds_ipv4 {
             address.carried()
         } else {
@@ -59,8 +60,8 @@ impl Gate {
         };
         self.metrics.store_took(start.elapsed());
         let decision = decided.unwrap_or_else(|_| {
-            // The store's own task writes to the log when the connection comes and goes; a line
-            // for each decision would be a flood.
+            // The store's own task logs the loss and the return of the connection. A line for each decision
+            // would flood the log.
             self.metrics.store_failed();
             Decision {
                 is_limited: self.policy == Policy::Closed,

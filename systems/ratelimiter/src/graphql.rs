@@ -1,8 +1,8 @@
-//! The schema, and the execution of one request in the shapes of the original's answers.
+//! The schema, and the execution of one request with responses in the original's form.
 //!
-//! The library parses, validates and executes; what clients of the original rely on and the
-//! library says otherwise is checked before it: variables, the literals of the enum, operations
-//! that cannot be chosen.
+//! The library parses, validates and executes. Some of its errors differ from errors that clients of the
+//! original rely on. So this module checks these cases first: variables, the literals of the enum, and
+//! operations that cannot be selected.
 
 mod document;
 mod literals;
@@ -20,7 +20,7 @@ use crate::gate::Gate;
 
 use document::Documents;
 
-/// A request as it came by POST or GET.
+/// A request by POST or GET.
 #[derive(Debug, Default)]
 pub(crate) struct GraphqlRequest {
     pub(crate) query: String,
@@ -28,14 +28,14 @@ pub(crate) struct GraphqlRequest {
     pub(crate) variables: Variables,
 }
 
-/// The body of an answer and its status.
+/// The body and the status of a response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) body: Vec<u8>,
 }
 
-/// `extensions.code` of an error.
+/// The `extensions.code` of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
     Parse,
@@ -49,13 +49,13 @@ impl Code {
         match self {
             Self::Parse => "GRAPHQL_PARSE_FAILED",
             Self::Validation => "GRAPHQL_VALIDATION_FAILED",
-            // The original's word for mistakes of the client, too.
+            // The original uses this code also for mistakes of the client.
             Self::Internal => "INTERNAL_SERVER_ERROR",
             Self::BadRequest => "BAD_REQUEST",
         }
     }
 
-    /// An error with this code.
+    /// Creates an error with this code.
     fn error(self, message: impl Into<String>, at: Option<Pos>) -> ServerError {
         self.mark(ServerError::new(message, at))
     }
@@ -89,20 +89,20 @@ impl Answer {
         Self::new(StatusCode::BAD_REQUEST, errors, None)
     }
 
-    /// An answer to something that is not a GraphQL request.
+    /// A response to an invalid GraphQL request.
     pub(crate) fn no_request(status: StatusCode, message: &str) -> Self {
         Self::new(status, &[Code::BadRequest.error(message, None)], None)
     }
 }
 
-/// The schema of a worker and how it answers.
+/// The schemas and cached documents of a worker.
 pub(crate) struct Executor {
-    /// Validates before it executes.
+    /// The schema with validation before execution.
     schema: schema::Schema,
-    /// The same without validation, for documents that have passed it.
+    /// The schema without validation, for documents that have passed validation.
     validated: schema::Schema,
     documents: Documents,
-    /// Whether a GET may change what is known of an address, as in the original.
+    /// True if a GET may change the state of an address, as in the original.
     get_may_change: bool,
 }
 
@@ -118,14 +118,14 @@ impl Executor {
         }
     }
 
-    /// Executes a request.
+    /// Executes a request, after all checks.
     pub(crate) async fn execute(&self, request: GraphqlRequest, is_get: bool) -> Answer {
         let name = request.operation_name.as_deref();
         let document = match self.documents.get(&request.query, name) {
             Ok(document) => document,
             Err(errors) => return Answer::refused(&errors),
         };
-        // A link or an image on any web page is a GET.
+        // A link or an image on any web page causes a GET.
         if is_get && document.changes_state() && !self.get_may_change {
             let message = "`ratelimit` counts, so it must be sent with POST and content-type \
                            application/json, found GET";
@@ -142,7 +142,7 @@ impl Executor {
         };
         let mut prepared = Request::new(request.query).variables(request.variables);
         prepared.operation_name = request.operation_name;
-        // A copy of the tree, which costs less than to parse the text again.
+        // A copy of the tree, which costs less than parsing the text again.
         prepared.set_parsed_query(document.parsed().clone());
         let response = schema.execute(prepared).await;
         // Errors of the whole request have no path.
@@ -154,7 +154,7 @@ impl Executor {
                 .collect();
             return Answer::refused(&errors);
         }
-        // Only here: a document that was refused must be validated again.
+        // Only here, because a refused document must be validated again.
         document.was_executed();
         Answer::new(StatusCode::OK, &response.errors, Some(&response.data))
     }

@@ -1,7 +1,8 @@
-//! The login rate limiter: GraphQL over HTTP, its own memory or Redis as the store.
+//! The login rate limiter: GraphQL over HTTP, with its own memory or Redis as the store.
 //!
-//! Start reading at [`rule`], which decides; `gate` asks a store to decide and has an answer when
-//! the store has none; `graphql` and `exchange` are the way there and back.
+//! Start reading at [`rule`], which contains the decision. `gate` calls a store to decide, and decides by a
+//! policy if the store fails. `graphql` and `exchange` convert requests to events, and decisions to
+//! responses.
 
 pub mod address;
 mod clock;

@@ -1,4 +1,4 @@
-//! `ratelimiter`: see the library.
+//! The program `ratelimiter`. See the library.
 
 use std::process::ExitCode;
 

@@ -1,8 +1,8 @@
-//! The store of a single instance: a map in memory, in shards so that workers seldom meet.
+//! The store of a single instance: a map in memory, in shards so that workers rarely wait for each other.
 //!
-//! Bounded and swept: each shard keeps its entries ordered by when they are worth nothing any
-//! more. What has expired is taken away with every new entry and by [`MemoryStore::sweep`]; when a
-//! shard is full, the address that has been quiet longest goes, those under a ban last.
+//! It is bounded and swept. Each shard orders its entries by their expiry. Expired entries are removed with
+//! every new entry and by [`MemoryStore::sweep`]. If a shard is full, it evicts the address with the earliest
+//! expiry, and banned addresses last.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use crate::rule::{Decision, Event, Rule, State};
 
 const SHARDS: usize = 64;
 
-/// All addresses that failed lately.
+/// The states of all addresses with recent failures.
 #[derive(Debug)]
 pub struct MemoryStore {
     rule: Rule,
@@ -23,27 +23,27 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct Shard {
     entries: HashMap<u128, State>,
-    /// (whether under a ban, when it expires, address): the first is the first to go.
+    /// (true if banned, time of expiry, address). The first element is evicted first.
     order: BTreeSet<(bool, u64, u128)>,
 }
 
 impl MemoryStore {
-    /// An empty store for at least 64 and about `entries_max` addresses.
+    /// Creates an empty store for at least 64 and about `entries_max` addresses.
     #[must_use]
     pub fn new(rule: Rule, entries_max: usize) -> Self {
         Self {
             rule,
-            // Rounded up, so that all shards together hold at least what was asked for.
+            // Rounded up, so that all shards together hold at least `entries_max`.
             shard_entries_max: entries_max.div_ceil(SHARDS).max(1),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
         }
     }
 
-    /// Decides one event at `now`, in milliseconds of a clock that does not go back.
+    /// Decides one event at `now`, in milliseconds of a monotonic clock.
     pub fn decide(&self, address: Address, now: u64, event: Event, email: u64) -> Decision {
         let key = address.bits();
         let mut shard = self.shard(key);
-        // Taken out and put back, so that entry and order can never disagree.
+        // Removed and added again, so that entry and order always agree.
         let known = shard.entries.remove(&key);
         let was_known = known.is_some();
         let mut state = known.unwrap_or_default();
@@ -51,8 +51,7 @@ impl MemoryStore {
             shard.order.remove(&self.place(key, &state));
         }
         let decision = self.rule.decide(&mut state, now, event, email);
-        // An address without failures needs no entry; a success of an unknown one must not take
-        // memory.
+        // An address without failures needs no entry. A success of an unknown address must not use memory.
         if state == State::default() {
             return decision;
         }
@@ -64,12 +63,12 @@ impl MemoryStore {
         decision
     }
 
-    /// Takes away every entry that cannot change a decision any more; tells how many are left.
+    /// Removes every entry that can no longer change a decision. Returns the number of remaining entries.
     pub fn sweep(&self, now: u64) -> usize {
         let sweep_one = |shard: &Mutex<Shard>| {
             let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            // To the end, unlike in `make_room`: the sweeper has its own thread and no request
-            // waits for it.
+            // Until no entry is expired, unlike in `make_room`: the sweeper has its own thread and delays no
+            // request.
             while shard.take_expired(now) {}
             shard.entries.len()
         };
@@ -77,17 +76,17 @@ impl MemoryStore {
     }
 
     fn shard(&self, key: u128) -> MutexGuard<'_, Shard> {
-        // Neighbors in a network differ in the low bytes, networks of IPv6 in the high ones.
+        // Addresses in a network differ in the low bytes, and IPv6 networks in the high bytes.
         let mix = |mixed: usize, byte: &u8| mixed.wrapping_mul(31) ^ usize::from(*byte);
         let mixed = key.to_be_bytes().iter().fold(0, mix);
-        // A panic cannot leave a shard half changed: nothing between remove and insert panics.
+        // A panic cannot leave a shard half changed: no code panics between remove and insert.
         self.shards[mixed % SHARDS]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn place(&self, key: u128, state: &State) -> (bool, u64, u128) {
-        // Only a ban has no times; bans sort last, so they are evicted last.
+        // Only a ban has no times. Bans sort last, so they are evicted last.
         if state.banned_until > 0 && state.times.is_empty() {
             (true, state.banned_until, key)
         } else {
@@ -97,7 +96,7 @@ impl MemoryStore {
     }
 
     fn make_room(&self, shard: &mut Shard, now: u64) {
-        // Two for each that comes, so that the expired cannot pile up.
+        // Two for each new entry, so that expired entries cannot accumulate.
         let _ = shard.take_expired(now) && shard.take_expired(now);
         while shard.entries.len() >= self.shard_entries_max {
             let Some((_, _, key)) = shard.order.pop_first() else {
@@ -109,9 +108,9 @@ impl MemoryStore {
 }
 
 impl Shard {
-    /// Takes one expired entry away, if there is one.
+    /// Removes one expired entry. Returns false if no entry is expired.
     fn take_expired(&mut self, now: u64) -> bool {
-        // Free and banned entries are two runs of one order, and each has its first to expire.
+        // Free and banned entries are two runs of one order. Each run has its own first entry to expire.
         let first_free = self.order.first();
         let first_banned = self.order.range((true, 0, 0)..).next();
         let expired = [first_free, first_banned]

@@ -12,10 +12,10 @@ const BOUNDS_US: [f64; 12] = [
     10.0, 50.0, 100.0, 250.0, 500.0, 1e3, 2.5e3, 5e3, 1e4, 2.5e4, 5e4, 1e5,
 ];
 
-/// What happened since the start.
+/// Counters since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    /// Labels of decisions: which store is asked, and by which rule.
+    /// Labels of decisions: the store and the rule.
     store: &'static str,
     rule: String,
     passed: AtomicU64,
@@ -26,13 +26,13 @@ pub(crate) struct Metrics {
     by_policy: AtomicU64,
     requests: AtomicU64,
     gets_refused: AtomicU64,
-    /// One more than the bounds: latencies beyond the last.
+    /// One bucket more than bounds, for latencies beyond the last bound.
     buckets: [AtomicU64; BOUNDS_US.len() + 1],
     store_us: AtomicU64,
 }
 
 impl Metrics {
-    /// Nothing has happened yet.
+    /// Creates counters at zero.
     pub(crate) fn of(store: &'static str, rule: String) -> Self {
         Self {
             store,
@@ -45,12 +45,12 @@ impl Metrics {
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A GET would have changed what is known of an address.
+    /// Counts a refused GET that would have changed the state of an address.
     pub(crate) fn get_refused(&self) {
         self.gets_refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The address or e-mail of a decision was invalid.
+    /// Counts a decision with an invalid address or e-mail.
     pub(crate) fn invalid(&self) {
         self.invalid.fetch_add(1, Ordering::Relaxed);
     }
@@ -67,7 +67,7 @@ impl Metrics {
         }
     }
 
-    /// The store did not decide, so the policy did.
+    /// Counts a decision by the policy, because the store failed.
     pub(crate) fn store_failed(&self) {
         self.store_failures.fetch_add(1, Ordering::Relaxed);
         self.by_policy.fetch_add(1, Ordering::Relaxed);
@@ -131,7 +131,7 @@ impl Counts for Metrics {
         let buckets = Buckets {
             bounds: &BOUNDS_US,
             counts: &counts,
-            // Exact up to 2^53 us, which is 285 years.
+            // Exact up to 2^53 µs, which is 285 years.
             sum: read(&self.store_us) as f64,
         };
         scrape.histograms(

@@ -1,10 +1,10 @@
-//! The store that instances share: one script on Redis, one round trip for each decision.
+//! The store that instances share: one script on Redis, and one round trip for each decision.
 //!
-//! A worker has one connection, so the decisions of one request keep their order. While there is none,
-//! decisions fail at once instead of queueing, and the policy answers.
+//! A worker has one connection, so the decisions of one request keep their order. Without a connection,
+//! decisions fail at once instead of queueing, and the policy decides.
 //!
-//! The state of an address is one key, `rl:{ADDRESS}`, whose braces make it a hash tag: a cluster
-//! needs nothing more. The time is Redis's, so instances need not agree on theirs.
+//! The state of an address is one key, `rl:{ADDRESS}`. The braces make the address a hash tag, so the script
+//! also works in a cluster. The time is Redis's time, so the clocks of instances may differ.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use redis_link::Link;
 use crate::address::Address;
 use crate::rule::{Decision, Event, Mode, Rule};
 
-/// Redis, as one worker sees it. Clones share the connection.
+/// The Redis store of one worker. Clones share the connection.
 #[derive(Clone)]
 pub struct RedisStore {
     link: Link,
@@ -27,17 +27,17 @@ pub struct RedisStore {
     deadline: Duration,
 }
 
-/// The script, which Redis knows by its hash.
+/// The script. Redis caches it by its hash.
 struct Decide {
     script: Script,
     source: &'static str,
 }
 
 impl RedisStore {
-    /// A store that is not connected yet; see [`RedisStore::connect`].
+    /// Creates a store that is not connected yet. See [`RedisStore::connect`].
     ///
     /// # Errors
-    /// `url` is no address of a Redis.
+    /// Fails if `url` is not an address of a Redis.
     pub fn new(url: &str, rule: Rule, deadline: Duration) -> Result<Self, RedisStoreError> {
         let source = include_str!("redis_store/decide.lua");
         let script = Script::new(source);
@@ -49,12 +49,12 @@ impl RedisStore {
         })
     }
 
-    /// Connects in the background, as long as there is a clone of this store.
+    /// Connects in the background while a clone of this store exists.
     pub fn connect(&self) {
         self.link.connect();
     }
 
-    /// Waits for a connection, but not longer than `patience`.
+    /// Waits for a connection, at most for `patience`.
     pub async fn ready(&self, patience: Duration) -> bool {
         self.link.ready(patience).await
     }
@@ -62,7 +62,7 @@ impl RedisStore {
     /// Decides one event by Redis's clock.
     ///
     /// # Errors
-    /// Redis did not decide; in the case of `TimedOut` it may have counted the event.
+    /// Fails if Redis did not decide. After `TimedOut`, Redis may have counted the event.
     pub async fn decide(
         &self,
         address: Address,
@@ -72,10 +72,10 @@ impl RedisStore {
         self.decide_at(address, None, event, email).await
     }
 
-    /// Decides one event at a time that the caller gives, in milliseconds.
+    /// Decides one event at a time from the caller, in milliseconds.
     ///
     /// # Errors
-    /// As [`RedisStore::decide`].
+    /// Like [`RedisStore::decide`].
     pub async fn decide_at(
         &self,
         address: Address,
@@ -92,7 +92,7 @@ impl RedisStore {
         })
     }
 
-    /// Everything after the script: the number of keys, the key, and what `decide.lua` lists.
+    /// All arguments after the script: the number of keys, the key, and the arguments of `decide.lua`.
     fn arguments(
         &self,
         address: Address,
@@ -111,10 +111,10 @@ impl RedisStore {
         };
         [
             "1".to_owned(),
-            // Braces make the address the hash tag of a cluster.
+            // The braces make the address the hash tag in a cluster.
             format!("rl:{{{address}}}"),
             event.to_owned(),
-            // Hexadecimal, because Lua's numbers are floats and would lose bits of 64.
+            // Hexadecimal, because Lua's numbers are floats and would lose bits of a 64-bit number.
             format!("{email:016x}"),
             rule.ban_ms.to_string(),
             rule.window_ms.to_string(),
@@ -138,7 +138,7 @@ impl Decide {
             .query_async(&mut connection)
             .await;
         match known {
-            // A Redis that was restarted has forgotten the script; the text is sent once more.
+            // A restarted Redis has lost the script, so the text is sent once more.
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
                 command("EVAL", self.source, arguments)
                     .query_async(&mut connection)

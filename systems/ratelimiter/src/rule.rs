@@ -1,21 +1,21 @@
 //! The rule: when is a client with failed logins refused?
 //!
-//! One function of the state of an address, the time and the event; it reads no clock and locks
-//! nothing. The memory store calls it; the script of the Redis store (`redis_store/decide.lua`)
-//! says the same in Lua, and a property test holds the two together.
+//! It is one function of the state of an address, the time and the event. It reads no clock and takes no
+//! lock. The memory store calls it. The script of the Redis store (`redis_store/decide.lua`) implements the
+//! same rule in Lua, and a property test compares the two.
 //!
-//! Both lists are cut to what the decision asks ("more than Y failures", "more than N e-mails"),
-//! so the newest Y + 1 and N + 1 entries decide exactly as all of them would.
+//! Both lists are limited to the length that the decision needs ("more than Y failures", "more than N
+//! e-mails"). The newest Y + 1 and N + 1 entries give the same decision as all entries.
 
 #[cfg(test)]
 mod tests;
 
-/// What happened at the login.
+/// The result of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A wrong password or an unknown user.
     Failed,
-    /// The right password.
+    /// The password was right.
     Succeeded,
 }
 
@@ -28,42 +28,43 @@ pub enum Mode {
     Original,
 }
 
-/// The limits.
+/// The limits for failed logins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
     /// Length of a ban (X), in milliseconds.
     pub ban_ms: u64,
-    /// Length of the window in which failures count (Z), in milliseconds.
+    /// Length of the window for failures (Z), in milliseconds.
     pub window_ms: u64,
     /// Failures that are forgiven before the current one (Y).
     pub failures_max: u32,
     /// Different e-mails that are forgiven (N).
     pub emails_max: u32,
-    /// How long an e-mail counts.
+    /// The expiry rule of e-mails.
     pub mode: Mode,
-    /// The rule as its prose says it: the current failure counts, and reaching Y and N suffices.
+    /// True for the rule as described in prose: the current failure counts, and Y and N themselves are enough
+    /// for a ban.
     pub inclusive: bool,
 }
 
-/// What is known about one address. Times are milliseconds of one clock.
+/// The state of one address. Times are milliseconds of one clock.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct State {
-    /// Failures, oldest first; at most Y + 1.
+    /// Times of failures, oldest first, at most Y + 1.
     pub times: Vec<u64>,
-    /// E-mails as (fingerprint, last seen), oldest first; at most N + 1.
+    /// E-mails as (fingerprint, last seen), oldest first, at most N + 1.
     pub emails: Vec<(u64, u64)>,
-    /// The end of the ban; 0 when there was none.
+    /// The end of the ban. 0 if the address was not banned.
     pub banned_until: u64,
-    /// The newest failure that was recorded.
+    /// Time of the newest recorded failure.
     pub touched: u64,
 }
 
-/// The answer to one event.
+/// The decision for one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether the client is to be turned away.
+    /// True if the client must be refused.
     pub is_limited: bool,
-    /// Whether this event started a ban.
+    /// True if this event started a ban.
     pub starts_ban: bool,
 }
 
@@ -79,12 +80,11 @@ impl Decision {
 }
 
 impl Rule {
-    /// Decides one event and brings the state up to date.
+    /// Decides one event and updates the state.
     ///
-    /// A clock that went back is taken as one that stood still.
+    /// If the clock goes back, the age of earlier events counts as zero.
     pub fn decide(&self, state: &mut State, now: u64, event: Event, email: u64) -> Decision {
-        // First, also before a success: a banned client must not learn whether the password was
-        // right.
+        // Before the check for a success: a banned client must not find out if the password was right.
         if state.banned_until > now {
             return Decision::BANNED;
         }
@@ -92,16 +92,16 @@ impl Rule {
             return Decision::PASS;
         }
         self.forget(state, now);
-        // Failures before this one: the rule forgives Y of them and judges the next.
+        // Failures before this one: the rule forgives Y of them and counts the next.
         let prior = state.times.len();
-        // Moved to the end: a known e-mail counts once, with its newest time.
+        // Moved to the end: a repeated e-mail counts once, with its newest time.
         state.emails.retain(|(known, _)| *known != email);
         state.emails.push((email, now));
         state.times.push(now);
         state.touched = now;
         keep_newest(&mut state.times, self.failures_max);
         keep_newest(&mut state.emails, self.emails_max);
-        // Nothing else is kept under a ban: afterwards the address starts anew.
+        // A ban clears the rest of the state, so the address starts again without failures.
         if self.is_exceeded(prior, state.emails.len()) {
             *state = State {
                 banned_until: now.saturating_add(self.ban_ms),
@@ -116,18 +116,18 @@ impl Rule {
         Decision::PASS
     }
 
-    /// Time without a failure after which nothing about an address that is not banned is known.
+    /// Time after the last failure at which the state of an address without a ban expires.
     #[must_use]
     pub fn memory_ms(&self) -> u64 {
         match self.mode {
             Mode::Fixed => self.window_ms,
-            // The original gives its record Z·60 seconds.
+            // The original's record expires after Z·60 seconds.
             Mode::Original => self.window_ms.saturating_mul(60),
         }
     }
 
     fn forget(&self, state: &mut State, now: u64) {
-        // Saturating: a clock that went back makes an age of 0, not an enormous one.
+        // Saturating: if the clock goes back, the age is 0 and not a huge number.
         let age = |then: u64| now.saturating_sub(then);
         state.times.retain(|then| age(*then) < self.window_ms);
         match self.mode {
@@ -147,7 +147,7 @@ impl Rule {
     }
 }
 
-/// Cuts a list, oldest first, to one more than `limit`.
+/// Shortens a list, oldest first, to one more than `limit`.
 fn keep_newest<T>(list: &mut Vec<T>, limit: u32) {
     // Oldest first, so the surplus is at the front.
     let surplus = list.len().saturating_sub(limit as usize + 1);

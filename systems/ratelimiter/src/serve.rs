@@ -1,7 +1,6 @@
-//! From the command line to a stopped server.
+//! Runs the server from the command line to its stop.
 //!
-//! Each worker has one connection to Redis. The memory store and the counters are all that workers
-//! share.
+//! Each worker has one connection to Redis. Workers share only the memory store and the counters.
 
 use std::ffi::OsString;
 use std::io;
@@ -27,11 +26,11 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time that the first connection to Redis may delay the start.
 const FIRST_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
-/// What the log and the metrics call the stores.
+/// Names of the stores in the log and the metrics.
 const MEMORY: &str = "memory";
 const REDIS: &str = "redis";
 
-/// Why the service did not serve, or stopped serving.
+/// The reason why the service could not start or had to stop.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("cannot listen on `{listen}`: {source}; choose another with --host and --port")]
@@ -47,7 +46,7 @@ enum ServeError {
     NoRandomness,
 }
 
-/// The whole program.
+/// Runs the whole program and returns its exit code.
 #[must_use]
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     chassis::run(Config::read(words), |_| Level::Info, listen_and_serve)
@@ -55,18 +54,18 @@ pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let listen = SocketAddr::new(config.host, config.port);
-    // Before the stores are opened: a port in use ends the start at once.
+    // Before the stores are opened, so that a port in use fails the start at once.
     let listener =
         TcpListener::bind(listen).map_err(|source| ServeError::Listen { listen, source })?;
     let setup = Setup::new(config)?;
     let table = ConnectionTable::new(config.connections.most());
     let workers = (0..config.workers())
-        // A gate for each, because each has its own connection to Redis.
+        // One gate per worker, because each worker has its own connection to Redis.
         .map(|number| start(number, setup.gate()?, config, &table))
         .collect::<Result<Vec<_>, ServeError>>()?;
     let runtime = chassis::runtime()?;
     if let Some(store) = &setup.memory {
-        // On the main thread, which has nothing else to do between connections.
+        // On the main thread, which is idle between connections.
         runtime.spawn_local(sweep(Arc::clone(store)));
     }
     tracing::info!(store = setup.store_name(), "counting");
@@ -89,7 +88,7 @@ fn start(
     let prepare = async move || {
         if let Store::Redis(store) = &gate.store {
             store.connect();
-            // Without Redis the policy answers.
+            // Without Redis the policy decides.
             store.ready(FIRST_CONNECT_TIMEOUT).await;
         }
         Handler {
@@ -103,7 +102,7 @@ fn start(
     Ok(Worker::start(number, (table, limits), prepare)?)
 }
 
-/// What the gates of all workers are made of.
+/// The shared parts of all workers' gates.
 struct Setup<'a> {
     config: &'a Config,
     redis: Option<String>,
@@ -118,7 +117,7 @@ impl<'a> Setup<'a> {
         let entries_max = usize::try_from(config.max_entries).expect("`usize` has 32 bits or more");
         let memory = || Arc::new(MemoryStore::new(config.rule(), entries_max));
         let key = match (&config.email_key, &redis) {
-            // The text first, then randomness where no other instance has to agree.
+            // The configured text first. Otherwise a random key, if no other instance must use the same key.
             (Some(text), _) => FingerprintKey::from_text(text),
             (None, None) => FingerprintKey::random().ok_or(ServeError::NoRandomness)?,
             (None, Some(_)) => {
@@ -150,7 +149,7 @@ impl<'a> Setup<'a> {
         if self.memory.is_some() { MEMORY } else { REDIS }
     }
 
-    /// The gate of one worker.
+    /// Creates the gate of one worker.
     fn gate(&self) -> Result<Gate, ServeError> {
         let store = match (&self.memory, &self.redis) {
             (Some(store), _) => Store::Memory(Arc::clone(store)),

@@ -1,11 +1,11 @@
-//! One connection to Redis that comes back by itself, and deadlines for what is asked over it.
+//! One connection to Redis that reconnects by itself, with deadlines for commands.
 //!
-//! Commands of concurrent requests are pipelined over the connection, in the order in which they were
-//! given. A task of its own connects, and again when the connection is lost; meanwhile commands fail
-//! at once instead of queueing.
+//! Commands of concurrent requests are pipelined over the connection in their order. A separate task
+//! connects, and reconnects after the connection is lost. Meanwhile commands fail at once instead of
+//! queueing.
 //!
-//! Absent on purpose: redirections of a cluster (a proxy or a cluster-aware balancer follows them) and
-//! TLS to Redis.
+//! Absent on purpose: redirections of a cluster (a proxy or a cluster-aware balancer follows them) and TLS to
+//! Redis.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,34 +17,34 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Time for connecting, greeting included. With [`RETRY_PAUSE`], well below a second.
+/// Time limit for connecting, including the handshake. With [`RETRY_PAUSE`], it is well below a second.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// So many commands in a row past their deadline, and the connection is taken for dead.
+/// Number of consecutive commands past their deadline after which the connection counts as dead.
 const SILENCE_MAX: u32 = 16;
 
-/// Time between two lines of the log about commands that Redis refuses.
+/// Minimum time between two log lines about refused commands.
 const REFUSAL_PAUSE: Duration = Duration::from_secs(10);
 
-/// Why Redis did not answer.
+/// The reason why a command has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// The address of Redis makes no sense.
+    /// The address of Redis is invalid.
     #[error("cannot use the address of Redis: {0}; expected redis://HOST:PORT/DATABASE")]
     Address(RedisError),
-    /// There is no connection at the moment.
+    /// There is currently no connection.
     #[error("not connected to Redis")]
     NotConnected,
-    /// Redis did not answer in time. It may still carry the command out.
+    /// Redis did not respond in time. It may still execute the command.
     #[error("Redis did not answer within {0:?}")]
     TimedOut(Duration),
-    /// Redis answered with an error, or the connection broke.
+    /// Redis returned an error, or the connection broke.
     #[error("Redis: {0}")]
     Failed(RedisError),
 }
 
-/// A connection to Redis. Clones share it; with the last of them it is closed.
+/// A connection to Redis. Clones share it. It is closed with the last clone.
 #[derive(Clone)]
 pub struct Link {
     inner: Arc<Inner>,
@@ -54,16 +54,16 @@ pub struct Link {
 struct Inner {
     client: Client,
     connection: Mutex<Option<MultiplexedConnection>>,
-    /// Told when the connection is lost.
+    /// Notified when the connection is lost.
     lost: Notify,
-    /// Told when there is a connection.
+    /// Notified when there is a connection.
     connected: Notify,
     silent: AtomicU32,
-    /// When the log was told last that Redis refuses commands.
+    /// Time of the last log line about refused commands.
     refusal_told: Mutex<Option<Instant>>,
 }
 
-/// The task that connects, ended with the last link.
+/// The connecting task. It ends with the last link.
 #[derive(Default)]
 struct Task(Mutex<Option<AbortHandle>>);
 
@@ -77,10 +77,10 @@ impl Drop for Task {
 }
 
 impl Link {
-    /// A link that is not connected yet; see [`Link::connect`].
+    /// Creates a link that is not connected yet. See [`Link::connect`].
     ///
     /// # Errors
-    /// `address` is no address of a Redis.
+    /// Fails if `address` is not an address of a Redis.
     pub fn new(address: impl IntoConnectionInfo) -> Result<Self, LinkError> {
         let inner = Inner {
             client: Client::open(address).map_err(LinkError::Address)?,
@@ -96,11 +96,11 @@ impl Link {
         })
     }
 
-    /// Connects in the background, and connects again whenever the connection is lost. A second call
-    /// does nothing.
+    /// Connects in the background, and reconnects whenever the connection is lost. A second call has no
+    /// effect.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Panics outside of a runtime.
     pub fn connect(&self) {
         let mut task = self.task.0.lock().unwrap_or_else(PoisonError::into_inner);
         task.get_or_insert_with(|| {
@@ -108,19 +108,18 @@ impl Link {
         });
     }
 
-    /// Waits for a connection, but not longer than `patience`.
+    /// Waits for a connection, at most for `patience`.
     pub async fn ready(&self, patience: Duration) -> bool {
-        // Before the look: a connection made between the look and the wait would otherwise not be
-        // noticed.
+        // Created before the check, or a connection between the check and the wait would be missed.
         let connected = self.inner.connected.notified();
         self.inner.get().is_some() || timeout(patience, connected).await.is_ok()
     }
 
-    /// Asks Redis over the connection; `work` gets a handle of it.
+    /// Sends commands to Redis. `work` receives a handle of the connection.
     ///
     /// # Errors
-    /// Redis did not answer, or with an error. In the case of `TimedOut` it may have carried the
-    /// command out.
+    /// Fails if Redis did not respond, or responded with an error. After `TimedOut`, Redis may have executed
+    /// the command.
     pub async fn ask<T, F>(
         &self,
         deadline: Duration,
@@ -139,7 +138,7 @@ impl Link {
                 Ok(answer)
             }
             Ok(Err(error)) => {
-                // An error of a script or of Redis's memory says nothing about the connection.
+                // The connection is still good after an error of a script or of Redis's memory.
                 if error.is_unrecoverable_error() || error.is_io_error() {
                     inner.lose();
                 } else {
@@ -148,7 +147,7 @@ impl Link {
                 Err(LinkError::Failed(error))
             }
             Err(_) => {
-                // One slow answer is no dead connection; sixteen in a row are.
+                // One slow response does not mean a dead connection, but sixteen in a row do.
                 if inner.silent.fetch_add(1, Ordering::Relaxed) + 1 >= SILENCE_MAX {
                     inner.lose();
                 }
@@ -173,10 +172,10 @@ impl Inner {
         *place = Some(connection);
     }
 
-    /// Drops the connection, once for all the commands that were under way on it.
+    /// Drops the connection, once for all commands in flight.
     fn lose(&self) {
         let connection = self.connection.lock();
-        // Taken once: many commands fail together, and one notice is enough.
+        // Taken once: many commands fail together, and one notification is enough.
         let lost = connection.unwrap_or_else(PoisonError::into_inner).take();
         if lost.is_some() {
             self.lost.notify_one();
@@ -185,8 +184,8 @@ impl Inner {
 }
 
 impl Inner {
-    /// Tells the log what Redis refuses, such as writing when its memory is full; once in a while, as
-    /// every command may be refused.
+    /// Logs refused commands, for instance writes when Redis's memory is full. At most one line per
+    /// `REFUSAL_PAUSE`, because Redis may refuse every command.
     fn tell_refusal(&self, error: &RedisError) {
         let told = self.refusal_told.lock();
         let mut told = told.unwrap_or_else(PoisonError::into_inner);
@@ -201,8 +200,8 @@ impl Inner {
 async fn keep_connected(inner: Arc<Inner>) {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(CONNECT_TIMEOUT))
-        // No limit here: each command has its own deadline, and a late answer must still be read off
-        // the connection.
+        // Without a limit: each command has its own deadline, and late responses must still be read from the
+        // connection.
         .set_response_timeout(None);
     let mut was_told = false;
     loop {
@@ -218,15 +217,15 @@ async fn keep_connected(inner: Arc<Inner>) {
                 inner.lost.notified().await;
                 tracing::warn!("lost Redis");
             }
-            // Said once per outage; the loop tries ten times a second.
+            // Logged once per outage, because the loop tries ten times a second.
             Ok(Err(error)) if !was_told => {
                 was_told = true;
                 tracing::warn!(%error, "no Redis");
             }
             _ => {}
         }
-        // Also after a connection was lost, or a Redis that accepts and closes would be connected to
-        // without a pause.
+        // Also after a lost connection, or the loop would reconnect without a pause to a Redis that accepts
+        // and closes connections.
         sleep(RETRY_PAUSE).await;
     }
 }

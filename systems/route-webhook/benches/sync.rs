@@ -1,4 +1,4 @@
-//! What a sync costs by itself, in time.
+//! Measures the time of a sync without HTTP.
 //!
 //! `cargo bench -p route-webhook`. Each line is the time of one call.
 
@@ -11,7 +11,7 @@ use route_webhook::request::Body;
 use route_webhook::sync::{Format, Rules, sync};
 use test_client::bench::time;
 
-/// The webhook's.
+/// The same allocator as in the webhook.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

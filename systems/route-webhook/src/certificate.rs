@@ -1,6 +1,6 @@
-//! The certificates of routes: an add-on that asks cert-manager for them.
+//! The certificates of routes: an add-on that requests them from cert-manager.
 //!
-//! A pure function: the annotations of a route say whether it wants a certificate and from whom.
+//! A pure function of a route. The route's annotations contain the wish for a certificate and its issuer.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::key;
 use crate::request::{Body, Node, Refusal};
 use crate::route::store_kind;
 
-/// What cert-manager's annotations contain, and the group of its objects.
+/// The group of cert-manager's objects, which is also the prefix of its annotations.
 const GROUP: &str = "cert-manager.io";
 
 /// The parts of a certificate's subject, with the annotations that hold them.
@@ -23,11 +23,11 @@ const SUBJECT: [(Key, &str); 4] = [
     (key!("localities"), "cert-manager.io/subject-localities"),
 ];
 
-/// The answer to a reconciliation: a list of no or one certificate.
+/// The response to a reconciliation: a list of zero or one certificate.
 ///
 /// # Errors
 ///
-/// When the request is not JSON or lacks what the answer is made of.
+/// Fails if the request is not JSON or lacks a required member.
 pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
     let body = Body::read(body)?;
     let body = body.root();
@@ -45,7 +45,7 @@ pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
         answer.object(|answer| answer.key(key!("attachments")).list(|_| {}));
         return Ok(answer.finish());
     };
-    // Only now: a route without certificates need not have TLS settings.
+    // Read only here, because a route without certificates need not have TLS settings.
     let [spec] = object.required(["spec"])?;
     let [tls] = spec.required(["tls"])?;
     let [keystore] = tls.required(["keystore"])?;
@@ -70,7 +70,7 @@ pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
     Ok(answer.finish())
 }
 
-/// What the annotations of a route ask for.
+/// The certificate that a route's annotations request.
 struct Wanted<'a> {
     issuer_kind: &'static str,
     issuer: Cow<'a, str>,
@@ -80,7 +80,7 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// `None` when they name no issuer, or two.
+    /// The requested certificate. `None` if the annotations contain no issuer, or two.
     fn of(annotations: &Node<'a, '_>, name: &Cow<'a, str>) -> Result<Option<Self>, Refusal> {
         let names = [
             "cert-manager.io/issuer",
@@ -92,13 +92,13 @@ impl<'a> Wanted<'a> {
         let (issuer_kind, issuer) = match (issuer, cluster_issuer) {
             (Some(issuer), None) => ("Issuer", issuer),
             (None, Some(issuer)) => ("ClusterIssuer", issuer),
-            // Two issuers contradict each other, and without one there is nothing to ask for.
+            // Two issuers contradict each other, and without an issuer no certificate can be requested.
             _ => return Ok(None),
         };
         let text = |node: Option<Node<'a, '_>>| node.map(|node| node.text()).transpose();
         let parts = annotations.members(SUBJECT.map(|(_, annotation)| annotation))?;
         let mut subject = [const { None }; 4];
-        // A loop instead of `map`, because each text may be a refusal.
+        // A loop and not `map`, because each text may be a refusal.
         for (place, part) in subject.iter_mut().zip(parts) {
             *place = text(part)?;
         }
@@ -150,7 +150,7 @@ impl<'a> Wanted<'a> {
         answer.key(key!("subject")).object(|answer| {
             for ((member, _), part) in SUBJECT.iter().zip(&self.subject) {
                 let mut parts = listed(part.as_deref()).peekable();
-                // A list without items would make cert-manager refuse the certificate.
+                // cert-manager would refuse a certificate with an empty list.
                 if parts.peek().is_some() {
                     answer
                         .key(*member)
@@ -161,7 +161,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// The items of a list with commas, without space around them; empty ones do not count.
+/// The items of a comma-separated list, trimmed. Empty items are skipped.
 fn listed(text: Option<&str>) -> impl Iterator<Item = &str> {
     let items = text.unwrap_or_default().split(',').map(str::trim);
     items.filter(|item| !item.is_empty())

@@ -172,7 +172,7 @@ impl Config {
         Duration::from_secs(self.stop_timeout_seconds)
     }
 
-    /// Threads that serve requests.
+    /// Number of threads that serve requests.
     pub(crate) fn workers(&self) -> u16 {
         chassis::workers(self.workers)
     }

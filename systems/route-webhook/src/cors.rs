@@ -1,23 +1,23 @@
-//! Which web pages may use the service from a browser (CORS).
+//! Decides which web pages may use the service from a browser (CORS).
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
 
-/// What pages may do.
+/// The methods that pages may use.
 const METHODS: &str = "GET, PUT";
 /// The headers that pages may send.
 const HEADERS: &str = "Accept, Accept-Language, Content-Language, Content-Type";
-/// How long a browser may remember, in seconds.
+/// Maximum time that a browser may cache a preflight, in seconds.
 const REMEMBER: &str = "600";
 
-/// The origins that are allowed; an empty list switches CORS off.
+/// The allowed origins. An empty list switches CORS off.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Origins(Vec<String>);
 
 impl Origins {
-    /// Reads a list with commas. Space around items and empty items do not count.
+    /// Reads a comma-separated list. Items are trimmed, and empty items are skipped.
     pub(crate) fn read(list: &str) -> Self {
         let items = list.split(',').map(str::trim);
         let items = items.filter(|item| !item.is_empty());
@@ -27,11 +27,11 @@ impl Origins {
     fn has(&self, origin: &HeaderValue) -> bool {
         let origin = origin.as_bytes();
         let mut known = self.0.iter();
-        // Compared as bytes: an origin that is not ASCII fits none.
+        // Compared as bytes: an origin that is not ASCII matches no allowed origin.
         known.any(|known| known == "*" || known.as_bytes() == origin)
     }
 
-    /// The answer to a preflight, in which a browser asks whether a page may send a request.
+    /// The response to a preflight. A browser sends one to check if a page may send a request.
     pub(crate) fn preflight(&self, request: &HeaderMap) -> Option<Response<Full<Bytes>>> {
         let origin = request.get(header::ORIGIN)?;
         let method = request.get(header::ACCESS_CONTROL_REQUEST_METHOD)?;
@@ -44,7 +44,7 @@ impl Origins {
             .is_ok_and(|method| METHODS.split(", ").any(|allowed| allowed == method));
         let refusal = match (self.has(origin), is_allowed_method) {
             (true, true) => None,
-            // The texts are those of Starlette, which the original runs on.
+            // The texts of Starlette, the framework of the original.
             (false, _) => Some("Disallowed CORS origin"),
             (true, false) => Some("Disallowed CORS method"),
         };
@@ -68,12 +68,12 @@ impl Origins {
         Some(reply)
     }
 
-    /// Marks an answer so that the page which asked may read it.
+    /// Marks a response so that the requesting page may read it, if it is allowed.
     pub(crate) fn allow(&self, origin: Option<&HeaderValue>, answer: &mut HeaderMap) {
         let Some(origin) = origin.filter(|_| !self.0.is_empty()) else {
             return;
         };
-        // Even when the origin is refused: a cache must not give one origin's answer to another.
+        // Even if the origin is refused, because a cache must not reuse one origin's response for another.
         answer.insert(header::VARY, HeaderValue::from_static("Origin"));
         if self.has(origin) {
             answer.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());

@@ -1,8 +1,8 @@
-//! `PUT /route`: routes that are put into a cluster through the webhook.
+//! `PUT /route`: writes routes into a cluster through the webhook.
 //!
-//! Each becomes a ConfigMap with its XML and an IntegrationRoute that names it. Before anything is
-//! written, all objects of these names are looked at: what another has created is not replaced.
-//! Routes are then put in parallel and independently: a failure of one does not undo another.
+//! Each route becomes a ConfigMap with its XML and an IntegrationRoute that names it. Before the first write,
+//! the webhook reads all objects with these names. It never replaces objects of another creator. Routes are
+//! then written in parallel and independently: the failure of one does not undo another.
 
 mod access;
 mod order;
@@ -29,24 +29,24 @@ use crate::key;
 pub(crate) use access::{Access, Denied, TokenError};
 pub(crate) use order::{Order, RouteOrder};
 
-/// Time that the cluster may take to accept a connection.
+/// Time limit for connecting to the cluster.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time that the cluster may take for an answer.
+/// Time limit for a response of the cluster.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The entry of a ConfigMap that holds a route.
+/// The entry with the route's XML in a ConfigMap.
 const XML: &str = "integrationRoute.xml";
 
-/// The label of the objects that this service creates, and of no others.
+/// The label of objects that this service creates. Other objects do not have it.
 const LABEL: (&str, &str) = ("app.kubernetes.io/created-by", "keip");
 
-/// What the cluster answers to an object that exists already, or is another one by now.
+/// The cluster's status if an object already exists, or has changed meanwhile.
 const CONFLICT: u16 = 409;
 
-/// Routes that are put at the same time: an order of thousands must not flood the cluster.
+/// Number of routes that are written concurrently: an order of thousands must not flood the cluster.
 const ROUTES_AT_ONCE: usize = 16;
 
-/// Why routes are not in the cluster, or not all of them.
+/// The reason why some or all routes are not in the cluster.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DeployError {
     #[error("`{}` is not a kubeconfig: {source}; choose another with --kubeconfig", path.display())]
@@ -74,14 +74,14 @@ pub(crate) enum DeployError {
     Changed(String),
 }
 
-/// The cluster that routes are put into.
+/// The cluster for the routes.
 pub(crate) struct Cluster {
     kubeconfig: Option<PathBuf>,
-    /// Made when it is needed first. A failure is not remembered.
+    /// Created at the first use. A failed attempt is repeated at the next use.
     client: RefCell<Option<Client>>,
 }
 
-/// What happened to an object.
+/// The effect of a write on an object.
 #[derive(Clone, Copy)]
 enum Effect {
     Created,
@@ -96,15 +96,15 @@ impl Cluster {
         }
     }
 
-    /// Puts routes into the cluster; the report says what became of each object.
+    /// Writes routes into the cluster. The report contains the effect on each object.
     pub(crate) async fn deploy(&self, routes: &[RouteOrder]) -> Result<String, DeployError> {
         let client = self.client().await?;
         let sites: Vec<_> = routes
             .iter()
             .map(|route| Site::new(&client, route))
             .collect();
-        // All are looked at before the first is written: an order that meets another's object
-        // changes nothing.
+        // All objects are read before the first write: an order that conflicts with a foreign object has no
+        // effect.
         let found = together(sites.iter().map(Site::look)).await?;
         let named = |is: fn(&Found) -> bool| -> Vec<String> {
             let sites = sites.iter().zip(&found);
@@ -116,7 +116,7 @@ impl Cluster {
         if !foreign.is_empty() {
             return Err(DeployError::Foreign(foreign));
         }
-        // What is written to them goes with them, and a report of it would be untrue.
+        // A write to such an object is lost when it is deleted, and a report of it would be wrong.
         let leaving = named(|found| matches!(found, Found::Leaving));
         if !leaving.is_empty() {
             return Err(DeployError::Leaving(leaving));
@@ -167,7 +167,7 @@ impl Cluster {
     }
 }
 
-/// The results of all, in their order, of which a few run at a time.
+/// Runs a few futures at a time. Returns all results in order.
 async fn together<T>(
     work: impl Iterator<Item = impl Future<Output = Result<T, DeployError>>>,
 ) -> Result<Vec<T>, DeployError> {
@@ -178,17 +178,17 @@ async fn together<T>(
         .await
 }
 
-/// An object as it is in the cluster.
+/// The state of an object in the cluster.
 enum Found {
     Absent,
-    /// Ours, and which state of it.
+    /// Created by this service, with its version.
     Own(Option<String>),
-    /// Ours, and being deleted.
+    /// Ours, but its deletion has begun.
     Leaving,
     Foreign,
 }
 
-/// Where one route is put.
+/// The objects of one route in the cluster.
 struct Site<'a> {
     route: &'a RouteOrder,
     map_name: String,
@@ -210,14 +210,14 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// What is there: the ConfigMap and the route.
+    /// Reads the state of the ConfigMap and the route.
     async fn look(&self) -> Result<[Found; 2], DeployError> {
         let map = look(&self.maps, &self.map_name).await?;
         let own = look(&self.routes, &self.route.name).await?;
         Ok([map, own])
     }
 
-    /// The objects of which this holds, as a person calls them.
+    /// The names, for people, of the objects that satisfy `is`.
     fn named(&self, found: &[Found; 2], is: fn(&Found) -> bool) -> impl Iterator<Item = String> {
         let names = [self.map_named(), self.route_named()];
         let named = names.into_iter().zip(found.each_ref().map(is));
@@ -235,9 +235,9 @@ impl<'a> Site<'a> {
         format!("IntegrationRoute `{namespace}/{name}`")
     }
 
-    /// Puts a ConfigMap, then the route that names it.
+    /// Writes a ConfigMap, then the route that refers to it.
     async fn put(&self, [map, own]: &[Found; 2]) -> Result<(Effect, Effect), DeployError> {
-        // The map first: a route that names a missing ConfigMap would start pods that fail.
+        // The map first: a route that refers to a missing ConfigMap would start pods that fail.
         let map = self.put_map(map).await;
         let map = map.map_err(|error| changed(error, || self.map_named()))?;
         let own = self.put_route(own).await;
@@ -248,7 +248,7 @@ impl<'a> Site<'a> {
     async fn put_map(&self, found: &Found) -> Result<Effect, kube::Error> {
         let data = BTreeMap::from([owned((XML, &self.route.xml))]);
         if let Found::Own(version) = found {
-            // A merge leaves the entries alone that others have put beside the route's.
+            // A merge keeps entries that other programs have added to the ConfigMap.
             let patch = json!({ "data": data });
             let patch = of_version(patch, version.as_deref());
             let how = PatchParams::default();
@@ -274,7 +274,7 @@ impl<'a> Site<'a> {
         let name = &self.route.name;
         let spec = json!({ "routeConfigMap": self.map_name });
         if let Found::Own(version) = found {
-            // A merge leaves the members alone that users have set on the route.
+            // A merge keeps members that users have set on the route.
             let patch = of_version(json!({ "spec": spec }), version.as_deref());
             let how = PatchParams::default();
             self.routes.patch(name, &how, &Patch::Merge(patch)).await?;
@@ -288,7 +288,7 @@ impl<'a> Site<'a> {
     }
 }
 
-/// A patch that the cluster refuses when the object is not the one that was looked at any more.
+/// A patch that the cluster refuses if the object has changed since it was read.
 fn of_version(mut patch: Value, version: Option<&str>) -> Value {
     if let Some(version) = version {
         patch["metadata"] = json!({ "resourceVersion": version });
@@ -296,7 +296,7 @@ fn of_version(mut patch: Value, version: Option<&str>) -> Value {
     patch
 }
 
-/// Whether there is an object, and whose it is. Its content is not asked for.
+/// Reads if the object exists, and if this service created it. Its content is not requested.
 async fn look<K>(objects: &Api<K>, name: &str) -> Result<Found, kube::Error>
 where
     K: Clone + DeserializeOwned + fmt::Debug,
@@ -313,7 +313,7 @@ where
     })
 }
 
-/// The cluster's word for an object that is not as it was looked at, in ours.
+/// Converts the cluster's conflict error for a changed object to our error.
 fn changed(error: kube::Error, object: impl FnOnce() -> String) -> DeployError {
     match error {
         kube::Error::Api(status) if status.code == CONFLICT => DeployError::Changed(object()),

@@ -1,6 +1,6 @@
 //! The endpoints: their paths, names and methods.
 
-/// An endpoint.
+/// The endpoint of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Sync,
@@ -44,7 +44,7 @@ impl Endpoint {
         }
     }
 
-    /// The methods that it serves, as the header `Allow` has them.
+    /// The methods that the endpoint supports, in the form of the `Allow` header.
     pub(crate) fn methods(self) -> &'static str {
         match self {
             Self::Sync | Self::Certificates => "POST",

@@ -1,4 +1,4 @@
-//! One HTTP request and its answer: bodies and statuses.
+//! One HTTP request and its response: bodies and statuses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 type Reply = Response<Full<Bytes>>;
 
-/// What a worker answers with.
+/// The state that a worker needs to handle requests.
 pub(crate) struct Handler {
     pub(crate) rules: Rules,
     pub(crate) origins: Origins,
@@ -38,14 +38,14 @@ pub(crate) struct Handler {
     pub(crate) connections: Arc<ConnectionTable>,
 }
 
-/// A refusal: the status and the text that the client reads.
+/// A refusal: its status and its text for the client.
 struct Refused(StatusCode, String);
 
 impl Handler {
-    /// Answers one request, whatever it is.
+    /// Handles any request.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Reply {
         let began = clock::now();
-        // A copy, because the request moves into the work and refusals need the header too.
+        // A copy, because the request moves into the handler, and refusals also need the header.
         let origin = request.headers().get(header::ORIGIN).cloned();
         let endpoint = Endpoint::of(request.uri().path());
         let reply = self.reply(endpoint, request).await;
@@ -70,8 +70,8 @@ impl Handler {
         endpoint: Endpoint,
         request: Request<Incoming>,
     ) -> Result<Reply, Refused> {
-        // Before paths and methods: a browser asks at any path, and OPTIONS is not one of their
-        // methods.
+        // Before paths and methods, because browsers send preflights for any path, and OPTIONS is not one of
+        // the allowed methods.
         if request.method() == Method::OPTIONS
             && let Some(reply) = self.origins.preflight(request.headers())
         {
@@ -102,7 +102,7 @@ impl Handler {
                 Ok(with_body(ok, JSON, answer))
             }
             Endpoint::Route => {
-                // Before the body: who may not put routes need not send one.
+                // Before the body, so that a client without permission need not send it.
                 let admitted = self.access.admit(request.headers(), request.uri());
                 admitted.map_err(|denied| self.denied(&denied))?;
                 self.deploy(&self.body(request).await?).await
@@ -116,7 +116,7 @@ impl Handler {
         }
     }
 
-    /// Puts routes into the cluster.
+    /// Writes routes into the cluster.
     async fn deploy(&self, body: &[u8]) -> Result<Reply, Refused> {
         let order = Order::read(body).map_err(|refusal| self.refused(&refusal))?;
         let routes = match order {
@@ -140,7 +140,7 @@ impl Handler {
             Err(error) => {
                 tracing::warn!(%error, "routes not deployed");
                 let status = StatusCode::INTERNAL_SERVER_ERROR;
-                // The reason may hold names and addresses of the cluster; it is in the log only.
+                // The reason may contain names and addresses of the cluster, so it only goes to the log.
                 Err(Refused(status, "Internal server error".to_owned()))
             }
         }
@@ -177,7 +177,7 @@ impl Handler {
 
     fn refused(&self, refusal: &Refusal) -> Refused {
         let text = match (self.rules.format, refusal) {
-            // The service of 2023 did not give the reason.
+            // The service of 2023 did not include the reason.
             (Format::Seed, Refusal::NoJson(_)) => "Failed to parse request body".to_owned(),
             _ => refusal.to_string(),
         };
@@ -185,7 +185,7 @@ impl Handler {
     }
 }
 
-/// Redirects a client that wrote a slash too many to the right path.
+/// Redirects a request with a surplus slash to the right path.
 fn without_slash(request: &Request<Incoming>) -> Result<Reply, Refused> {
     let uri = request.uri();
     let path = uri.path().trim_end_matches('/');
@@ -195,10 +195,10 @@ fn without_slash(request: &Request<Incoming>) -> Result<Reply, Refused> {
     let query = uri.query().map(|query| format!("?{query}"));
     let location = format!("{path}{}", query.unwrap_or_default());
     let mut reply = Response::new(Full::default());
-    // 307 keeps method and body, which a POST needs.
+    // 307 keeps method and body, which a POST requires.
     *reply.status_mut() = StatusCode::TEMPORARY_REDIRECT;
-    // A path that reached this is one of ours, and the query came through HTTP's parser; should a
-    // header not hold it, the status alone is still true.
+    // The path is one of ours, and the HTTP parser has checked the query. If a header cannot hold them, the
+    // status alone is still correct.
     if let Ok(location) = HeaderValue::try_from(location) {
         reply.headers_mut().insert(header::LOCATION, location);
     }

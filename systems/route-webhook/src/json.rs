@@ -1,38 +1,37 @@
-//! JSON written member by member, as the contract spells it.
+//! Writes JSON member by member, in the spelling of the contract.
 //!
-//! What was read is passed on as text: numbers stay as they were written, members keep their order,
-//! and only the space between them and the escapes within texts follow the style. No tree is built,
-//! so that a body cannot take a multiple of its size in memory. JSON that is a text within JSON is
-//! written in its place and escaped while it is written. Parts that never change are constants in
-//! their final form.
+//! Input is passed on as text. Numbers keep their spelling and members keep their order. Only the space
+//! between tokens and the escapes within texts follow the style. No tree is built, so a body cannot take a
+//! multiple of its size in memory. A text that contains JSON is written directly into the output and escaped
+//! at the same time. Constant parts are literals in their final form.
 //!
-//! It is this service's own because of the text within the answer: its quotes and backslashes are
-//! escaped twice, its tokens have spaces between them, and its letters are ASCII. What
-//! other services need as well is [`json_text`]'s.
+//! This module is specific to the service because of that text. Its quotes and backslashes are escaped twice,
+//! its tokens have spaces between them, and its letters are ASCII. Code for several services is in
+//! [`json_text`].
 
 use std::fmt::Write as _;
 
-/// How JSON is written.
+/// The spelling of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Style {
-    /// No space between tokens, and letters beyond ASCII as they are: answers.
+    /// No space between tokens, and unescaped letters beyond ASCII. Used for responses.
     Compact,
-    /// A text within an answer: a space after commas and colons, ASCII only, and every quote and
-    /// backslash escaped once more.
+    /// A text within a response: a space after commas and colons, ASCII only, and every quote and backslash
+    /// escaped once more.
     Quoted,
 }
 
-/// The name of a member of ours, which needs no escape, as each style spells it; see [`key!`](crate::key).
+/// The name of one of our members in each style. It needs no escape. See [`key!`](crate::key).
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Behind a comma, with its colon.
+    /// The compact spelling, with a leading comma and the colon.
     compact: &'static str,
-    /// The same.
+    /// The same for the quoted style.
     quoted: &'static str,
 }
 
 impl Key {
-    /// Made by [`key!`](crate::key) alone, which spells a name in both ways.
+    /// Only [`key!`](crate::key) calls it, with both spellings of a name.
     #[doc(hidden)]
     #[must_use]
     pub const fn spelled(compact: &'static str, quoted: &'static str) -> Self {
@@ -40,7 +39,7 @@ impl Key {
     }
 }
 
-/// A [`Key`] of a literal.
+/// A [`Key`] from a literal.
 #[macro_export]
 macro_rules! key {
     ($name:literal) => {
@@ -51,17 +50,17 @@ macro_rules! key {
     };
 }
 
-/// JSON while it is written. The caller makes sure that objects hold keys with values.
+/// Writes JSON. The caller ensures that objects contain keys with values.
 #[derive(Debug)]
 pub struct Writer {
     text: String,
     style: Style,
-    /// Whether the next value needs no comma before it.
+    /// True if the next value needs no comma before it.
     is_first: bool,
 }
 
 impl Writer {
-    /// An empty text with this capacity, in bytes.
+    /// Starts with an empty text of this capacity, in bytes.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {
@@ -71,23 +70,23 @@ impl Writer {
         }
     }
 
-    /// What was written.
+    /// Returns the written JSON.
     #[must_use]
     pub fn finish(self) -> String {
         self.text
     }
 
-    /// An object; `fill` writes its members.
+    /// Writes an object. `fill` writes its members.
     pub fn object(&mut self, fill: impl FnOnce(&mut Self)) {
         self.between('{', fill, '}');
     }
 
-    /// A list; `fill` writes its items.
+    /// Writes a list. `fill` writes its items.
     pub fn list(&mut self, fill: impl FnOnce(&mut Self)) {
         self.between('[', fill, ']');
     }
 
-    /// A text that is JSON itself; `fill` writes it. Within such a text there is no other.
+    /// Writes a text that contains JSON. `fill` writes that JSON. Such texts cannot be nested.
     pub fn quoted(&mut self, fill: impl FnOnce(&mut Self)) {
         let fill = |writer: &mut Self| {
             writer.style = Style::Quoted;
@@ -97,7 +96,7 @@ impl Writer {
         self.between('"', fill, '"');
     }
 
-    /// A value that holds others.
+    /// Writes a value that contains other values.
     #[inline]
     fn between(&mut self, open: char, fill: impl FnOnce(&mut Self), close: char) {
         self.separate();
@@ -108,12 +107,12 @@ impl Writer {
         self.is_first = false;
     }
 
-    /// The name of a member; its value comes next.
+    /// Writes the name of a member. Its value comes next.
     #[inline(always)]
     pub fn key(&mut self, name: Key) -> &mut Self {
         match (self.style, self.is_first) {
             (Style::Compact, false) => self.text.push_str(name.compact),
-            // Without the comma that the spelling begins with.
+            // Without the leading comma of the spelling.
             (Style::Compact, true) => self.text.push_str(&name.compact[1..]),
             (Style::Quoted, false) => self.text.push_str(name.quoted),
             (Style::Quoted, true) => self.text.push_str(&name.quoted[2..]),
@@ -122,26 +121,26 @@ impl Writer {
         self
     }
 
-    /// The name of a member, whatever it is; its value comes next.
+    /// Writes an arbitrary name of a member. Its value comes next.
     pub fn named(&mut self, name: &str) -> &mut Self {
         self.text(name);
         self.colon();
         self
     }
 
-    /// A member that is a text.
+    /// Writes a member with a text.
     #[inline]
     pub fn member(&mut self, name: Key, text: &str) {
         self.key(name).text(text);
     }
 
-    /// A member that is always the same text, which needs no escape.
+    /// Writes a member with a constant text that needs no escape.
     #[inline(always)]
     pub fn fixed(&mut self, name: Key, word: &'static str) {
         self.key(name).word(word);
     }
 
-    /// Members, items or a value that are always the same, as this style writes them.
+    /// Writes constant members, items or a constant value, in this style's spelling.
     #[inline]
     pub fn constant(&mut self, json: &'static str) {
         debug_assert!(self.is_well_written(json), "{json} is not in this style");
@@ -149,7 +148,7 @@ impl Writer {
         self.text.push_str(json);
     }
 
-    /// Whether a constant is what [`Writer::json`] would make of it.
+    /// True if [`Writer::json`] would write the constant in the same way.
     fn is_well_written(&self, json: &str) -> bool {
         let mut plain = match self.style {
             Style::Compact => json.to_owned(),
@@ -168,7 +167,7 @@ impl Writer {
         is_json && anew.text.contains(json)
     }
 
-    /// A text of ours that needs no escape.
+    /// Writes a constant text that needs no escape.
     #[inline(always)]
     pub fn word(&mut self, word: &'static str) {
         debug_assert!(
@@ -181,7 +180,7 @@ impl Writer {
         self.quote();
     }
 
-    /// A text.
+    /// Writes a text, with quotes and escapes.
     pub fn text(&mut self, text: &str) {
         self.separate();
         self.quote();
@@ -189,7 +188,7 @@ impl Writer {
         self.quote();
     }
 
-    /// A text of several parts.
+    /// Writes a text from several parts.
     pub fn joined(&mut self, parts: &[&str]) {
         self.separate();
         self.quote();
@@ -199,16 +198,16 @@ impl Writer {
         self.quote();
     }
 
-    /// `true` or `false`.
+    /// Writes `true` or `false`.
     pub fn truth(&mut self, is_true: bool) {
         self.separate();
         self.text.push_str(if is_true { "true" } else { "false" });
     }
 
-    /// JSON from another program, in this style. It must be JSON.
+    /// Writes JSON from another program, in this style. The input must be JSON.
     pub fn json(&mut self, json: &str) {
         self.separate();
-        // Kubernetes sends its objects in this very form, so most are copied as a whole.
+        // Kubernetes already sends its objects in this form, so most are copied as a whole.
         if self.style == Style::Compact && is_compact(json) {
             self.text.push_str(json);
         } else {
@@ -234,8 +233,7 @@ impl Writer {
                 }
                 b' ' | b'\t' | b'\n' | b'\r' => 1,
                 _ => {
-                    // A number, a word, or brackets: they need no change up to the next comma,
-                    // colon, quote or space.
+                    // A number, a word, or brackets: unchanged up to the next comma, colon, quote or space.
                     let length = rest.bytes().skip(1).position(is_structure);
                     let length = length.map_or(rest.len(), |position| position + 1);
                     self.text.push_str(&rest[..length]);
@@ -247,7 +245,7 @@ impl Writer {
         self.is_first = false;
     }
 
-    /// A comma, unless this is the first value of what contains it or the value of a key.
+    /// Writes a comma, unless this is the first value in its container or the value of a key.
     #[inline]
     fn separate(&mut self) {
         if !self.is_first {
@@ -281,7 +279,7 @@ impl Writer {
         }
     }
 
-    /// A text with its quotes, from another program.
+    /// Writes a text from another program, which still has its quotes.
     fn string_token(&mut self, token: &str) {
         self.quote();
         let inside = &token[1..token.len() - 1];
@@ -303,7 +301,7 @@ impl Writer {
         }
         let mut rest = text;
         while let Some(plain) = rest.bytes().position(|byte| !style.is_plain(byte)) {
-            // A byte that is not plain is the first of a character, so this is a boundary.
+            // A byte that is not plain is the first byte of a character, so this is a boundary.
             let (before, from) = rest.split_at(plain);
             self.text.push_str(before);
             let mut letters = from.chars();
@@ -333,14 +331,14 @@ impl Writer {
             }
         };
         self.backslash();
-        // The escape is itself within a text, so what it escapes is escaped again.
+        // The escape is itself within a text, so the escaped character is escaped again.
         if self.style == Style::Quoted && matches!(short, '"' | '\\') {
             self.text.push('\\');
         }
         self.text.push(short);
     }
 
-    /// What begins an escape.
+    /// Writes the beginning of an escape.
     fn backslash(&mut self) {
         self.text.push_str(match self.style {
             Style::Compact => "\\",
@@ -350,17 +348,17 @@ impl Writer {
 }
 
 impl Style {
-    /// Whether a text holds this byte as it is.
+    /// True if a text contains this byte unescaped.
     fn is_plain(self, byte: u8) -> bool {
         let last = match self {
             Style::Compact => 0xff,
             Style::Quoted => 0x7e,
         };
-        // `&` instead of `&&`, so that there is no branch between the comparisons.
+        // `&` and not `&&`, to avoid branches between the comparisons.
         (byte >= b' ') & (byte <= last) & (byte != b'"') & (byte != b'\\')
     }
 
-    /// Whether a text holds only such bytes.
+    /// True if the text needs no escape.
     fn is_plain_throughout(self, text: &str) -> bool {
         match self {
             Style::Compact => json_text::is_plain(text),
@@ -369,10 +367,10 @@ impl Style {
     }
 }
 
-/// Whether JSON is written as [`Style::Compact`] would write it, as far as a look at each byte can
-/// tell: no space between tokens, and no escape.
+/// True if a scan of the bytes shows that the JSON is already in [`Style::Compact`]: no space between tokens,
+/// and no escape.
 fn is_compact(json: &str) -> bool {
-    // Most have no space at all. `fold` with `&` does not stop early, so the compiler compares many
+    // Most texts have no space at all. `fold` with `&` does not stop early, so the compiler can compare many
     // bytes at once.
     let is_plain = |byte: u8| (byte > b' ') & (byte != b'\\');
     if json.bytes().fold(true, |all, byte| all & is_plain(byte)) {
@@ -380,7 +378,7 @@ fn is_compact(json: &str) -> bool {
     }
     let mut is_inside = false;
     json.bytes().all(|byte| {
-        // No text has an escaped quote here: any backslash ends this with `false`.
+        // No string has an escaped quote here, because any backslash returns `false`.
         is_inside ^= byte == b'"';
         byte != b'\\' && (is_inside || byte > b' ')
     })
@@ -400,7 +398,7 @@ mod tests {
         writer.finish()
     }
 
-    /// What the text says in which the JSON was written.
+    /// The content of a text after the JSON was written into it.
     fn quoted(json: &str) -> String {
         let mut writer = Writer::new(0);
         writer.quoted(|writer| writer.json(json));

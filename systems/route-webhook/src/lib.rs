@@ -1,8 +1,8 @@
-//! The webhook of the IntegrationRoute controller: what a route should consist of in Kubernetes.
+//! The webhook of the IntegrationRoute controller: computes the Kubernetes objects of a route.
 //!
-//! Start reading at [`sync`], which decides: a pure function from the request of a reconciliation to
-//! its answer, as [`certificate`] is for the certificates of routes. `exchange` is the HTTP around
-//! them, and `deploy` puts routes into a cluster.
+//! Start reading at [`sync`], a pure function from the request of a reconciliation to its response.
+//! [`certificate`] does the same for the certificates of routes. `exchange` is the HTTP layer around them,
+//! and `deploy` writes routes into a cluster.
 
 pub mod certificate;
 mod clock;

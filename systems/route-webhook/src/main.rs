@@ -1,4 +1,4 @@
-//! `route-webhook`: see the library.
+//! The program `route-webhook`. See the library.
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -12,22 +12,22 @@ const BOUNDS_US: [f64; 11] = [
     10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1e3, 5e3, 2.5e4, 1e5, 1e6,
 ];
 
-/// Classes of statuses by their first digit.
+/// Status classes, by their first digit.
 const CLASSES: [&str; 6] = ["0xx", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// What happened since the start.
+/// Counters since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    /// Answers by endpoint, and by the first digit of their status.
+    /// Responses by endpoint, and by the first digit of their status.
     answers: [[AtomicU64; CLASSES.len()]; Endpoint::ALL.len()],
-    /// One more than the bounds, for what is above all of them.
+    /// One more than the bounds, for values above all bounds.
     buckets: [AtomicU64; BOUNDS_US.len() + 1],
     sum_us: AtomicU64,
     routes_denied: AtomicU64,
 }
 
 impl Metrics {
-    /// An order of routes was refused for who sent it, its namespace, or whose objects it met.
+    /// Counts a refused order of routes: the sender, the namespace or a foreign object forbids it.
     pub(crate) fn route_denied(&self) {
         self.routes_denied.fetch_add(1, Ordering::Relaxed);
     }
@@ -70,7 +70,7 @@ impl Counts for Metrics {
         let buckets = Buckets {
             bounds: &BOUNDS_US,
             counts: &counts,
-            // Exact up to 2^53 us, which is 285 years.
+            // Exact up to 2^53 µs, which is 285 years.
             sum: read(&self.sum_us) as f64,
         };
         scrape.histograms(

@@ -1,6 +1,6 @@
-//! Reading a request: its members, and the errors when they are missing.
+//! Reads a request: its members, and errors for missing members.
 //!
-//! Only the needed members are read; the rest of a body is checked for its syntax and skipped.
+//! Only the needed members are read. The rest of a body is checked for its syntax and skipped.
 
 mod parts;
 
@@ -11,30 +11,31 @@ use serde_json::value::RawValue;
 
 use parts::{Index, Parts};
 
-/// Most items of a list, and members of an object, that are read one by one. A pod cannot have as
-/// many.
+/// Maximum number of items in a list, and of members in an object, if they are read one by one. A pod cannot
+/// have as many.
 const ITEMS_MAX: usize = 10_000;
 
-/// Most names, values and ends of objects and lists of a body. They take 4 MiB; a route has hundreds.
+/// Maximum number of names, values and ends of objects and lists in a body. They take 4 MiB. A route has
+/// hundreds.
 const PARTS_MAX: usize = 1 << 19;
 
-/// Why a request is not answered as asked.
+/// The reason why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The body is not JSON.
     #[error("Failed to parse request body: {0}")]
     NoJson(String),
-    /// A member is needed and absent.
+    /// A required member is missing.
     #[error("Missing field from request: {0}")]
     Missing(String),
     /// A member has the wrong type.
     #[error("Wrong type in request: expected {place} to be {expected}, found {found}")]
     Unfit {
-        /// Where it stands.
+        /// The location of the member.
         place: String,
-        /// What it should be.
+        /// The expected type.
         expected: &'static str,
-        /// What it is.
+        /// The actual type.
         found: &'static str,
     },
 }
@@ -46,7 +47,7 @@ pub struct Body<'a> {
     parts: Parts,
 }
 
-/// A value of the body and where it stands.
+/// A value of the body, with its location.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'a, 'p> {
     body: &'p Body<'a>,
@@ -80,15 +81,15 @@ impl<'a> Body<'a> {
     ///
     /// # Errors
     ///
-    /// When it is not JSON in UTF-8, or has so many values that they would take a multiple of its size
-    /// in memory.
+    /// Fails if the body is not JSON in UTF-8, or has too many values. Their parts would take a multiple of
+    /// its size in memory.
     pub fn read(body: &'a [u8]) -> Result<Self, Refusal> {
         let no_json = |why: &dyn fmt::Display| Refusal::NoJson(why.to_string());
         let text = std::str::from_utf8(body).map_err(|error| no_json(&error))?;
-        // As raw text: this checks the syntax and allocates nothing.
+        // As raw text: this checks the syntax without an allocation.
         let raw: &RawValue = serde_json::from_str(text).map_err(|error| no_json(&error))?;
-        // serde_json accepts them in raw text and refuses them only when the text is unescaped,
-        // which would be in the middle of an answer.
+        // serde_json accepts them in raw text and refuses them only when the text is unescaped. That would be
+        // in the middle of a response.
         if let Some(escape) = lone_surrogate(text) {
             return Err(no_json(&format!("`{escape}` is half of a letter")));
         }
@@ -101,7 +102,7 @@ impl<'a> Body<'a> {
         Ok(Self { text, parts })
     }
 
-    /// All of it.
+    /// The value of the whole body.
     #[must_use]
     pub fn root(&self) -> Node<'a, '_> {
         Node {
@@ -111,32 +112,32 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The content of the text at this place, without quotes and escapes.
+    /// The content of a text, without quotes and escapes.
     fn unquoted(&self, index: Index) -> Cow<'a, str> {
         let json = self.parts.text(self.text, index);
         if !self.parts.is_escaped(index) {
             return Cow::Borrowed(&json[1..json.len() - 1]);
         }
         let text = serde_json::from_str(json);
-        // `read` has parsed the whole body and refused half letters, so this text has no mistake.
-        // Should it have one, a client must not be able to end the thread with it.
+        // `read` has parsed the whole body and refused lone surrogates, so this text is valid. If it were
+        // not, a client must still not be able to end the thread.
         debug_assert!(text.is_ok(), "{json} was checked before");
         Cow::Owned(text.unwrap_or_default())
     }
 }
 
 impl<'a, 'p> Node<'a, 'p> {
-    /// Its text as it came.
+    /// The unchanged JSON of this value.
     #[must_use]
     pub fn json(&self) -> &'a str {
         self.body.parts.text(self.body.text, self.index)
     }
 
-    /// Members of an object by name; the last of a name counts.
+    /// Members of an object by name. If a name occurs twice, the last one counts.
     ///
     /// # Errors
     ///
-    /// When this is not an object.
+    /// Fails if this is not an object.
     pub fn members<'s, const N: usize>(
         &'s self,
         names: [&'s str; N],
@@ -145,7 +146,7 @@ impl<'a, 'p> Node<'a, 'p> {
         let mut found = [None; N];
         for (name, index) in self.body.parts.members(self.index) {
             let name = self.body.unquoted(name);
-            // A search in a handful of names, which is faster than a table of all members.
+            // A linear search over a handful of names, which is faster than a table of all members.
             if let Some(wanted) = names.iter().position(|wanted| *wanted == name) {
                 found[wanted] = Some(Node {
                     body: self.body,
@@ -157,20 +158,20 @@ impl<'a, 'p> Node<'a, 'p> {
         Ok(found)
     }
 
-    /// One member of an object, `None` when it is absent.
+    /// One member of an object. `None` if it is missing.
     ///
     /// # Errors
     ///
-    /// When this is not an object.
+    /// Fails if this is not an object.
     pub fn member<'s>(&'s self, name: &'s str) -> Result<Option<Node<'a, 's>>, Refusal> {
         self.members([name]).map(|[member]| member)
     }
 
-    /// Members of an object that must be there; the first that is absent is named.
+    /// Required members of an object. The error names the first missing member.
     ///
     /// # Errors
     ///
-    /// When this is not an object, or a member is absent.
+    /// Fails if this is not an object, or a member is missing.
     pub fn required<'s, const N: usize>(
         &'s self,
         names: [&'s str; N],
@@ -182,23 +183,23 @@ impl<'a, 'p> Node<'a, 'p> {
         Ok(found.map(|member| member.expect("an absent one has ended this above")))
     }
 
-    /// Says that a member is needed.
+    /// The error for a missing member.
     #[must_use]
     pub fn missing(&self, name: &str) -> Refusal {
         Refusal::Missing(Place::Member(&self.place, name).to_string())
     }
 
-    /// Every member of an object with its name, in order.
+    /// All members of an object with their names, in order.
     ///
     /// # Errors
     ///
-    /// When this is not an object, or one of more members than an object of Kubernetes can have.
+    /// Fails if this is not an object, or has more members than a Kubernetes object can have.
     pub fn entries(&self) -> Result<Vec<(Cow<'a, str>, &'a str)>, Refusal> {
         self.must_be(b'{', "an object")?;
         let Body { text, parts } = self.body;
         let entries: Vec<_> = parts
             .members(self.index)
-            // One more than allowed, to know that there are more without counting all.
+            // One more than allowed, to detect more members without counting all.
             .take(ITEMS_MAX + 1)
             .map(|(name, value)| (self.body.unquoted(name), parts.text(text, value)))
             .collect();
@@ -212,7 +213,7 @@ impl<'a, 'p> Node<'a, 'p> {
     ///
     /// # Errors
     ///
-    /// When this is not a list, or one that no pod could have.
+    /// Fails if this is not a list, or is longer than any list of a pod.
     pub fn items(&self) -> Result<Vec<Node<'a, '_>>, Refusal> {
         self.must_be(b'[', "a list")?;
         let parts = &self.body.parts;
@@ -232,28 +233,29 @@ impl<'a, 'p> Node<'a, 'p> {
         Ok(items)
     }
 
-    /// A text.
+    /// The content of a text.
     ///
     /// # Errors
     ///
-    /// When this is something else.
+    /// Fails if this is not a text.
     pub fn text(&self) -> Result<Cow<'a, str>, Refusal> {
         self.must_be(b'"', "a text")?;
         Ok(self.body.unquoted(self.index))
     }
 
-    /// This, unless it is `null`.
+    /// This value, unless it is `null`.
     #[must_use]
     pub fn unless_null(self) -> Option<Self> {
         (self.json() != "null").then_some(self)
     }
 
-    /// This, unless it holds nothing: null, false, 0, and texts, lists and objects without content.
+    /// This value, unless it is empty: null, false, 0, and texts, lists and objects without content.
     #[must_use]
     pub fn unless_empty(self) -> Option<Self> {
         let json = self.json();
         let inside = json.get(1..json.len().saturating_sub(1));
-        // Only space between its brackets. The text is valid JSON, so anything else is a value.
+        // True if there is only white space between its brackets. The text is valid JSON, so other characters
+        // are a value.
         let is_hollow = inside.is_some_and(|inside| inside.trim().is_empty());
         let is_empty = match json.bytes().next() {
             Some(b'n' | b'f') => true,
@@ -266,25 +268,25 @@ impl<'a, 'p> Node<'a, 'p> {
         (!is_empty).then_some(self)
     }
 
-    /// The same, checked to be an object that can be passed on.
+    /// This value, if it is an object.
     ///
     /// # Errors
     ///
-    /// When this is something else.
+    /// Fails if this is not an object.
     pub fn object(self) -> Result<Self, Refusal> {
         self.must_be(b'{', "an object").map(|()| self)
     }
 
-    /// The same, checked to be a list that can be passed on.
+    /// This value, if it is a list.
     ///
     /// # Errors
     ///
-    /// When this is something else.
+    /// Fails if this is not a list.
     pub fn list(self) -> Result<Self, Refusal> {
         self.must_be(b'[', "a list").map(|()| self)
     }
 
-    /// Whether both are the same number, or the same text.
+    /// True if both are the same number, or the same text.
     #[must_use]
     pub fn is_same_as(&self, other: &str) -> bool {
         let number = |json: &str| json.parse::<f64>().ok();
@@ -294,7 +296,7 @@ impl<'a, 'p> Node<'a, 'p> {
                 .is_some_and(|(own, other)| own == other)
     }
 
-    /// Says that this is not what it should be.
+    /// The error for a value that is not of the expected type.
     #[must_use]
     pub fn unfit(&self, expected: &'static str, found: &'static str) -> Refusal {
         Refusal::Unfit {
@@ -304,7 +306,7 @@ impl<'a, 'p> Node<'a, 'p> {
         }
     }
 
-    /// Says that this is neither of several things.
+    /// The error for a value without any of the expected members.
     #[must_use]
     pub fn neither(&self, expected: &'static str) -> Refusal {
         self.unfit(expected, kind(self.json()))
@@ -329,12 +331,12 @@ fn kind(json: &str) -> &'static str {
     }
 }
 
-/// The first escape of half a letter whose other half does not follow.
+/// The first escape of a surrogate without its other half.
 fn lone_surrogate(text: &str) -> Option<&str> {
     let mut rest = text;
     let mut open: Option<&str> = None;
     while let Some(place) = rest.find('\\') {
-        // The other half must be the very next escape.
+        // The other half must be the next escape.
         if open.is_some() && place > 0 {
             return open;
         }
@@ -342,7 +344,7 @@ fn lone_surrogate(text: &str) -> Option<&str> {
         let unit = escape
             .strip_prefix("\\u")
             .and_then(|digits| u16::from_str_radix(digits.get(..4)?, 16).ok());
-        // `\uXXXX` or a backslash with one letter; the syntax was checked.
+        // `\uXXXX` or a backslash with one letter. The syntax was checked before.
         let length = if unit.is_some() { 6 } else { 2 };
         let written = &escape[..length];
         match (unit, open) {

@@ -1,5 +1,5 @@
-//! An IntegrationRoute as its Deployment needs it. Unknown members are ignored; what is passed on
-//! without a look is kept as it came.
+//! An IntegrationRoute with the data for its Deployment. Unknown members are ignored. Members that are passed
+//! on unchecked keep their original JSON.
 
 use std::borrow::Cow;
 
@@ -7,19 +7,19 @@ use crate::json::Key;
 use crate::key;
 use crate::request::{Node, Refusal};
 
-/// Labels that begin so belong to the controller.
+/// Prefix of labels that belong to the controller.
 const OWN_LABELS: &str = "app.kubernetes.io/";
 
-/// What a request contains about a route: its metadata and its `spec`.
+/// The data of a route in a request: from its metadata and its `spec`.
 #[derive(Debug)]
 pub(crate) struct Route<'a> {
     pub(crate) name: Cow<'a, str>,
-    /// The number of pods as it came, unchecked.
+    /// The number of pods as unchecked JSON.
     pub(crate) replicas: &'a str,
-    /// The ConfigMap that holds the route itself.
+    /// Name of the ConfigMap with the route's XML.
     pub(crate) config_map: Cow<'a, str>,
     pub(crate) image: Option<&'a str>,
-    /// JSON of the object, unless it is empty.
+    /// JSON of the annotations, unless they are empty.
     pub(crate) annotations: Option<&'a str>,
     /// The user's labels, with their values as JSON.
     pub(crate) labels: Vec<(Cow<'a, str>, &'a str)>,
@@ -28,23 +28,23 @@ pub(crate) struct Route<'a> {
     pub(crate) config_maps: Vec<Mounted<'a>>,
     pub(crate) truststore: Option<Store<'a>>,
     pub(crate) keystore: Option<Keystore<'a>>,
-    /// JSON of each variable.
+    /// The JSON of each environment variable.
     pub(crate) env: Vec<&'a str>,
     /// JSON of the list, unless it is empty.
     pub(crate) env_from: Option<&'a str>,
-    /// JSON of the object, unless it is empty.
+    /// JSON of the resources, unless they are empty.
     pub(crate) resources: Option<&'a str>,
 }
 
-/// Where a route's properties and secrets come from.
+/// The sources of a route's properties and secrets.
 #[derive(Debug)]
 pub(crate) struct Sources<'a> {
     /// JSON of the list, unless it is empty.
     pub(crate) properties: Option<&'a str>,
-    /// The same as it came, also where it is empty: the answers of 2023 repeat it.
+    /// The original JSON of the list, even if it is empty, because the responses of 2023 repeat it.
     pub(crate) properties_sent: Option<&'a str>,
     pub(crate) secrets: Vec<Cow<'a, str>>,
-    /// The route's namespace; there whenever there are sources.
+    /// The route's namespace. Present if there are sources.
     pub(crate) namespace: Option<Cow<'a, str>>,
 }
 
@@ -54,15 +54,15 @@ impl Sources<'_> {
     }
 }
 
-/// Something that is mounted at a path of the route's choice.
+/// A claim or ConfigMap that the route mounts at a path.
 #[derive(Debug)]
 pub(crate) struct Mounted<'a> {
     pub(crate) name: Cow<'a, str>,
-    /// JSON of the path.
+    /// The mount path as JSON.
     pub(crate) path: &'a str,
 }
 
-/// The format of a store of certificates.
+/// The format of a certificate store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoreKind {
     Jks,
@@ -70,7 +70,7 @@ pub(crate) enum StoreKind {
 }
 
 impl StoreKind {
-    /// Its name in a route.
+    /// The name of the format in a route.
     pub(crate) fn key(self) -> Key {
         match self {
             StoreKind::Jks => key!("jks"),
@@ -78,7 +78,7 @@ impl StoreKind {
         }
     }
 
-    /// Its name in Java.
+    /// The name of the format in Java.
     pub(crate) fn java(self) -> &'static str {
         match self {
             StoreKind::Jks => "JKS",
@@ -87,32 +87,32 @@ impl StoreKind {
     }
 }
 
-/// One file of a ConfigMap or Secret that holds certificates.
+/// A certificate store: one file of a ConfigMap or Secret.
 #[derive(Debug)]
 pub(crate) struct Store<'a> {
     pub(crate) kind: StoreKind,
-    /// The ConfigMap or Secret.
+    /// Name of the ConfigMap or Secret.
     pub(crate) name: Cow<'a, str>,
-    /// Its entry, which is the name of the file too.
+    /// The entry in it, which is also the name of the file.
     pub(crate) key: Cow<'a, str>,
 }
 
-/// The certificate that a route shows to its clients.
+/// The server certificate of a route.
 #[derive(Debug)]
 pub(crate) struct Keystore<'a> {
     pub(crate) store: Store<'a>,
     pub(crate) alias: Cow<'a, str>,
-    /// The Secret with the password.
+    /// Name of the Secret with the password.
     pub(crate) password: Cow<'a, str>,
 }
 
-/// What a route is made of, found but not looked at.
+/// The members that a route is read from, not checked yet.
 pub(crate) struct Parent<'a, 'p> {
     pub(crate) metadata: Node<'a, 'p>,
     pub(crate) spec: Spec<'a, 'p>,
 }
 
-/// The members of `spec` that mean something.
+/// The used members of `spec`.
 pub(crate) struct Spec<'a, 'p> {
     pub(crate) replicas: Node<'a, 'p>,
     whole: Node<'a, 'p>,
@@ -133,11 +133,11 @@ pub(crate) struct Spec<'a, 'p> {
 type Member<'a, 'p> = Option<Node<'a, 'p>>;
 
 impl<'a, 'p> Spec<'a, 'p> {
-    /// Finds all of them in one pass.
+    /// Finds all members in one pass.
     ///
     /// # Errors
     ///
-    /// When `spec` is no object, or has no `replicas`.
+    /// Fails if `spec` is not an object, or has no `replicas`.
     pub(crate) fn of(spec: &'p Node<'a, '_>) -> Result<Self, Refusal> {
         let names = [
             "replicas",
@@ -189,13 +189,13 @@ impl<'a, 'p> Spec<'a, 'p> {
 }
 
 impl<'a> Route<'a> {
-    /// A route as it is written today.
+    /// A route in today's format.
     pub(crate) fn of(name: Cow<'a, str>, parent: &Parent<'a, '_>) -> Result<Self, Refusal> {
         let spec = &parent.spec;
         let mut route = Self::of_seed(name, parent)?;
         route.image = spec.image.map(|image| image.json());
         route
-            // Labels of the controller would be duplicate keys beside its own.
+            // Labels of the controller would duplicate the keys of its own labels.
             .labels
             .retain(|(label, _)| !label.starts_with(OWN_LABELS));
         route.config_maps = mounted(spec.config_maps, "name")?;
@@ -216,7 +216,7 @@ impl<'a> Route<'a> {
         Ok(route)
     }
 
-    /// A route as it was written in November 2023, when all later members meant nothing.
+    /// A route in the format of November 2023, when all later members had no meaning.
     pub(crate) fn of_seed(name: Cow<'a, str>, parent: &Parent<'a, '_>) -> Result<Self, Refusal> {
         let spec = &parent.spec;
         let missing = || spec.whole.missing("routeConfigMap");
@@ -233,7 +233,7 @@ impl<'a> Route<'a> {
                 .map(|it| it.json()),
             labels: spec
                 .labels
-                // Entries keep their order, in which they are written again.
+                // Entries are written again in their original order.
                 .map(|labels| labels.entries())
                 .transpose()?
                 .unwrap_or_default(),
@@ -264,7 +264,7 @@ fn sources<'a>(parent: &Parent<'a, '_>) -> Result<Sources<'a>, Refusal> {
         secrets: names,
         namespace: None,
     };
-    // The namespace is only read where it is used: a route without sources need not have one.
+    // The namespace is read only if it is used: a route without sources need not have one.
     if !sources.is_empty() {
         let [namespace] = parent.metadata.required(["namespace"])?;
         sources.namespace = Some(namespace.text()?);
@@ -272,9 +272,9 @@ fn sources<'a>(parent: &Parent<'a, '_>) -> Result<Sources<'a>, Refusal> {
     Ok(sources)
 }
 
-/// A text in v1alpha1, an object with a name in v1alpha2.
+/// The name of a secret: a text in v1alpha1, an object with a name in v1alpha2.
 fn secret_name<'a>(secret: Node<'a, '_>) -> Result<Cow<'a, str>, Refusal> {
-    // The first byte of JSON tells its kind, without parsing the value.
+    // The first byte of JSON shows its type, without parsing the value.
     match secret.json().bytes().next() {
         Some(b'"') => secret.text(),
         Some(b'{') => {
@@ -299,13 +299,13 @@ fn mounted<'a>(list: Option<Node<'a, '_>>, name: &str) -> Result<Vec<Mounted<'a>
     list.items()?.into_iter().map(one).collect()
 }
 
-/// The format of a store: `jks` where there is one, else `pkcs12`.
+/// The format of a store: `jks` if it is present, otherwise `pkcs12`.
 pub(crate) fn store_kind<'a, 's>(
     node: &'s Node<'a, '_>,
 ) -> Result<(StoreKind, Node<'a, 's>), Refusal> {
     let [jks, pkcs12] = node.members(["jks", "pkcs12"])?;
     match (jks, pkcs12) {
-        // `jks` wins where both are given, as in the contract.
+        // If both are present, `jks` takes precedence, as in the contract.
         (Some(jks), _) => Ok((StoreKind::Jks, jks)),
         (None, Some(pkcs12)) => Ok((StoreKind::Pkcs12, pkcs12)),
         (None, None) => Err(node.missing("pkcs12")),
@@ -324,8 +324,8 @@ fn truststore_of<'a>(node: Node<'a, '_>) -> Result<Store<'a>, Refusal> {
 
 /// A key of a ConfigMap or Secret, by the rule of Kubernetes.
 ///
-/// It becomes part of a path and, for a trust store, of Java's options: a blank in it would add
-/// options of the sender's choice.
+/// It becomes part of a path and, for a trust store, of Java's options. A blank in it would allow the sender
+/// to add options.
 fn file_key<'a>(node: Node<'a, '_>) -> Result<Cow<'a, str>, Refusal> {
     let key = node.text()?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -342,9 +342,9 @@ fn keystore_of<'a>(node: Node<'a, '_>) -> Result<Keystore<'a>, Refusal> {
     let names = ["secretName", "key", "passwordSecretRef"];
     let [name, key, password] = store.required(names)?;
     let alias = match kind {
-        // Java writes certificates into PKCS#12 under this alias.
+        // Java's alias for certificates in PKCS#12.
         StoreKind::Pkcs12 => Cow::Borrowed("1"),
-        // An empty alias is one, as in the original: only without one there is a default.
+        // An empty alias is valid, as in the original. The default applies only if the alias is missing.
         StoreKind::Jks => match store.member("alias")?.and_then(Node::unless_null) {
             Some(alias) => alias.text()?,
             None => Cow::Borrowed("certificate"),

@@ -1,12 +1,11 @@
-//! From the command line to a stopped server.
+//! Runs the server from the command line to its stop.
 //!
-//! Each worker takes connections from the one listening socket and serves them on a runtime of its
-//! own, so that no connection changes threads. Counters are all that workers share.
+//! Each worker accepts connections from the shared listening socket and serves them on its own runtime, so no
+//! connection changes threads. Workers share only counters.
 //!
-//! It uses the sockets of `chassis`, but not its workers: those also speak HTTP/2, write head and
-//! body from two places, and have one thread that assigns connections. Each of these is too
-//! expensive for a service that has a quarter of a processor and gets a connection for every
-//! request.
+//! It uses the sockets of `chassis`, but not its workers. Those also support HTTP/2, write head and body from
+//! two places, and have one thread that assigns connections. Each of these is too expensive for a service
+//! that has a quarter of a processor and gets a connection for every request.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -37,7 +36,7 @@ use crate::metrics::Metrics;
 /// Time that a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why the service did not serve, or stopped serving.
+/// The reason why the service could not start or had to stop.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
     #[error("cannot listen on `{listen}`: {source}; choose another with --host and --port")]
@@ -51,7 +50,7 @@ enum ServeError {
     Token(#[from] TokenError),
 }
 
-/// The whole program.
+/// Runs the whole program and returns its exit code.
 #[must_use]
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     chassis::run(Config::read(words), Config::log_level, listen_and_serve)
@@ -70,8 +69,7 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let (stop, stopped) = watch::channel(());
     let workers = (0..config.workers())
         .map(|number| {
-            // All workers accept from one socket, so that a connection costs no other thread's
-            // work.
+            // All workers accept from one socket, so that a connection costs no work of another thread.
             let listener = listener.try_clone()?;
             let site = Site {
                 listener,
@@ -84,13 +82,12 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
             site.start(number)
         })
         .collect::<io::Result<Vec<_>>>()?;
-    // The workers have the socket. With this copy open, it would stay open after they have closed
+    // The workers have their own copies. With this copy, the socket would stay open after they have closed
     // theirs.
     drop(listener);
     let runtime = chassis::runtime()?;
     runtime.block_on(async {
-        // Before the address is printed: a process that waits for the line may stop the service at
-        // once.
+        // Before the address is printed: a process that waits for the line may stop the service immediately.
         let asked = chassis::stop_signal()?;
         telemetry::announce(&format!("listening on http://{address}"));
         tracing::info!(%address, workers = workers.len(), "started");
@@ -98,24 +95,24 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
         Ok::<_, io::Error>(())
     })?;
     tracing::info!("stopping");
-    // Closes the channel, which every worker sees.
+    // Closes the channel, which notifies every worker.
     drop(stop);
     for worker in workers {
-        // A worker that panicked has printed its panic already.
+        // A panicking worker has already printed its message.
         let _ = worker.join();
     }
     tracing::info!("stopped");
     Ok(())
 }
 
-/// What a worker starts with.
+/// The state that a worker starts with.
 struct Site {
     listener: TcpListener,
     config: Config,
     access: Access,
     metrics: Arc<Metrics>,
     table: Arc<ConnectionTable>,
-    /// Closed when the service is to stop.
+    /// Closed when the service must stop.
     stopped: watch::Receiver<()>,
 }
 
@@ -128,7 +125,7 @@ impl Site {
         })
     }
 
-    /// Serves until the service stops and the open connections are done or out of time.
+    /// Serves until the service stops, and the open connections are done or timed out.
     async fn serve(self) -> io::Result<()> {
         let handler = Rc::new(Handler {
             rules: self.config.rules(),
@@ -145,7 +142,7 @@ impl Site {
         let tracker = Tracker::new(Arc::clone(&self.table), timeouts);
         spawn_local(tracker.clone().watch());
         let mut builder = http1::Builder::new();
-        // Copying an answer behind its head costs less than sending from two places.
+        // Copying a response behind its head costs less than sending from two buffers.
         builder.writev(false);
         let mut stopped = self.stopped;
         let mut closed = pin!(stopped.changed());
@@ -160,7 +157,7 @@ impl Site {
             match accepted.await {
                 None => break,
                 Some(Ok((stream, peer))) => {
-                    // Refused: closed at once.
+                    // Refused connections are closed at once.
                     let Ok(slot) = self.table.take(Some(peer.ip())) else {
                         continue;
                     };
@@ -179,7 +176,7 @@ impl Site {
     }
 }
 
-/// Answers every request of a connection.
+/// Serves all requests of a connection.
 fn converse(
     connection: Connection,
     tracked: Tracked,
@@ -201,7 +198,7 @@ fn converse(
     });
     let connection = builder.serve_connection(tracked.io(connection), service);
     async move {
-        // Errors here concern one client: it left, or it does not speak HTTP.
+        // Errors here concern one client: it has left, or it does not use HTTP.
         let _ = handle.serve(tracked.drive(connection)).await;
     }
 }

@@ -1,7 +1,7 @@
-//! The sync hook: from what is observed of a route to what it should consist of.
+//! The sync hook: from the observed state of a route to its desired objects.
 //!
-//! A pure function: the same request has the same answer, but for the time in a condition that is
-//! new, which the caller provides.
+//! A pure function: equal requests have equal responses, except for the time in a new condition, which the
+//! caller provides.
 
 mod deployment;
 mod seed;
@@ -26,24 +26,24 @@ pub enum Format {
     Seed,
 }
 
-/// What an answer depends on besides the request.
+/// Settings that determine a response, in addition to the request.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Which answers are given.
+    /// The format of responses.
     pub format: Format,
-    /// The image of routes that name none.
+    /// The image of routes without an image.
     pub image: String,
 }
 
-/// The answer to a reconciliation. `now` is the time of conditions that change with it.
+/// The response to a reconciliation. `now` is the time for changed conditions.
 ///
 /// # Errors
 ///
-/// When the request is not JSON or lacks what the answer is made of.
+/// Fails if the request is not JSON or lacks a required member.
 pub fn sync(body: &[u8], rules: &Rules, now: impl FnOnce() -> String) -> Result<String, Refusal> {
     let body = Body::read(body)?;
     let body = body.root();
-    // 4 KiB for what is constant in an answer; the rest is at most what the request had.
+    // 4 KiB for the constant parts of a response. The rest is at most as long as the request.
     let mut answer = Writer::new(4096 + body.json().len());
     match rules.format {
         Format::Today => today(&body, rules, now, &mut answer)?,
@@ -72,13 +72,12 @@ fn today(
         is_ready: spec.replicas.is_same_as(pods.ready),
         generation,
     };
-    // Without conditions of the Deployment its state is not known, and no condition is written.
+    // Without conditions the Deployment's state is unknown, and the response has no conditions.
     let unchanged = match pods.available {
         Some(_) => ready.unchanged(before)?,
         None => None,
     };
-    // All that can be refused comes before the first byte is written: an answer is whole or not
-    // made.
+    // All checks come before the first byte is written, so that a response is complete or missing.
     let route = Route::of(name, &Parent { metadata, spec })?;
     answer.object(|answer| {
         answer.key(key!("status")).object(|answer| {
@@ -93,8 +92,8 @@ fn today(
                     match unchanged {
                         Some(condition) => answer.json(condition),
                         None => ready.write(&now(), answer),
-                        // The time is asked only here: an answer that changes nothing keeps the old
-                        // time, and the controller sees no difference.
+                        // The time is read only here: an unchanged condition keeps the old time, so the
+                        // controller sees no difference.
                     }
                 });
             }

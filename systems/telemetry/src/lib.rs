@@ -1,17 +1,16 @@
 //! The log and the metrics of every system, each in one format.
 //!
-//! A system logs with the macros of `tracing` (or of `log`, whose records arrive here as well) and
-//! counts in cells of its own; this crate only writes both down. Absent on purpose: spans, and
-//! exporters that push.
+//! A system logs with the macros of `tracing`, or of `log`, which is forwarded. It counts in its own cells.
+//! This crate only writes them out. Absent on purpose: spans, and exporters that push.
 
 pub mod log;
 pub mod metrics;
 
 use std::io::{self, Write as _};
 
-/// One line on standard output, for the person or the program that started a service.
+/// Prints one line on standard output, for the person or program that started the service.
 pub fn announce(line: &str) {
-    // Serving continues when standard output is closed.
+    // The service continues if standard output is closed.
     let _ = writeln!(io::stdout(), "{line}");
 }
 

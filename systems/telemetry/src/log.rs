@@ -1,9 +1,9 @@
-//! The log: one JSON object a line on standard error, so that a person and a program can read it.
+//! The log: one JSON object per line on standard error, for people and programs.
 //!
-//! Each line has `time` (UTC), `level`, `target` and then the fields of the event, of which
-//! `message` is the text. Lines about single requests have the target [`REQUEST`] and a level of
-//! their own, because any client could fill the log with them. For the same reason the libraries
-//! below a connection are silent up to [`Level::Info`].
+//! Each line has `time` (UTC), `level`, `target` and then the fields of the event. The field `message` is its
+//! text. Lines about single requests have the target [`REQUEST`] and their own level, because any client
+//! could fill the log with them. For the same reason the libraries below a connection are silent up to
+//! [`Level::Info`].
 
 use std::fmt;
 use std::io;
@@ -25,7 +25,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 /// The target of lines about single requests.
 pub const REQUEST: &str = "request";
 
-/// Libraries that report on single connections and requests.
+/// Libraries that log single connections and requests.
 const LIBRARIES: [&str; 11] = [
     "actix_http",
     "actix_web",
@@ -59,14 +59,14 @@ pub enum Level {
     Trace,
 }
 
-/// Opens the log of this process. A log that is open already stays as it is.
+/// Opens the log of this process. If it is already open, it stays unchanged.
 pub fn open(level: Level) {
     let lines = tracing_subscriber::fmt::layer()
         .event_format(JsonLine)
         .with_writer(io::stderr)
-        // It would panic when standard error is closed.
+        // The library would panic if standard error is closed.
         .log_internal_errors(false);
-    // Fails only when a log is open already, as in tests that start two systems.
+    // Fails only if a log is already open, as in tests that start two systems.
     let _ = tracing_subscriber::registry()
         .with(targets(level))
         .with(lines)
@@ -89,7 +89,7 @@ fn targets(level: Level) -> Targets {
     };
     let libraries = match level {
         Level::Debug | Level::Trace => ours,
-        // A library's warning belongs to one connection, as the lines of requests do.
+        // A library's warning concerns one connection, so it belongs to the level of request lines.
         Level::Request => LevelFilter::WARN,
         _ => LevelFilter::OFF,
     };
@@ -113,13 +113,13 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        // Records of the `log` facade have their own target and level behind a common one.
+        // Records of the `log` facade share one metadata. Their own target and level are in the normalized
+        // one.
         let normalized = event.normalized_metadata();
         let metadata = normalized.as_ref().unwrap_or_else(|| event.metadata());
         writer.write_str("{\"time\":\"")?;
         SystemTime.format_time(&mut writer)?;
-        // Levels and times need no escapes; everything else is written by serde_json, which escapes
-        // it.
+        // Levels and times need no escapes. serde_json writes and escapes the rest.
         let level = metadata.level().as_str().to_ascii_lowercase();
         let target = Value::from(metadata.target());
         write!(writer, "\",\"level\":\"{level}\",\"target\":{target}")?;
@@ -128,13 +128,13 @@ where
             outcome: Ok(()),
         };
         event.record(&mut fields);
-        // The visitor's methods return nothing, so the error waits until here.
+        // The visitor's methods cannot return an error, so it is checked here.
         fields.outcome?;
         writer.write_str("}\n")
     }
 }
 
-/// Appends the fields of an event, in their order.
+/// Appends the fields of an event in order.
 struct Fields<'a> {
     writer: Writer<'a>,
     outcome: fmt::Result,
@@ -142,7 +142,7 @@ struct Fields<'a> {
 
 impl Fields<'_> {
     fn put(&mut self, field: &Field, value: &Value) {
-        // What the `log` facade adds to a record is in the metadata already.
+        // Fields that the `log` facade adds to a record are already in the metadata.
         if self.outcome.is_ok() && !field.name().starts_with("log.") {
             let name = Value::from(field.name());
             self.outcome = write!(self.writer, ",{name}:{value}");
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// What is written at a level while `work` runs.
+    /// The lines that `work` logs at a level.
     fn lines(level: Level, work: impl FnOnce()) -> Vec<Value> {
         let written = Written::default();
         let writer = written.clone();

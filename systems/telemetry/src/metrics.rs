@@ -1,7 +1,7 @@
-//! Metrics in the text format of OpenMetrics, which Prometheus and its relatives read.
+//! Metrics in the text format of OpenMetrics, which Prometheus and compatible programs read.
 //!
-//! The one idea: a service counts in plain cells, if it wants one set for each worker, and they are
-//! read only when they are scraped. So counting costs one addition and no look-up by label.
+//! The key idea: a service counts in plain cells, optionally one set per worker. They are read only during a
+//! scrape. So counting costs one addition and no lookup by label.
 
 mod families;
 mod process;
@@ -20,19 +20,19 @@ use prometheus_client::registry::Registry;
 /// The `Content-Type` of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The labels of a sample: names with their values, which may be any text.
+/// The labels of a sample: names and values. Values may be any text.
 pub type Labels<'a> = [(&'a str, &'a str)];
 
-/// What a service has counted.
+/// The counters of a service.
 pub trait Counts: Debug + Send + Sync + 'static {
     /// Writes every metric with its samples.
     ///
     /// # Errors
-    /// Those of the scrape.
+    /// The errors of the scrape.
     fn tell(&self, scrape: &mut Scrape<'_>) -> fmt::Result;
 }
 
-/// Two that are scraped together.
+/// Two sets of counters that are scraped together.
 impl<A: Counts, B: Counts> Counts for (Arc<A>, Arc<B>) {
     fn tell(&self, scrape: &mut Scrape<'_>) -> fmt::Result {
         self.0.tell(scrape)?;
@@ -40,14 +40,13 @@ impl<A: Counts, B: Counts> Counts for (Arc<A>, Arc<B>) {
     }
 }
 
-/// The text of all counts, and of what the process uses now.
+/// All metrics and the current resource usage of the process, as text.
 ///
 /// # Panics
 /// Never: writing to a text cannot fail.
 #[must_use]
 pub fn text(counts: Arc<impl Counts>) -> String {
-    // A registry for each scrape: it holds no counts, and its own locks stay off the way of
-    // requests.
+    // A registry for each scrape: it holds no counters, and its locks never delay requests.
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Scraped(counts)));
     let mut text = String::with_capacity(4096);
@@ -66,7 +65,7 @@ impl<C: Counts> Collector for Scraped<C> {
     }
 }
 
-/// All counts, and what the process uses now, as values.
+/// All metrics and the current resource usage of the process, as values.
 ///
 /// # Panics
 /// Never: gathering values cannot fail.
@@ -80,35 +79,35 @@ pub fn families(counts: &impl Counts) -> Vec<Family> {
     families
 }
 
-/// One scrape while it is told.
+/// The receiver of all metrics during one scrape.
 #[derive(Debug)]
 pub struct Scrape<'a>(Sink<'a>);
 
 #[derive(Debug)]
 enum Sink<'a> {
-    /// Written as text.
+    /// Writes metrics as text.
     Text(DescriptorEncoder<'a>),
-    /// Gathered as values.
+    /// Collects metrics as values.
     Families(&'a mut Vec<Family>),
 }
 
-/// Cells of a histogram, added up.
+/// The buckets of a histogram, added up over all cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Buckets<'a> {
     /// Upper bounds, in the unit of the metric.
     pub bounds: &'a [f64],
-    /// The values of each bucket alone, not added up; one more than the bounds, for values beyond
-    /// all of them.
+    /// Number of values in each bucket, not cumulative. There is one bucket more than bounds, for values
+    /// above all bounds.
     pub counts: &'a [u64],
-    /// All values together, in the unit of the metric.
+    /// Sum of all values, in the unit of the metric.
     pub sum: f64,
 }
 
 impl Scrape<'_> {
-    /// A counter; the text appends `_total` to its name.
+    /// Writes a counter. The text appends `_total` to its name.
     ///
     /// # Errors
-    /// Those of the scrape.
+    /// The errors of the scrape.
     pub fn counters<'l>(
         &mut self,
         name: &str,
@@ -127,26 +126,26 @@ impl Scrape<'_> {
         Ok(())
     }
 
-    /// A counter without labels; the text appends `_total` to its name.
+    /// Writes a counter without labels. The text appends `_total` to its name.
     ///
     /// # Errors
-    /// Those of the scrape.
+    /// The errors of the scrape.
     pub fn counter(&mut self, name: &str, help: &str, count: u64) -> fmt::Result {
         self.counters(name, help, [(&[][..], count)])
     }
 
-    /// A number that can fall.
+    /// Writes a gauge, a value that can fall.
     ///
     /// # Errors
-    /// Those of the scrape.
+    /// The errors of the scrape.
     pub fn gauge(&mut self, name: &str, help: &str, sample: (&Labels<'_>, u64)) -> fmt::Result {
         self.gauges(name, help, [sample])
     }
 
-    /// What can go up and down, for several labels.
+    /// Writes a gauge with a sample for each set of labels.
     ///
     /// # Errors
-    /// Those of the scrape.
+    /// The errors of the scrape.
     pub fn gauges<'l>(
         &mut self,
         name: &str,
@@ -163,10 +162,10 @@ impl Scrape<'_> {
         Ok(())
     }
 
-    /// A histogram.
+    /// Writes a histogram.
     ///
     /// # Errors
-    /// Those of the scrape.
+    /// The errors of the scrape.
     pub fn histograms<'l>(
         &mut self,
         name: &str,
@@ -189,7 +188,7 @@ impl Scrape<'_> {
             return Ok(());
         };
         for (labels, buckets) in samples {
-            // The library's own mark for the bucket without a bound.
+            // The library's marker for the bucket without an upper bound.
             let bounds = buckets.bounds.iter().chain([&f64::MAX]).copied();
             let cells: Vec<(f64, u64)> = bounds.zip(buckets.counts.iter().copied()).collect();
             let count = buckets.counts.iter().sum();
@@ -200,7 +199,7 @@ impl Scrape<'_> {
         Ok(())
     }
 
-    /// A counter that is not whole.
+    /// Writes a counter that is not a whole number.
     fn seconds(&mut self, name: &str, help: &str, seconds: f64) -> fmt::Result {
         match self.metric(name, help, MetricType::Counter)? {
             Some(mut metric) => metric.encode_counter::<NoLabelSet, _, f64>(&seconds, None),
@@ -211,7 +210,7 @@ impl Scrape<'_> {
         }
     }
 
-    /// Begins a metric: its lines, where text is written.
+    /// Begins a metric. For text, it writes the metric's head lines.
     fn metric<'s>(
         &'s mut self,
         name: &'s str,
@@ -231,7 +230,7 @@ impl Scrape<'_> {
         }
     }
 
-    /// Adds samples to the metric that was begun last, where values are gathered.
+    /// Adds samples to the last metric, if values are collected.
     fn gather<'l, V>(
         &mut self,
         samples: impl IntoIterator<Item = (&'l Labels<'l>, V)>,
@@ -255,15 +254,15 @@ fn with_labels(
     if labels.is_empty() {
         return sample(metric);
     }
-    // The library does not escape values, and a client's text in a label could otherwise add lines.
+    // The library does not escape values. A client's text in a label could otherwise add lines.
     let escaped = labels.iter().map(|(name, value)| (*name, escaped(value)));
     let escaped: Vec<(&str, String)> = escaped.collect();
     sample(&mut metric.encode_family(&escaped)?)
 }
 
-/// A label's value as the format wants it.
+/// Escapes a label's value for the text format.
 fn escaped(value: &str) -> String {
-    // The backslash first, or the ones added below would be doubled.
+    // The backslash first, or the later backslashes would be doubled.
     let value = value.replace('\\', "\\\\");
     value.replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,23 +1,23 @@
-//! Every server audit of the npm package graphql-http: what MUST, SHOULD and MAY be.
+//! Runs all server audits of the npm package graphql-http, for the levels MUST, SHOULD and MAY.
 
 use std::path::Path;
 
 use crate::node;
 
-/// What the audit found.
+/// The results of the audits.
 #[derive(Debug)]
 pub struct Report {
-    /// The ids of the audits that are not ok.
+    /// Ids of the failed audits.
     pub not_ok: Vec<String>,
-    /// All that was printed.
+    /// The whole output.
     pub text: String,
 }
 
-/// Audits an endpoint; `None`, and a line NOT RUN, where node is not installed. `headers` go with
-/// every request, as `NAME: VALUE`.
+/// Audits an endpoint. `headers` are added to every request, as `NAME: VALUE`. If node is not installed,
+/// returns `None` and prints a line NOT RUN.
 ///
 /// # Panics
-/// When the package cannot be installed.
+/// Panics if the package cannot be installed.
 #[must_use]
 pub fn run(url: &str, headers: &[&str]) -> Option<Report> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphql-http/audit");
@@ -33,10 +33,10 @@ pub fn run(url: &str, headers: &[&str]) -> Option<Report> {
     })
 }
 
-/// Claims that all 61 audits are ok.
+/// Checks that all 61 audits are ok.
 ///
 /// # Panics
-/// When one is not.
+/// Panics if an audit is not ok.
 pub fn all_are_ok(url: &str, headers: &[&str]) {
     if let Some(report) = run(url, headers) {
         assert!(report.not_ok.is_empty(), "{}", report.text);

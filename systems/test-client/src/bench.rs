@@ -1,15 +1,15 @@
-//! The loops of benches that time one call, with warm and with cold caches.
+//! Loops for benches that time one call, with warm and with cold caches.
 
 use crate::now;
 
-/// Each turn is timed by itself, so that one that was disturbed does not spoil the others.
+/// Number of turns. Each turn is timed separately, so that a disturbed turn does not spoil the result.
 const TURNS: usize = 9;
 
-/// Prints the time of one call: the mean of `calls`, and of that the best of several turns, because
-/// noise only ever adds. One call before the first turn fills caches and is not timed.
+/// Prints the time of one call: the mean of `calls`, from the best of several turns, because noise only adds
+/// time. One call before the first turn fills caches and is not timed.
 ///
 /// # Panics
-/// When `calls` is zero.
+/// Panics if `calls` is zero.
 pub fn time(name: &str, calls: u32, mut call: impl FnMut()) {
     call();
     let turn = |_| {
@@ -23,17 +23,17 @@ pub fn time(name: &str, calls: u32, mut call: impl FnMut()) {
     say(name, best);
 }
 
-/// What stands between two calls in a service that is asked seldom: other programs, which fill the caches.
+/// The state of the caches in a rarely used service: other programs have filled them between two calls.
 #[derive(Clone, Copy, Debug)]
 pub enum Cold {
-    /// What the call needs is no longer beside the core, but in the cache that all cores share.
+    /// The data of the call are no longer in the core's caches, but in the cache that all cores share.
     Core,
-    /// It is in memory.
+    /// The data of the call are only in memory.
     Machine,
 }
 
 impl Cold {
-    /// Some times what server processors have: 1 to 2 MiB a core, and 32 MiB for several.
+    /// A multiple of the caches of server processors: 1 to 2 MiB per core, and 32 MiB shared.
     const fn bytes(self) -> usize {
         match self {
             Self::Core => 8 << 20,
@@ -42,17 +42,16 @@ impl Cold {
     }
 }
 
-/// Calls with cold caches of which the time is taken; each costs the time to fill the caches anew.
+/// Number of timed calls with cold caches. Before each, the bench fills the caches again.
 const COLD_CALLS: usize = 200;
 
-/// Prints the median time of one call before which the caches were filled with something else. Only
-/// the call is timed.
+/// Prints the median time of one call after the caches were filled with other data. Only the call is timed.
 pub fn time_cold(name: &str, cold: Cold, mut call: impl FnMut()) {
     let mut others = vec![0_u8; cold.bytes()];
     call();
     let mut times: Vec<u128> = (0..COLD_CALLS)
         .map(|_| {
-            // Each line of the cache is written, so that it has to be there.
+            // Writes each cache line, so that it must be loaded.
             for line in others.chunks_mut(64) {
                 line[0] = line[0].wrapping_add(1);
             }

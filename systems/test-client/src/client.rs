@@ -1,13 +1,13 @@
-//! A client that keeps its connection, as most programs do.
+//! A client that keeps its connection open, like most programs.
 
 use serde_json::{Value, json};
 
 use crate::connection::{Connection, Request, Response, get};
 
-/// The header of a JSON body.
+/// The `Content-Type` header of a JSON body.
 pub const JSON: (&str, &str) = ("content-type", "application/json");
 
-/// A client with at most one connection, which it opens when it needs one.
+/// A client with at most one connection, which it opens at the first use.
 #[derive(Debug)]
 pub struct Client {
     address: String,
@@ -15,7 +15,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of this address, not connected yet.
+    /// Creates a client of this address, not connected yet.
     #[must_use]
     pub fn new(address: &str) -> Self {
         Self {
@@ -24,13 +24,13 @@ impl Client {
         }
     }
 
-    /// Where the server is.
+    /// Address of the server.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Sends a GET.
+    /// Sends a GET and reads the response.
     pub fn get(&mut self, target: &str) -> Response {
         self.send(&get(target))
     }
@@ -67,10 +67,10 @@ impl Client {
         self.post("/graphql", json!({ "query": query }).to_string())
     }
 
-    /// The value of a series in `/metrics`; `series` is all that stands before the value.
+    /// The value of a series in `/metrics`. `series` is the whole text before the value.
     ///
     /// # Panics
-    /// When the series is missing or its value is no whole number.
+    /// Panics if the series is missing or its value is not a whole number.
     pub fn metric(&mut self, series: &str) -> u64 {
         let text = self.get("/metrics").body;
         let value = text.lines().find_map(|line| line.strip_prefix(series));
@@ -78,25 +78,24 @@ impl Client {
         value.unwrap_or_else(|| panic!("no number after {series} in {text}"))
     }
 
-    /// Sends a request.
+    /// Sends a request and reads the response.
     pub fn send(&mut self, request: &Request<'_>) -> Response {
         self.exchange(&request.to_bytes(), request.method == "HEAD")
     }
 
-    /// Sends a request as written.
+    /// Sends the exact bytes of a request.
     pub fn ask(&mut self, request: &[u8]) -> Response {
         self.exchange(request, request.starts_with(b"HEAD "))
     }
 
-    /// A new connection where the old one was closed, by a response that said so or because it was
-    /// idle for too long.
+    /// Opens a new connection if the server has closed the old one, by a response or after an idle timeout.
     fn exchange(&mut self, request: &[u8], is_for_head: bool) -> Response {
         let kept = self.connection.take();
         let is_kept = kept.is_some();
         let mut connection = kept.unwrap_or_else(|| Connection::open(&self.address));
         connection.write(request);
         let response = match connection.try_read(is_for_head) {
-            // On a connection just opened, the same error is the server's fault and fails the test.
+            // On a newly opened connection, the same error is the server's fault and fails the test.
             Err(_) if is_kept => {
                 connection = Connection::open(&self.address);
                 connection.write(request);

@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
-/// A server that hangs fails the test after this time instead of hanging it.
+/// Read timeout. If a server hangs, the test fails after this time.
 const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A request. `Host` and the length of the body are added.
+/// A request. `Host` and the length of the body are added when it is sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The method, as sent.
+    /// The method in its original case.
     pub method: &'a str,
     /// The path with its parameters.
     pub target: &'a str,
-    /// Further headers.
+    /// Further headers, as name and value.
     pub headers: &'a [(&'a str, &'a str)],
-    /// The body.
+    /// The body, which may be empty.
     pub body: &'a [u8],
 }
 
-/// A GET of this target.
+/// A GET for this target.
 #[must_use]
 pub const fn get(target: &str) -> Request<'_> {
     Request {
@@ -33,7 +33,7 @@ pub const fn get(target: &str) -> Request<'_> {
     }
 }
 
-/// A POST of this JSON text.
+/// A POST with this JSON text.
 #[must_use]
 pub const fn post_json<'a>(target: &'a str, body: &'a str) -> Request<'a> {
     Request {
@@ -45,7 +45,7 @@ pub const fn post_json<'a>(target: &'a str, body: &'a str) -> Request<'a> {
 }
 
 impl Request<'_> {
-    /// As it is sent.
+    /// The bytes of the request.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\nhost: test\r\n", self.method, self.target);
@@ -59,23 +59,23 @@ impl Request<'_> {
     }
 }
 
-/// A response.
+/// A response that was read to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
-    /// Names in lower case, in the order they came.
+    /// Headers with names in lower case, in their original order.
     pub headers: Vec<(String, String)>,
-    /// Status line and headers as they came, in lower case.
+    /// Status line and headers, in lower case.
     pub head: String,
-    /// The body.
+    /// The body as bytes.
     pub bytes: Vec<u8>,
-    /// The body as text; what is not UTF-8 is replaced.
+    /// The body as text. Invalid UTF-8 is replaced.
     pub body: String,
 }
 
 impl Response {
-    /// A response that did not come over a connection.
+    /// Creates a response without a connection.
     #[must_use]
     pub fn new(status: u16, headers: &[(&str, &str)], body: &str) -> Self {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -88,7 +88,7 @@ impl Response {
         }
     }
 
-    /// The first value of a header; names are lower case.
+    /// The first value of a header. The name must be in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(found, _)| found == name);
@@ -104,45 +104,45 @@ impl Response {
     /// The body, which must be JSON.
     ///
     /// # Panics
-    /// When it is not.
+    /// Panics if it is not JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.bytes)
             .unwrap_or_else(|error| panic!("{error}: {} {}", self.status, self.body))
     }
 
-    /// Whether the server closes the connection after it.
+    /// True if the server closes the connection after this response.
     pub(crate) fn closes(&self) -> bool {
         self.header("connection")
             .is_some_and(|value| value.eq_ignore_ascii_case("close"))
     }
 }
 
-/// One connection; requests on it come one after the other.
+/// One connection. It sends requests one after the other.
 #[derive(Debug)]
 pub struct Connection(BufReader<TcpStream>);
 
 impl Connection {
-    /// Connects.
+    /// Connects to a server.
     ///
     /// # Panics
-    /// When the server does not accept.
+    /// Panics if the server does not accept.
     #[must_use]
     pub fn open(address: &str) -> Self {
         Self::try_open(address).unwrap_or_else(|error| panic!("{address}: {error}"))
     }
 
-    /// Connects to a server that may not be there.
+    /// Connects to a server that may not run.
     ///
     /// # Errors
-    /// When it does not accept.
+    /// Fails if the server does not accept.
     pub fn try_open(address: &str) -> io::Result<Self> {
         Self::over(TcpStream::connect(address)?)
     }
 
-    /// Connects from one of loopback's addresses, such as 127.0.0.2, as another client would.
+    /// Connects from one of loopback's addresses, such as 127.0.0.2, like another client.
     ///
     /// # Panics
-    /// When the server does not accept, or its address is not numbers.
+    /// Panics if the server does not accept, or if its address is not numeric.
     #[must_use]
     pub fn open_from(client: Ipv4Addr, address: &str) -> Self {
         let connected = || {
@@ -157,7 +157,7 @@ impl Connection {
 
     fn over(stream: TcpStream) -> io::Result<Self> {
         stream.set_read_timeout(Some(READ_TIMEOUT))?;
-        // Tests send requests in pieces, and each must leave at once to be a piece of its own.
+        // Tests send requests in pieces, and each piece must leave at once.
         stream.set_nodelay(true)?;
         Ok(Self(BufReader::new(stream)))
     }
@@ -168,25 +168,25 @@ impl Connection {
         self.read(request.method == "HEAD")
     }
 
-    /// Sends a request and does not wait for its response.
+    /// Sends a request without waiting for its response.
     pub fn begin(&mut self, request: &Request<'_>) {
         self.write(&request.to_bytes());
     }
 
-    /// Sends bytes. The server may have answered and closed already.
+    /// Sends bytes. The server may already have responded and closed the connection.
     pub fn write(&mut self, bytes: &[u8]) {
         let _ = self.0.get_mut().write_all(bytes);
     }
 
-    /// Sends text.
+    /// Sends text, byte for byte.
     pub fn write_text(&mut self, text: &str) {
         self.write(text.as_bytes());
     }
 
-    /// Reads one response; one to HEAD has no body, whatever its length says.
+    /// Reads one response. A response to HEAD has no body, regardless of its length header.
     ///
     /// # Panics
-    /// When no response comes.
+    /// Panics if no response arrives.
     pub fn read(&mut self, is_for_head: bool) -> Response {
         self.try_read(is_for_head)
             .unwrap_or_else(|error| panic!("no response: {error}"))
@@ -195,7 +195,7 @@ impl Connection {
     /// Reads one response, if there is one.
     ///
     /// # Errors
-    /// When the connection ends before, or what comes is not HTTP/1.1.
+    /// Fails if the connection ends before, or the received bytes are not HTTP/1.1.
     pub fn try_read(&mut self, is_for_head: bool) -> io::Result<Response> {
         let line = self.line()?;
         let status = line.split(' ').nth(1).and_then(|code| code.parse().ok());
@@ -209,14 +209,14 @@ impl Connection {
         loop {
             let line = self.line()?;
             response.head += &(line.to_ascii_lowercase() + "\r\n");
-            // The line without a colon is the empty one that ends the head.
+            // The line without a colon is the empty line that ends the head.
             let Some((name, value)) = line.split_once(':') else {
                 break;
             };
             let header = (name.to_ascii_lowercase(), value.trim().to_owned());
             response.headers.push(header);
         }
-        // Without a length there is no body: the services here send none that is chunked.
+        // Without a length there is no body: the services under test send no chunked bodies.
         let length = response.header("content-length");
         let length = length.map_or(Ok(0), str::parse).map_err(io::Error::other)?;
         if !is_for_head {
@@ -227,10 +227,10 @@ impl Connection {
         Ok(response)
     }
 
-    /// Everything until the server closes the connection.
+    /// Reads everything until the server closes the connection.
     ///
     /// # Panics
-    /// When it is not text, or the connection breaks.
+    /// Panics if the bytes are not text, or if the connection breaks.
     pub fn read_to_end(&mut self) -> String {
         let mut rest = String::new();
         let read = self.0.read_to_string(&mut rest);
@@ -238,8 +238,8 @@ impl Connection {
         rest
     }
 
-    /// Waits until the server has hung up, whatever it says before, and however it closes. False
-    /// when it does not in the time that a test waits.
+    /// Waits until the server has closed the connection in any way, and ignores received bytes. False if it
+    /// does not close in the time that a test waits.
     pub fn is_hung_up(&mut self) -> bool {
         let mut rest = Vec::new();
         match self.0.read_to_end(&mut rest) {
@@ -248,7 +248,7 @@ impl Connection {
         }
     }
 
-    /// Waits until the server has closed the connection; false when it broke in another way.
+    /// Waits until the server has closed the connection. False if it broke in another way.
     pub fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
         self.0.read_to_end(&mut rest).is_ok()

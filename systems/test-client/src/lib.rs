@@ -1,9 +1,10 @@
-//! For tests of systems only: an HTTP/1.1 client that sends what a test wants to send, byte for
-//! byte, a service as a process, the audit of GraphQL over HTTP, a field under many names, and the loop
-//! of benches.
+//! Helpers for tests of systems.
 //!
-//! It fails a test by panicking, as `assert!` does; that is why its functions return no errors.
-//! Absent on purpose: TLS, HTTP/2 and chunked bodies, which no test here needs.
+//! They include an HTTP/1.1 client that sends exact bytes, a service as a process, and the audit of GraphQL
+//! over HTTP. They also include a GraphQL field under many aliases, and the loops of benches.
+//!
+//! The functions fail a test by panicking, like `assert!`, so they return no errors. Absent on purpose: TLS,
+//! HTTP/2 and chunked bodies, because no test here needs them.
 
 use std::time::Instant;
 
@@ -22,7 +23,7 @@ pub use process::Process;
 pub use redis::Redis;
 pub use yaml::Yaml;
 
-/// The clock of tests that claim something about time.
+/// The clock for tests about time.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,
@@ -32,7 +33,7 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// A GraphQL field so many times, as `NAME0: FIELD NAME1: FIELD ` and so on.
+/// A GraphQL field `count` times, as `NAME0: FIELD NAME1: FIELD ` and so on.
 #[must_use]
 pub fn aliased(count: usize, name: &str, field: &str) -> String {
     let fields = (0..count).map(|at| format!("{name}{at}: {field} "));

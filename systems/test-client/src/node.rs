@@ -1,13 +1,13 @@
-//! Scripts of tests that run on node, with packages from npm.
+//! Test scripts that run on node, with packages from npm.
 
 use std::path::Path;
 use std::process::Command;
 
-/// What a script in this folder printed, to its end; `None`, and a line NOT RUN, where node is not
-/// installed. The folder has a `package-lock.json`, by which `package` and the others are installed.
+/// Runs a script in this folder, and returns its complete output. If node is not installed, returns `None`
+/// and prints a line NOT RUN. The `package-lock.json` of the folder determines the installed packages.
 ///
 /// # Panics
-/// When the packages cannot be installed, or the script cannot be started.
+/// Panics if the packages cannot be installed, or the script cannot be started.
 #[must_use]
 pub fn run(folder: &Path, package: &str, words: &[&str]) -> Option<String> {
     if !judged::has_package(folder, package) {

@@ -16,34 +16,34 @@ use crate::connection::{Connection, Request, Response};
 
 const NEVER_LOCKED: &str = "no thread locks it, so none can panic with it";
 
-/// A running service; dropping it ends the process.
+/// A running service. Dropping it ends the process.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
-    /// The lines of its log that no test has read yet. The mutex is never locked: it lets threads
-    /// of a test share the process.
+    /// Log lines that no test has read yet. The mutex is never locked. It only allows the threads of a test
+    /// to share the process.
     log: Mutex<Receiver<String>>,
-    /// Where it listens; empty when it was not asked.
+    /// The listening address. Empty if no line with an address was read.
     pub address: String,
 }
 
 impl Process {
-    /// Starts a program that prints `listening on http://ADDRESS` first. Its log is shown when it
-    /// prints something else.
+    /// Starts a program that first prints `listening on http://ADDRESS`. If it prints another line, its log
+    /// is shown.
     ///
     /// # Panics
-    /// When it cannot be started or prints something else.
+    /// Panics if it cannot be started or prints another line.
     #[must_use]
     pub fn start(command: &mut Command) -> Self {
         let (process, _) = Self::start_with_addresses::<1>(command);
         process
     }
 
-    /// Starts a program whose first lines each contain one `http://ADDRESS`. Its own address is the
-    /// first of them. Of a program that prints none, no line is read.
+    /// Starts a program. Its first `N` lines must each contain one `http://ADDRESS`. The first is the
+    /// program's own address. With `N` of 0, no line is read.
     ///
     /// # Panics
-    /// When it cannot be started, or a line has no address.
+    /// Panics if the program cannot be started, or a line has no address.
     #[must_use]
     pub fn start_with_addresses<const N: usize>(command: &mut Command) -> (Self, [String; N]) {
         let spawned = command
@@ -55,10 +55,10 @@ impl Process {
         let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
         let addresses = [(); N].map(|()| {
             let mut line = String::new();
-            // A line that cannot be read has no address, which is reported below with the log.
+            // An unreadable line has no address, which is reported below with the log.
             let _ = output.read_line(&mut line);
             address_in(&line).unwrap_or_else(|| {
-                // First, because the log that is collected next ends only with the process.
+                // First, because the log collected below ends only with the process.
                 let _ = child.kill();
                 let log: String = log.iter().collect();
                 panic!("{command:?} printed {line:?} and logged {log}")
@@ -72,51 +72,51 @@ impl Process {
         (process, addresses)
     }
 
-    /// The number of the process.
+    /// The process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// The most memory that it has had, in bytes.
+    /// Peak memory of the process, in bytes.
     ///
     /// # Panics
-    /// When the system does not tell.
+    /// Panics if the system does not report it.
     #[must_use]
     pub fn memory_peak(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id()));
         let status = status.expect("the process runs");
-        // The high-water mark, because the peak is over when a test looks.
+        // The high-water mark, because the peak is over when a test reads it.
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
         let kilobytes = kilobytes.and_then(|number| number.parse::<u64>().ok());
         kilobytes.expect("the peak is in kilobytes") * 1024
     }
 
-    /// A client of it.
+    /// Creates a client of the service.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::new(&self.address)
     }
 
-    /// A new connection to it.
+    /// Opens a new connection to the service.
     #[must_use]
     pub fn connect(&self) -> Connection {
         Connection::open(&self.address)
     }
 
-    /// A new connection to it from one of loopback's addresses, such as 127.0.0.2.
+    /// Opens a new connection from one of loopback's addresses, such as 127.0.0.2.
     #[must_use]
     pub fn connect_from(&self, client: Ipv4Addr) -> Connection {
         Connection::open_from(client, &self.address)
     }
 
-    /// Sends one request on a connection of its own.
+    /// Sends one request on a new connection.
     pub fn send(&self, request: &Request<'_>) -> Response {
         self.connect().send(request)
     }
 
-    /// Sends bytes on a connection of their own and gives all that comes back until it closes.
+    /// Sends bytes on a new connection. Returns all received bytes until the connection closes.
     #[must_use]
     pub fn raw(&self, bytes: &[u8]) -> String {
         let mut connection = self.connect();
@@ -127,15 +127,15 @@ impl Process {
     /// Sends a signal.
     ///
     /// # Panics
-    /// When the process has ended already.
+    /// Panics if the process has already ended.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("the process runs");
     }
 
-    /// Reads the log up to a line that contains this text, and gives that line.
+    /// Reads the log up to a line that contains this text, and returns that line.
     ///
     /// # Panics
-    /// When the log ends before, or the line is not JSON.
+    /// Panics if the log ends before, or if the line is not JSON.
     pub fn wait_for(&mut self, text: &str) -> Value {
         let log = self.log.get_mut().expect(NEVER_LOCKED);
         let line = log.iter().find(|line| line.contains(text));
@@ -146,20 +146,20 @@ impl Process {
     /// Waits for the process to end.
     ///
     /// # Panics
-    /// When the system does not tell.
+    /// Panics if the system does not report its status.
     #[must_use]
     pub fn wait(self) -> ExitStatus {
         self.wait_with_log().0
     }
 
-    /// Waits for the process to end; gives its status and the lines of its log that were not read.
+    /// Waits for the process to end. Returns its status and the unread lines of its log.
     ///
     /// # Panics
-    /// When the system does not tell.
+    /// Panics if the system does not report the status.
     #[must_use]
     pub fn wait_with_log(mut self) -> (ExitStatus, String) {
         let log = self.log.get_mut().expect(NEVER_LOCKED);
-        // The log ends with the process, so this waits for it, too.
+        // The log ends with the process, so this also waits for the process.
         let rest = log.iter().collect();
         (self.child.wait().expect("the process is a child"), rest)
     }
@@ -167,13 +167,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only when the process has ended already.
+        // Both fail only if the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The lines of a log as they come. A thread reads them, because a service whose log is full waits.
+/// The lines of a log as they arrive. A thread reads them, because a service blocks if its log is full.
 fn lines_of(log: ChildStderr) -> Receiver<String> {
     let (line, lines) = mpsc::channel();
     thread::spawn(move || {
@@ -183,7 +183,7 @@ fn lines_of(log: ChildStderr) -> Receiver<String> {
             .read_until(b'\n', &mut bytes)
             .is_ok_and(|length| length > 0)
         {
-            // The test may not be interested; the pipe is emptied all the same.
+            // The pipe is emptied even if the test does not read the lines.
             let _ = line.send(String::from_utf8_lossy(&bytes).into_owned());
             bytes.clear();
         }

@@ -1,4 +1,4 @@
-//! A Redis of our own: a process on a free port with a temporary folder.
+//! A Redis for tests: a process on a free port with a temporary folder.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
@@ -7,7 +7,7 @@ use std::thread;
 
 use tempfile::TempDir;
 
-/// A running Redis that writes every change to disk before it answers; dropping it ends it.
+/// A running Redis that writes every change to disk before it responds. Dropping it ends the process.
 pub struct Redis {
     process: Option<Child>,
     folder: TempDir,
@@ -15,10 +15,10 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Starts it, empty, on a free port.
+    /// Starts an empty Redis on a free port.
     ///
     /// # Panics
-    /// When it does not start.
+    /// Panics if Redis does not start.
     #[must_use]
     pub fn start() -> Self {
         let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -33,16 +33,16 @@ impl Redis {
         redis
     }
 
-    /// Its address.
+    /// The URL of this Redis.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Ends the process as a crash would.
+    /// Ends the process like a crash.
     ///
     /// # Panics
-    /// When it cannot be ended.
+    /// Panics if the process cannot be ended.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().expect("it is ours");
@@ -50,10 +50,10 @@ impl Redis {
         }
     }
 
-    /// Starts it again on the same port and the same files; returns when it accepts connections.
+    /// Starts Redis again on the same port and with the same files. Returns when it accepts connections.
     ///
     /// # Panics
-    /// When it does not start.
+    /// Panics if Redis does not start.
     pub fn resume(&mut self) {
         let mut process = Command::new("redis-server")
             .args(["--port", &self.port.to_string()])
@@ -77,7 +77,7 @@ impl Redis {
                 "redis-server ended"
             );
         }
-        // What it says later must not fill the pipe.
+        // Later output must not fill the pipe.
         thread::spawn(move || log.read_to_string(&mut String::new()));
         self.process = Some(process);
     }

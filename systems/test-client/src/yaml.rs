@@ -1,16 +1,16 @@
-//! YAML as a list of its scalars, for claims about files that others read.
+//! YAML as a list of its scalars, for tests of files that other programs read.
 
 use std::fs;
 use std::path::Path;
 
 use granit_parser::{Event, Parser};
 
-/// A file of YAML.
+/// A parsed file of YAML.
 #[derive(Debug)]
 pub struct Yaml {
-    /// As it was written.
+    /// The original text.
     pub text: String,
-    /// Every scalar, in order.
+    /// All scalars, keys included, in order.
     scalars: Vec<String>,
 }
 
@@ -18,7 +18,7 @@ impl Yaml {
     /// Reads a file.
     ///
     /// # Panics
-    /// When it cannot be read, or is no YAML.
+    /// Panics if the file is unreadable or is not YAML.
     #[must_use]
     pub fn read(file: &Path) -> Self {
         let name = file.display();
@@ -33,13 +33,13 @@ impl Yaml {
         Self { text, scalars }
     }
 
-    /// Whether it has this scalar somewhere.
+    /// True if one of the scalars equals `scalar`.
     #[must_use]
     pub fn has(&self, scalar: &str) -> bool {
         self.scalars.iter().any(|it| it == scalar)
     }
 
-    /// The scalars that follow a key.
+    /// The scalars directly after a key.
     #[must_use]
     pub fn after(&self, key: &str) -> Vec<&str> {
         let pairs = self.scalars.windows(2).filter(|pair| pair[0] == key);

@@ -1,12 +1,12 @@
-//! What is wrong with the keys of a mapping together.
+//! Finds keys of a mapping that exclude each other, and missing alternatives.
 
 use serde_json::Value as Schema;
 
 use super::strings;
 use super::wording::quoted;
 
-/// Why these keys cannot stand together, or one of several is missing. `oneOf`, `not`,
-/// `minProperties` and `maxProperties` are understood in the one way that our schemas use them.
+/// The reason why these keys exclude each other, or why one of several is missing. `oneOf`, `not`,
+/// `minProperties` and `maxProperties` are supported only in the form that our schemas use.
 pub(super) fn wrong_combination(
     schema: &Schema,
     is_there: &dyn Fn(&str) -> bool,
@@ -34,7 +34,7 @@ pub(super) fn wrong_combination(
     is_wrong.then(|| format!("{} cannot be used together", found.join(" and ")))
 }
 
-/// The keys of which one must be there.
+/// The alternative keys. The mapping must contain one of them.
 fn alternatives(schema: &Schema) -> Vec<&str> {
     if let Some(branches) = schema["oneOf"].as_array() {
         let keys = branches.iter();

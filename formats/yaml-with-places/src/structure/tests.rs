@@ -5,7 +5,7 @@ use super::*;
 use crate::mistake::Source;
 use crate::reader::{Document, read};
 
-/// Forms: `word` is letters only.
+/// A check for the format `word`, which allows only letters.
 fn formats(format: &str, text: &str) -> Option<Result<(), Misspelling>> {
     (format == "word").then(|| {
         if text.chars().all(char::is_alphabetic) {
@@ -18,7 +18,7 @@ fn formats(format: &str, text: &str) -> Option<Result<(), Misspelling>> {
     })
 }
 
-/// Messages and helps with their lines, and the JSON of what is kept.
+/// Returns messages and advice with their lines, and the JSON of the valid part.
 fn check(schema: &Schema, blank: Blank, text: &str) -> String {
     let mut findings = Findings::default();
     let Document::Tree(root) = read(0, text, "", &mut findings) else {

@@ -1,4 +1,4 @@
-//! What was expected and what was found, in words.
+//! Phrases for expected and actual values in messages.
 
 use serde_json::Value as Schema;
 
@@ -12,7 +12,7 @@ pub(super) fn quoted(words: &[&str]) -> String {
     words.join(" or ")
 }
 
-/// What a `type` of JSON Schema asks for, one name or a list of them.
+/// Describes a `type` of JSON Schema, which is one name or a list of names.
 pub(super) fn of_type(names: &Schema) -> String {
     let names: Vec<&str> = match names {
         Schema::String(name) => vec![name],
@@ -23,7 +23,7 @@ pub(super) fn of_type(names: &Schema) -> String {
         .into_iter()
         .filter_map(|name| match name {
             "null" => None,
-            // Where text is welcome, `true` is a text like any other.
+            // If text is accepted, `true` is valid as text.
             "boolean" if is_text_welcome => None,
             "boolean" => Some("`true` or `false`"),
             "integer" => Some("a whole number"),
@@ -36,7 +36,7 @@ pub(super) fn of_type(names: &Schema) -> String {
     words.join(" or ")
 }
 
-/// A value of another kind than what is `expected`.
+/// Returns the finding for a value that is not of the `expected` kind.
 pub(super) fn wrong_kind(node: &Node, expected: &str) -> Finding {
     let text = node.text().unwrap_or_default();
     let found = match node.kind() {

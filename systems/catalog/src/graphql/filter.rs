@@ -1,4 +1,4 @@
-//! Which rows, and in which order: the arguments `where` and `order_by`.
+//! The arguments `where` and `order_by`, which select and sort rows.
 
 use async_graphql::{InputObject, InputType};
 
@@ -8,21 +8,21 @@ use crate::id::Id;
 use crate::moment::Moment;
 use crate::select::{Column, Direction, Select, Test};
 
-/// What makes a test of a value.
+/// Creates a test from a value.
 type MakeTest = fn(Datum) -> Test;
 
-/// Values that `_in` may list.
+/// Maximum number of values in `_in`.
 const LIST_MAX: usize = 1_000;
 
-/// What the values of a column can be compared with.
+/// A type that the values of a column can be compared with.
 pub(super) trait Comparable: InputType {
-    /// As a parameter.
+    /// The value as a parameter of a statement.
     fn datum(self) -> Datum;
 
-    /// A list of them as a parameter.
+    /// A list of values as a parameter of a statement.
     fn list(values: Vec<Self>) -> Datum;
 
-    /// Whether both databases can hold it.
+    /// True if both databases can store the value.
     fn is_storable(&self) -> bool {
         true
     }
@@ -68,8 +68,8 @@ impl Comparable for String {
     }
 
     fn is_storable(&self) -> bool {
-        // PostgreSQL has no such character in a text. SQLite has; it is refused for both, so that
-        // they answer alike.
+        // PostgreSQL does not allow this character in a text. SQLite does, but both refuse it so that their
+        // responses are equal.
         !self.contains('\0')
     }
 }
@@ -99,7 +99,7 @@ pub(super) struct Comparison<T: Comparable> {
 
 impl<T: Comparable> Comparison<T> {
     fn apply(self, column: Column, select: &mut Select) -> Result<(), FieldError> {
-        // A table, so that each comparison is checked and added by the same lines.
+        // One table, to check and add all comparisons in the same loop.
         let one: [(Option<T>, MakeTest); 5] = [
             (self.equal, Test::Equal),
             (self.greater, Test::Greater),
@@ -129,7 +129,7 @@ impl<T: Comparable> Comparison<T> {
     }
 }
 
-/// A value that both databases can hold.
+/// Checks that both databases can store a value.
 pub(super) fn storable<T: Comparable>(value: T) -> Result<T, FieldError> {
     if value.is_storable() {
         return Ok(value);
@@ -138,12 +138,12 @@ pub(super) fn storable<T: Comparable>(value: T) -> Result<T, FieldError> {
     Err(FieldError::Argument(message))
 }
 
-/// What a select is narrowed by.
+/// Conditions that restrict a select.
 pub(super) trait Filter {
     fn apply(self, select: &mut Select) -> Result<(), FieldError>;
 }
 
-/// How the rows of a select are sorted.
+/// The sort order of a select.
 pub(super) trait Order {
     fn apply(self, select: &mut Select);
 }
@@ -250,8 +250,8 @@ impl Order for LineItemOrder {
 fn sort<const N: usize>(columns: [(Column, Option<Direction>); N], select: &mut Select) {
     for (column, direction) in columns {
         if let Some(direction) = direction {
-            // In the order of the type's fields, because async-graphql does not keep the order in
-            // which a client wrote them.
+            // In the order of the type's fields, because async-graphql does not keep the order of the
+            // client's text.
             select.sort(column, direction);
         }
     }

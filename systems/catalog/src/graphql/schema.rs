@@ -22,7 +22,7 @@ use graphql_document::DEPTH_MAX;
 /// The schema of one worker.
 pub(super) type Schema = async_graphql::Schema<QueryRoot, MutationRoot, EmptySubscription>;
 
-/// Most rows of one list.
+/// Maximum number of rows in one list.
 struct LimitMax(u32);
 
 pub(super) fn schema(store: Store, limit_max: u32) -> Schema {
@@ -34,7 +34,7 @@ pub(super) fn schema(store: Store, limit_max: u32) -> Schema {
         .finish()
 }
 
-/// What can be asked.
+/// The root type of queries.
 pub(super) struct QueryRoot;
 
 #[Object(
@@ -76,8 +76,8 @@ impl QueryRoot {
         offset: Option<i32>,
     ) -> Result<Vec<LineItem>, FieldError> {
         let mut items: Vec<LineItem> = list(context, filter, order_by, limit, offset).await?;
-        // Without this each item would ask for its product: a list of a hundred would be a hundred
-        // and one statements.
+        // Otherwise each item would load its product separately: a list of a hundred would need a hundred and
+        // one statements.
         if context.look_ahead().field("product").exists() && !items.is_empty() {
             // Spent before the statement is sent. A list has at most `limit_max` items, which fits.
             allow(context, u32::try_from(items.len()).unwrap_or(u32::MAX))?;
@@ -102,11 +102,11 @@ impl LineItem {
     /// What the units are of.
     async fn product(&self, context: &Context<'_>) -> Result<Product, FieldError> {
         if let Some(product) = &self.loaded {
-            // The list of line items has loaded it already, see `line_item`.
+            // The list of line items has already loaded it. See `line_item`.
             return Ok(Product::clone(product));
         }
-        // The foreign key keeps a product with line items, so it can be missing only when both were
-        // deleted after the item was read.
+        // The foreign key protects a product with line items. It is missing only if both were deleted after
+        // the item was read.
         one(context, self.product_id).await?.ok_or(FieldError::Gone)
     }
 }
@@ -115,7 +115,7 @@ fn allow(context: &Context<'_>, rows: u32) -> Result<(), FieldError> {
     context.data_unchecked::<Allowance>().spend(rows)
 }
 
-/// The database, and on whose behalf it is asked.
+/// The database, and the request that uses it.
 fn store<'a>(context: &Context<'a>) -> (&'a Store, &'a Visitor) {
     (context.data_unchecked(), context.data_unchecked())
 }
@@ -123,20 +123,19 @@ fn store<'a>(context: &Context<'a>) -> (&'a Store, &'a Visitor) {
 /// Loads the products of all line items of a list with one statement.
 async fn load_products(context: &Context<'_>, items: &mut [LineItem]) -> Result<(), FieldError> {
     let mut ids: Vec<Id> = items.iter().map(|item| item.product_id).collect();
-    // Each product once, and sorted as the database will give them.
+    // Each product once, in the order of the database's result.
     ids.sort_unstable();
     ids.dedup();
-    // As many rows as ids, whatever the limit of lists is.
+    // As many rows as ids, independent of the limit of lists.
     let mut select = Select::of(Product::TABLE, u32::try_from(ids.len()).unwrap_or(u32::MAX));
     select.test(Column::ID, Test::OneOf(Datum::Ids(ids)));
     let (store, visitor) = store(context);
     let products: Vec<Product> = store.rows(select, visitor).await?;
     let products: Vec<Arc<Product>> = products.into_iter().map(Arc::new).collect();
     for item in items {
-        // Both are sorted by id.
+        // Both lists are sorted by id.
         let found = products.binary_search_by_key(&item.product_id, |product| product.id);
-        // A product that is missing stays `None`; the field then asks for it alone and reports
-        // the error.
+        // A missing product stays `None`. The field then loads it separately and reports the error.
         item.loaded = found.ok().map(|at| Arc::clone(&products[at]));
     }
     Ok(())
@@ -161,8 +160,8 @@ async fn list<E: Entity>(
     for order in order.into_iter().flatten() {
         order.apply(&mut select);
     }
-    // By the limit and not by the rows found: the allowance must be spent before the database
-    // works.
+    // By the limit and not by the number of found rows, because the allowance must be spent before the
+    // database works.
     allow(context, limit)?;
     let (store, visitor) = store(context);
     Ok(store.rows(select, visitor).await?)
@@ -244,7 +243,7 @@ struct LineItemKey {
     id: Id,
 }
 
-/// What can be changed.
+/// The root type of mutations.
 pub(super) struct MutationRoot;
 
 #[Object(
@@ -284,7 +283,7 @@ impl MutationRoot {
         if let Some(price) = given("price", set.price)? {
             values.push((Column::PRICE, Datum::Integer(at_least("price", 0, price)?)));
         }
-        // Also when nothing else changes, so that the statement always sets something.
+        // Also if no other column changes, so that the statement always sets a column.
         values.push((Column::UPDATED_AT, Datum::Moment(clock::time_of_day())));
         let statement = Statement::update(Product::TABLE, pk_columns.id, values);
         change(context, statement).await
@@ -346,7 +345,7 @@ impl MutationRoot {
     }
 }
 
-/// A value to be set; no column may become null.
+/// A new value for a column. No column may become null.
 fn given<T>(column: &str, value: MaybeUndefined<T>) -> Result<Option<T>, FieldError> {
     match value {
         MaybeUndefined::Undefined => Ok(None),
@@ -358,7 +357,7 @@ fn given<T>(column: &str, value: MaybeUndefined<T>) -> Result<Option<T>, FieldEr
 }
 
 fn name(text: String) -> Result<String, FieldError> {
-    // In characters, as PostgreSQL counts them.
+    // In characters, like in PostgreSQL.
     let length = text.chars().count();
     if !(1..=NAME_LENGTH_MAX).contains(&length) {
         return Err(FieldError::Argument(format!(

@@ -1,7 +1,7 @@
-//! How large the answer to an operation would be.
+//! Estimates the size of the response to an operation.
 //!
-//! The allowance bounds how many rows the database gives, and not how often a document names their
-//! columns: ten thousand rows under four thousand aliases would be an answer of a gigabyte.
+//! The allowance limits the number of rows from the database, but not how often a document names their
+//! columns. Ten thousand rows under four thousand aliases would be a response of a gigabyte.
 
 use std::convert::Infallible;
 
@@ -12,22 +12,22 @@ use graphql_document::{AnswerLimits, DocumentError, Place, SchemaSize, Size};
 use crate::entity::NAME_LENGTH_MAX;
 use crate::rest::LIMIT_DEFAULT;
 
-/// 200,000 fields are twice what the longest lists have with every column once.
+/// 200,000 fields are twice the fields of the longest lists with every column once.
 const LIMITS: AnswerLimits = AnswerLimits {
     fields: 200_000,
     bytes: 16 << 20,
 };
-/// A test asks the schema.
+/// Largest lists of the schema. A test compares them with the schema.
 const SCHEMA: SchemaSize = SchemaSize {
     types: 48,
     fields: 12,
     arguments: 6,
     related: 1,
 };
-/// Bytes of the name of a product: a character has at most four.
+/// Bytes of a product's name. A character has at most four bytes.
 const NAME_BYTES_MAX: u64 = NAME_LENGTH_MAX as u64 * 4;
 
-/// Checks the operation that is to be executed with these values of variables.
+/// Checks the operation to be executed, with these values of variables.
 pub(super) fn check(
     document: &ExecutableDocument,
     operation: &OperationDefinition,
@@ -37,7 +37,7 @@ pub(super) fn check(
     LIMITS.check(document, operation, |field, place| {
         match (field.name.node.as_str(), place) {
             ("product" | "lineItem", Place::Root) => Size {
-                // What is out of range is refused when the field is executed.
+                // A value out of range is refused when the field is executed.
                 objects: rows(field, operation, values).min(limit_max).into(),
                 bytes: 0,
             },
@@ -54,7 +54,7 @@ pub(super) fn check(
     })
 }
 
-/// Rows that a list has at most, however many are found.
+/// Maximum number of rows of a list, for any number of matching rows.
 fn rows(field: &Field, operation: &OperationDefinition, values: &Variables) -> u32 {
     let Some(limit) = field.get_argument("limit") else {
         return LIMIT_DEFAULT;
@@ -67,7 +67,7 @@ fn rows(field: &Field, operation: &OperationDefinition, values: &Variables) -> u
             let definition = definitions.find(|it| it.name.node == name)?;
             definition.default_value().cloned()
         };
-        // Neither is as if there were no argument.
+        // Without a value and a default, the argument counts as missing.
         Ok::<_, Infallible>(given.or_else(declared).unwrap_or_default())
     });
     match limit {

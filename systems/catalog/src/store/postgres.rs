@@ -1,6 +1,6 @@
 //! PostgreSQL: a pool of connections for each worker, each with its prepared statements.
 //!
-//! Clients get its connections in turns, and a statement whose client has left is cancelled.
+//! Clients receive connections in turns. If a client leaves, its statement is cancelled.
 
 mod lent;
 
@@ -32,51 +32,50 @@ use crate::moment::Moment;
 use crate::seed;
 use crate::select::Statement;
 
-/// Statements that a connection keeps prepared; one more, and it starts over.
+/// Number of prepared statements that a connection keeps. If it is exceeded, all are cleared.
 const STATEMENTS_KEPT: usize = 256;
-/// What two processes that start at once agree on, so that one of them makes the tables.
+/// The lock that two simultaneous processes share, so that only one of them creates the tables.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7163428905517)";
 /// Time between two attempts to connect at the start.
 const RETRY_EVERY: Duration = Duration::from_millis(100);
-/// Time that a statement has beyond its own limit before its connection is given up.
+/// Extra time for a statement after its own timeout. Then its connection is abandoned.
 const NETWORK_MARGIN: Duration = Duration::from_millis(500);
 
 type BoxedError = Box<dyn std::error::Error + Sync + Send>;
 
-/// Who asks for a connection.
+/// The requester of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Asker {
     Client(chassis::Client),
-    /// The service itself, for its health.
+    /// The service itself, for its health check.
     Service,
 }
 
-/// PostgreSQL as one worker uses it.
+/// PostgreSQL from one worker's side.
 pub(crate) struct Postgres {
     pool: Pool,
     /// One place for each connection.
     turns: Turns<Asker>,
-    /// Connections that one request, and one address, may have at a time.
+    /// Maximum of concurrent connections for one request, and for one address.
     share: usize,
     timeout: Duration,
-    /// Whether the log says that the database is away.
+    /// True if the last log line reported that the database is unreachable.
     is_away: AtomicBool,
 }
 
 impl Postgres {
-    /// A pool without connections so far.
+    /// Opens a pool, which has no connections yet.
     pub(super) fn open(url: &str, config: &Config) -> Result<Self, OpenError> {
         let mut settings = read(url)?;
         let timeout = config.statement_timeout;
         let more = format!("-c statement_timeout={}", timeout.as_millis());
         let options = match settings.get_options() {
-            // The URL's own options come last and win.
+            // The URL's own options come last, so they take precedence.
             Some(options) => format!("{more} {options}"),
             None => more,
         };
         settings.options(options).connect_timeout(timeout);
-        // No question to the database before each use: a broken connection is found by the
-        // statement that fails on it.
+        // No check query before each use. A broken connection is detected when a statement fails on it.
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_config(settings, NoTls, ManagerConfig { recycling_method });
         let pool = Pool::builder(manager)
@@ -88,7 +87,7 @@ impl Postgres {
             .map_err(|error| unusable(url, &error))?;
         let is_away = AtomicBool::new(false);
         let connections: usize = config.pool.into();
-        // As half of all connections of a service may come from one address.
+        // Half, because one address may also hold half of a service's connections.
         let share = connections.div_ceil(2);
         Ok(Self {
             pool,
@@ -102,7 +101,7 @@ impl Postgres {
         })
     }
 
-    /// Statements that one request may have under way.
+    /// Maximum of concurrent statements for one request.
     pub(super) fn at_once(&self) -> usize {
         self.share
     }
@@ -113,19 +112,19 @@ impl Postgres {
         statement: Statement,
         visitor: &Visitor,
     ) -> Result<Vec<E>, StoreError> {
-        // One after the other, or a request with many fields would have all connections.
+        // Limited, or a request with many fields would take all connections.
         let at_once = visitor.at_once.acquire().await;
         let _at_once = at_once.map_err(|error| failed(&error))?;
         let lent = self.lend(Asker::Client(visitor.client)).await?;
         let parameters: Vec<&(dyn ToSql + Sync)> =
             statement.data.iter().map(|datum| datum as _).collect();
-        // Preparing is inside of the time limit, too: a first use asks the database twice.
+        // The time limit includes preparing: a first use needs two round trips to the database.
         let work = async {
             let client = lent.client();
             let prepared = client.prepare_cached(&statement.text).await?;
             client.query(&prepared, &parameters).await
         };
-        // Beyond it, and when this future is dropped, `lent` ends the statement.
+        // After the timeout, and if this future is dropped, `lent` ends the statement.
         let Ok(rows) = timeout(self.timeout + NETWORK_MARGIN, work).await else {
             return Err(StoreError::TooSlow(self.timeout));
         };
@@ -146,7 +145,7 @@ impl Postgres {
         asked.map(|_| ()).map_err(|error| self.cause(&error))
     }
 
-    /// A connection, in turn.
+    /// Waits for the requester's turn and returns a connection.
     async fn lend(&self, asker: Asker) -> Result<Lent, StoreError> {
         let place = match self.turns.try_take(asker) {
             Some(place) => place,
@@ -158,18 +157,18 @@ impl Postgres {
         Ok(Lent::new(self.client().await?, place))
     }
 
-    /// A connection of the pool, which has one for each place.
+    /// Takes a connection from the pool, which has one for each place.
     async fn client(&self) -> Result<Client, StoreError> {
         let client = self.pool.get().await.map_err(|error| match error {
             PoolError::Timeout(_) => StoreError::TooSlow(self.timeout),
             other => self.away(&other),
         })?;
-        // Swapped, so that of many requests one writes the line.
+        // Swapped, so that only one of many requests writes the line.
         if self.is_away.swap(false, Ordering::Relaxed) {
             tracing::info!("database back");
         }
-        // Cleared as a whole: the library has no way to drop the least used, and 256 different
-        // texts are not usual.
+        // Cleared as a whole: the library cannot remove the least recently used one, and 256 different texts
+        // are unusual.
         if client.statement_cache.size() >= STATEMENTS_KEPT {
             client.statement_cache.clear();
         }
@@ -188,7 +187,7 @@ impl Postgres {
         }
     }
 
-    /// Says so once, not for each request that finds it out.
+    /// Logs the outage once, not for each affected request.
     fn away(&self, error: &dyn std::error::Error) -> StoreError {
         if !self.is_away.swap(true, Ordering::Relaxed) {
             tracing::warn!(reason = chain(error), "database away");
@@ -197,7 +196,7 @@ impl Postgres {
     }
 }
 
-/// The error with what caused it; the library's own text leaves that out.
+/// The error with its causes, which the library's own text omits.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -212,9 +211,9 @@ fn read(url: &str) -> Result<tokio_postgres::Config, OpenError> {
     tokio_postgres::Config::from_str(url).map_err(|error| unusable(url, &chain(&error)))
 }
 
-/// Says which database, without the user's password.
+/// The error names the database, without the user's password.
 fn unusable(url: &str, reason: &dyn std::fmt::Display) -> OpenError {
-    // The password stands before the last `@`.
+    // The password is before the last `@`.
     let after_user = url.rsplit_once('@').map_or(url, |(_, rest)| rest);
     let at = after_user
         .split_once("://")
@@ -225,7 +224,7 @@ fn unusable(url: &str, reason: &dyn std::fmt::Display) -> OpenError {
     }
 }
 
-/// Brings the tables up to date, in one transaction; waits for a database that is still starting.
+/// Updates the tables in one transaction. Waits for a database that is still starting.
 pub(super) async fn prepare(url: &str, config: &Config) -> Result<(), OpenError> {
     let settings = read(url)?;
     let give_up = Instant::now() + config.connect_timeout;
@@ -234,7 +233,7 @@ pub(super) async fn prepare(url: &str, config: &Config) -> Result<(), OpenError>
             Ok(connected) => break connected,
             Err(error) => error,
         };
-        // A refusal of this user or database does not change with another attempt.
+        // If the database refuses this user or database, another attempt cannot help.
         let is_refused = error
             .code()
             .is_some_and(|code| *code != SqlState::CANNOT_CONNECT_NOW);
@@ -247,12 +246,12 @@ pub(super) async fn prepare(url: &str, config: &Config) -> Result<(), OpenError>
     let migrated = async {
         let all = client.transaction().await?;
         migrate(&all, config.amount()).await?;
-        // Tables and rows in one transaction: a start that is interrupted leaves nothing half done.
+        // Tables and rows in one transaction, so that an interrupted start leaves no partial state.
         Ok::<_, MigrateError>(all.commit().await?)
     };
     let migrated = migrated.await;
     drop(client);
-    // It ends with its client; what went wrong with it, the client has told.
+    // It ends with its client, and the client has already reported errors.
     let _ = connection.await;
     migrated.map_err(|error| unusable(url, &chain(&error)))
 }
@@ -266,7 +265,7 @@ enum MigrateError {
 }
 
 async fn migrate(all: &Transaction<'_>, amount: Amount) -> Result<(), MigrateError> {
-    // Before anything is read: a second process must see what the first has made.
+    // Before the first read: a second process must see the changes of the first process.
     all.batch_execute(LOCK).await?;
     all.batch_execute(migrations::TABLE).await?;
     let had: i32 = all.query_one(migrations::COUNT, &[]).await?.try_get(0)?;
@@ -287,7 +286,7 @@ async fn migrate(all: &Transaction<'_>, amount: Amount) -> Result<(), MigrateErr
         let counts: [&(dyn ToSql + Sync); 2] = [&count(amount.products), &count(amount.line_items)];
         let seeded = "INSERT INTO catalog_seed (products, line_items) VALUES ($1, $2)";
         all.execute(seeded, &counts).await?;
-        // Without statistics the planner would guess at tables that were just filled.
+        // Without statistics the planner would have to guess about newly filled tables.
         all.batch_execute("ANALYZE product; ANALYZE line_item")
             .await?;
         tracing::info!(
@@ -305,7 +304,7 @@ async fn insert<E: Entity>(all: &Transaction<'_>, rows: &[E]) -> Result<(), toki
         return Ok(());
     };
     let types: Vec<Type> = first.data().iter().map(Datum::sql_type).collect();
-    // Binary COPY takes a fraction of the time of as many INSERTs.
+    // Binary COPY takes a fraction of the time of individual INSERTs.
     let copy = format!("COPY {} FROM STDIN BINARY", E::TABLE.name);
     let mut writer = pin!(BinaryCopyInWriter::new(all.copy_in(&copy).await?, &types));
     for row in rows {
@@ -318,7 +317,7 @@ async fn insert<E: Entity>(all: &Transaction<'_>, rows: &[E]) -> Result<(), toki
 }
 
 impl Datum {
-    /// The type of its column.
+    /// The SQL type of the value's column.
     fn sql_type(&self) -> Type {
         match self {
             Self::Id(_) => Type::UUID,
@@ -349,7 +348,7 @@ impl ToSql for Datum {
         }
     }
 
-    /// Each value is checked against the type when it is written.
+    /// Accepts every type, because each value checks its type when it is written.
     fn accepts(_: &Type) -> bool {
         true
     }
@@ -369,12 +368,12 @@ impl ToSql for Id {
     to_sql_checked!();
 }
 
-/// 2000-01-01, from which PostgreSQL counts, in microseconds since 1970.
+/// 2000-01-01 in microseconds since 1970. PostgreSQL counts time from this date.
 const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
 
 impl ToSql for Moment {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, BoxedError> {
-        // PostgreSQL's own representation, so that no text is made and parsed.
+        // PostgreSQL's own representation, so that no text must be written and parsed.
         (self.us() - POSTGRES_EPOCH_US).to_sql(&Type::INT8, out)
     }
 

@@ -1,5 +1,5 @@
-//! Threads that work off a queue of bounded length: SQLite's writer, and the readers for what takes
-//! longer than a worker may wait.
+//! Threads with a bounded job queue: SQLite's writer, and the readers for statements that are too slow for a
+//! worker.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
@@ -12,10 +12,10 @@ use tokio::sync::oneshot;
 use super::StoreError;
 use crate::clock;
 
-/// Something for a thread that has a `C`.
+/// A job for a thread that has a `C`.
 type Job<C> = Box<dyn FnOnce(&mut C) + Send>;
 
-/// The way to the threads.
+/// Sends jobs to the threads.
 pub(super) struct Queue<C> {
     jobs: SyncSender<Job<C>>,
 }
@@ -27,21 +27,21 @@ impl<C> Clone for Queue<C> {
     }
 }
 
-/// The threads themselves. They end when the last queue to them is gone.
+/// The threads. They end when the last queue to them is dropped.
 pub(super) struct Threads(Vec<JoinHandle<()>>);
 
 impl Threads {
     /// Waits for the last job.
     pub(super) fn join(self) {
         for thread in self.0 {
-            // One that panicked has said so already.
+            // A panicking thread has already printed its message.
             let _ = thread.join();
         }
     }
 }
 
-/// Starts a thread for each connection. More than `waiting_max` jobs that none of them has taken
-/// are refused.
+/// Starts a thread for each connection. If more than `waiting_max` jobs wait for a thread, further jobs are
+/// refused.
 pub(super) fn start<C: Send + 'static>(
     name: &str,
     connections: Vec<C>,
@@ -62,16 +62,16 @@ pub(super) fn start<C: Send + 'static>(
     Ok((Queue { jobs }, Threads(threads)))
 }
 
-/// The next job; `None` when there will be no more.
+/// The next job. `None` if there will be no more jobs.
 fn next<C>(arriving: &Mutex<Receiver<Job<C>>>) -> Option<Job<C>> {
-    // One thread waits for a job and the others for the lock. Jobs run without it, so a panic
-    // cannot leave it in between two states.
+    // One thread waits for a job and the other threads wait for the lock. Jobs run without the lock, so a
+    // panic cannot leave an inconsistent state.
     let arriving = arriving.lock().unwrap_or_else(PoisonError::into_inner);
     arriving.recv().ok()
 }
 
 impl<C> Queue<C> {
-    /// Has `work` done by a thread. It is told how much of `time` is left after the wait.
+    /// Runs `work` on a thread. `work` receives the rest of `time` after the wait.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         time: Duration,
@@ -82,12 +82,12 @@ impl<C> Queue<C> {
         let job: Job<C> = Box::new(move |connection| {
             let left = time.saturating_sub(asked.elapsed());
             if answer.is_closed() {
-                // The client is gone: of a flood without readers, nothing is done.
+                // The client has left. Jobs of a flood of such clients cost no work.
                 return;
             }
-            // An answer that says "too slow" must also mean that it will not be done later.
+            // The error "too slow" must also mean that the job will not run later.
             let outcome = (!left.is_zero()).then(|| work(connection, left));
-            // The receiver is gone when the client left in the meantime; what is done, is done.
+            // The receiver is gone if the client left meanwhile. The work is already done.
             let _ = answer.send(outcome);
         });
         self.jobs.try_send(job).map_err(|error| match error {

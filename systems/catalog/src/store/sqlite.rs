@@ -1,10 +1,11 @@
-//! SQLite: a file, read by each worker on a connection of its own and written by one thread.
+//! SQLite: a file. Each worker reads it on its own connection, and one thread writes it.
 //!
-//! Most reads take microseconds and, in WAL mode, wait for no lock, so a read begins on the worker:
-//! to hand it to another thread would cost more than the read. One that is not done within
-//! [`ON_WORKER`] is given up there and made anew by a few threads that only read, so that no
-//! request waits for the long read of another. SQLite has one writer at a time anyway; a thread of
-//! its own keeps workers from waiting for it. Both queues are bounded.
+//! Most reads take microseconds and need no lock in WAL mode, so a read begins on the worker. A handover to
+//! another thread would cost more than the read. A read that takes longer than [`ON_WORKER`] is aborted and
+//! repeated by one of a few reading threads. So no request waits for the long read of another request.
+//!
+//! SQLite allows one writer at a time anyway. With a separate writing thread, workers do not wait for it.
+//! Both queues are bounded.
 
 use std::ffi::CStr;
 use std::path::Path;
@@ -30,20 +31,20 @@ use crate::moment::Moment;
 use crate::seed;
 use crate::select::Statement;
 
-/// Instructions of SQLite's machine between two looks at the clock.
+/// Instructions of SQLite's virtual machine between two checks of the deadline.
 const INSTRUCTIONS: i32 = 10_000;
-/// Time that a read may take of the worker that serves the request.
+/// Time that a read may take on the worker of the request.
 const ON_WORKER: Duration = Duration::from_millis(2);
-/// Statements that a connection keeps prepared; the least used one makes room.
+/// Number of prepared statements that a connection keeps. The least recently used one makes room.
 const STATEMENTS_KEPT: usize = 64;
 
-/// The pause before a file that another process has is tried again.
+/// Pause before the next attempt to use a file that another process has locked.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
 
-/// The name under which `rarray` knows the pointers that it is given.
+/// The type name that `rarray` requires of its pointers.
 const ARRAY: &CStr = c"rarray";
 
-/// The threads that write, and that read what takes long.
+/// The threads for writes and for slow reads.
 pub(crate) struct Helpers {
     writer: Queue<Connection>,
     writing: Threads,
@@ -60,7 +61,7 @@ impl Helpers {
     }
 }
 
-/// The file as one worker uses it.
+/// The file from one worker's side.
 pub(crate) struct Sqlite {
     reader: Mutex<Reader>,
     timeout: Duration,
@@ -68,22 +69,22 @@ pub(crate) struct Sqlite {
     readers: Queue<Reader>,
 }
 
-/// A connection that reads, and gives up when its time is over.
+/// A read-only connection that aborts statements at a deadline.
 struct Reader {
     connection: Connection,
     deadline: Deadline,
 }
 
 impl Reader {
-    /// `busy` is the time that it waits for locks, which are rare in WAL mode.
+    /// Opens a connection. `busy` is the maximum wait for locks, which are rare in WAL mode.
     fn open(path: &Path, busy: Duration) -> Result<Self, rusqlite::Error> {
-        // No mutex of SQLite's own: each connection has one thread at a time.
+        // Without SQLite's own mutex, because only one thread at a time uses each connection.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(path, flags)?;
         equip(&connection, busy)?;
         let deadline = Deadline::never();
         let seen = deadline.clone();
-        // The only way to stop a read: SQLite asks every 10,000 instructions.
+        // The only way to abort a read: SQLite calls this handler every 10,000 instructions.
         connection.progress_handler(INSTRUCTIONS, Some(move || seen.is_over()))?;
         Ok(Self {
             connection,
@@ -92,21 +93,20 @@ impl Reader {
     }
 
     fn rows<E: Entity>(&self, statement: &Statement, time: Duration) -> Outcome<E> {
-        // Set before each statement and never cleared: between statements nothing runs that it
-        // could stop.
+        // Set before each statement and never cleared: no statement runs in between that it could stop.
         self.deadline.set(time);
         query(&self.connection, statement)
     }
 }
 
-/// What became of a statement.
+/// The result of a statement.
 type Outcome<E> = Result<Vec<E>, QueryError>;
 
-/// When the statement under way is to be given up.
+/// The deadline of the current statement.
 #[derive(Debug, Clone)]
 struct Deadline {
     start: Instant,
-    /// Microseconds after the start; 0 is never.
+    /// Deadline in microseconds after the start. 0 means no deadline.
     at_us: Arc<AtomicU64>,
 }
 
@@ -132,7 +132,7 @@ impl Deadline {
 
     fn is_over(&self) -> bool {
         let at_us = self.at_us.load(Ordering::Relaxed);
-        // Relaxed is enough: the same thread has set it, and the value orders nothing else.
+        // Relaxed is enough: the same thread has set it, and the value orders no other access.
         at_us != 0 && self.elapsed_us() > at_us
     }
 }
@@ -144,7 +144,7 @@ impl Sqlite {
         helpers: &Helpers,
         timeout: Duration,
     ) -> Result<Self, OpenError> {
-        // A worker does not wait for a lock either: the threads that read do.
+        // A worker does not wait for locks. The reading threads do.
         let reader = Reader::open(path, Duration::ZERO);
         let reader = reader.map_err(|error| unusable(path, &error))?;
         Ok(Self {
@@ -178,7 +178,7 @@ impl Sqlite {
         rows.map_err(|error| self.cause(&error))
     }
 
-    /// Looks at one row, on the worker: a service whose queue is full is alive.
+    /// Reads one row on the worker, because a service with a full queue is still alive.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let reader = self.reader.lock().map_err(|error| failed(&error))?;
         reader.deadline.set(self.timeout);
@@ -198,7 +198,7 @@ impl Sqlite {
                         StoreError::Duplicate
                     }
                     (_, ffi::SQLITE_CONSTRAINT_FOREIGNKEY) => StoreError::Reference,
-                    // The number tells a full disk from a file that was taken away; the text does not.
+                    // Only the number distinguishes a full disk from a removed file. The text does not.
                     (_, number) => {
                         failed(&format_args!("{error} (result code {number} of SQLite)"))
                     }
@@ -218,13 +218,13 @@ enum QueryError {
 }
 
 impl QueryError {
-    /// Whether it would have needed more time, or a lock to be free.
+    /// True if the statement needed more time, or waited too long for a lock.
     fn is_of_time(&self) -> bool {
         matches!(self, Self::Sql(rusqlite::Error::SqliteFailure(failure, _))
             if matches!(failure.code, ErrorCode::OperationInterrupted | ErrorCode::DatabaseBusy))
     }
 
-    /// Whether another process has what is needed, and will give it back.
+    /// True if another process holds a lock, which it will release.
     fn is_of_another(&self) -> bool {
         matches!(self, Self::Sql(rusqlite::Error::SqliteFailure(failure, _))
             if matches!(failure.code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
@@ -232,7 +232,7 @@ impl QueryError {
 }
 
 fn query<E: Entity>(connection: &Connection, statement: &Statement) -> Outcome<E> {
-    // Equal texts are prepared once per connection; see `select`.
+    // Equal texts are prepared once per connection. See `select`.
     let mut prepared = connection.prepare_cached(&statement.text)?;
     let mut rows = prepared.query(params_from_iter(&statement.data))?;
     let mut entities = Vec::new();
@@ -242,16 +242,15 @@ fn query<E: Entity>(connection: &Connection, statement: &Statement) -> Outcome<E
     Ok(entities)
 }
 
-/// Opens the file, brings its tables up to date and starts the threads beside the workers.
+/// Opens the file, updates its tables and starts the helper threads.
 pub(super) fn prepare(path: &Path, config: &Config) -> Result<Helpers, OpenError> {
     let open = || -> Result<Connection, QueryError> {
         let mut connection = Connection::open(path)?;
         equip(&connection, config.statement_timeout)?;
-        // The wait for another process that writes is that of a start, not that of a statement.
+        // A start may wait longer for another writing process than a statement may.
         connection.busy_timeout(config.connect_timeout)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
-        // In WAL mode this survives a crash of the process; only a power failure may take the last
-        // commits.
+        // In WAL mode this survives a crash of the process. Only a power failure may lose the last commits.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         migrate(&mut connection, config.amount())?;
@@ -275,8 +274,8 @@ pub(super) fn prepare(path: &Path, config: &Config) -> Result<Helpers, OpenError
     })
 }
 
-/// Tries again as long as another process has the file. SQLite's own wait is not enough: where two
-/// processes change the journal of a new file at once, it gives up on one of them without any.
+/// Repeats an attempt while another process holds the file. SQLite's own wait is not enough. If two processes
+/// change the journal of a new file at once, it fails for one of them without a wait.
 #[expect(
     clippy::disallowed_methods,
     reason = "a start that waits has nothing else to do, and SQLite does not notify when a file is free"
@@ -288,7 +287,7 @@ fn patiently<T>(
     let start = clock::now();
     loop {
         match attempt() {
-            // Checked after the attempt, so that there is always one.
+            // Checked after the attempt, so that there is always one attempt.
             Err(error) if error.is_of_another() && start.elapsed() < time => {
                 thread::sleep(BETWEEN_ATTEMPTS);
             }
@@ -311,7 +310,7 @@ fn unusable(path: &Path, error: &dyn std::fmt::Display) -> OpenError {
 }
 
 fn migrate(connection: &mut Connection, amount: Amount) -> Result<(), QueryError> {
-    // Takes the right to write at once, so that of two processes one waits for the other.
+    // Takes the write lock at once: the second of two processes then waits for the first.
     let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     all.execute(migrations::TABLE, [])?;
     let had = all.query_row(migrations::COUNT, [], |row| row.get(0))?;
@@ -413,7 +412,7 @@ mod tests {
     use super::*;
     use crate::entity::Product;
 
-    /// A read that ends with its time only.
+    /// A read that never ends by itself.
     fn endless() -> Statement {
         Statement {
             text: "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
@@ -423,7 +422,7 @@ mod tests {
         }
     }
 
-    /// A small file, and a worker's view of it.
+    /// A small file, from a worker's side.
     fn with_sqlite<T>(flags: &[&str], work: impl AsyncFnOnce(&Sqlite) -> T) -> T {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("catalog.sqlite3");
@@ -452,7 +451,7 @@ mod tests {
                 let rows = sqlite.rows::<Product>(statement).await;
                 (rows.map(|rows| rows.len()), start.elapsed())
             };
-            // The long one first, on the one thread that both have.
+            // The long read first, on the single thread that both reads share.
             let (long, (short, took)) = join(sqlite.rows::<Product>(endless()), short).await;
             assert_eq!((short, long), (Ok(1), Err(StoreError::TooSlow(timeout))));
             assert!(took < timeout / 2, "{took:?}");
@@ -471,7 +470,7 @@ mod tests {
                 outcomes.iter().filter(is).count()
             };
             let busy = count(&StoreError::Busy);
-            // One is under way and one waits; the second may have come before the first was taken.
+            // One runs and one waits. The second may have arrived before the thread took the first.
             assert!((2..=3).contains(&busy), "{outcomes:?}");
             let slow = count(&StoreError::TooSlow(Duration::from_millis(500)));
             assert_eq!(busy + slow, 4, "{outcomes:?}");

@@ -1,4 +1,4 @@
-//! Places that are given out in turns: to the client whose turn it is, not to the one that asks most.
+//! Shares out places to clients in turns, so that a client with many requests gets no advantage.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// Length of a client's queue from which it is looked through for those that have left.
+/// Queue length at which a client's abandoned requests are removed.
 const CROWD: usize = 64;
 
-/// Gives out places. Clones share them.
+/// Shares out places. Clones share the same places.
 #[derive(Clone)]
 pub(super) struct Turns<K: Copy + Eq + Hash>(Arc<Inner<K>>);
 
 struct Inner<K: Copy + Eq + Hash> {
-    /// Places that one client may have at a time.
+    /// Maximum of concurrent places for one client.
     most: Box<dyn Fn(&K) -> usize + Send + Sync>,
     state: Mutex<State<K>>,
 }
@@ -22,15 +22,15 @@ struct Inner<K: Copy + Eq + Hash> {
 struct State<K: Copy + Eq + Hash> {
     free: usize,
     clients: HashMap<K, Entry<K>>,
-    /// Clients with requests that wait, each once, the next in turn first.
+    /// Clients with waiting requests, each once. The next client in turn is first.
     order: VecDeque<K>,
 }
 
-/// A client that has places, or requests that wait.
+/// A client that holds places or has waiting requests.
 struct Entry<K: Copy + Eq + Hash> {
     held: usize,
     waiting: VecDeque<oneshot::Sender<Place<K>>>,
-    /// Length of the queue at which it is looked through next.
+    /// Queue length at which abandoned requests are removed next.
     look_at: usize,
 }
 
@@ -44,14 +44,14 @@ impl<K: Copy + Eq + Hash> Default for Entry<K> {
     }
 }
 
-/// A place. Dropping it gives it to the next in turn.
+/// A place. Dropping it gives it to the next client in turn.
 pub(super) struct Place<K: Copy + Eq + Hash> {
     turns: Turns<K>,
     client: K,
 }
 
 impl<K: Copy + Eq + Hash> Turns<K> {
-    /// So many places, of which a client may have as many at a time as `most` says.
+    /// Creates `places` places. A client may hold at most `most(client)` of them at a time.
     pub(super) fn new(places: usize, most: impl Fn(&K) -> usize + Send + Sync + 'static) -> Self {
         Self(Arc::new(Inner {
             most: Box::new(most),
@@ -63,7 +63,7 @@ impl<K: Copy + Eq + Hash> Turns<K> {
         }))
     }
 
-    /// A place at once, where one is free and no request of the client waits for its turn.
+    /// Takes a place at once, if one is free and no request of the client waits.
     pub(super) fn try_take(&self, client: K) -> Option<Place<K>> {
         let most = (self.0.most)(&client);
         let mut state = self.state();
@@ -71,7 +71,7 @@ impl<K: Copy + Eq + Hash> Turns<K> {
             return None;
         }
         let entry = state.clients.entry(client).or_default();
-        // Free places and clients that wait are both there only where these have their share.
+        // If a place is free while clients wait, these clients already hold their share.
         if entry.held >= most || !entry.waiting.is_empty() {
             return None;
         }
@@ -81,7 +81,7 @@ impl<K: Copy + Eq + Hash> Turns<K> {
         Some(self.place(client))
     }
 
-    /// A place, as soon as it is the client's turn.
+    /// Waits until it is the client's turn and takes a place.
     pub(super) async fn take(&self, client: K) -> Place<K> {
         if let Some(place) = self.try_take(client) {
             return place;
@@ -122,19 +122,19 @@ impl<K: Copy + Eq + Hash> Turns<K> {
         let next = state.next(&self.0.most);
         drop(state);
         if let Some((next, give)) = next {
-            // One that has left in this moment drops the place, which comes back here.
+            // A request that was abandoned at this moment drops the place, which returns here.
             let _ = give.send(self.place(next));
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State<K>> {
-        // Nothing panics between two states.
+        // No code panics while it holds this lock.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<K: Copy + Eq + Hash> State<K> {
-    /// Takes a place for the request whose turn it is.
+    /// Takes a place for the next request in turn.
     fn next(&mut self, most: impl Fn(&K) -> usize) -> Option<(K, oneshot::Sender<Place<K>>)> {
         for _ in 0..self.order.len() {
             let client = self.order.pop_front()?;
@@ -162,7 +162,7 @@ impl<K: Copy + Eq + Hash> State<K> {
         None
     }
 
-    /// Forgets a client that has nothing and waits for nothing.
+    /// Removes a client that holds no place and has no waiting request.
     fn forget(&mut self, client: K) {
         let is_idle = |entry: &Entry<K>| entry.held == 0 && entry.waiting.is_empty();
         if self.clients.get(&client).is_some_and(is_idle) {
@@ -246,7 +246,7 @@ mod tests {
         let mut last = waiting(&turns, 'd');
         drop(left);
         drop(place);
-        // It was given the place and has not looked.
+        // It received the place but was not polled.
         drop(told);
         drop(poll(&mut last).expect("it is the only one that waits"));
         let state = turns.state();

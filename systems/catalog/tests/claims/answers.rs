@@ -1,4 +1,4 @@
-//! What is answered, byte for byte the same on both databases.
+//! Tests that responses are equal on both databases, byte for byte.
 
 use serde_json::{Value, json};
 use test_client::{Client, JSON, Response};
@@ -6,13 +6,13 @@ use test_client::{Client, JSON, Response};
 use crate::databases::Database;
 use crate::server::{PRODUCTS, start};
 
-/// The same steps on both databases; gives what SQLite answered, when PostgreSQL answered the same.
+/// Runs the same steps on both databases. Returns the responses of SQLite after a comparison with PostgreSQL.
 fn alike(flags: &[&str], steps: impl Fn(&mut Client) -> Vec<Response>) -> Vec<Response> {
     let [sqlite, postgres] = Database::both().map(|database| {
         let server = start(&database, flags);
         let mut answers = steps(&mut server.client());
         for answer in &mut answers {
-            // Only the date tells them apart.
+            // Only the date differs.
             answer.headers.retain(|(name, _)| name != "date");
             answer.head = answer.head.split("date:").next().unwrap().to_owned();
         }
@@ -59,7 +59,7 @@ fn lists_are_paged_in_the_order_of_ids() {
     assert_eq!(rows(none), Vec::<Value>::new());
     assert_eq!(rows(last), all[299..]);
     let keys: Vec<_> = all[0].as_object().unwrap().keys().cloned().collect();
-    // `serde_json` sorts them; the text has the order of the columns.
+    // `serde_json` sorts the keys. The text has the order of the columns.
     assert_eq!(keys, ["created_at", "id", "name", "price", "updated_at"]);
     assert!(
         first.body.starts_with("{\"product\":[{\"id\":\""),
@@ -100,7 +100,7 @@ fn one_row_and_rows_of_one_product_are_found() {
     assert_eq!(bodies[4], json!({"product": [product]}));
 }
 
-/// Method and path, status and code of refusals by REST.
+/// Method, path, status and code of refusals by REST.
 const REFUSED: [(&str, u16, &str); 12] = [
     ("GET /api/rest/product?units=1", 400, "bad-request"),
     ("GET /api/rest/product?limit=51", 400, "bad-request"),

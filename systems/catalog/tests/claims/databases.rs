@@ -1,4 +1,4 @@
-//! The databases that the same cases run on: files of SQLite, and a PostgreSQL of our own.
+//! The databases of the tests: SQLite files, and our own PostgreSQL server.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
@@ -10,15 +10,15 @@ use std::thread;
 
 use tempfile::TempDir;
 
-/// An empty database.
+/// An empty database for one test.
 pub(crate) struct Database {
     pub(crate) url: String,
-    /// What holds a file of SQLite, until the last of those who use it ends.
+    /// The folder of an SQLite file. It is deleted after its last user ends.
     pub(crate) folder: Option<Arc<TempDir>>,
 }
 
 impl Database {
-    /// A file that is not there yet.
+    /// A file that does not exist yet.
     pub(crate) fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("catalog.sqlite3");
@@ -28,7 +28,7 @@ impl Database {
         }
     }
 
-    /// A database of the server that all tests share.
+    /// A database on the server that all tests share.
     pub(crate) fn postgres() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("catalog_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -40,7 +40,7 @@ impl Database {
         }
     }
 
-    /// One of each.
+    /// An empty database of each kind.
     pub(crate) fn both() -> [Self; 2] {
         [Self::sqlite(), Self::postgres()]
     }
@@ -51,16 +51,16 @@ impl Database {
     }
 }
 
-/// A running PostgreSQL; it ends with this process.
+/// A running PostgreSQL. It ends with this process.
 pub(crate) struct PostgresServer {
     port: u16,
     _process: Child,
-    /// The server stops when this is closed, whatever ends this process.
+    /// The server stops when this is closed, for any end of this process.
     _input: ChildStdin,
 }
 
 impl PostgresServer {
-    /// The one that all tests share.
+    /// The server that all tests share.
     pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<PostgresServer> = OnceLock::new();
         SHARED.get_or_init(Self::start)
@@ -90,7 +90,7 @@ impl PostgresServer {
             );
             told.push_str(&line);
         }
-        // What it says later must not fill the pipe.
+        // Later output must not fill the pipe.
         thread::spawn(move || log.read_to_string(&mut String::new()));
         Self {
             port,
@@ -99,7 +99,7 @@ impl PostgresServer {
         }
     }
 
-    /// Runs SQL as another client and gives what it printed.
+    /// Runs SQL as another client and returns its output.
     pub(crate) fn sql(&self, database: &str, sql: &str) -> String {
         let output = Command::new("psql")
             .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"])

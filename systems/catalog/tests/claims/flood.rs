@@ -1,4 +1,4 @@
-//! Many requests at once, of all kinds: each has its own answer, and each insert is there once.
+//! Tests many concurrent requests: each gets its own response, and each insert is stored once.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -17,12 +17,12 @@ const INSERT: &str = "mutation($id: uuid!, $name: String!, $price: Int!) \
 const BY_NAME: &str =
     "query($name: String!) { product(where: {name: {_eq: $name}}) { name price } }";
 
-/// An id that no other request of the flood has.
+/// An id that is unique within the flood.
 fn id(connection: usize, number: usize) -> String {
     format!("00000000-0000-8000-8000-{connection:04x}{number:08x}")
 }
 
-/// One request of many kinds; panics when the answer is not the one to it.
+/// Sends one of several kinds of requests. Panics if the response belongs to another request.
 fn ask(client: &mut Client, seeded: &Value, connection: usize, number: usize) {
     let own = (connection * PER_CONNECTION + number) % PRODUCTS;
     let product = &seeded[own];
@@ -35,7 +35,7 @@ fn ask(client: &mut Client, seeded: &Value, connection: usize, number: usize) {
             assert_eq!(answer, expected);
         }
         1 => {
-            // The insert of the request before, sent once more as after a lost answer.
+            // Repeats the previous insert, as after a lost response.
             let id = id(connection, number - 1);
             let again = json!({"id": id, "name": "again", "price": 0});
             let answer = client.graphql(INSERT, &again).json();
@@ -56,7 +56,7 @@ fn ask(client: &mut Client, seeded: &Value, connection: usize, number: usize) {
         }
         3 => {
             let answer = client.get(&format!("/api/rest/product?limit=1&offset={own}"));
-            // Inserted ids come first, so only the number of rows is known.
+            // Inserted ids come first, so the test can only check the number of rows.
             assert_eq!(answer.json()["product"].as_array().unwrap().len(), 1);
         }
         _ => {
@@ -68,7 +68,7 @@ fn ask(client: &mut Client, seeded: &Value, connection: usize, number: usize) {
     }
 }
 
-/// How often each name of the flood is there.
+/// The number of rows for each name of the flood.
 fn inserted(client: &mut Client) -> BTreeMap<String, usize> {
     let mut names = BTreeMap::new();
     for offset in (0..).step_by(1_000) {
@@ -113,7 +113,7 @@ fn of_ten_thousand_concurrent_requests_none_is_lost_or_done_twice() {
         };
         let each = (CONNECTIONS * PER_CONNECTION / 5) as u64;
         assert_eq!(counted("product_by_pk"), each);
-        // One more asked for what was seeded.
+        // Plus the request for the seeded rows.
         assert_eq!(counted("product"), each + 1);
         assert_eq!(counted("graphql"), 3 * each);
         let names = inserted(&mut server.client());

@@ -1,4 +1,4 @@
-//! Texts that would be SQL if they were not bound as values come back as data, from every argument.
+//! Tests that SQL in any argument is bound as a value and returned as data.
 
 use std::cell::RefCell;
 
@@ -27,12 +27,12 @@ const TEXTS: [&str; 14] = [
     "`; ATTACH DATABASE 'x' AS y; --",
 ];
 
-/// As part of a URL.
+/// Escapes a text for a URL.
 fn escaped(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// A text where REST takes a text, an id or a number.
+/// Sends the text in places of REST that expect a text, an id or a number.
 fn in_urls(client: &mut Client, text: &str) {
     let text = escaped(text);
     let named = client.get(&format!("/api/rest/product?name={text}"));
@@ -51,7 +51,7 @@ fn in_urls(client: &mut Client, text: &str) {
     }
 }
 
-/// A text where GraphQL takes one: stored, found, changed, compared and removed again.
+/// Sends the text in places of GraphQL that expect a text: stored, found, changed, compared and removed.
 fn in_arguments(client: &mut Client, text: &str) {
     let insert = "mutation($name: String!) \
         { insert_product_one(object: {name: $name, price: 7}) { id name } }";
@@ -80,7 +80,7 @@ fn in_arguments(client: &mut Client, text: &str) {
     assert_eq!(removed["data"]["delete_product_by_pk"]["name"], changed);
 }
 
-/// A text where GraphQL takes something else.
+/// Sends the text in places of GraphQL that expect another type.
 fn in_wrong_places(client: &mut Client, text: &str) {
     for query in [
         "query($x: uuid!) { product_by_pk(id: $x) { id } }",
@@ -134,7 +134,7 @@ fn any_text_is_kept_as_it_is_or_refused_alike_by_both() {
     let clients = servers
         .each_ref()
         .map(|(_, server)| RefCell::new(server.client()));
-    // The name decides: there is no other state that a case could leave behind.
+    // Only the name matters: a case leaves no other state.
     let mut runner = TestRunner::new(Config {
         cases: 60,
         failure_persistence: None,
@@ -159,7 +159,7 @@ fn any_text_is_kept_as_it_is_or_refused_alike_by_both() {
     checked.unwrap();
 }
 
-/// What a refusal says, when there is nothing but one.
+/// The message of a refusal. Fails if the response contains anything else.
 fn refusal(client: &mut Client, query: &str) -> String {
     let answer = client.query(query);
     let json = answer.json();
@@ -210,7 +210,7 @@ fn a_short_document_cannot_ask_for_a_long_answer() {
         &format!("{{ {}: product {{ id }} }}", "x".repeat(257)),
     );
     assert!(told.contains("257 bytes"), "{told}");
-    // Types refer to each other, so introspection has no end of its own.
+    // Types refer to each other, so an introspection query has no natural end.
     let round = "fields { type { ".repeat(8) + "name" + &" } }".repeat(8);
     refusal(
         &mut client,
@@ -240,7 +240,7 @@ fn what_clients_ask_for_is_answered() {
 #[test]
 fn the_schema_is_no_larger_than_the_limit_of_answers_takes_it_to_be() {
     let server = start(&Database::sqlite(), &[]);
-    // As GraphiQL asks.
+    // The query of GraphiQL.
     let of_type = "kind name ofType { ".repeat(9) + "name" + &" }".repeat(9);
     let value = format!("name description type {{ {of_type} }} defaultValue");
     let query = format!(

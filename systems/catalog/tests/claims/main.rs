@@ -1,4 +1,4 @@
-//! What the process promises, seen from outside, on SQLite and on a real PostgreSQL.
+//! Tests of the process from outside, on SQLite and on a real PostgreSQL.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! Random questions: both databases answer what a plain reading of all rows says.
+//! Random queries: both databases must return the result of a simple filter over all rows.
 
 use std::cell::RefCell;
 
@@ -12,7 +12,7 @@ use crate::server::{PRODUCTS, start};
 const COLUMNS: [&str; 5] = ["id", "name", "price", "created_at", "updated_at"];
 const TESTS: [&str; 5] = ["_eq", "_gt", "_gte", "_lt", "_lte"];
 
-/// A question about products, in numbers: rows stand for the values that are compared with.
+/// A query for products in numbers. Rows provide the values for comparisons.
 #[derive(Debug, Clone)]
 struct Asked {
     tests: Vec<(usize, usize, usize)>,
@@ -41,7 +41,7 @@ fn asked() -> impl Strategy<Value = Asked> {
 }
 
 impl Asked {
-    /// As the argument `where`. A test on a column that is tested already replaces it.
+    /// The query as the argument `where`. A second test on a column replaces the first.
     fn filter(&self, rows: &[Value]) -> Map<String, Value> {
         let mut filter = Map::new();
         let mut add = |column: &str, test: &str, value: Value| {
@@ -74,7 +74,7 @@ impl Asked {
         })
     }
 
-    /// The ids of the rows that are right.
+    /// The ids of the rows that match.
     fn right(&self, rows: &[Value]) -> Vec<Value> {
         let filter = self.filter(rows);
         let mut kept: Vec<&Value> = rows
@@ -85,7 +85,7 @@ impl Asked {
                     .all(|(column, tests)| passes(&row[column], tests))
             })
             .collect();
-        // By id already; a stable sort keeps that where rows are equal.
+        // Already sorted by id, and a stable sort keeps that order for equal rows.
         kept.sort_by(|one, other| {
             let mut known: Vec<usize> = Vec::new();
             for (column, is_up) in &self.order {
@@ -123,7 +123,7 @@ fn passes(value: &Value, tests: &Value) -> bool {
     })
 }
 
-/// Ids, names and times sort as their texts do.
+/// Compares ids, names and times by their texts.
 fn compare(one: &Value, other: &Value) -> std::cmp::Ordering {
     match (one.as_i64(), other.as_i64()) {
         (Some(one), Some(other)) => one.cmp(&other),

@@ -1,4 +1,4 @@
-//! A database that goes away and comes back.
+//! Tests a database that fails and returns.
 
 use std::fs;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use test_client::{Client, Response};
 use crate::databases::{Database, PostgresServer};
 use crate::server::start;
 
-/// Attempts until something must have happened; each waits for a database or its limit.
+/// Maximum number of attempts. Each one waits for a database or its timeout.
 const ATTEMPTS: usize = 5_000;
 
-/// Asks until the answer has this status: a connection of the pool may have noticed nothing yet,
-/// and a short limit may be over early on a busy machine.
+/// Repeats a request until the response has this status. A pooled connection may not have noticed the outage
+/// yet, and a short timeout may expire early on a busy machine.
 fn until(client: &mut Client, path: &str, status: u16) -> Response {
     for _ in 0..ATTEMPTS {
         let answer = client.get(path);
@@ -69,7 +69,7 @@ fn a_locked_table_costs_one_timeout_and_no_more() {
     std::thread::scope(|scope| {
         let name = database.name();
         let holder = scope.spawn(move || {
-            // Held until the backend is ended.
+            // Held until the backend ends.
             let sql = "BEGIN; LOCK TABLE product; SELECT pg_sleep(600)";
             std::panic::catch_unwind(|| postgres.sql(name, sql)).is_err()
         });
@@ -80,7 +80,7 @@ fn a_locked_table_costs_one_timeout_and_no_more() {
                 .unwrap()
                 .contains("longer than 300ms")
         );
-        // Another table is not locked, and the connections are fine.
+        // Another table is not locked, and its connections work.
         until(&mut client, "/api/rest/lineItem?limit=1", 200);
         let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
             WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid() AND datname = ";
@@ -132,7 +132,7 @@ fn changes_that_find_the_queue_full_are_answered_at_once() {
     let database = Database::sqlite();
     let server = start(&database, &["--workers", "1", "--queue", "2"]);
     let file = database.url.strip_prefix("sqlite:").unwrap();
-    // As another process that writes: the writer waits for it.
+    // Acts like another process that writes: the writer waits for it.
     let other = rusqlite::Connection::open(file).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let body =
@@ -143,7 +143,7 @@ fn changes_that_find_the_queue_full_are_answered_at_once() {
         headers: &[("content-type", "application/json")],
         body: body.as_bytes(),
     };
-    // One is with the writer and two wait; which of the requests they are is open.
+    // The writer has one request and two wait. The test does not know which requests they are.
     let mut connections: Vec<_> = (0..12).map(|_| server.connect()).collect();
     for connection in &mut connections {
         connection.begin(&request);
@@ -153,7 +153,7 @@ fn changes_that_find_the_queue_full_are_answered_at_once() {
     while client.metric(refused) < 9 {
         std::thread::yield_now();
     }
-    // Reads and their worker do not care.
+    // Reads on the worker are not affected.
     assert_eq!(client.get("/api/rest/product?limit=1").status, 200);
     assert_eq!(client.get("/health").status, 200);
     other.execute_batch("ROLLBACK").unwrap();

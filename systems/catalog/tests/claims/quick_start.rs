@@ -1,11 +1,11 @@
-//! The curl lines of the README work as they stand, on both databases.
+//! Tests that the curl lines of the README work on both databases.
 
 use std::process::Command;
 
 use crate::databases::Database;
 use crate::server::start;
 
-/// Each curl line with the answer that stands below it, `…` where it depends on when it is asked.
+/// Each curl line with the response below it. `…` stands for parts that depend on the time.
 fn lines() -> Vec<(String, String)> {
     let readme = include_str!("../../README.md").replace("\\\n", " ");
     let mut lines = readme.lines();

@@ -9,7 +9,7 @@ use test_client::Process;
 
 use crate::databases::Database;
 
-/// Rows of most tests: enough for pages, few enough to start at once.
+/// Number of rows in most tests: enough for pages, and few enough for a fast start.
 pub(crate) const PRODUCTS: usize = 300;
 
 /// The program with a database of few rows.
@@ -17,20 +17,20 @@ pub(crate) fn command(database: &Database, flags: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_catalog"));
     command
         .args(["--listen", "127.0.0.1:0", "--database-url", &database.url])
-        // The name in the requests of tests.
+        // The host name in the tests' requests.
         .args(["--allowed-hosts", "test"])
         .args(["--seed-products", &PRODUCTS.to_string()])
-        // A busy machine takes its time.
+        // A margin for busy machines.
         .args(["--seed-line-items", "900", "--statement-timeout", "60s"])
         .args(["--connect-timeout", "120s"])
         .args(flags);
     command
 }
 
-/// A running catalog, whose file of SQLite stays as long as it runs: each worker opens the file when it
-/// begins, which may be after the first answer.
+/// A running catalog. The SQLite file stays until the catalog ends, because a worker may open the file after
+/// the first response.
 pub(crate) struct Server {
-    // Before the folder, so that it has ended when the file goes.
+    // Declared before the folder, so that the process ends before the file is removed.
     process: Process,
     _folder: Option<Arc<TempDir>>,
 }
@@ -44,13 +44,13 @@ impl Deref for Server {
 }
 
 impl Server {
-    /// As [`Process::wait`].
+    /// Waits like [`Process::wait`].
     pub(crate) fn wait(self) -> ExitStatus {
         self.process.wait()
     }
 }
 
-/// Starts it on a free port of loopback.
+/// Starts the catalog on a free port of loopback.
 pub(crate) fn start(database: &Database, flags: &[&str]) -> Server {
     Server {
         process: Process::start(&mut command(database, flags)),

@@ -1,4 +1,4 @@
-//! From an empty database to a stopped process.
+//! Tests from an empty database to a stopped process.
 
 use std::process::Stdio;
 use std::thread;
@@ -52,7 +52,7 @@ fn a_new_file_that_another_process_has_is_waited_for() {
         elsewhere.execute_batch(&begun).unwrap();
         let mut prepare = command(&database, &["--prepare"]);
         let mut child = prepare.stderr(Stdio::piped()).spawn().unwrap();
-        // It has to have met the lock, and to have nothing else to do than to wait.
+        // By then the process has met the lock and only waits.
         thread::sleep(Duration::from_millis(300));
         assert_eq!(child.try_wait().unwrap(), None, "{lock}: it did not wait");
         elsewhere.execute_batch("COMMIT").unwrap();
@@ -75,7 +75,7 @@ fn what_was_changed_is_still_there_after_a_restart() {
         );
         server.signal(Signal::TERM);
         assert!(server.wait().success());
-        // Other numbers for new tables change nothing in old ones.
+        // Other seed numbers have no effect on existing tables.
         let server = start(&database, &["--seed-products", "5"]);
         let kept = server.client().get("/api/rest/product?name=Kept").json();
         assert_eq!(kept["product"].as_array().unwrap().len(), 1);
@@ -136,7 +136,7 @@ fn a_request_in_flight_is_answered_after_sigterm() {
              Expect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
         );
         connection.write_text(&head);
-        // Asking for the body, the server says that the request has arrived.
+        // The interim response shows that the request has arrived.
         assert_eq!(connection.read(false).status, 100);
         connection.write_text(first);
         server.signal(Signal::TERM);

@@ -1,4 +1,4 @@
-//! PostgreSQL is there for all clients, whatever one of them asks for.
+//! Tests that a client with many requests cannot take PostgreSQL from other clients.
 
 use std::net::Ipv4Addr;
 use std::thread;
@@ -9,11 +9,11 @@ use test_client::{Connection, JSON, Request, get};
 use crate::databases::{Database, PostgresServer};
 use crate::server::{Server, start};
 
-/// Attempts until something must have happened; each asks PostgreSQL by a process of its own.
+/// Maximum number of attempts. Each one queries PostgreSQL with a separate process.
 const ATTEMPTS: usize = 3_000;
 const CONNECTIONS: &str = "4";
 
-/// A catalog with one worker, whose table of products is locked.
+/// A catalog with one worker and a locked product table.
 struct Locked {
     server: Server,
     database: Database,
@@ -30,7 +30,7 @@ impl Locked {
         };
         let name = locked.database.name().to_owned();
         thread::spawn(move || {
-            // Held until the test's server of PostgreSQL ends, or the backend is ended.
+            // Held until the test's PostgreSQL server or the backend ends.
             let sql = "BEGIN; LOCK TABLE product; SELECT pg_sleep(1800)";
             let _ = std::panic::catch_unwind(|| PostgresServer::shared().sql(&name, sql));
         });
@@ -40,7 +40,7 @@ impl Locked {
         locked
     }
 
-    /// Locks of this database for which `condition` holds.
+    /// Number of locks in this database that match `condition`.
     fn locks(&self, condition: &str) -> usize {
         let sql = format!("SELECT count(*) FROM pg_locks WHERE {condition}");
         let count = PostgresServer::shared().sql(self.database.name(), &sql);
@@ -57,7 +57,7 @@ impl Locked {
         panic!("{condition} holds for {} locks", self.locks(condition));
     }
 
-    /// Statements that wait for the table.
+    /// Number of statements that wait for the table.
     fn blocked(&self) -> usize {
         self.locks(BLOCKED)
     }
@@ -86,7 +86,7 @@ fn a_statement_whose_client_has_left_is_cancelled() {
     locked.until(BLOCKED, |count| count == 1);
     drop(client);
     locked.until(BLOCKED, |count| count == 0);
-    // The place of its connection is free again, as often as clients leave.
+    // The place of the connection is free again each time a client leaves.
     for _ in 0..6 {
         let mut client = locked.connect_from(2);
         client.begin(&get("/api/rest/product?limit=1"));
@@ -99,7 +99,8 @@ fn a_statement_whose_client_has_left_is_cancelled() {
 #[test]
 fn a_request_with_many_fields_leaves_connections_to_others() {
     let locked = Locked::new();
-    // Not from this machine itself, but not by its address either: the same client asks twice.
+    // Both connections come from this machine, which has no limit by address. Only the limit per request
+    // applies.
     let fields: String = (0..50)
         .map(|at| format!("p{at}: product(limit: 1) {{ id }} "))
         .collect();

@@ -16,7 +16,7 @@ use hyper_util::rt::TokioTimer;
 use super::*;
 use crate::listener::{self, Listener};
 
-/// Gives the body of a request back, after a while when its path is `/late`.
+/// Returns the body of a request, with a delay if its path is `/late`.
 async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     if request.uri().path() == "/late" {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -26,10 +26,10 @@ async fn echo(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infal
     Ok(Response::new(Full::new(body)))
 }
 
-/// Tells a client that its connection was registered: its worker waits for bytes.
+/// Notifies a client that its connection was registered, because its worker waits for bytes.
 type Waits = mpsc::Receiver<()>;
 
-/// Serves one connection of `client`: what the client says, and whether it was registered.
+/// Serves one connection of `client`. Returns the client's result, and true if it was registered.
 fn exchange<T: Send + 'static>(
     client: impl FnOnce(SocketAddr, Waits) -> T + Send + 'static,
 ) -> (T, bool) {
@@ -82,7 +82,8 @@ fn open(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Sends pieces, those after the first when they are waited for, and reads until the other side ends.
+/// Sends pieces, each further piece when the server waits for it. Then reads until the server closes the
+/// connection.
 fn say(address: SocketAddr, waits: &Waits, pieces: &[&[u8]]) -> Vec<u8> {
     let mut stream = open(address);
     for (number, piece) in pieces.iter().enumerate() {
@@ -175,7 +176,7 @@ fn who_leaves_or_says_nothing_is_let_go() {
     exchange(|address, _| drop(open(address)));
     let half = b"POST / HTTP/1.1\r\nhost".as_slice();
     exchange(move |address, _| open(address).write_all(half).unwrap());
-    // Who stays silent has the time for a head.
+    // A silent client has the full time for a head.
     let (answer, _) = exchange(move |address, waits| say(address, &waits, &[half]));
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"));
 }

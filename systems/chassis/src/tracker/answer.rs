@@ -1,10 +1,10 @@
-//! The body of an answer: how much of it waits for its client, and for how long.
+//! The body of a response: the part that waits for its client, and the time that it has waited.
 //!
-//! Over HTTP/1.1 the socket tells. Over HTTP/2 a client may take all frames and still let an answer
-//! wait, by granting it no window. So each part of an answer counts where it last made progress: in
-//! one of four cells of its connection, for the current epoch and the three before. An epoch is
-//! half of the time to write, so what the oldest cell counts has waited for that time, or half as long
-//! again. This needs neither a list of answers nor a clock.
+//! Over HTTP/1.1 the socket shows progress. Over HTTP/2 a client may read all frames and still block a
+//! response by granting it no window. So each part of a response is counted in the epoch of its last
+//! progress. A connection has four cells: the current epoch and the three before. An epoch is half of the
+//! write timeout, so a part in the oldest cell has waited for 1 to 1.5 times that timeout. This needs neither
+//! a list of responses nor a clock.
 
 use std::io::IoSlice;
 use std::pin::Pin;
@@ -16,16 +16,16 @@ use hyper::body::{Body, Buf, Frame, SizeHint};
 use super::io::PROGRESS_BYTES;
 use super::{Exchange, State};
 
-/// A body that is watched until it is written.
+/// A body that is tracked until it is written.
 #[derive(Debug)]
 pub struct TrackedBody<B> {
     body: B,
-    /// Ends with the body; its parts may have to wait longer.
+    /// Ends with the body, although parts of the body may wait longer.
     exchange: Exchange,
 }
 
 impl Exchange {
-    /// Returns the body of the answer, watched until it is written.
+    /// Wraps the body of the response, so that it is tracked until it is written.
     #[must_use]
     pub fn answer<B>(mut self, body: B) -> TrackedBody<B> {
         self.note_answer();
@@ -58,14 +58,14 @@ impl<B: Body + Unpin> Body for TrackedBody<B> {
     }
 }
 
-/// A part of an answer that is not written yet.
+/// A part of a response that is not written yet.
 #[derive(Debug)]
 pub struct Portion<D: Buf> {
     data: D,
     state: Rc<State>,
-    /// The epoch of its last progress.
+    /// The epoch of the part's last progress.
     epoch: u32,
-    /// Bytes written since.
+    /// Bytes written since the last progress.
     credit: usize,
 }
 
@@ -108,7 +108,7 @@ impl State {
         cell.set(cell.get() - 1);
     }
 
-    /// Whether an answer has waited for its client for the whole time.
+    /// True if a part of a response has waited for its client for the whole write timeout.
     pub(super) fn has_stalled_answer(&self) -> bool {
         let oldest = self.registry.epoch.get().wrapping_sub(3);
         self.waiting[oldest as usize % 4].get() > 0

@@ -1,5 +1,4 @@
-//! One request on a connection: when it is its turn, what is noted when it is answered, and the work
-//! that may outlive it.
+//! One request on a connection: its turn to start, its records, and work that may outlive it.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -11,16 +10,16 @@ use std::task::{Context, Poll, Wake, Waker};
 use super::{Order, Protocol, State};
 use crate::connection_table::Cause;
 
-/// Requests that a client may cancel at once, beyond those that it lets be answered.
+/// Number of requests that a client may cancel beyond the number that were answered.
 const RESETS_MAX: u32 = 100;
-/// Ticks after which a client has waited for its answer, and may well lose its patience.
+/// Ticks after which a client may cancel without being counted, because it has waited long.
 const PATIENCE_TICKS: u32 = 10;
 
-/// A request and its answer, until the system or HTTP/2 has taken the last of it.
+/// A request and its response, until the system or HTTP/2 has accepted the last byte.
 #[derive(Debug)]
 pub struct Exchange {
     pub(super) state: Rc<State>,
-    /// The tick at which it began.
+    /// The tick at which the request began.
     began: u32,
     is_answered: bool,
 }
@@ -34,15 +33,17 @@ impl Exchange {
         }
     }
 
-    /// Lets others go first: other connections when this one was served in its current turn already,
-    /// and other clients when a request of this one was begun in a pass that has lasted for long.
+    /// Waits for the turn of this request.
     ///
-    /// HTTP/1.1 reads one request behind the other for as long as there are any, so a client that
-    /// sends many at once would have them all answered before anybody else is. Streams of HTTP/2
-    /// are tasks of their own.
+    /// It lets other connections go first if this connection was already served in its current turn. It lets
+    /// other clients go first if a long pass already started a request of this client.
+    ///
+    /// HTTP/1.1 servers read one request after another while more requests are buffered. Without turns, a
+    /// client that pipelines many requests would get all its responses before any other client. HTTP/2
+    /// streams are separate tasks.
     pub async fn turn(&self) {
         let state = &self.state;
-        // A loop, because hyper may look again in the same turn.
+        // A loop, because hyper may poll again in the same turn.
         while state.was_served_in_turn() {
             state.next_pass().await;
         }
@@ -57,7 +58,7 @@ impl Exchange {
         state.served.set(Some(state.turn.get()));
     }
 
-    /// Notes that work for this request goes on until what is returned is dropped.
+    /// Records work for this request. The work lasts until the returned guard is dropped.
     #[must_use]
     pub fn work(&self) -> Work {
         let working = &self.state.working;
@@ -65,15 +66,15 @@ impl Exchange {
         Work(Rc::clone(&self.state))
     }
 
-    /// Requests of the same connection that are worked on, also those that were cancelled.
+    /// Number of requests of this connection in progress, including cancelled requests.
     #[must_use]
     pub fn working(&self) -> u32 {
         self.state.working.get()
     }
 
-    /// Hands the answer over to a server that writes it by itself, with so many bytes of body.
+    /// Hands the response over to a server that writes it itself, with a body of `bytes` bytes.
     ///
-    /// All of them must be written, or the connection never counts as idle again.
+    /// The server must write all of them, or the connection never counts as idle again.
     pub fn handed(mut self, bytes: usize) {
         self.note_answer();
         let state = &self.state;
@@ -98,21 +99,21 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         let state = &self.state;
         state.ended();
-        // The clock is read only for the few that were not answered.
+        // The clock is read only for the few requests without a response.
         let waited = || state.registry.now().wrapping_sub(self.began);
         if self.is_answered || waited() > PATIENCE_TICKS {
             return;
         }
         let cancelled = state.cancelled.get().saturating_add(1);
         state.cancelled.set(cancelled);
-        // Each costs a client a few bytes and the service a whole request's work.
+        // Each cancelled request costs a client a few bytes and the service the work of a whole request.
         if cancelled > RESETS_MAX.saturating_add(state.answered.get()) {
             state.end(Order::Drop, Cause::Resets);
         }
     }
 }
 
-/// Work for a request, which may outlive its connection: the connection counts as open for so long.
+/// Work for a request, which may outlive its connection. The connection counts as open until it ends.
 #[derive(Debug)]
 pub struct Work(Rc<State>);
 
@@ -123,12 +124,12 @@ impl Drop for Work {
 }
 
 impl State {
-    /// Whether a request was let through since the runtime last came to this connection.
+    /// True if a request was admitted in the current turn of this connection.
     fn was_served_in_turn(&self) -> bool {
         self.protocol.get() == Protocol::Http1 && self.served.get() == Some(self.turn.get())
     }
 
-    /// Waits for the next pass.
+    /// Waits until the next pass begins.
     async fn next_pass(&self) {
         let passes = &self.registry.passes;
         let pass = passes.current();
@@ -136,14 +137,14 @@ impl State {
         passes.looked(pass);
     }
 
-    /// Waits until the runtime has looked for what has arrived from others, which a task that only
-    /// wakes itself would keep it from.
+    /// Waits until the runtime has polled for events of other connections. A task that only wakes itself
+    /// would prevent that poll.
     async fn next_turn(&self) {
         let turn = self.turn.get();
         loop {
             runtime_looked().await;
-            // Servers may poll the work for a request again although nothing has woken it, actix's
-            // always does: then no time has passed. Streams of HTTP/2 have no turns of their own.
+            // Servers may poll the work for a request again although its waker was not called. actix always
+            // does. No turn has passed in that case. HTTP/2 streams have no turns of their own.
             if self.protocol.get() != Protocol::Http1 || self.turn.get() != turn {
                 return;
             }
@@ -151,10 +152,10 @@ impl State {
     }
 }
 
-/// Waits until the runtime has looked for what has arrived.
+/// Waits until the runtime has polled for events.
 ///
-/// `yield_now` alone is over at any second look at it. A task that wakes itself, as actix's does while a
-/// client has sent much, looks again before the runtime has.
+/// `yield_now` alone is ready at any second poll. A task that wakes itself polls it again before the runtime
+/// has polled for events. The task of actix does so while a client has sent a lot of data.
 async fn runtime_looked() {
     let mut yielding = pin!(tokio::task::yield_now());
     let mut look: Option<Arc<Look>> = None;
@@ -170,13 +171,13 @@ async fn runtime_looked() {
             task: task.waker().clone(),
         }));
         let waker = Waker::from(Arc::clone(own));
-        // The runtime wakes it when it has looked.
+        // The runtime wakes it after it has polled for events.
         yielding.as_mut().poll(&mut Context::from_waker(&waker))
     })
     .await;
 }
 
-/// Tells a look of the runtime from other reasons why a task is woken.
+/// A waker that distinguishes a poll of the runtime for events from other wake-ups of a task.
 struct Look {
     is_over: AtomicBool,
     task: Waker,

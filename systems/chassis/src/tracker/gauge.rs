@@ -1,7 +1,7 @@
-//! What a server of another kind has not written yet, where its writes cannot be watched.
+//! Unwritten response bytes of a server that writes without a tracked socket.
 //!
-//! It is asked at every look at all connections. What was handed over to it and is not left was
-//! taken by the client.
+//! Each sweep reads the gauge. The client has taken the bytes that were handed over and are no longer
+//! unwritten.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,12 +9,12 @@ use std::fmt;
 use super::State;
 use super::io::PROGRESS_BYTES;
 
-/// Tells how many bytes of answers are left.
+/// Reads the number of unwritten response bytes from a server.
 pub(super) struct Gauge {
     unsent: Box<dyn Fn() -> usize>,
-    /// Bytes handed over so far.
+    /// Total of bytes that the server has received.
     handed: Cell<u64>,
-    /// Bytes taken when the client last made progress.
+    /// Number of taken bytes at the client's last progress.
     mark: Cell<u64>,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for Gauge {
 }
 
 impl State {
-    /// Looks at what is left, where nothing else tells it.
+    /// Updates the unwritten bytes from the gauge, if the connection has one.
     pub(super) fn look(&self, now: u32) {
         let gauge = self.gauge.borrow();
         let Some(gauge) = &*gauge else {
@@ -52,7 +52,8 @@ impl State {
             self.blocked.set(None);
             return;
         }
-        // Heads are left but were not handed over, so the difference may be below zero.
+        // The server's unwritten bytes include heads, which were not handed over. So the difference may be
+        // negative.
         let taken = gauge.handed.get().wrapping_sub(left as u64);
         let progress = taken.wrapping_sub(gauge.mark.get()).cast_signed();
         if self.blocked.get().is_none() || progress >= PROGRESS_BYTES as i64 {

@@ -1,4 +1,4 @@
-//! The bytes of a connection: when a head begins, and whether the client takes what it is sent.
+//! A socket that records the beginning of request heads and the progress of response bytes.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,12 +10,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{Protocol, State, Tracked};
 
-/// Bytes that count as progress when a client takes them.
+/// Number of bytes that a client must take to make progress.
 ///
-/// Fewer do not: a client that takes a byte now and then could keep an answer in memory for ever.
+/// With a smaller number, a client that takes a byte from time to time could keep a response in memory
+/// forever.
 pub(super) const PROGRESS_BYTES: usize = 16 * 1024;
 
-/// A socket whose reads and writes are noted, for hyper and for servers that use tokio's traits.
+/// A socket that records its reads and writes, for hyper and for servers on tokio's traits.
 #[derive(Debug)]
 pub struct TrackedIo<I> {
     socket: I,
@@ -27,7 +28,7 @@ impl<I> TrackedIo<I> {
         Self { socket, state }
     }
 
-    /// The connection.
+    /// A handle on the tracked connection.
     #[must_use]
     pub fn tracked(&self) -> Tracked {
         Tracked(Rc::clone(&self.state))
@@ -35,9 +36,9 @@ impl<I> TrackedIo<I> {
 }
 
 impl State {
-    /// Bytes have arrived, or the end.
+    /// Records that bytes, or the end, have arrived.
     fn has_read(&self) {
-        // The first after a pause begin a head. HTTP/2 also has frames that belong to no request.
+        // The first bytes after a pause begin a head. HTTP/2 also has frames that belong to no request.
         if self.protocol.get() == Protocol::Http1 && self.active.get() == 0 && !self.in_head.get() {
             self.in_head.set(true);
             self.begins();
@@ -48,7 +49,7 @@ impl State {
         if let Poll::Ready(Ok(count)) = result
             && self.held.get() > 0
         {
-            // Heads were not counted, so this may come to zero a little early.
+            // Heads were not counted, so the count may reach zero a little early.
             self.held.set(self.held.get().saturating_sub(*count));
             self.taken.set(self.registry.now());
         }
@@ -72,7 +73,7 @@ impl State {
 
     fn has_flushed(&self, result: &Poll<io::Result<()>>) {
         if result.is_ready() {
-            // HTTP flushes a socket when it has written all it had.
+            // hyper flushes a socket after it has written all its bytes.
             self.blocked.set(None);
         }
     }

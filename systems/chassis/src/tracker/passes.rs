@@ -1,15 +1,15 @@
-//! Clients have their requests begun in turn, so that one with many connections does not hold up all
-//! others.
+//! Starts the requests of different clients in turn, so that a client with many connections does not delay
+//! all other clients.
 //!
-//! A runtime of one thread looks for what has arrived between passes over its tasks. A pass in which
-//! fifty connections of one client each begin something heavy takes as long as all of it, and a client
-//! that arrives meanwhile waits for the end of the pass and then behind the next fifty. So after some time
-//! a pass begins nothing more for a client for which it has begun something; the rest waits for the
-//! next pass, and clients that are new in it go before.
+//! A single-threaded runtime polls for new events between passes over its tasks. If fifty connections of one
+//! client each start heavy work in one pass, the pass takes as long as all of that work. A client that
+//! arrives meanwhile waits for the end of the pass, and then behind the next fifty requests. So after some
+//! time, a pass starts no more requests for clients that already started one in this pass. Their other
+//! requests wait for the next pass, behind clients that are new in it.
 //!
-//! What waits of one client waits in a line, and only the first asks whether it may begin. If all did, the
-//! runtime would decide who comes first, and it wakes those who waited for a look in the reverse of their
-//! order: of fifty requests, those in the middle would wait for as long as others come.
+//! The waiting requests of a client form a queue, and only the first request checks if it may start. If all
+//! of them checked, the runtime would choose the order, and it wakes waiting tasks in reverse order. Of fifty
+//! requests, the middle requests would then wait until no other requests arrive.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -22,23 +22,24 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::clock;
 use crate::connection_table::Network;
 
-/// How long a pass begins requests of one client after another. Ordinary requests are so short that
-/// a pass ends by itself before.
+/// Maximum time for several requests of one client in a pass. Ordinary requests are short, and a pass
+/// normally ends earlier.
 const STRETCH: Duration = Duration::from_millis(4);
 
-/// Clients that are told apart in a pass. With more the pass is over, which is on the safe side.
+/// Number of clients that a pass can distinguish. If more clients appear, the pass starts no more requests,
+/// which is the safe choice.
 const CLIENTS_MAX: usize = 64;
 
-/// How long a request waits in a line. Then it asks beside the others.
+/// Longest time that a request waits in its client's queue. Afterwards it no longer waits to be first.
 const LINE_MAX: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// Times that the runtime of this thread had nothing to do.
+    /// Number of times that the runtime of this thread was idle.
     static RESTS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Makes the runtime count when it has nothing to do, which is the cheapest sign of a new pass. Without
-/// it a request that follows a pause is begun one look later.
+/// Makes the runtime count its idle periods, which are the cheapest sign of a new pass. Without this count, a
+/// request after a pause starts one poll for events later.
 pub fn count_rests(runtime: &mut Builder) -> &mut Builder {
     runtime.on_thread_park(|| RESTS.set(RESTS.get().wrapping_add(1)))
 }
@@ -47,12 +48,12 @@ pub fn count_rests(runtime: &mut Builder) -> &mut Builder {
 #[derive(Debug)]
 pub(super) struct Passes {
     number: Cell<u32>,
-    /// The count of rests when it began.
+    /// The value of `RESTS` when the pass began.
     rests: Cell<u32>,
     began: Cell<Instant>,
-    /// Clients for which something was begun in it. `None` is this machine itself.
+    /// Clients that started a request in this pass. `None` stands for this machine itself.
     clients: RefCell<Vec<Option<Network>>>,
-    /// The lines of clients of whom something waits.
+    /// The queues of clients that have waiting requests.
     lines: RefCell<HashMap<Option<Network>, Rc<Mutex<()>>>>,
 }
 
@@ -67,12 +68,12 @@ impl Passes {
         }
     }
 
-    /// Whether a request of this client begins now, behind none that waits.
+    /// True if a request of this client may start now and no earlier request of the client waits.
     pub(super) fn begins(&self, client: Option<Network>) -> bool {
         !self.lines.borrow().contains_key(&client) && self.admits(client)
     }
 
-    /// The end of this client's line, for a request that does not begin now.
+    /// Adds a request that cannot start now to the end of its client's queue.
     pub(super) fn line(&self, client: Option<Network>) -> Line<'_> {
         let lock = Rc::clone(self.lines.borrow_mut().entry(client).or_default());
         Line {
@@ -82,12 +83,12 @@ impl Passes {
         }
     }
 
-    /// The current pass, for [`Passes::looked`].
+    /// The number of the current pass, for [`Passes::looked`].
     pub(super) fn current(&self) -> u32 {
         self.number.get()
     }
 
-    /// Whether a request of this client is begun in this pass.
+    /// True if this pass may start a request of this client.
     pub(super) fn admits(&self, client: Option<Network>) -> bool {
         if self.rests.get() != RESTS.get() {
             self.begin();
@@ -101,8 +102,8 @@ impl Passes {
         !is_new && clock::now().duration_since(self.began.get()) < STRETCH
     }
 
-    /// The runtime has looked for what has arrived since pass `number`: the first to say so begins a
-    /// new one.
+    /// Reports that the runtime has polled for events since pass `number`. The first report begins a new
+    /// pass.
     pub(super) fn looked(&self, number: u32) {
         if self.number.get() == number {
             self.begin();
@@ -117,17 +118,18 @@ impl Passes {
     }
 }
 
-/// A request in the line of its client, until this is dropped.
+/// A request in its client's queue. Dropping it removes the request.
 pub(super) struct Line<'a> {
     passes: &'a Passes,
     client: Option<Network>,
-    /// The first holds it; the others get it in the order in which they came.
+    /// The first request holds this lock. The other requests receive it in order of arrival.
     lock: Rc<Mutex<()>>,
 }
 
 impl Line<'_> {
-    /// Waits until it is the first, which it is until what is returned is dropped. None when that takes
-    /// too long: it does not depend for ever on a server that polls the one before it.
+    /// Waits until the request is first in the queue. It stays first until the returned guard is dropped.
+    /// Returns `None` after `LINE_MAX`, so that the request does not depend forever on a server that polls
+    /// the previous request.
     pub(super) async fn first(&self) -> Option<MutexGuard<'_, ()>> {
         let first = tokio::time::timeout(LINE_MAX, self.lock.lock()).await;
         first.ok()
@@ -136,7 +138,7 @@ impl Line<'_> {
 
 impl Drop for Line<'_> {
     fn drop(&mut self) {
-        // The last one: its own and that of the map.
+        // No other request waits: the two references are this line and the map entry.
         if Rc::strong_count(&self.lock) == 2 {
             self.passes.lines.borrow_mut().remove(&self.client);
         }
@@ -153,14 +155,14 @@ mod tests {
         Network::of(IpAddr::from([10, 0, 0, last]))
     }
 
-    /// A pass that has lasted for its stretch.
+    /// A pass that has already lasted for `STRETCH`.
     fn long() -> Passes {
         let passes = Passes::new();
         passes.began.set(clock::now() - STRETCH);
         passes
     }
 
-    /// A pass that stays short, however long this thread is kept waiting.
+    /// A pass that stays short, even if this thread is delayed.
     fn short() -> Passes {
         let passes = Passes::new();
         passes.began.set(clock::now() + Duration::from_secs(600));

@@ -1,4 +1,4 @@
-//! The look at all connections of a worker: which are over time, and which make room.
+//! The sweep over all connections of a worker: ends timed-out connections, and makes room.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 use super::{Order, Protocol, Registry, State, TICK};
 use crate::connection_table::Cause;
 
-/// Ticks that a client has to end a connection that was idle for too long.
+/// Ticks for a client to end a connection after the idle timeout.
 const GRACE_TICKS: u32 = 10;
-/// Ticks that a newcomer has to send its request when many others are served and no other client waits.
+/// Ticks for a new connection to send its request while the table is nearly full and no other client waits.
 const FRESH_TICKS: u32 = 5;
-/// Ticks for which a client must have taken nothing before its answer may be dropped for memory.
+/// Ticks without progress after which a response may be dropped to free memory.
 const STALLED_TICKS: u32 = 10;
 
 impl Registry {
-    /// Ends the connections that are over time, and makes room where it is short.
+    /// Ends timed-out connections, and makes room if places are short.
     pub(super) fn sweep(&self) {
         let now = self.now();
         let write = ticks(self.timeouts.get().write);
@@ -60,14 +60,14 @@ impl Registry {
         let waited = now.wrapping_sub(state.since.get());
         if state.in_head.get() && waited >= ticks(timeouts.head) {
             let order = match state.protocol.get() {
-                // It may be one of HTTP/2 that was opened ahead of its first request.
+                // It may be an HTTP/2 connection that was opened before its first request.
                 Protocol::Unknown => Order::FinishBy(now.wrapping_add(GRACE_TICKS)),
                 _ => Order::Drop,
             };
             state.end(order, Cause::Head);
         } else if !state.in_head.get() && waited >= ticks(timeouts.idle) {
             let order = match state.protocol.get() {
-                // A client of HTTP/2 learns which of its requests were too late.
+                // An HTTP/2 client receives the information which of its requests were too late.
                 Protocol::Http2 => Order::FinishBy(now.wrapping_add(GRACE_TICKS)),
                 _ => Order::Drop,
             };
@@ -77,15 +77,14 @@ impl Registry {
 
     /// Closes some of the connections that have been idle for longest.
     ///
-    /// Several at a time, because each look costs a little for every connection: a client that
-    /// opens connections as fast as it can makes each of them cost sixteen such steps, not
-    /// thousands.
+    /// It closes several at a time, because each sweep costs a little per connection. If a client opens
+    /// connections as fast as possible, each new connection then costs sixteen such steps, not thousands.
     ///
-    /// None is closed that has been idle for fewer than so many ticks.
+    /// Connections that were idle for fewer than `ticks_least` ticks stay open.
     pub(super) fn make_room(&self, ticks_least: u32) {
         let connections = self.connections.borrow();
         let batch = (connections.len() / 16).max(1);
-        // Those that were told before may still be there.
+        // Connections with an earlier order to end may still be open.
         if self.leaving.get() >= batch {
             return;
         }
@@ -107,7 +106,7 @@ impl Registry {
         }
     }
 
-    /// Closes connections that take nothing, those with most bytes first, until the rest fits.
+    /// Closes stalled connections, starting with the most unwritten bytes, until the rest fits.
     fn drop_unsent(&self, mut unsent: usize, now: u32) {
         let connections = self.connections.borrow();
         let mut stalled: Vec<&Rc<State>> = connections
@@ -126,19 +125,19 @@ impl Registry {
 }
 
 impl State {
-    /// Bytes of answers that are not written.
+    /// Bytes of responses that are not written yet.
     fn unwritten(&self) -> usize {
         self.unsent.get() + self.held.get()
     }
 }
 
-/// A time in ticks, at least one.
+/// Converts a time to ticks, at least one.
 fn ticks(time: Duration) -> u32 {
     let ticks = time.as_millis().div_ceil(TICK.as_millis());
     u32::try_from(ticks).unwrap_or(u32::MAX / 2).max(1)
 }
 
-/// Whether a tick has passed, also when their number begins anew.
+/// True if a tick has passed. Also correct after the tick number has wrapped around.
 fn is_past(tick: u32, now: u32) -> bool {
     now.wrapping_sub(tick) < u32::MAX / 2
 }

@@ -1,4 +1,4 @@
-//! Clients that wait, and clients that let wait, on real sockets.
+//! Tests on real sockets of clients that wait, and of clients that let the service wait.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,18 +17,18 @@ use crate::connection_table::{Cause, ConnectionTable};
 use crate::limits::{Limits, Most, Timeouts};
 use crate::worker::{Handler, Worker};
 
-/// More than the system keeps for a client that does not read.
+/// More bytes than the system buffers for a client that does not read.
 const BIG: usize = 32 << 20;
-/// Longer than anything here takes that does not wait for ever.
+/// Longer than anything in these tests that does not hang.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Twice what the system keeps of answers that are not sent.
+/// Twice the unsent bytes that the system buffers.
 const PART: usize = 256 << 10;
 
-/// Answers `/big` with [`BIG`] bytes, `/part` with [`PART`], `/late` after a second and `/never`
-/// never. `/work` takes all of the worker's time for 50 ms.
+/// Responds to `/big` with [`BIG`] bytes, to `/part` with [`PART`], to `/late` after a second and to `/never`
+/// never. `/work` blocks the worker for 50 ms.
 struct Sample {
-    /// Requests so far.
+    /// Number of requests that the handler has received.
     seen: Arc<AtomicU32>,
 }
 
@@ -94,7 +94,7 @@ fn start_to_stop_within(stop_timeout: Duration, timeouts: Timeouts, most: Most) 
     }
 }
 
-/// Times that no test reaches by itself.
+/// Timeouts that no test reaches by itself.
 fn long() -> Timeouts {
     Timeouts {
         head: PATIENCE,
@@ -117,7 +117,7 @@ impl Service {
         stream
     }
 
-    /// Waits until this many connections were closed for a cause.
+    /// Waits until `count` connections were closed for a cause.
     fn wait_for(&self, cause: Cause, count: u64) {
         let end = clock::now() + PATIENCE;
         while self.table.count(cause) < count {
@@ -142,7 +142,7 @@ fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: t\r\n\r\n")
 }
 
-/// Whether the service has closed a connection, instead of waiting for more.
+/// True if the service has closed a connection, false if it waits for more bytes.
 fn is_closed(mut stream: &TcpStream) -> bool {
     let mut rest = Vec::new();
     match stream.read_to_end(&mut rest) {
@@ -151,7 +151,7 @@ fn is_closed(mut stream: &TcpStream) -> bool {
     }
 }
 
-/// Reads until the answer `soon` or `late`, and gives it.
+/// Reads the response `soon` or `late`, and returns it.
 fn answer(mut stream: &TcpStream) -> String {
     let mut text = String::new();
     let mut bytes = [0; 1024];
@@ -197,7 +197,7 @@ fn a_second_head_has_its_own_time_and_a_pause_before_it_another() {
     );
     let mut stream = service.send(&get("/"));
     assert_eq!(answer(&stream), "soon");
-    // Longer than a head may take, shorter than a pause.
+    // Longer than the timeout of a head, and shorter than the timeout of a pause.
     wait(Duration::from_millis(800));
     stream.write_all(get("/").as_bytes()).unwrap();
     assert_eq!(answer(&stream), "soon");
@@ -212,7 +212,7 @@ fn a_second_head_has_its_own_time_and_a_pause_before_it_another() {
     assert_eq!(service.table.count(Cause::Idle), 1);
 }
 
-/// Waits for time to pass, where that is what a test is about.
+/// Waits for time to pass, in tests about time.
 fn wait(time: Duration) {
     let (_sender, receiver) = std::sync::mpsc::channel::<()>();
     let _ = receiver.recv_timeout(time);
@@ -249,7 +249,7 @@ fn a_client_that_reads_slowly_gets_all_of_its_answer() {
         let count = stream.read(&mut bytes).unwrap();
         assert!(count > 0, "closed after {total} bytes");
         total += count;
-        // More than 2 s for all of it.
+        // More than 2 s in total.
         let paced = Duration::from_millis(2_000 * (total as u64) / (BIG as u64));
         wait(paced.saturating_sub(start.elapsed()));
     }
@@ -266,7 +266,7 @@ fn answers_that_are_not_taken_have_a_bound_together() {
         MOST,
     );
     let open: Vec<TcpStream> = (0..6).map(|_| service.send(&get("/big"))).collect();
-    // Each holds a little less than `BIG`: a part is with the system.
+    // Each connection has a little less than `BIG` unwritten, because the system has buffered a part.
     service.wait_for(Cause::Memory, 2);
     assert_eq!(service.table.count(Cause::Write), 0);
     drop(open);
@@ -277,17 +277,17 @@ fn a_client_that_does_not_read_is_not_answered_into_the_buffers_of_the_system() 
     let service = start(long(), MOST);
     let _open = service.send(&get("/part").repeat(100));
     let seen = || service.seen.load(Ordering::Relaxed);
-    // Until no more are read.
+    // Until the service reads no more requests.
     let mut before = 0;
     while before == 0 || before < seen() {
         before = seen();
         wait(Duration::from_millis(300));
     }
-    // The client's system has one, ours another, the service a third, and one may be read ahead.
+    // The client's system buffers one, ours another, the service holds a third, and one may be read ahead.
     assert!(before <= 4, "{before} of 100 were answered");
 }
 
-/// Once a first request is served, another client is, before more than a few others.
+/// Checks that another client is served soon after a first request was served.
 fn another_client_is_served_soon(service: &Service) {
     let seen = || service.seen.load(Ordering::Relaxed);
     while seen() == 0 {
@@ -330,7 +330,7 @@ fn connections_of_one_client_are_served_in_turn_with_each_other() {
         .map(|_| service.send(&get("/work").repeat(4)))
         .collect();
     let seen = || service.seen.load(Ordering::Relaxed);
-    // Each could have been served twice.
+    // Each client could have been served twice.
     while seen() < 32 {
         std::thread::yield_now();
     }
@@ -363,7 +363,7 @@ fn silent_clients_do_not_keep_others_out() {
     assert!(service.table.open() <= 32);
 }
 
-/// How often the thread that serves has gone to sleep, of a worker with this number.
+/// Number of times that the thread of the worker with this number has gone to sleep.
 fn sleeps(worker: u16) -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let own = tasks.map(|task| task.unwrap().path()).find(|task| {
@@ -385,14 +385,14 @@ fn a_worker_without_requests_hardly_wakes() {
         stop_timeout: PATIENCE,
     };
     let seen: Arc<AtomicU32> = Arc::default();
-    // A number of its own, by which its thread is found among those of other tests.
+    // A unique number, which identifies the thread among the threads of other tests.
     let number = 4_711;
     let worker = Worker::start(number, (&table, limits), async move || Sample { seen }).unwrap();
     wait(Duration::from_millis(300));
     let before = sleeps(number);
     wait(Duration::from_secs(3));
     let woken = sleeps(number) - before;
-    // The runtime may wake more than once for a timer. With ten looks a second it was 60.
+    // The runtime may wake more than once for a timer. With ten sweeps per second there were 60.
     assert!(woken <= 15, "woken {woken} times in 3 s");
     Worker::finish_all(vec![worker]);
 }
@@ -402,7 +402,7 @@ fn idle_connections_make_room_at_once_when_descriptors_run_out() {
     let service = start(long(), MOST);
     let idle = service.send(&get("/soon"));
     answer(&idle);
-    // Long enough for the worker to wait for its next look.
+    // Long enough for the worker to wait for its next sweep.
     wait(Duration::from_millis(200));
     let began = clock::now();
     let short = std::io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
@@ -436,7 +436,7 @@ fn the_service_stops_when_its_requests_are_done() {
     while service.table.open() < 3 {
         std::thread::yield_now();
     }
-    // Accepted is not yet read.
+    // The connection is accepted but may not be read yet.
     wait(Duration::from_millis(200));
     let start = clock::now();
     Worker::finish_all(vec![service.worker]);
@@ -500,7 +500,7 @@ mod http2 {
         Request::builder().uri(uri).body(()).unwrap()
     }
 
-    /// Sends a request; it is under way when this returns.
+    /// Sends a request. It is in progress when the function returns.
     async fn send(client: &mut SendRequest<Bytes>, path: &str) -> h2::client::ResponseFuture {
         let mut ready = client.clone().ready().await.unwrap();
         let (response, _) = ready.send_request(request(path), true).unwrap();
@@ -521,7 +521,7 @@ mod http2 {
             for window in [0, 1_000] {
                 let (mut client, connection) = connect(&service, window).await;
                 let response = send(&mut client, "/big").await.await.unwrap();
-                // Other streams of the same connection prosper, which must not help this one.
+                // Progress of other streams on the connection must not help this stream.
                 while !connection.is_finished() {
                     let mut small = match client.clone().ready().await {
                         Ok(ready) => ready,
@@ -550,11 +550,11 @@ mod http2 {
         );
         run(async {
             let (mut client, connection) = connect(&service, 65_535).await;
-            // As long as a request is under way it is not idle.
+            // The connection is not idle while a request is in progress.
             let response = send(&mut client, "/late").await.await.unwrap();
             assert_eq!(response.status(), 200);
             drop(response);
-            // GOAWAY without an error, not a connection that is torn down.
+            // GOAWAY without an error. The connection must not be aborted.
             connection.await.unwrap().unwrap();
         });
         assert_eq!(service.table.count(Cause::Idle), 1);
@@ -575,7 +575,7 @@ mod http2 {
                     break;
                 };
                 sent += 1;
-                // Before that the library counts, which has a limit of its own.
+                // An earlier reset would count for the library's own limit.
                 while service.seen.load(Ordering::Relaxed) < sent && !connection.is_finished() {
                     tokio::time::sleep(Duration::from_millis(1)).await;
                 }

@@ -1,22 +1,21 @@
-//! What time it is, in ticks.
+//! The current time in ticks.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use crate::clock;
 
-/// What times are counted in, and the time between two looks at all connections while places or memory
-/// are short.
+/// The unit of time of the tracker. It is also the interval between sweeps while places or memory are short.
 pub(super) const TICK: Duration = Duration::from_millis(TICK_MS);
-/// A request needs the number of the tick several times, and whole numbers of 128 bits, in which
-/// durations tell their milliseconds, have no division of their own.
+/// A constant of 64 bits, because a request needs the tick number several times. Durations return
+/// milliseconds as 128-bit numbers, and processors cannot divide these directly.
 const TICK_MS: u64 = 100;
 const TICKS_PER_SECOND: u64 = 1000 / TICK_MS;
 
-/// Counts ticks. A turn of a connection counts as one moment, for which the clock is read once.
+/// Counts ticks. A turn of a connection counts as one moment: the clock is read once per turn.
 #[derive(Debug)]
 pub(super) struct Ticks {
-    /// When tick 0 was.
+    /// The time of tick 0.
     began: Instant,
     moment: Cell<Moment>,
 }
@@ -25,12 +24,12 @@ pub(super) struct Ticks {
 enum Moment {
     /// No connection has its turn, and time passes.
     Between,
-    /// A connection has its turn, in which the clock has not been read yet.
+    /// A connection has its turn, and the clock has not been read in it yet.
     Turn,
     Known(u32),
 }
 
-/// A turn of a connection, however it ends.
+/// A turn of a connection. Dropping it ends the turn.
 pub(super) struct Turn<'a>(&'a Ticks);
 
 impl Drop for Turn<'_> {
@@ -40,7 +39,7 @@ impl Drop for Turn<'_> {
 }
 
 impl Ticks {
-    /// Tick 0 is now.
+    /// Starts with tick 0 at the current time.
     pub(super) fn new() -> Self {
         Self {
             began: clock::now(),
@@ -48,7 +47,7 @@ impl Ticks {
         }
     }
 
-    /// It is a connection's turn until what is returned is dropped.
+    /// Begins a connection's turn. The turn lasts until the returned guard is dropped.
     pub(super) fn turn(&self) -> Turn<'_> {
         self.moment.set(Moment::Turn);
         Turn(self)
@@ -71,7 +70,7 @@ impl Ticks {
         let passed = clock::now() - self.began;
         let ticks =
             passed.as_secs() * TICKS_PER_SECOND + u64::from(passed.subsec_millis()) / TICK_MS;
-        // Begins anew after thirteen years, as `judge` expects.
+        // Wraps around after thirteen years, as `judge` expects.
         u32::try_from(ticks % (1 << 32)).expect("a rest of 32 bits")
     }
 }

@@ -1,10 +1,10 @@
-//! The pure decision: which message is changed, and how.
+//! The pure decision: selects the messages to change, and changes them.
 
 use serde_json::{Map, Value, json};
 
 use crate::token::Keys;
 
-/// Which endpoint a message came to.
+/// The endpoint of a message.
 #[derive(Clone, Copy)]
 pub enum Endpoint {
     StaticSubgraph,
@@ -12,7 +12,7 @@ pub enum Endpoint {
     ClientAwareness,
 }
 
-/// Answers one message, changing it only at the stage that the endpoint is for.
+/// Handles one message. Changes it only at the stage of the endpoint.
 pub fn decide(endpoint: Endpoint, message: Map<String, Value>, keys: &Keys) -> Map<String, Value> {
     let stage = message.get("stage").and_then(Value::as_str);
     match (endpoint, stage) {
@@ -58,7 +58,7 @@ fn identify_client(mut message: Map<String, Value>, keys: &Keys) -> Map<String, 
     message
 }
 
-/// Does nothing when the headers were not sent.
+/// Has no effect if the message has no headers.
 fn set_header(message: &mut Map<String, Value>, name: &str, values: Value) {
     if let Some(headers) = message.get_mut("headers").and_then(Value::as_object_mut) {
         headers.insert(name.to_owned(), values);

@@ -1,4 +1,4 @@
-//! The coprocessor in Rust: entry, port and stop. `../CONTRACT.md` says what it does.
+//! The coprocessor in Rust: entry, port and stop. `../CONTRACT.md` describes its behaviour.
 
 mod decide;
 mod serve;

@@ -16,14 +16,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::decide::{Endpoint, decide};
 use crate::token::Keys;
 
-/// Largest message, as in the other languages.
+/// Largest message in bytes, as in the other languages.
 const BODY_LIMIT: usize = 16 << 20;
 
-/// Serves on all interfaces until told to stop.
+/// Serves on all interfaces until it is stopped.
 pub async fn on_port(port: &str, secret: &str) -> io::Result<()> {
     let listener = TcpListener::bind(format!("0.0.0.0:{port}")).await?;
     let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
-        // An answer is one write; waiting for more would only delay it.
+        // A response is one write. Waiting for more data would only delay it.
         let _ = stream.set_nodelay(true);
     });
     axum::serve(listener, routes(secret))
@@ -31,9 +31,9 @@ pub async fn on_port(port: &str, secret: &str) -> io::Result<()> {
         .await
 }
 
-/// Serves on a Unix socket until told to stop.
+/// Serves on a Unix socket until it is stopped.
 pub async fn on_socket(path: &str, secret: &str) -> io::Result<()> {
-    // What a killed predecessor left behind would be in the way.
+    // A killed predecessor may have left its socket file.
     let _ = fs::remove_file(path);
     let listener = UnixListener::bind(path)?;
     let ended = axum::serve(listener, routes(secret))

@@ -1,15 +1,15 @@
-//! The token check.
+//! Checks tokens.
 
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
 use serde_json::{Map, Value};
 
-/// Who sent a request.
+/// The client of a request, from the claims of its token.
 pub struct Client {
     pub name: String,
     pub version: String,
 }
 
-/// What tokens are signed and checked with.
+/// Keys and rules to sign and check tokens.
 pub struct Keys {
     signing: EncodingKey,
     checking: DecodingKey,
@@ -17,7 +17,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Keys of this secret.
+    /// Creates the keys from a shared secret.
     pub fn of(secret: &str) -> Keys {
         let mut rules = Validation::new(Algorithm::HS256);
         rules.required_spec_claims.clear();
@@ -31,7 +31,7 @@ impl Keys {
         }
     }
 
-    /// The client that a header value names, if its token can be believed.
+    /// The client of a header value, if its token is valid.
     pub fn client(&self, value: &str) -> Option<Client> {
         let (scheme, token) = value.split_once(' ')?;
         if !scheme.eq_ignore_ascii_case("bearer") {
@@ -46,7 +46,7 @@ impl Keys {
         })
     }
 
-    /// A token of these claims.
+    /// Signs a token with these claims.
     pub fn sign(&self, claims: &Value) -> String {
         encode(&Header::default(), claims, &self.signing).expect("HS256 signs any JSON")
     }

@@ -1,14 +1,14 @@
-//! Headers that the client's `Connection` names.
+//! Removes the headers that the client's `Connection` header lists.
 //!
-//! They are taken out when a request comes in, so that checks, stages and subgraphs all see the same
-//! request. The names that every connection has stay, for stages to see: patterns of header rules
-//! leave them out, and the client of subgraphs sends none of them.
+//! They are removed when a request arrives: checks, stages and subgraphs all see the same request. The fixed
+//! hop-by-hop headers stay visible for stages. Patterns of header rules skip them, and the subgraph client
+//! sends no hop-by-hop headers.
 
 use http::header::{CONNECTION, HeaderMap, HeaderName};
 
-/// Removes `Connection` and the headers that it names.
+/// Removes `Connection` and the headers that it lists.
 pub fn end_connection_headers(headers: &mut HeaderMap) {
-    // HTTP/2 has no such header, and most clients of HTTP/1.1 send none or `keep-alive`.
+    // HTTP/2 has no such header. Most clients of HTTP/1.1 send no such header or `keep-alive`.
     let Some(first) = headers.get(CONNECTION) else {
         return;
     };

@@ -1,9 +1,9 @@
-//! Headers that end at each hop (RFC 9110, sections 7.6.1 and 11.7): the gateway is where a client's
-//! connection ends and those to subgraphs, handlers and coprocessors begin.
+//! Hop-by-hop headers (RFC 9110, sections 7.6.1 and 11.7). The client's connection ends at the gateway, and
+//! connections to subgraphs, handlers and coprocessors begin there.
 //!
-//! One list, because a header that one side takes for its own and another passes on is a way to
-//! smuggle. What else a side leaves out (`host`, `content-length`, `expect`, `accept`) depends on
-//! what it does, and stands there.
+//! All crates share one list. If one side consumes a header and another side forwards it, requests can be
+//! smuggled. Other removed headers (`host`, `content-length`, `expect`, `accept`) depend on the side, and its
+//! code lists them.
 
 mod end;
 
@@ -11,7 +11,7 @@ pub use end::end_connection_headers;
 
 use http::HeaderMap;
 
-/// Headers of one connection and of how messages are framed on it.
+/// Headers of one connection and of its message framing.
 pub const OF_CONNECTION: [&str; 7] = [
     "connection",
     "keep-alive",
@@ -22,25 +22,25 @@ pub const OF_CONNECTION: [&str; 7] = [
     "upgrade",
 ];
 
-/// Headers by which a client and the proxy next to it know each other.
+/// Headers for authentication between a client and the proxy next to it.
 pub const OF_PROXY: [&str; 2] = ["proxy-authenticate", "proxy-authorization"];
 
-/// Whether a header is one of [`OF_CONNECTION`], in whatever case.
+/// True if a header is one of [`OF_CONNECTION`], ignoring case.
 #[must_use]
 pub fn is_of_connection(name: &str) -> bool {
-    // Most names have a length that none of these has, and this is asked of every header.
+    // Called for every header. Most names have another length than these names.
     matches!(name.len(), 2 | 7 | 10 | 16 | 17) && is_among(&OF_CONNECTION, name)
 }
 
-/// Whether a header is one of [`OF_CONNECTION`] or [`OF_PROXY`], in whatever case.
+/// True if a header is one of [`OF_CONNECTION`] or [`OF_PROXY`], ignoring case.
 #[must_use]
 pub fn is_hop_by_hop(name: &str) -> bool {
     is_of_connection(name) || is_among(&OF_PROXY, name)
 }
 
-/// Removes [`OF_CONNECTION`] and [`OF_PROXY`].
+/// Removes all headers in [`OF_CONNECTION`] and [`OF_PROXY`].
 pub fn remove_hop_by_hop(headers: &mut HeaderMap) {
-    // Most messages have none, and to look at their few names costs less than to look nine up.
+    // Most messages have no such header. Scanning their few names costs less than nine lookups.
     if !headers.keys().any(|name| is_hop_by_hop(name.as_str())) {
         return;
     }

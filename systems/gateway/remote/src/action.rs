@@ -1,4 +1,4 @@
-//! An action made ready: how its handler is asked, and what becomes of the answer.
+//! A prepared action: the request to its handler, and the handling of the response.
 
 use std::borrow::Cow;
 
@@ -18,10 +18,10 @@ use crate::failure;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
 
-/// A handler's answer after its transform.
+/// A handler's response after its transformation.
 pub(crate) type Transformed<'a> = Result<Cow<'a, Json<'a>>, RenderError>;
 
-/// An action, its templates read.
+/// An action with parsed templates.
 #[derive(Debug)]
 pub(crate) struct Action {
     pub(crate) name: String,
@@ -32,7 +32,7 @@ pub(crate) struct Action {
     response: Option<Template>,
 }
 
-/// How a request is transformed.
+/// The transformation of a request.
 #[derive(Debug, Default)]
 struct Request {
     method: Option<Method>,
@@ -52,7 +52,7 @@ enum Body {
     Form(Vec<(String, Template)>),
 }
 
-/// What went wrong while a request was transformed.
+/// An error of a request transformation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TransformError {
     #[error("{what}: {source}")]
@@ -65,7 +65,7 @@ pub(crate) enum TransformError {
     Payload,
 }
 
-/// The configuration has checked every template.
+/// Parses a template. The configuration check has already parsed every template.
 fn read_text(text: &Written<TemplateText>) -> Option<Template> {
     Template::text(&text.0.0).ok()
 }
@@ -90,7 +90,7 @@ impl Action {
         }
     }
 
-    /// The request for a payload. What its templates make counts as `work`.
+    /// The request for a payload. The output of its templates counts as `work`.
     pub(crate) fn call(
         &self,
         source: usize,
@@ -99,7 +99,7 @@ impl Action {
         work: &Work,
     ) -> Result<Call, TransformError> {
         let mut headers = self.headers.of(asking.client, asking.session);
-        // An `or_insert`, because a configured or forwarded content type wins over ours.
+        // `or_insert`, because a configured or forwarded content type takes precedence over ours.
         headers.entry(header::CONTENT_TYPE).or_insert(JSON);
         let call = Call {
             source,
@@ -118,7 +118,7 @@ impl Action {
         request.apply(call, payload, &self.base_url, work)
     }
 
-    /// The answer of the handler as the action's value, or as an error.
+    /// Converts the handler's response to the action's value, or to an error.
     pub(crate) fn judge<'a>(
         &self,
         answer: &CallAnswer,
@@ -127,23 +127,22 @@ impl Action {
     ) -> Result<&'a Json<'a>, GraphqlError> {
         let path = failure::root_path(&self.name);
         let unexpected = |message: &str| failure::error(message, &path, "unexpected");
-        // 4xx is the handler's way to refuse, with an error of its own for the client; every other
-        // status than 2xx is a failure of the handler.
+        // A handler refuses with 4xx and its own error for the client. Every other status except 2xx is a
+        // failure of the handler.
         let is_refusal = answer.status.is_client_error();
         if !answer.status.is_success() && !is_refusal {
             let found = answer.status.as_u16();
             let reason = format!("expecting 2xx or 4xx status code, but found {found}");
             return Err(unexpected("internal error").with("internal", reason));
         }
-        // Checked after the status: a proxy's HTML page for a 502 is better explained by the
-        // status.
+        // Checked after the status: for a proxy's HTML page with a 502, the status is the better explanation.
         let Ok(body) = body else {
             return Err(unexpected("not a valid json response from webhook"));
         };
         let value: &Json<'_> = match transformed {
             None => body,
             Some(Ok(value)) => value,
-            // A template is written for the success; a refusal need not have the members that it reads.
+            // Templates are written for success. A refusal may lack the members that they read.
             Some(Err(_)) if is_refusal => body,
             Some(Err(reason)) => {
                 let error = unexpected("Response Transformation Failed");
@@ -156,7 +155,7 @@ impl Action {
         Ok(value)
     }
 
-    /// The handler's answer transformed; `None` without a response template. What the template makes
+    /// Transforms the handler's response. `None` without a response template. The output of the template
     /// counts as `work`.
     pub(crate) fn transformed<'a>(
         &'a self,
@@ -172,13 +171,13 @@ impl Action {
     }
 }
 
-/// `$response` of templates.
+/// The value of `$response` in templates.
 pub(crate) fn response_variable(status: StatusCode) -> Json<'static> {
     let status = Json::Number(status.as_u16().to_string().into());
     Json::Object(vec![("status".into(), status)])
 }
 
-/// The error that a handler asked for with 4xx.
+/// The error that a handler returned with 4xx.
 fn refusal(body: &Json<'_>, path: &str) -> GraphqlError {
     let text = |key: &str| match body.get(key) {
         Some(Json::Text(text)) => Some(text.to_string()),
@@ -188,8 +187,8 @@ fn refusal(body: &Json<'_>, path: &str) -> GraphqlError {
         let reason = "the handler refused without a `message`";
         return failure::error("internal error", path, "unexpected").with("internal", reason);
     };
-    // `serde_json` refuses what the gateway's reader lets pass (a lone surrogate); then `code`
-    // alone is used.
+    // `serde_json` rejects a lone surrogate, which the gateway's reader accepts. In that case only `code` is
+    // used.
     if let Some(extensions @ Json::Object(_)) = body.get("extensions")
         && let Ok(serde_json::Value::Object(extensions)) =
             serde_json::from_slice(&extensions.to_bytes())
@@ -260,12 +259,12 @@ impl Request {
         work: &Work,
     ) -> Result<Call, TransformError> {
         let tree = Json::parse(&payload).map_err(|_| TransformError::Payload)?;
-        // `$base_url` has no trailing slash, because templates append paths to it; see `new`.
+        // `$base_url` has no trailing slash, because templates append paths to it. See `new`.
         let base = Json::Text(base_url.into());
         let query = query_of(base_url);
         let nothing = Json::Null;
-        // Headers are added after the body is rendered, so that a template can overwrite the
-        // content type of a form.
+        // Headers are added after the body is rendered, so that a template can replace the content type of a
+        // form.
         let scope = Scope::new(work)
             .with("$body", &tree)
             .with("$base_url", &base)
@@ -283,8 +282,8 @@ impl Request {
         }
         let rendered = |what: &str, template: &Template| rendered(what, template, &scope);
         let body: Bytes = match &self.body {
-            // The payload moves into the call at the end: `tree`, which templates read, borrows it
-            // until then.
+            // The payload moves into the call at the end, because the templates' `tree` borrows it until
+            // then.
             Body::Payload => Bytes::new(),
             Body::None => Bytes::new(),
             Body::Json(template) => {
@@ -298,7 +297,7 @@ impl Request {
             Body::Form(fields) => {
                 let mut form = form_urlencoded::Serializer::new(String::new());
                 for (name, template) in fields {
-                    // A template that renders to null leaves its field, header or parameter out.
+                    // If a template renders to null, its field, header or parameter is left out.
                     if let Some(value) = rendered(name, template)? {
                         form.append_pair(name, &value);
                     }
@@ -323,13 +322,13 @@ impl Request {
         Ok(call)
     }
 
-    /// The URL, when a template changes it.
+    /// The URL, if a template changes it.
     fn url(&self, scope: &Scope<'_>, base_url: &str) -> Result<Option<String>, TransformError> {
         let render = |what: &str, template: &Template| rendered(what, template, scope);
         let mut url = match &self.url {
             Some(template) => render("url", template)?.ok_or(TransformError::NoUrl)?,
-            // Without a change of URL or parameters the configured endpoint is used as it is, with
-            // its connection pool.
+            // If neither the URL nor its parameters change, the configured endpoint is used, with its
+            // connection pool.
             None if self.query.is_empty() => return Ok(None),
             None => base_url.to_owned(),
         };
@@ -355,7 +354,7 @@ impl Request {
     }
 }
 
-/// What a template renders to, or why the field, header or parameter `what` cannot be made.
+/// Renders a template. An error names the field, header or parameter `what`.
 fn rendered(
     what: &str,
     template: &Template,

@@ -1,4 +1,4 @@
-//! A service's answer: its root fields as slices of the text, checked and not decoded.
+//! A service's response. Its root fields are slices of the text, which are checked and not decoded.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,23 +12,23 @@ use crate::names::Names;
 use crate::outgoing::{Fragments, Occurrence, Set};
 use graphql_tools::parser::query::Selection;
 
-/// A GraphQL response.
+/// A GraphQL response of a service.
 pub(crate) struct Answer<'a> {
     pub(crate) data: Data<'a>,
-    /// The list of errors, when there are any.
+    /// The list of errors, if there are any.
     pub(crate) errors: Option<&'a str>,
 }
 
 /// The `data` of a response.
 #[derive(Default)]
 pub(crate) enum Data<'a> {
-    /// Not there, or not an object.
+    /// Missing, or not an object.
     #[default]
     Nothing,
     Members(Vec<(Cow<'a, str>, &'a str)>),
 }
 
-/// Why bytes are not a response.
+/// The reason why bytes are not a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     Json,
@@ -36,10 +36,10 @@ pub(crate) enum Unreadable {
 }
 
 impl<'a> Answer<'a> {
-    /// Reads a response. All of it is checked to be JSON.
+    /// Reads a response. Checks that the whole text is JSON.
     pub(crate) fn read(body: &'a [u8]) -> Result<Self, Unreadable> {
         serde_json::from_slice(body).map_err(|error| {
-            // A wrong type is JSON that is not a response; every other error means that the text is
+            // A wrong type means that the JSON is not a response. Every other error means that the text is
             // not JSON.
             if error.is_data() {
                 Unreadable::Object
@@ -81,14 +81,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Answer<'a> {
                         "data" => answer.data = map.next_value()?,
                         "errors" => {
                             let errors = map.next_value::<&RawValue>()?.get();
-                            // `RawValue` checks the whole list and copies nothing; only its first
-                            // byte is looked at here.
+                            // `RawValue` has checked the whole list without a copy. Only its first byte is
+                            // needed here.
                             if errors != "null" && !errors.starts_with('[') {
                                 let unexpected = Unexpected::Other("`errors` that is not a list");
                                 return Err(A::Error::invalid_type(unexpected, &self));
                             }
-                            // An empty list counts as no errors: several servers send it with every
-                            // answer.
+                            // An empty list counts as no errors, because several servers send it with every
+                            // response.
                             let is_empty = errors.starts_with('[')
                                 && errors[1..].trim_start().starts_with(']');
                             answer.errors = (errors != "null" && !is_empty).then_some(errors);
@@ -122,11 +122,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Data<'a> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Data<'de>, A::Error> {
-                // Two root fields are the common case, and a small answer should not grow its list.
+                // Two root fields are common, and the list of a small response should not need to grow.
                 let mut members = Vec::with_capacity(2);
                 while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
-                    // Skips a value and keeps where it stands: the text is sent on as the service
-                    // wrote it.
+                    // Skips a value and keeps its place, because the service's text is forwarded unchanged.
                     members.push((key, map.next_value::<&RawValue>()?.get()));
                 }
                 Ok(Data::Members(members))
@@ -137,22 +136,22 @@ impl<'de: 'a, 'a> Deserialize<'de> for Data<'a> {
     }
 }
 
-/// Where in an answer names of types stand.
+/// The locations of type names in a response.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct TypeNames {
-    /// Response keys of `__typename`.
+    /// Response keys of `__typename` fields.
     keys: Vec<String>,
     below: Vec<(String, TypeNames)>,
 }
 
 impl TypeNames {
-    /// The places in the answer to these fields; `None` without any.
+    /// The locations of type names in the response to these fields. `None` if there are no type names.
     pub(crate) fn of(fields: &[Occurrence<'_>], fragments: &Fragments<'_>) -> Option<Self> {
         let mut names = Self::default();
         for occurrence in fields {
             names.add_below(occurrence.key(), &occurrence.field.selection_set, fragments);
         }
-        // Without a place for names, answers are passed on unread.
+        // If the selections contain no type names, responses are forwarded without parsing.
         names.prune();
         (!names.is_empty()).then_some(names)
     }
@@ -161,8 +160,8 @@ impl TypeNames {
         if set.items.is_empty() {
             return;
         }
-        // One response key may occur several times in a document; its selections merge, so their
-        // names do as well.
+        // One response key may occur several times in a document. Its selections merge, so their names merge
+        // too.
         let known = self.below.iter().position(|(known, _)| known == key);
         let index = known.unwrap_or_else(|| {
             self.below.push((key.to_owned(), Self::default()));
@@ -202,7 +201,7 @@ impl TypeNames {
         self.keys.is_empty() && self.below.is_empty()
     }
 
-    /// Appends the value of a root field with its names of types changed.
+    /// Appends the value of a root field, with changed type names.
     pub(crate) fn write(&self, key: &str, raw: &str, names: &Names, out: &mut Vec<u8>) {
         let inner = self.below.iter().find(|(known, _)| known == key);
         match (inner, Json::parse(raw.as_bytes())) {
@@ -210,7 +209,7 @@ impl TypeNames {
                 inner.change(&mut value, names);
                 value.write(out);
             }
-            // Deeper than we read, or nothing to change.
+            // Deeper than the reader's limit, or no name to change.
             _ => out.extend_from_slice(raw.as_bytes()),
         }
     }
@@ -229,8 +228,8 @@ impl TypeNames {
                     {
                         let new = names.new_type(name).to_owned();
                         *name = new.into();
-                    // A key may hold a type name for one type and an object for another, so what is
-                    // not text is entered as well.
+                    // A key may have a type name in one type and an object in another type. So a value that
+                    // is not text is searched too.
                     } else if let Some((_, inner)) = self.below.iter().find(|(it, _)| it == key) {
                         inner.change(value, names);
                     }

@@ -1,17 +1,17 @@
-//! The inputs of a request.
+//! The inputs of an operation's execution.
 
 use gateway_federation::Variables;
 use http::HeaderMap;
 
 use crate::session::Session;
 
-/// The inputs of a request.
+/// The inputs of an operation's execution.
 #[derive(Clone, Copy, Debug)]
 pub struct Asking<'a> {
-    /// The variables, checked.
+    /// The checked variables of the request.
     pub variables: &'a Variables,
-    /// The headers of the client.
+    /// The headers of the client's request.
     pub client: &'a HeaderMap,
-    /// Who the client is.
+    /// The session variables of the client.
     pub session: &'a Session,
 }

@@ -1,4 +1,4 @@
-//! The interface to services and handlers: one HTTP request, one answer.
+//! The interface to services and handlers: one HTTP request, one response.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -10,47 +10,47 @@ use crate::session::{Session, is_session_header};
 pub struct Call {
     /// Position among all sources: remote schemas first, then actions.
     pub source: usize,
-    /// The method.
+    /// The HTTP method of the request.
     pub method: Method,
-    /// The URL when it is not the configured one.
+    /// The URL, if it differs from the configured URL.
     pub url: Option<String>,
-    /// All headers but those of the connection.
+    /// All headers except connection headers.
     pub headers: HeaderMap,
-    /// The body.
+    /// The body of the request.
     pub body: Bytes,
-    /// Whether it may be sent again when a connection breaks.
+    /// True if the request may be repeated after a broken connection.
     pub is_idempotent: bool,
 }
 
-/// What came back.
+/// A response of a service or handler.
 #[derive(Clone, Debug, Default)]
 pub struct CallAnswer {
-    /// The status.
+    /// The HTTP status of the response.
     pub status: StatusCode,
-    /// The body.
+    /// The body of the response.
     pub body: Bytes,
-    /// The values of `set-cookie`.
+    /// The values of all `set-cookie` headers.
     pub cookies: Vec<HeaderValue>,
 }
 
-/// Why nothing came back.
+/// The reason why a request got no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CallError(pub String);
 
-/// Carries requests to services and handlers.
+/// Sends requests to services and handlers.
 ///
 /// The future need not be `Send`: a request stays on the thread that accepted it.
 pub trait Sources {
-    /// Sends one request and waits for its whole answer.
+    /// Sends one request and waits for the complete response.
     fn call(&self, call: Call) -> impl Future<Output = Result<CallAnswer, CallError>>;
 
-    /// Lets the other requests of this thread go on; called now and then while a large answer is
-    /// made.
+    /// Lets other requests of this thread continue. Called from time to time while a large response is
+    /// written.
     fn give_way(&self) -> impl Future<Output = ()>;
 }
 
-/// Headers of clients that never reach a service, besides those that end with each connection.
+/// Client headers that never reach a service, in addition to hop-by-hop headers.
 const NEVER_FORWARDED: &[&str] = &[
     "content-length",
     "content-md5",
@@ -74,7 +74,7 @@ fn is_forwarded(name: &HeaderName) -> bool {
         && !NEVER_FORWARDED.contains(&name.as_str())
 }
 
-/// Which headers a source gets.
+/// The headers that a source receives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HeaderSettings {
     pub(crate) configured: Vec<(HeaderName, HeaderValue)>,
@@ -92,8 +92,8 @@ impl HeaderSettings {
         }
     }
 
-    /// The headers of a request: configured ones win over session variables, those over what the
-    /// client sent.
+    /// The headers of a request. Configured headers override session variables, and both override client
+    /// headers.
     pub(crate) fn of(&self, client: &HeaderMap, session: &Session) -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(self.configured.len() + 4);
         if self.forwards {
@@ -106,7 +106,7 @@ impl HeaderSettings {
         for (name, value) in session.headers() {
             headers.insert(name.clone(), value.clone());
         }
-        // Last, so that a client cannot overwrite what the operator has configured.
+        // Last, so that a client cannot override headers of the operator's configuration.
         for (name, value) in &self.configured {
             headers.insert(name.clone(), value.clone());
         }

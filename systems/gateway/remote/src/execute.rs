@@ -1,4 +1,4 @@
-//! Carries a route out.
+//! Executes a route: sends the requests and assembles the response.
 
 mod payload;
 
@@ -20,33 +20,33 @@ use crate::output::{Selecting, Unwritten};
 use crate::route::{ActionPart, Content, Item, Part, RemotePart};
 use payload::transformed_too_large;
 
-/// A complete GraphQL response.
+/// A complete GraphQL response with its cookies.
 #[derive(Clone, Debug)]
 pub struct Executed {
     /// `{"data":…}` or `{"errors":…,"data":null}`.
     pub body: Bytes,
-    /// Whether there are errors.
+    /// True if the response contains errors.
     pub has_errors: bool,
-    /// Whether there is an error in place of an answer because of a limit.
+    /// True if an error replaces data because of a limit.
     pub is_cut: bool,
-    /// What services and handlers want the client to keep.
+    /// `set-cookie` values of services and handlers for the client.
     pub cookies: Vec<HeaderValue>,
 }
 
-/// What came of one part.
+/// The result of one part.
 enum Outcome {
-    /// A service's answer: a GraphQL response without errors.
+    /// A service's GraphQL response without errors.
     Remote(CallAnswer),
-    /// The JSON of an action's member.
+    /// The JSON of an action's member, and its cookies.
     Action(Vec<u8>, Vec<HeaderValue>),
-    /// No request was made, because no field is wanted.
+    /// No request was sent, because conditions exclude all fields.
     Nothing,
-    /// The list of errors as JSON.
+    /// A list of errors.
     Failed(Failure),
 }
 
 enum Failure {
-    /// Errors of a service as it sent them.
+    /// Errors of a service, unchanged.
     Verbatim(CallAnswer),
     Own(Vec<u8>, Vec<HeaderValue>),
 }
@@ -60,7 +60,7 @@ impl From<Box<GraphqlError>> for Failure {
 impl From<GraphqlError> for Failure {
     fn from(error: GraphqlError) -> Self {
         let body = errors_body(&[error]);
-        // The list within `{"errors":…}`.
+        // Only the list inside `{"errors":…}`.
         let list = body[b"{\"errors\":".len()..body.len() - 1].to_vec();
         Failure::Own(list, Vec::new())
     }
@@ -91,13 +91,13 @@ impl Prepared {
             return run.beyond(error, Vec::new());
         }
         let outcomes = match parts.as_slice() {
-            // One part needs no list of futures; most operations are of this kind.
+            // One part needs no list of futures. Most operations have one part.
             [only] => vec![run.part(only).await],
             _ if self.checked.kind() == OperationKind::Query => {
-                // All parts run in one task: they share the variables and presences without a lock.
+                // All parts run in one task, so they share the variables and presences without a lock.
                 join_all(parts.iter().map(|part| run.part(part))).await
             }
-            // Mutations run one after the other, and after a failure the rest must not be executed.
+            // Mutations run one after the other. After a failure, the rest must not be executed.
             _ => {
                 let mut outcomes = Vec::with_capacity(parts.len());
                 for part in parts {
@@ -123,15 +123,15 @@ struct Run<'a, S> {
     presences: Vec<bool>,
     asking: Asking<'a>,
     sources: &'a S,
-    /// Bytes of the response that may still be made of answers to actions and introspection.
+    /// Bytes of the response that actions and introspection may still write.
     writable: Cell<usize>,
-    /// Bytes of answers that may still be kept.
+    /// Bytes of service responses that may still be kept.
     receivable: Cell<usize>,
-    /// What the request templates of all actions may make.
+    /// Output bytes that the request templates of all actions may still produce.
     asking_work: Work,
-    /// What the response templates of all actions may make.
+    /// Output bytes that the response templates of all actions may still produce.
     answer_work: Work,
-    /// Whether there is an error because of a limit.
+    /// True if an error replaces data because of a limit.
     is_cut: Cell<bool>,
 }
 
@@ -173,7 +173,7 @@ impl<S: Sources> Run<'_, S> {
         let answer = match self.sources.call(call).await {
             Ok(answer) => answer,
             Err(CallError(reason)) => {
-                // By its name: where it is, is for the log, which who calls has written.
+                // Names the service only. Its address goes to the log of the caller.
                 let message = format!(
                     "HTTP exception occurred while sending the request to `{}`",
                     remote.name
@@ -190,16 +190,16 @@ impl<S: Sources> Run<'_, S> {
             Err(Unreadable::Object) => {
                 "Received invalid JSON value from remote: expecting a GraphQL response".to_owned()
             }
-            // A service's errors are the client's errors, word for word; the whole answer is kept,
-            // because `errors` is a slice of it.
+            // The client receives a service's errors unchanged. The whole response is kept, because `errors`
+            // is a slice of it.
             Ok(read) if read.errors.is_some() => {
                 return Outcome::Failed(Failure::Verbatim(answer));
             }
             Ok(read) => {
                 let missing = part
                     .keys
-                    // A missing member would leave a hole in the response; null in its place could
-                    // break the schema.
+                    // A missing member would leave a gap in the response. Replacing it with null could
+                    // violate the schema.
                     .iter()
                     .find(|(key, presence)| self.is_there(*presence) && read.member(key).is_none());
                 match missing {
@@ -213,7 +213,7 @@ impl<S: Sources> Run<'_, S> {
         Outcome::Failed(error.into())
     }
 
-    /// What only a developer should see.
+    /// Adds the internal reason, if internal errors are enabled. Only developers should see it.
     fn with_internal(&self, error: GraphqlError, reason: &str) -> GraphqlError {
         if self.settings.shows_internal {
             error.with("internal", reason)
@@ -233,7 +233,7 @@ impl<S: Sources> Run<'_, S> {
                 body.extend_from_slice(json);
             }
         }
-        // Still the first separator means that no variable was given, and `variables` is left out.
+        // An unused first separator means that no variable was given. `variables` is then left out.
         body.extend_from_slice(if separator == b"," { b"}}" } else { b"}" });
         body.into()
     }
@@ -245,7 +245,8 @@ impl<S: Sources> Run<'_, S> {
         let action = &self.settings.actions[part.action];
         let path = failure::root_path(&action.name);
         let source = self.settings.remotes.len() + part.action;
-        // Made even when the request transform replaces it: templates read the payload as `$body`.
+        // Created even if the request transformation replaces it, because templates read the payload as
+        // `$body`.
         let payload = self.payload(&action.name, part);
         let hide = |error: GraphqlError| Box::new(self.hidden(error));
         let call = action.call(source, payload, self.asking, &self.asking_work);
@@ -293,7 +294,7 @@ impl<S: Sources> Run<'_, S> {
         Ok((out, answer.cookies))
     }
 
-    /// Counts an answer that is kept until all are there.
+    /// Counts a response that is kept until all responses have arrived.
     fn receive(&self, answer: &CallAnswer) -> Result<(), Box<GraphqlError>> {
         let left = self.receivable.get().checked_sub(answer.body.len());
         let left = left.ok_or_else(|| self.cut(self.settings.bounds.answers_too_large()))?;
@@ -301,7 +302,7 @@ impl<S: Sources> Run<'_, S> {
         Ok(())
     }
 
-    /// The error in place of what is beyond a limit.
+    /// Creates the error that replaces data beyond a limit.
     fn cut(&self, error: GraphqlError) -> Box<GraphqlError> {
         self.is_cut.set(true);
         Box::new(error.with("path", "$"))
@@ -315,7 +316,7 @@ impl<S: Sources> Run<'_, S> {
     }
 
     async fn respond(&self, mut outcomes: Vec<Outcome>) -> Executed {
-        // Cookies come first, because they go to the client even when a part has failed.
+        // Cookies come first, because the client receives them even if a part has failed.
         let cookies = cookies(&mut outcomes);
         if let Some(failure) = outcomes.iter().find_map(|outcome| match outcome {
             Outcome::Failed(failure) => Some(failure),
@@ -327,7 +328,7 @@ impl<S: Sources> Run<'_, S> {
             };
         }
         let route = &self.prepared.route;
-        // The body is shared, not copied: what the service sent is what the client gets.
+        // The body is shared, not copied: the client receives the service's body unchanged.
         if route.passes_through
             && let [Outcome::Remote(answer)] = outcomes.as_slice()
         {
@@ -338,8 +339,8 @@ impl<S: Sources> Run<'_, S> {
                 cookies,
             };
         }
-        // Read a second time: an `Answer` borrows its body, so it cannot be kept beside it in
-        // `Outcome`. Only operations over several services come here.
+        // Read a second time: an `Answer` borrows its body, so `Outcome` cannot hold both. Only operations
+        // over several services reach this code.
         let answers: Vec<Option<Answer<'_>>> = outcomes
             .iter()
             .map(|outcome| match outcome {
@@ -367,7 +368,7 @@ impl<S: Sources> Run<'_, S> {
         }
     }
 
-    /// The answer to a request beyond a limit.
+    /// The response to a request that exceeds a limit.
     fn beyond(&self, error: GraphqlError, cookies: Vec<HeaderValue>) -> Executed {
         let failure = Failure::from(error.with("path", "$"));
         Executed {
@@ -376,14 +377,14 @@ impl<S: Sources> Run<'_, S> {
         }
     }
 
-    /// The answers to `__schema` and `__type` by their positions, which may have so many bytes together.
+    /// Appends the results of `__schema` and `__type` with their positions. Their total size is limited.
     async fn introspect(
         &self,
         items: &[Item],
         told: &mut Vec<(usize, Vec<u8>)>,
     ) -> Result<(), GraphqlError> {
         for item in items.iter().filter(|item| self.is_there(item.presence)) {
-            // Both are fields of the root, never of a namespace.
+            // Both are root fields, never fields of a namespace.
             let Content::Introspection(position) = &item.content else {
                 continue;
             };
@@ -443,12 +444,12 @@ impl<S: Sources> Run<'_, S> {
     }
 }
 
-/// What an answer is put together from.
+/// The inputs of a response.
 struct Pieces<'a> {
     outcomes: &'a [Outcome],
-    /// The answers of services among the outcomes.
+    /// The outcomes that are service responses.
     answers: &'a [Option<Answer<'a>>],
-    /// What introspection says, by the position of its member.
+    /// Results of introspection, by the position of the member.
     introspected: &'a [(usize, Vec<u8>)],
 }
 

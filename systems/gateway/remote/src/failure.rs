@@ -14,7 +14,7 @@ pub(crate) fn root_path(field: &str) -> String {
     format!("$.selectionSet.{field}")
 }
 
-/// What the client is told of an operation that is refused.
+/// The refusal of an operation in the form of the contract.
 pub(crate) fn refused(refusal: Refusal, query: &str) -> Refusal {
     let errors = refusal.errors.iter().map(|refused| {
         let code = match refused.code() {
@@ -28,8 +28,8 @@ pub(crate) fn refused(refusal: Refusal, query: &str) -> Refusal {
             None => "unexpected".to_owned(),
         };
         let place = refused.locations.first();
-        // Parsed again for its positions: refusals are rare, and a prepared operation need not
-        // carry them.
+        // Parsed again for its positions, because refusals are rare, and prepared operations need not store
+        // positions.
         let path = place.and_then(|place| path_at(query, place.line, place.column));
         error(
             refused.message.as_str(),
@@ -41,7 +41,7 @@ pub(crate) fn refused(refusal: Refusal, query: &str) -> Refusal {
     refusal.with_errors(errors)
 }
 
-/// What the client is told of variables that do not fit.
+/// The errors of invalid variables in the form of the contract.
 pub(crate) fn wrong_variables(errors: Vec<GraphqlError>) -> Vec<GraphqlError> {
     let errors = errors.into_iter().map(|wrong| {
         let name = wrong.extensions.get("name").and_then(|it| it.as_str());
@@ -58,7 +58,7 @@ pub(crate) fn wrong_variables(errors: Vec<GraphqlError>) -> Vec<GraphqlError> {
     errors.collect()
 }
 
-/// The way to the field at a place of the document.
+/// The path to the field at a position of the document.
 fn path_at(query: &str, line: usize, column: usize) -> Option<String> {
     let document = parse_query::<String>(query).ok()?;
     document.definitions.iter().find_map(|definition| {
@@ -86,7 +86,7 @@ fn path_in(set: &SelectionSet<'_, String>, so_far: &str, place: (usize, usize)) 
             if (field.position.line, field.position.column) == place {
                 return Some(path);
             }
-            // The response key would be the alias; the contract's paths name fields.
+            // The response key would be the alias, but the contract's paths use field names.
             path_in(&field.selection_set, &path, place)
         }
         Selection::InlineFragment(it) => path_in(&it.selection_set, so_far, place),

@@ -1,4 +1,4 @@
-//! Reads the answer to an introspection query as type definitions.
+//! Converts the response to an introspection query to type definitions.
 
 use graphql_tools::introspection::{
     IntrospectionEnumValue, IntrospectionField, IntrospectionInputTypeRef, IntrospectionInputValue,
@@ -11,7 +11,7 @@ use graphql_tools::parser::schema::{
 };
 use serde::Deserialize;
 
-/// The body of the request that asks a service for its schema.
+/// The body of the request for a service's schema.
 pub const INTROSPECTION_BODY: &str = concat!(
     r#"{"operationName":"IntrospectionQuery","query":"query IntrospectionQuery{__schema{"#,
     "queryType{name}mutationType{name}subscriptionType{name}types{...T}directives{name description locations args{...I}}}}",
@@ -22,26 +22,26 @@ pub const INTROSPECTION_BODY: &str = concat!(
     r#""}"#,
 );
 
-/// Why the answer of a service is not a schema.
+/// The reason why a service's response is not a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IntrospectionError {
-    /// Not the JSON of an introspection.
+    /// The text is not the JSON of an introspection.
     #[error("the answer to the introspection query is not a schema: {0}")]
     Unreadable(String),
-    /// The service answered with errors.
+    /// The service returned errors.
     #[error("the service refused the introspection query: {0}")]
     Refused(String),
-    /// More than the configuration allows.
+    /// The schema has more types than the configuration allows.
     #[error("the schema has {count} types, more than `limits.remote_schema_max_types` ({most})")]
     TooManyTypes {
-        /// How many it has.
+        /// Number of types in the schema.
         count: usize,
-        /// How many it may have.
+        /// Maximum number of types.
         most: usize,
     },
 }
 
-/// A service's schema.
+/// The schema of a service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceSchema {
     pub(crate) types: Vec<TypeDefinition<'static, String>>,
@@ -58,11 +58,11 @@ struct Answer {
 }
 
 impl SourceSchema {
-    /// Reads the answer to [`INTROSPECTION_BODY`], with at most so many types, those of GraphQL
-    /// itself not counted.
+    /// Reads the response to [`INTROSPECTION_BODY`], with at most `types_max` types. GraphQL's own types are
+    /// not counted.
     ///
     /// # Errors
-    /// When the text is not such an answer, has errors and no data, or has more types.
+    /// Fails if the text is not such a response, has errors and no data, or has more types.
     pub fn read(body: &[u8], types_max: usize) -> Result<Self, IntrospectionError> {
         let answer: Answer = serde_json::from_slice(body)
             .map_err(|error| IntrospectionError::Unreadable(error.to_string()))?;
@@ -70,8 +70,8 @@ impl SourceSchema {
             let first = answer.errors.first().map(|error| match &error["message"] {
                 serde_json::Value::String(message) => message.clone(),
                 _ => error.to_string(),
-                // Data wins over errors: a service may complain about a part and still describe its
-                // schema.
+                // Data takes precedence over errors: a service may report an error in a part and still
+                // describe its schema.
             });
             return Err(match first {
                 Some(message) => IntrospectionError::Refused(message),
@@ -97,7 +97,7 @@ impl SourceSchema {
     }
 }
 
-/// Whether GraphQL itself has this type.
+/// True if the type belongs to GraphQL itself.
 pub(crate) fn is_own(name: &str) -> bool {
     name.starts_with("__") || is_built_in_scalar(name)
 }
@@ -115,7 +115,7 @@ fn definition(of: IntrospectionType) -> Option<TypeDefinition<'static, String>> 
         IntrospectionType::OBJECT(it) => TypeDefinition::Object(ObjectType {
             description: it.description,
             implements_interfaces: names(it.interfaces),
-            // A field whose type is nested deeper than the query asks is left out; its type would
+            // A field is left out if its type is nested deeper than the introspection query. Its type would
             // be wrong.
             fields: it.fields.into_iter().filter_map(field).collect(),
             ..ObjectType::new(it.name)
@@ -160,7 +160,7 @@ fn field(of: IntrospectionField) -> Option<Field<'static, String>> {
 }
 
 fn input(of: IntrospectionInputValue) -> Option<InputValue<'static, String>> {
-    // A default that cannot be read counts as absent; the service applies its own.
+    // An unreadable default counts as absent. The service applies its own default.
     let default = match of.default_value {
         Some(serde_json::Value::String(text)) => literal(&text),
         _ => None,
@@ -183,8 +183,8 @@ fn enum_value(of: IntrospectionEnumValue) -> EnumValue<'static, String> {
     }
 }
 
-/// A literal of GraphQL, as introspection writes defaults. One that cannot be read is left out:
-/// the service applies it in any case.
+/// Parses a GraphQL literal, the form of defaults in introspection. An unreadable default is left out,
+/// because the service applies it anyway.
 fn literal(text: &str) -> Option<Value<'static, String>> {
     let document = format!("input I{{f:T={text}}}");
     let document = parse_schema::<String>(&document).ok()?.into_static();

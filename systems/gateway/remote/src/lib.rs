@@ -1,14 +1,14 @@
-//! Merged schemas: GraphQL services and HTTP handlers behind one schema, and stored operations.
+//! Merged schemas (GraphQL services and HTTP handlers behind one schema) and stored operations.
 //!
-//! The way from a configuration to an answer: `introspection` reads what a service says of itself,
-//! `names` gives it the names that the configuration wishes, `merge` makes one schema of all and
-//! notes who answers each root field. An operation is checked (by `gateway-federation`), then
-//! `route` decides who is asked for what, with `outgoing` writing what a service is asked, and
-//! `execute` carries that out. `action` is the way to a handler and back, `rest` the way of a
-//! stored operation.
+//! From a configuration to a schema: `introspection` reads a service's schema, and `names` applies the
+//! configured names. `merge` merges all schemas and records the source of each root field.
 //!
-//! The one idea: a value of a service is a slice of the text it sent. When the whole operation is
-//! one service's, its answer is the answer.
+//! From an operation to a response: `gateway-federation` checks the operation, and `route` plans the
+//! requests. `outgoing` writes the operation for each service, and `execute` runs the plan. `action` handles
+//! requests to handlers and their responses. `rest` maps REST endpoints to stored operations.
+//!
+//! The key idea: a value from a service is a slice of the service's response. If a single service answers the
+//! whole operation, its response is passed on unchanged.
 //!
 //! Absent on purpose: sockets and clocks. Requests leave through [`Sources`].
 

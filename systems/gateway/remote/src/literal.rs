@@ -1,4 +1,4 @@
-//! The arguments of an action as JSON: literals rendered once, variables filled in for each
+//! The arguments of an action as JSON. Literals are rendered once, and variables are inserted for each
 //! request.
 
 use gateway_federation::{Checked, Variables};
@@ -11,15 +11,15 @@ use crate::merge::inner_name;
 /// An argument, or a part of one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Argument {
-    /// JSON that no variable is part of.
+    /// JSON without variables.
     Json(Vec<u8>),
-    /// A variable by its position, and its default.
+    /// A variable by its position, with its default.
     Variable(usize, Option<Vec<u8>>),
     List(Vec<Argument>),
     Object(Vec<(String, Argument)>),
 }
 
-/// Reads arguments against the types that the schema gives them.
+/// Converts arguments by their types in the schema.
 pub(crate) struct Reader<'a> {
     pub(crate) checked: &'a Checked,
     pub(crate) declared: &'a [VariableDefinition<'static, String>],
@@ -40,12 +40,12 @@ impl Reader<'_> {
                 });
                 match self.checked.variable(name) {
                     Some(index) => Argument::Variable(index, default),
-                    // Validation refuses undeclared variables, so null stands for what cannot
-                    // occur.
+                    // Validation refuses undeclared variables, so this case cannot occur and null is
+                    // arbitrary.
                     None => Argument::Json(b"null".to_vec()),
                 }
             }
-            // Only a list with a variable is taken apart; everything else is rendered once.
+            // Only a list with a variable is split. Every other value is rendered once.
             Value::List(items) if items.iter().any(has_variable) => {
                 let items = items
                     .iter()
@@ -55,8 +55,7 @@ impl Reader<'_> {
             Value::Object(members) if members.iter().any(|(_, value)| has_variable(value)) => {
                 let members = members
                     .iter()
-                    // The type of a member is not known here, so an `ID` within an object keeps its
-                    // form.
+                    // The type of the member is unknown here, so an `ID` within an object keeps its form.
                     .map(|(key, value)| (key.clone(), self.read(value, None)));
                 Argument::Object(members.collect())
             }
@@ -66,7 +65,7 @@ impl Reader<'_> {
 }
 
 impl Argument {
-    /// Appends the argument; false, and nothing appended, when it is a variable without a value.
+    /// Appends the argument. Returns false and appends no bytes if it is a variable without a value.
     pub(crate) fn write(&self, variables: &Variables, out: &mut Vec<u8>) -> bool {
         match self {
             Self::Json(json) => out.extend_from_slice(json),
@@ -81,8 +80,8 @@ impl Argument {
                     if position > 0 {
                         out.push(b',');
                     }
-                    // A list has no gaps: an omitted variable is null in it, but leaves out a
-                    // member of an object.
+                    // A list has no gaps: an omitted variable becomes null in a list, but its member is left
+                    // out of an object.
                     if !item.write(variables, out) {
                         out.extend_from_slice(b"null");
                     }
@@ -95,7 +94,7 @@ impl Argument {
     }
 }
 
-/// Appends an object of those members that have a value.
+/// Appends an object with the members that have a value.
 pub(crate) fn write_members(
     members: &[(String, Argument)],
     variables: &Variables,
@@ -136,8 +135,8 @@ fn item_of<'a>(kind: &'a Type<'static, String>) -> Option<&'a Type<'static, Stri
     }
 }
 
-/// A literal as JSON. A whole number where an `ID` is asked for is a text, and a single value
-/// where a list is asked for is a list of one.
+/// A literal as JSON. For an expected `ID`, a whole number becomes a text. For an expected list, a single
+/// value becomes a list of one.
 fn constant(value: &Value<'static, String>, kind: Option<&Type<'static, String>>) -> Vec<u8> {
     let mut out = Vec::new();
     write_constant(value, kind, &mut out);
@@ -162,8 +161,7 @@ fn write_constant(
             }
             out.push(b']');
         }
-        // Input coercion (GraphQL specification, section 3.11): a single value stands for a list of
-        // one.
+        // Input coercion (GraphQL specification, section 3.11): a single value counts as a list of one.
         single if item.is_some() => {
             out.push(b'[');
             write_constant(single, item, out);

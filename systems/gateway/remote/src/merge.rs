@@ -1,4 +1,4 @@
-//! One schema of several services and of actions, and who answers each of its root fields.
+//! Merges the schemas of services and actions, and records the source of each root field.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,81 +13,80 @@ use graphql_tools::parser::schema::{
 use crate::introspection::SourceSchema;
 use crate::names::{Names, NamesError, fields_of};
 
-/// Why nothing here is a subscription.
+/// The reason why the merged schema has no subscriptions.
 pub(crate) const NO_SUBSCRIPTIONS: &str =
     "schemas are merged without subscriptions, and operations checked without allowing them";
 
 const META: &str = include_str!("meta.graphql");
 pub(crate) const QUERY_ROOT: &str = "query_root";
 pub(crate) const MUTATION_ROOT: &str = "mutation_root";
-/// What a schema without fields shows.
+/// The field of a schema that would have no fields.
 const PLACEHOLDER: &str = "no_queries_available";
 
-/// Why a service or an action is not part of the schema.
+/// The reason why a service or an action is not part of the schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Inconsistency {
-    /// Its names cannot be changed as wished.
+    /// The configured changes of its names are impossible.
     #[error("{0}")]
     Names(#[from] NamesError),
-    /// Another source has a root field of this name.
+    /// Another source already has a root field of this name.
     #[error(
         "its root field `{field}` is there already, from {other}; give one of them a namespace"
     )]
     RootField {
-        /// The field.
+        /// Name of the root field.
         field: String,
-        /// Its source.
+        /// The source that already has the field.
         other: String,
     },
     /// Another source has a different type of this name.
     #[error("its type `{name}` differs from the one of {other}; change it by `type_names`")]
     Type {
-        /// The type.
+        /// Name of the type.
         name: String,
-        /// Who has it.
+        /// The source that already has the type.
         other: String,
     },
-    /// A type that is used and not defined.
+    /// A type is used but not defined.
     #[error("it uses the type `{0}`, which is not defined")]
     UnknownType(String),
 }
 
-/// Who answers a root field.
+/// The source of a root field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// A remote schema, by its position.
     Remote(usize),
-    /// A remote schema whose fields are one level below.
+    /// A remote schema, by its position. Its fields are one level below the field.
     Namespace(usize),
     /// An action, by its position.
     Action(usize),
-    /// The placeholder of a schema without fields, which is null.
+    /// The placeholder of a schema without fields. Its value is null.
     Placeholder,
 }
 
-/// A schema and who answers its root fields.
+/// A schema, with the sources of its root fields.
 #[derive(Debug)]
 pub(crate) struct MergedSchema {
     pub(crate) schema: Arc<Schema>,
     owners: HashMap<(OperationKind, String), Owner>,
-    /// By position of the remote schema.
+    /// Changed names, by position of the remote schema.
     pub(crate) names: Vec<Names>,
-    /// Names of services and actions that are left out, and why.
+    /// Services and actions that are not merged, with the reasons.
     pub(crate) inconsistencies: Vec<(String, Inconsistency)>,
 }
 
 impl MergedSchema {
-    /// Merges what is there; `schemas` has one entry for each remote schema of the configuration.
+    /// Merges the available schemas. `schemas` has one entry for each remote schema of the configuration.
     pub(crate) fn new(config: &Config, schemas: &[Option<Arc<SourceSchema>>]) -> Self {
         let mut merging = Merging::default();
-        // Actions first: of two equal root fields the first stays, and actions are the gateway's
-        // own.
+        // Actions first: the first of two equal root fields stays, and actions are the gateway's own.
         merging.add_actions(config);
         let mut names = Vec::with_capacity(schemas.len());
         for (index, (remote, schema)) in config.remote_schemas.iter().zip(schemas).enumerate() {
             let added = match schema {
-                // A service that has not told its schema yet contributes nothing; it is merged when
-                // it does.
+                // A service without a known schema contributes no fields. It is merged once its schema
+                // arrives.
                 Some(schema) => merging.add_remote(index, remote, schema),
                 None => Ok(Names::default()),
             };
@@ -133,7 +132,7 @@ type Fields = Vec<Field<'static, String>>;
 #[derive(Default)]
 struct Merging {
     types: Vec<TypeDefinition<'static, String>>,
-    /// Who brought a type, by its name.
+    /// The source of each type, by the name of the type.
     origins: HashMap<String, (usize, String)>,
     query: Fields,
     mutation: Fields,
@@ -144,8 +143,8 @@ struct Merging {
 
 impl Merging {
     fn add_actions(&mut self, config: &Config) {
-        // The configuration has parsed `types`; a document that does not parse would leave its
-        // actions inconsistent below.
+        // The configuration check has parsed `types`. A document that does not parse would leave its actions
+        // inconsistent below.
         let document = parse_schema::<String>(&config.types.0.0)
             .map(Document::into_static)
             .unwrap_or_default();
@@ -196,7 +195,7 @@ impl Merging {
         let names = Names::new(schema, &remote.customization)?;
         let title = format!("the remote schema `{}`", remote.name);
         let mut types = names.renamed(schema);
-        // A field that returns the service's root would lead to fields that only its own root has.
+        // A field of the service's root type would lead to fields that only the service's own root has.
         for definition in &mut types {
             if let TypeDefinition::Object(ObjectType { fields, .. }) = definition {
                 fields.retain(|field| !schema.is_root(inner_name(&field.field_type)));
@@ -225,13 +224,12 @@ impl Merging {
                 }
             }
         }
-        // Everything is checked before anything is added: a service is merged as a whole or not at
-        // all.
+        // All types are checked before any is added: a service is merged completely or not at all.
         for definition in &types {
             self.check_type(definition)?;
         }
         {
-            // A set, because a schema may have many types, and many fields that return them.
+            // A set, because a schema may have many types and many fields of these types.
             let coming: HashSet<&str> = types.iter().map(type_name).collect();
             for (kind, fields) in &roots {
                 self.check_types(fields.iter(), &coming)?;
@@ -278,7 +276,7 @@ impl Merging {
         }
     }
 
-    /// A type may come from several places when all say the same of it.
+    /// Checks a type. Several sources may define it if their definitions are equal.
     fn check_type(
         &self,
         definition: &TypeDefinition<'static, String>,
@@ -286,8 +284,8 @@ impl Merging {
         let name = type_name(definition);
         let reserved = name == QUERY_ROOT || name == MUTATION_ROOT;
         match self.origins.get(name) {
-            // Several services may bring the same type, for instance a shared scalar; descriptions
-            // may differ.
+            // Several services may define the same type, for instance a shared scalar. Descriptions may
+            // differ.
             Some((index, _)) if bare(&self.types[*index]) == bare(definition) => Ok(()),
             None if !reserved => Ok(()),
             known => Err(Inconsistency::Type {
@@ -306,7 +304,7 @@ impl Merging {
         }
     }
 
-    /// Whether every type that fields speak of is there or about to be.
+    /// Checks that every type in the fields exists or is about to be added.
     fn check_types<'a>(
         &self,
         fields: impl Iterator<Item = &'a Field<'static, String>>,
@@ -328,7 +326,7 @@ impl Merging {
 
     fn finish(mut self, names: Vec<Names>) -> MergedSchema {
         if self.query.is_empty() {
-            // A schema must have a query type with a field; without any, introspection would fail.
+            // A schema must have a query type with a field, or introspection would fail.
             let field = Field {
                 position: Default::default(),
                 description: Some("There is nothing to query.".to_owned()),
@@ -381,7 +379,7 @@ impl Merging {
     }
 }
 
-/// The field below which a service's root fields stand, and its type.
+/// The namespace field, which contains a service's root fields, and its type.
 fn namespaced(
     namespace: &str,
     word: &str,
@@ -409,7 +407,7 @@ pub(crate) fn inner_name<'a>(of: &'a Type<'static, String>) -> &'a str {
     }
 }
 
-/// What two definitions must agree on: everything but what is said for people.
+/// The part that two equal definitions must share: everything except descriptions.
 fn bare(definition: &TypeDefinition<'static, String>) -> String {
     let inputs = |inputs: &[InputValue<'static, String>]| {
         let mut inputs: Vec<String> = inputs

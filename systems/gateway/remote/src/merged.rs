@@ -1,5 +1,4 @@
-//! Everything that follows from a configuration and what its services said: the schema, and the
-//! operations that are ready.
+//! The schema and the prepared operations, derived from a configuration and the services' schemas.
 
 use std::sync::Arc;
 
@@ -18,28 +17,28 @@ use crate::introspection::SourceSchema;
 use crate::merge::{Inconsistency, MergedSchema};
 use crate::route::{self, Route};
 
-/// A remote schema made ready.
+/// A prepared remote schema.
 #[derive(Debug)]
 pub(crate) struct Remote {
-    /// What clients are told of it.
+    /// Name of the service in messages for clients.
     pub(crate) name: String,
     pub(crate) headers: HeaderSettings,
 }
 
-/// What is decided before any operation.
+/// Settings that apply to every operation.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) remotes: Vec<Remote>,
     pub(crate) actions: Vec<Action>,
-    /// Whether errors say more than clients should know.
+    /// True if errors include internal reasons, which clients should normally not see.
     pub(crate) shows_internal: bool,
-    /// What one operation may make of the answers to it.
+    /// Limits for the received and written bytes of one operation.
     pub(crate) bounds: Bounds,
-    /// Bytes that the payloads of all actions of one operation may have.
+    /// Maximum bytes of all action payloads of one operation.
     pub(crate) payload_bytes: usize,
 }
 
-/// The merged schema with the operations that are ready.
+/// The merged schema with the cache of prepared operations.
 #[derive(Debug)]
 pub struct Merged {
     schema: Arc<MergedSchema>,
@@ -48,10 +47,10 @@ pub struct Merged {
     operations: OperationCache<Outcome>,
 }
 
-/// An operation, or why it is refused.
+/// A prepared operation, or its refusal.
 pub type Outcome = Result<Arc<Prepared>, Arc<Refusal>>;
 
-/// An operation, parsed, validated and routed. Shared by all requests that send it.
+/// An operation, parsed, validated and routed. All requests with this operation share it.
 #[derive(Debug)]
 pub struct Prepared {
     pub(crate) merged: Arc<MergedSchema>,
@@ -63,8 +62,8 @@ pub struct Prepared {
 }
 
 impl Merged {
-    /// Merges what is there; `schemas` has one entry for each remote schema of the configuration,
-    /// `None` until the service has answered the introspection query.
+    /// Merges the available schemas. `schemas` has one entry for each remote schema of the configuration. It
+    /// is `None` until the service has answered the introspection query.
     #[must_use]
     pub fn new(
         config: &Config,
@@ -90,38 +89,37 @@ impl Merged {
         }
     }
 
-    /// Services and actions that are not part of the schema, and why.
+    /// Services and actions that are not part of the schema, with the reasons.
     #[must_use]
     pub fn inconsistencies(&self) -> &[(String, Inconsistency)] {
         &self.schema.inconsistencies
     }
 
-    /// The schema that clients see.
+    /// The schema for clients.
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema.schema
     }
 
-    /// The operation if it is ready, or its refusal. Never parses.
+    /// The prepared operation or its refusal, if it is cached. Never parses.
     #[must_use]
     pub fn cached(&self, query: &str, operation_name: Option<&str>) -> Option<Outcome> {
         self.operations.get(Key::new(query, operation_name))
     }
 
-    /// The operation, made ready if it is not yet, on a thread of its own that the caller waits
-    /// for.
+    /// The operation. If it is not prepared yet, a separate thread prepares it while the caller waits.
     ///
     /// # Errors
-    /// With what the client is told, when the text is not an operation that can be executed.
+    /// The refusal for the client, if the text is not an executable operation.
     pub fn prepare(&self, query: &str, operation_name: Option<&str>) -> Outcome {
         let effort = Effort::full(self.options.planning_time, Stop::default());
         self.make(query, operation_name, &effort)
     }
 
-    /// As [`Merged::prepare`], with no more than this effort.
+    /// Like [`Merged::prepare`], with a limited effort.
     ///
     /// # Errors
-    /// As there; with [`Refusal::wants_more`] when it takes more than a quick effort.
+    /// Like [`Merged::prepare`]. If a quick effort is not enough, [`Refusal::wants_more`] is true.
     pub fn make(&self, query: &str, operation_name: Option<&str>, effort: &Effort) -> Outcome {
         if let Some(outcome) = self.cached(query, operation_name) {
             return outcome;
@@ -163,7 +161,7 @@ impl Merged {
             .map_err(|refusal| Arc::new(failure::refused(refusal, query)))
     }
 
-    /// What the cache of operations has done so far.
+    /// Counters of the operation cache.
     #[must_use]
     pub fn cache_stats(&self) -> CacheStats {
         self.operations.stats()
@@ -171,37 +169,37 @@ impl Merged {
 }
 
 impl Prepared {
-    /// Bytes that it takes, roughly: the route repeats the operation for each service and each
-    /// handler, field by field.
+    /// Approximate size in bytes. The route repeats the operation for each service and handler, field by
+    /// field.
     fn weight(&self) -> usize {
         size_of::<Self>() + self.checked.weight() + 9 * self.query.len()
     }
 
-    /// Query or mutation.
+    /// The kind of the operation, query or mutation.
     #[must_use]
     pub fn kind(&self) -> OperationKind {
         self.checked.kind()
     }
 
-    /// The name of the chosen operation, when it has one.
+    /// The name of the chosen operation, if it has one.
     #[must_use]
     pub fn operation_name(&self) -> Option<&str> {
         self.checked.operation_name()
     }
 
-    /// The limits that the operation breaks and is let through with.
+    /// The limits that the operation exceeds without being refused.
     #[must_use]
     pub fn exceeded(&self) -> &[GraphqlError] {
         self.checked.exceeded()
     }
 
-    /// Whether the answer of the only service is passed on as it is.
+    /// True if the response of the single service is passed on unchanged.
     #[must_use]
     pub fn passes_through(&self) -> bool {
         self.route.passes_through
     }
 
-    /// Who is asked for what, as text, for logs and scripts.
+    /// The planned requests as text, for logs and scripts.
     #[must_use]
     pub fn plan_text(&self) -> String {
         format!("{:#?}", self.route)

@@ -8,54 +8,54 @@ use graphql_tools::parser::schema::{Field, InputValue, Type, TypeDefinition};
 
 use crate::introspection::{SourceSchema, is_own};
 
-/// The names of one service. What is not in here has the same name on both sides.
+/// The changed names of one service. A name that is missing here is equal on both sides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names {
-    /// The service's names of types to the merged schema's.
+    /// The merged schema's type names, by the service's type names.
     forward: HashMap<String, String>,
-    /// The other way round.
+    /// The service's names, by the merged schema's names.
     back: HashMap<String, String>,
-    /// By the merged schema's names of the type and of the field: the service's of the field.
+    /// The service's field names, by the merged schema's names of the type and of the field.
     fields: HashMap<String, HashMap<String, String>>,
 }
 
-/// Why names cannot be changed as the configuration wants.
+/// The reason why configured names are impossible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NamesError {
-    /// Two names become one.
+    /// Two names get the same new name.
     #[error("`{first}` and `{second}` of {place} would both be called `{name}`")]
     Duplicate {
-        /// Where: the service, or one of its types.
+        /// The service, or one of its types.
         place: String,
-        /// One of them.
+        /// One of the names.
         first: String,
-        /// The other.
+        /// The other name.
         second: String,
-        /// The name that both would have.
+        /// The name that both would get.
         name: String,
     },
-    /// A type that the service does not have.
+    /// The service has no such type.
     #[error("`field_names` speaks of the type `{0}`, which the service does not have")]
     UnknownType(String),
-    /// An interface whose field is called differently from that of a type behind it.
+    /// A field of an interface gets another name than the field of a type that implements it.
     #[error(
         "`{object}` implements `{interface}`, whose field `{field}` would be called differently: repeat the change of `field_names` for `{object}`"
     )]
     Torn {
-        /// The type.
+        /// Name of the object type.
         object: String,
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// The field, as the service calls it.
+        /// The service's name of the field.
         field: String,
     },
 }
 
 impl Names {
-    /// The names that a configuration gives to a service's schema.
+    /// The changed names of a service's schema, from a configuration.
     ///
     /// # Errors
-    /// When two things would get one name, or an interface and its objects would not fit any more.
+    /// Fails if two names would become equal, or if an interface and its objects would no longer match.
     pub(crate) fn new(
         schema: &SourceSchema,
         customization: &Customization,
@@ -64,7 +64,7 @@ impl Names {
         let change = &customization.type_names;
         for definition in &schema.types {
             let old = type_name(definition);
-            // Roots are merged away, and the names of GraphQL's own types cannot change.
+            // Root types are merged, and the names of GraphQL's own types cannot change.
             if schema.is_root(old) || is_own(old) {
                 continue;
             }
@@ -72,8 +72,8 @@ impl Names {
                 Some(new) => new.0.0.clone(),
                 None => format!("{}{old}{}", change.prefix, change.suffix),
             };
-            // The inverse map finds collisions, including one with a type that keeps its name; that
-            // is why unchanged names are removed only afterwards.
+            // The inverse map finds collisions, including collisions with a type that keeps its name. For
+            // this reason, unchanged names are removed only afterwards.
             if let Some(first) = names.back.insert(new.clone(), old.to_owned()) {
                 return Err(NamesError::Duplicate {
                     place: "the service".to_owned(),
@@ -110,7 +110,7 @@ impl Names {
                     });
                 }
             }
-            // As above: unchanged names were needed to find collisions.
+            // As above: the collision check needed unchanged names.
             by_new.retain(|new, old| new != old);
             let parent = names.new_type(&change.parent_type).to_owned();
             names.fields.insert(parent, by_new);
@@ -119,7 +119,7 @@ impl Names {
         Ok(names)
     }
 
-    /// Whether types have other names.
+    /// True if at least one type has another name.
     #[must_use]
     pub(crate) fn renames_types(&self) -> bool {
         !self.forward.is_empty()
@@ -137,7 +137,7 @@ impl Names {
         self.back.get(new).map_or(new, String::as_str)
     }
 
-    /// The service's name of a field; both names are the merged schema's.
+    /// The service's name of a field. Both parameters are names of the merged schema.
     #[must_use]
     pub(crate) fn old_field<'a>(&'a self, parent: &str, new: &'a str) -> &'a str {
         let fields = self.fields.get(parent);
@@ -146,12 +146,12 @@ impl Names {
             .map_or(new, String::as_str)
     }
 
-    /// The merged schema's name of a field; `parent` and `old` are the service's.
+    /// The merged schema's name of a field. `parent` and `old` are the service's names.
     #[must_use]
     pub(crate) fn new_field<'a>(&'a self, parent: &str, old: &'a str) -> &'a str {
         let fields = self.fields.get(self.new_type(parent));
         let found = fields.and_then(|fields| fields.iter().find(|(_, known)| *known == old));
-        // A search by value: it runs when schemas are merged, not with requests.
+        // A search by value, because it runs during a merge and not for requests.
         found.map_or(old, |(new, _)| new)
     }
 
@@ -191,7 +191,7 @@ impl Names {
             .collect()
     }
 
-    /// The fields of one of the service's roots under the merged schema's names.
+    /// The fields of one of the service's root types, with the merged schema's names.
     pub(crate) fn renamed_fields(
         &self,
         schema: &SourceSchema,
@@ -272,7 +272,7 @@ impl Names {
     }
 }
 
-/// Changes the name at the heart of a type.
+/// Changes the innermost name of a type.
 pub(crate) fn rename_inside(of: &mut Type<'static, String>, rename: &dyn Fn(&str) -> String) {
     match of {
         Type::NamedType(name) => *name = rename(name),
@@ -291,7 +291,7 @@ pub(crate) fn fields_of<'a>(
 }
 
 impl SourceSchema {
-    /// Whether a type is where operations begin.
+    /// True if a type is a root type of operations.
     pub(crate) fn is_root(&self, name: &str) -> bool {
         self.query == name
             || self.mutation.as_deref() == Some(name)

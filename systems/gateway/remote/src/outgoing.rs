@@ -1,4 +1,4 @@
-//! Writes the operation that a service is asked, in the service's own names.
+//! Writes the operation for a service, in the service's own names.
 
 use std::collections::HashMap;
 
@@ -17,11 +17,11 @@ pub(crate) type AskedField = Field<'static, String>;
 pub(crate) type Conditions = [Directive<'static, String>];
 pub(crate) type Fragments<'a> = HashMap<&'a str, &'a FragmentDefinition<'static, String>>;
 
-/// A root field of an operation, where it stands in the client's document.
+/// A root field of an operation, at its place in the client's document.
 #[derive(Clone)]
 pub(crate) struct Occurrence<'a> {
     pub(crate) field: &'a AskedField,
-    /// The conditions of the fragments around it, from outside.
+    /// The conditions of the fragments around it, outermost first.
     pub(crate) around: Vec<&'a Conditions>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn occurrences<'a>(set: &'a Set, fragments: &Fragments<'a>) -> Vec<Oc
     found
 }
 
-/// Adds the fields of a set; `around` are the conditions met on the way.
+/// Adds the fields of a set. `around` contains the conditions on the way to the set.
 pub(crate) fn collect<'a>(
     set: &'a Set,
     fragments: &Fragments<'a>,
@@ -61,7 +61,7 @@ pub(crate) fn collect<'a>(
             },
         };
         let depth = around.len();
-        // A fragment without directives changes nothing, so its fields are asked for directly.
+        // A fragment without directives has no effect, so its fields are selected directly.
         if !directives.is_empty() {
             around.push(directives);
         }
@@ -70,25 +70,25 @@ pub(crate) fn collect<'a>(
     }
 }
 
-/// An operation as it is sent.
+/// An operation for a service.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outgoing {
     pub(crate) text: String,
-    /// Names of the variables that it uses, in the order of their declaration.
+    /// Names of its variables, in the order of their declaration.
     pub(crate) variables: Vec<String>,
 }
 
-/// What an operation consists of.
+/// The content of an operation.
 pub(crate) struct Wanted<'a> {
     pub(crate) kind: OperationKind,
     pub(crate) name: Option<&'a str>,
     pub(crate) declared: &'a [VariableDefinition<'static, String>],
     pub(crate) fields: &'a [Occurrence<'a>],
-    /// The type, in the merged schema, that the fields belong to.
+    /// The parent type of the fields, in the merged schema.
     pub(crate) parent: &'a str,
 }
 
-/// Writes an operation.
+/// Writes an operation in the service's names.
 pub(crate) fn write(
     wanted: &Wanted<'_>,
     schema: &Schema,
@@ -104,7 +104,7 @@ pub(crate) fn write(
         variables: Vec::new(),
     };
     writer.mark("{");
-    // Each root field is wrapped in the conditions of its fragments alone: the other fields of the
+    // Each root field is wrapped separately in the conditions of its fragments, because other fields of the
     // fragment may belong to another service.
     for occurrence in wanted.fields {
         for directives in &occurrence.around {
@@ -119,7 +119,7 @@ pub(crate) fn write(
     }
     writer.mark("}");
     let mut done = 0;
-    // By index: writing a fragment may add further ones to the list.
+    // By index, because writing a fragment may add further fragments to the list.
     while let Some(name) = writer.spread.get(done).cloned() {
         done += 1;
         if let Some(fragment) = fragments.get(name.as_str()) {
@@ -128,8 +128,8 @@ pub(crate) fn write(
     }
     let body = std::mem::take(&mut writer.text);
     writer.is_after_word = false;
-    // Written before the head, because only now is it known which variables the operation uses; a
-    // service refuses unused ones.
+    // Written before the head, because the variables of the operation are complete only now. A service
+    // rejects unused variables.
     let used = std::mem::take(&mut writer.variables);
     let declared: Vec<_> = wanted
         .declared
@@ -148,7 +148,7 @@ struct Writer<'a> {
     names: &'a Names,
     text: String,
     is_after_word: bool,
-    /// Fragments that are needed, in the order they were met.
+    /// Required fragments, in the order of their first use.
     spread: Vec<String>,
     variables: Vec<String>,
 }
@@ -254,7 +254,7 @@ impl Writer<'_> {
     }
 
     fn field(&mut self, parent: &str, field: &AskedField) {
-        // The client's key stays the key of the answer; when names differ, an alias keeps it.
+        // The client's key stays the key of the response. If names differ, an alias keeps it.
         let key = field.alias.as_deref().unwrap_or(&field.name);
         let old = self.names.old_field(parent, &field.name).to_owned();
         if key != old {
@@ -322,7 +322,7 @@ impl Writer<'_> {
                 let mut quoted = Vec::new();
                 write_text(text, &mut quoted);
                 let quoted = String::from_utf8_lossy(&quoted).into_owned();
-                // A quote after a quote would begin a block.
+                // A quote after a quote would begin a block string.
                 self.is_after_word = self.text.ends_with('"');
                 self.word(&quoted);
             }
@@ -332,7 +332,7 @@ impl Writer<'_> {
                     .expect("the parser reads integers as 64-bit");
                 self.word(&number.to_string());
             }
-            // A whole number would lose its type at a custom scalar.
+            // Without a fraction, a float would become an integer for a custom scalar.
             Value::Float(number) => self.word(&format!("{number:?}")),
             Value::Boolean(flag) => self.word(if *flag { "true" } else { "false" }),
             Value::Null => self.word("null"),

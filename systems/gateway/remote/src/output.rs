@@ -1,27 +1,27 @@
-//! What a client selected of an action's value.
+//! Writes the client's selection of an action's value.
 //!
-//! A client may select a list a hundred times under as many names, so what is written has a bound.
+//! A client may select a list a hundred times under different aliases, so the output has a size limit.
 
 use std::cell::Cell;
 
 use gateway_federation::{AnswerMember, AnswerShape, Checked, MemberSource};
 use gateway_template::Json;
 
-/// Writes the members that a client asked for.
+/// Writes the members that a client selected.
 pub(crate) struct Selecting<'a> {
     pub(crate) checked: &'a Checked,
     pub(crate) presences: &'a [bool],
-    /// Bytes that may still be written for the operation. A member that is left out counts as one, as
-    /// looking at it is work.
+    /// Bytes that the operation may still write. A left-out member counts as one byte, because checking it
+    /// costs time.
     pub(crate) left: &'a Cell<usize>,
 }
 
-/// Why a value was not written to its end.
+/// The reason why a value was not written completely.
 #[derive(Debug)]
 pub(crate) enum Unwritten {
-    /// What is wrong with the value, as a sentence for the client.
+    /// Error of the value, as a sentence for the client.
     Wrong(String),
-    /// More would be written than may be.
+    /// The output would exceed the limit.
     TooLarge,
 }
 
@@ -29,7 +29,7 @@ impl Selecting<'_> {
     /// Appends the value of a member.
     ///
     /// # Errors
-    /// When the value is wrong, or too large.
+    /// Fails if the value is invalid or too large.
     pub(crate) fn write(
         &self,
         member: AnswerMember<'_>,
@@ -85,7 +85,7 @@ impl Selecting<'_> {
         if shape.is_object() {
             return self.object(shape, value, out);
         }
-        // Leaves are not checked: a handler's scalars pass as they are.
+        // Leaves are not checked: a handler's scalars are passed on unchanged.
         let before = out.len();
         value.write(out);
         self.spend(out.len() - before)
@@ -121,7 +121,7 @@ impl Selecting<'_> {
             match member.source() {
                 MemberSource::Typename(text) => out.extend_from_slice(text),
                 MemberSource::Introspection => out.extend_from_slice(b"null"),
-                // By the field's name: a handler knows nothing of the client's aliases.
+                // By the field's name, because a handler receives no aliases.
                 MemberSource::Field => match value.get(member.field()) {
                     Some(value) => self.write(member, value, out)?,
                     None if member.is_non_null() => {

@@ -1,4 +1,4 @@
-//! Stored operations as REST: which one a request means, and its variables.
+//! Stored operations as REST endpoints: finds the operation of a request, and its variables.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use json_text::Ambiguity;
 use crate::answer::{Answer, Data};
 use crate::merge::inner_name;
 
-/// What stands in front of all paths of REST endpoints.
+/// The prefix of all paths of REST endpoints.
 pub const REST_PREFIX: &str = "/api/rest/";
 
-/// Scalars whose values are numbers in JSON.
+/// Scalars with numbers as JSON values.
 const NUMERIC: &[&str] = &[
     "Int",
     "Float",
@@ -50,16 +50,16 @@ struct Endpoint {
     variables: Vec<(String, Type<'static, String>)>,
 }
 
-/// Why a request is answered without an operation.
+/// An error response to a request without an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestError {
-    /// The status.
+    /// The HTTP status of the response.
     pub status: u16,
-    /// What is wrong, for the client.
+    /// Description of the error for the client.
     pub message: String,
-    /// One word for programs.
+    /// A short code for programs, such as `bad-request`.
     pub code: &'static str,
-    /// Methods to name in `allow`, for 405.
+    /// The methods for the `allow` header of a 405.
     pub allow: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl RestError {
         }
     }
 
-    /// `{"path","error","code"}`.
+    /// The body of the response: `{"path","error","code"}`.
     #[must_use]
     pub fn body(&self) -> Vec<u8> {
         error_body("$", &self.message, self.code)
@@ -91,42 +91,42 @@ fn error_body(path: &str, message: &str, code: &str) -> Vec<u8> {
     out
 }
 
-/// A request that is to be answered by an operation.
+/// A REST request.
 #[derive(Clone, Copy, Debug)]
 pub struct RestRequest<'a> {
-    /// The method.
+    /// The HTTP method of the request.
     pub method: &'a str,
-    /// The path, [`REST_PREFIX`] included.
+    /// The path, including [`REST_PREFIX`].
     pub path: &'a str,
-    /// What follows the question mark.
+    /// The query string without the question mark.
     pub parameters: &'a str,
-    /// The body.
+    /// The body, which may be empty.
     pub body: &'a [u8],
 }
 
 impl RestEndpoints {
-    /// The endpoints of a configuration, which has been checked.
+    /// The endpoints of a checked configuration.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let endpoints = config.rest_endpoints.iter();
-        // The configuration has checked that collection and query exist and that the query parses,
-        // so nothing is dropped here.
+        // The configuration check ensures that collection and query exist and that the query parses. No
+        // endpoint is dropped here.
         Self(endpoints.filter_map(|it| endpoint(config, it)).collect())
     }
 
-    /// Whether the configuration has no REST endpoint.
+    /// True if the configuration has no REST endpoint.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The GraphQL request that a REST request stands for, as the JSON of a body.
+    /// The GraphQL request of a REST request, as the JSON of a body.
     ///
     /// # Errors
-    /// 404 without an endpoint, 405 for another method, 400 for variables that do not fit, 500
-    /// when several endpoints fit.
+    /// 404 if no endpoint matches, 405 for another method, 400 for invalid variables, 500 if several
+    /// endpoints match.
     pub fn graphql(&self, request: RestRequest<'_>) -> Result<Vec<u8>, RestError> {
-        // A caller only passes paths with the prefix; any other fits no endpoint.
+        // Callers only pass paths with the prefix. Another path matches no endpoint.
         let path = request.path.strip_prefix(REST_PREFIX).unwrap_or_default();
         let path = path.strip_suffix('/').unwrap_or(path);
         let segments: Vec<&str> = path.split('/').collect();
@@ -134,15 +134,15 @@ impl RestEndpoints {
             .0
             .iter()
             .filter_map(|endpoint| Some((endpoint, endpoint.captures(&segments)?)))
-            // All fitting endpoints are collected: two that fit are a mistake of the configuration,
-            // which must not depend on their order.
+            // All matching endpoints are collected. Two matches are a mistake of the configuration, and the
+            // result must not depend on their order.
             .collect();
         if fitting.is_empty() {
             return Err(RestError::new(404, "Endpoint not found", "not-found"));
         }
         let mut allowed = fitting
             .iter()
-            // A path that fits decides between 404 and 405; only then does the method count.
+            // A matching path decides between 404 and 405. The method is compared only afterwards.
             .filter(|(it, _)| it.methods.contains(&request.method));
         match (allowed.next(), allowed.next()) {
             (Some((endpoint, captures)), None) => endpoint.graphql(request, captures),
@@ -193,7 +193,7 @@ fn endpoint(config: &Config, written: &RestEndpoint) -> Option<Endpoint> {
 }
 
 impl Endpoint {
-    /// The variables in a path; `None` when the path does not match.
+    /// The variables in a path. `None` if the path does not match.
     fn captures(&self, segments: &[&str]) -> Option<Vec<(&str, String)>> {
         if segments.len() != self.segments.len() {
             return None;
@@ -217,7 +217,7 @@ impl Endpoint {
         request: RestRequest<'_>,
         captures: &[(&str, String)],
     ) -> Result<Vec<u8>, RestError> {
-        // In the order body, parameters, path: what comes later wins.
+        // In the order body, parameters, path. A later value replaces an earlier one.
         let mut given: Vec<(String, Vec<u8>)> = Vec::new();
         let mut give =
             |name: &str, value: Vec<u8>| match given.iter_mut().find(|(it, _)| it == name) {
@@ -228,14 +228,14 @@ impl Endpoint {
             self.declared(&name)?;
             give(&name, value);
         }
-        // Split here, because `form_urlencoded` does not tell `name` from `name=`, and a Boolean
+        // Split here, because `form_urlencoded` does not distinguish `name` from `name=`, and a Boolean
         // without a value is true.
         let mut seen: Vec<Cow<'_, str>> = Vec::new();
         for pair in request.parameters.split('&').filter(|it| !it.is_empty()) {
             let (name, value) = form_urlencoded::parse(pair.as_bytes())
                 .next()
                 .expect("a pair that is not empty has a name");
-            // Who stands in between may have looked at the other one.
+            // A proxy in between may have checked the other value.
             if seen.contains(&name) {
                 let message = format!("the parameter `{name}` is given twice; give it once");
                 return Err(RestError::new(400, message, "bad-request"));
@@ -269,7 +269,7 @@ impl Endpoint {
         })
     }
 
-    /// The JSON of a text that stands in a path or behind a question mark.
+    /// The JSON of a text from a path or a query string.
     fn decode(&self, name: &str, text: Option<&str>) -> Result<Vec<u8>, RestError> {
         let kind = self.declared(name)?;
         let (is_nullable, bare) = match kind {
@@ -292,7 +292,7 @@ impl Endpoint {
             ("Boolean", Some(word @ ("true" | "false"))) => Ok(word.as_bytes().to_vec()),
             ("Boolean", _) => wrong("true or false"),
             (numeric, text) if NUMERIC.contains(&numeric) => {
-                // Not nullable, so an absent number is an error; the empty text is not a number.
+                // Not nullable, so a missing number is an error. The empty text is not a number.
                 let text = text.unwrap_or_default();
                 match Json::parse(text.as_bytes()) {
                     Ok(Json::Number(digits)) => Ok(digits.as_bytes().to_vec()),
@@ -308,13 +308,13 @@ impl Endpoint {
     }
 }
 
-/// The members of the body's object; empty without a body.
+/// The members of the body's object. Empty without a body.
 fn body_members(body: &[u8]) -> Result<Vec<(String, Vec<u8>)>, RestError> {
     if body.trim_ascii().is_empty() {
         return Ok(Vec::new());
     }
     let read = Json::parse(body);
-    // Behind the reader, whose errors say more about text that is not JSON.
+    // After the reader, because its errors are more precise about text that is not JSON.
     if read.is_ok()
         && let Err(ambiguity) = check(body)
     {
@@ -347,11 +347,10 @@ fn check(body: &[u8]) -> Result<(), Ambiguity> {
 }
 
 fn percent_decoded(segment: &str) -> String {
-    // A plus is itself in a path.
+    // A plus has no special meaning in a path.
     let kept = segment.replace('+', "%2B");
     let decoded = form_urlencoded::parse(kept.as_bytes()).next();
-    // `form_urlencoded` would split here; a segment with these characters is not encoded by its
-    // rules.
+    // `form_urlencoded` would split at these characters. A segment with them is not encoded by its rules.
     let is_plain = !kept.contains(['&', '=']);
     match decoded {
         Some((name, _)) if is_plain => name.into_owned(),
@@ -359,16 +358,16 @@ fn percent_decoded(segment: &str) -> String {
     }
 }
 
-/// What a client of REST gets for a GraphQL response with this body.
+/// The REST response for a GraphQL response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RestAnswer {
-    /// 200 with this body: the value of `data`.
+    /// Status 200 with this body, the value of `data`.
     Data(Vec<u8>),
-    /// This status with this body: `{"path","error","code"}`.
+    /// This status with this body, `{"path","error","code"}`.
     Error(u16, Vec<u8>),
 }
 
-/// Takes the wrapper off a GraphQL response.
+/// Unwraps the data or the first error of a GraphQL response.
 #[must_use]
 pub fn unwrap_response(body: &[u8]) -> RestAnswer {
     let Ok(answer) = Answer::read(body) else {
@@ -396,8 +395,8 @@ pub fn unwrap_response(body: &[u8]) -> RestAnswer {
 }
 
 fn first_error(errors: &str) -> RestAnswer {
-    // The whole answer was read as JSON before; only nesting deeper than the reader's limit ends
-    // here, and then the client gets the general error.
+    // The whole response was already read as JSON. Parsing fails only if it is nested deeper than the
+    // reader's limit. The client then receives the general error.
     let parsed = Json::parse(errors.as_bytes()).unwrap_or(Json::Null);
     let first = match &parsed {
         Json::List(items) => items.first().unwrap_or(&Json::Null),

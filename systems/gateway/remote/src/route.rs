@@ -1,4 +1,4 @@
-//! From a checked operation to what is asked of whom, and how the answers become one.
+//! Plans a checked operation: the requests to services and handlers, and the assembly of the response.
 
 use bytes::Bytes;
 use gateway_federation::{AnswerMember, Checked, MemberSource, OperationKind};
@@ -10,44 +10,44 @@ use crate::literal::{Argument, Reader};
 use crate::merge::{MergedSchema, Owner};
 use crate::outgoing::{self, Fragments, Occurrence, Wanted};
 
-/// What is asked of one service, or of one handler.
+/// The request to one service, or to one handler.
 #[derive(Debug)]
 pub(crate) enum Part {
     Remote(RemotePart),
     Action(ActionPart),
 }
 
-/// What is asked of one service.
+/// The request to one service.
 #[derive(Debug)]
 pub(crate) struct RemotePart {
-    /// Position of the remote schema.
+    /// Position of the remote schema in the configuration.
     pub(crate) remote: usize,
-    /// The body up to where variables begin.
+    /// The body up to the variables.
     pub(crate) prefix: Bytes,
     /// Variables by position, with their keys as JSON.
     pub(crate) variables: Vec<(usize, Vec<u8>)>,
-    /// The members of the answer, with their conditions.
+    /// The members of the response, with their conditions.
     pub(crate) keys: Vec<(String, Option<usize>)>,
-    /// The condition of the namespace around them.
+    /// The condition of the namespace that contains them.
     pub(crate) namespace_presence: Option<usize>,
-    /// The first field, for errors.
+    /// The first field, for paths of errors.
     pub(crate) field: String,
     pub(crate) type_names: Option<TypeNames>,
     pub(crate) is_idempotent: bool,
 }
 
-/// What is asked of one handler.
+/// The request to one handler.
 #[derive(Debug)]
 pub(crate) struct ActionPart {
-    /// Position of the action.
+    /// Position of the action in the configuration.
     pub(crate) action: usize,
-    /// Position of the member in the answer's root.
+    /// Position of the member in the response's root.
     pub(crate) member: usize,
     pub(crate) arguments: Vec<(String, Argument)>,
     pub(crate) presence: Option<usize>,
 }
 
-/// A member of the answer.
+/// A member of the response.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) opener: Box<[u8]>,
@@ -55,13 +55,13 @@ pub(crate) struct Item {
     pub(crate) content: Content,
 }
 
-/// What a member of the answer is made of.
+/// The source of a response member.
 #[derive(Debug)]
 pub(crate) enum Content {
     Text(Box<[u8]>),
-    /// Position of the member in the answer's root.
+    /// Position of the member in the response's root.
     Introspection(usize),
-    /// A member of a service's answer.
+    /// A member of a service's response.
     Member {
         part: usize,
         key: String,
@@ -71,16 +71,16 @@ pub(crate) enum Content {
     Namespace(Vec<Item>),
 }
 
-/// Everything that follows from an operation.
+/// The plan of an operation.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) parts: Vec<Part>,
     pub(crate) items: Vec<Item>,
-    /// Whether the answer of the only service is the answer, byte for byte.
+    /// True if the response of the single service is passed on byte for byte.
     pub(crate) passes_through: bool,
 }
 
-/// What routing looks at.
+/// The state while an operation is routed.
 pub(crate) struct Routing<'a> {
     pub(crate) merged: &'a MergedSchema,
     pub(crate) checked: &'a Checked,
@@ -88,22 +88,22 @@ pub(crate) struct Routing<'a> {
     fragments: Fragments<'a>,
     fields: Vec<Occurrence<'a>>,
     route: Route,
-    /// The response keys of each part of a service, and where its fields stand.
+    /// The response keys of each part for a service, or the namespace of its fields.
     places: Vec<Place>,
 }
 
-/// Where the fields of a part stand in the client's document.
+/// The location of a part's fields in the client's document.
 #[derive(Clone)]
 enum Place {
     /// At the root, under these response keys.
     Root(Vec<String>),
     /// Below the namespace with this response key.
     Below(String),
-    /// The part is no service's.
+    /// The part is not for a service.
     Nowhere,
 }
 
-/// Routes an operation.
+/// Plans the parts and the response of an operation.
 pub(crate) fn route<'a>(
     merged: &'a MergedSchema,
     checked: &'a Checked,
@@ -178,11 +178,11 @@ impl<'a> Routing<'a> {
         }
     }
 
-    /// The part of a service to which a root field belongs. One request of a query asks for all
-    /// its fields; of a mutation, for those that follow each other.
+    /// The part that requests a root field from a service. All root fields of a query for one service share
+    /// one request. Root fields of a mutation share one only if they are adjacent.
     fn part_at_root(&mut self, remote: usize, member: AnswerMember<'a>) -> usize {
-        // A mutation must keep the order of its root fields, so only fields of one service in a row
-        // may share a request.
+        // A mutation must keep the order of its root fields, so only adjacent fields of one service may share
+        // a request.
         let is_query = self.checked.kind() == OperationKind::Query;
         let last = self.route.parts.len().wrapping_sub(1);
         let known = self.route.parts.iter().position(|part| match part {
@@ -197,7 +197,7 @@ impl<'a> Routing<'a> {
         {
             fitting = Some(last);
         }
-        // A part below a namespace asks for other fields than the root's.
+        // A part below a namespace requests other fields than the root.
         let fitting = fitting.filter(|index| matches!(self.places[*index], Place::Root(_)));
         let index = fitting.unwrap_or_else(|| {
             self.push_remote(remote, member.field(), None);
@@ -234,7 +234,7 @@ impl<'a> Routing<'a> {
             .into_iter()
             .flat_map(|shape| checked.members_of(shape))
             .collect();
-        // The index of the part that is added below, if any field is asked for.
+        // The index of the part that is added below, if the namespace has any field.
         let part = self.route.parts.len();
         let mut keys = Vec::new();
         let items = members.iter().map(|inner| Item {
@@ -268,8 +268,8 @@ impl<'a> Routing<'a> {
             checked: self.checked,
             declared: self.declared,
         };
-        // Fields of one response key have equal arguments (validation), so the first stands for
-        // all.
+        // Fields with the same response key have equal arguments, as validation has checked. So the first
+        // field is enough.
         let field = self.fields.iter().find(|it| it.key() == member.key());
         let root = self.checked.kind();
         let kinds = self.merged.argument_types(root, member.field());
@@ -289,7 +289,7 @@ impl<'a> Routing<'a> {
         Content::Action(self.places.len() - 1)
     }
 
-    /// Writes the operation of a part, when all its fields are known.
+    /// Writes the operation of a part, after all its fields are collected.
     fn write(&mut self, index: usize) {
         let kind = self.checked.kind();
         let root = match kind {
@@ -306,8 +306,7 @@ impl<'a> Routing<'a> {
             }
             Place::Below(key) => {
                 let mut found = Vec::new();
-                // The namespace may be selected several times; all selections are asked for in one
-                // request.
+                // The namespace may be selected several times. One request contains all of its selections.
                 for namespace in self.fields.iter().filter(|it| it.key() == key) {
                     let schema = &self.merged.schema;
                     if let Some(kind) = schema.field_type(root, &namespace.field.name) {
@@ -320,7 +319,7 @@ impl<'a> Routing<'a> {
                     let set = &namespace.field.selection_set;
                     outgoing::collect(set, &self.fragments, &mut around, &mut found);
                 }
-                // The type's name in the merged schema is not the service's; the gateway writes it
+                // The type's name in the merged schema differs from the service's name. The gateway writes it
                 // itself.
                 found.retain(|it| it.field.name != "__typename");
                 found
@@ -352,13 +351,13 @@ impl<'a> Routing<'a> {
             Some((self.checked.variable(name)?, opener))
         });
         part.variables = variables.collect();
-        // Only then must answers be read for names; otherwise they are passed on as text.
+        // Only then the gateway parses responses for names. Otherwise they are passed on as text.
         if names.renames_types() {
             part.type_names = TypeNames::of(&fields, &self.fragments);
         }
     }
 
-    // One service, every member its own and no names to change: its body is the response, unread.
+    // One service with all members and no changed names: its body is the response, without parsing.
     fn finish(mut self) -> Route {
         let is_whole = |item: &Item| matches!(item.content, Content::Member { .. });
         self.route.passes_through = match self.route.parts.as_slice() {

@@ -1,9 +1,7 @@
-//! Session variables: what services and handlers are told of who asks (`x-hasura-role` and the
-//! like).
+//! Session variables: headers about the client for services and handlers (`x-hasura-role` and similar names).
 //!
-//! They come from the claims of a token that was checked. A client's own `x-hasura-*` headers count
-//! only when the client is trusted: because the configuration says so of all, or because it knows
-//! the administrator's secret.
+//! They come from the claims of a verified token. A client's own `x-hasura-*` headers count only if the
+//! client is trusted. The configuration can trust all clients, or a client sends the administrator's secret.
 
 use std::borrow::Cow;
 
@@ -18,16 +16,16 @@ const ADMIN_SECRET: HeaderName = HeaderName::from_static("x-hasura-admin-secret"
 const ALLOWED_ROLES: &str = "x-hasura-allowed-roles";
 const DEFAULT_ROLE: &str = "x-hasura-default-role";
 
-/// Why a request has no session.
+/// The reason why a request has no session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    /// The client claims to be the administrator.
+    /// The client sent a wrong administrator secret.
     #[error("the header `x-hasura-admin-secret` is wrong")]
     AdminSecret,
-    /// The client wants a role that its token does not have.
+    /// The client requests a role that its token does not allow.
     #[error("the role of the header `x-hasura-role` is not among the allowed roles of the token")]
     Role,
-    /// A claim is not what it should be.
+    /// A claim has an invalid value.
     #[error("the claim `{0}` of the token cannot be a session variable")]
     Claim(String),
 }
@@ -37,22 +35,22 @@ pub enum SessionError {
 pub struct Session(Vec<(HeaderName, HeaderValue)>);
 
 impl Default for Session {
-    /// Everyone's: the role `anonymous`.
+    /// The session of an anonymous client: the role `anonymous`.
     fn default() -> Self {
         Self::of_role(HeaderValue::from_static("anonymous"))
     }
 }
 
-/// Whether a header tells of the session. No such header of a client is sent on as it is.
+/// True if a header carries a session variable. The gateway forwards no such header of a client unchanged.
 pub(crate) fn is_session_header(name: &HeaderName) -> bool {
     name.as_str().starts_with(SessionName::PREFIX)
 }
 
 impl Session {
-    /// The session of a request with these headers and the claims of its token, if it has one.
+    /// The session of a request with these headers, and the claims of its token if it has one.
     ///
     /// # Errors
-    /// When the client asks for more than it may have, or the claims cannot be read.
+    /// Fails if the client requests more than it may have, or if the claims are invalid.
     pub fn new(
         rules: &SessionVariables,
         client: &HeaderMap,
@@ -60,8 +58,8 @@ impl Session {
     ) -> Result<Self, SessionError> {
         let is_trusted = match (&rules.admin_secret, client.get(ADMIN_SECRET)) {
             (Some(secret), Some(given)) => {
-                // In constant time: the time of a comparison that ends at the first difference
-                // tells the secret byte by byte.
+                // In constant time. A comparison that ends at the first difference would reveal the secret
+                // byte by byte through its duration.
                 if !bool::from(secret.as_bytes().ct_eq(given.as_bytes())) {
                     return Err(SessionError::AdminSecret);
                 }
@@ -87,10 +85,10 @@ impl Session {
         Self(vec![(ROLE, role)])
     }
 
-    /// As the client says; without a role it is the administrator, as the contract says.
+    /// The session that the client sent. Without a role the client is the administrator, by the contract.
     fn of_trusted(client: &HeaderMap) -> Self {
         let mut session = Self::of_role(client.get(ROLE).cloned().unwrap_or(ADMIN));
-        // The first value of each only: a session variable is one value.
+        // Only the first value of each header, because a session variable has one value.
         let others = client
             .keys()
             .filter(|name| is_session_header(name) && **name != ROLE && **name != ADMIN_SECRET);
@@ -110,7 +108,7 @@ impl Session {
                 .map(|(_, value)| &**value)
         };
         let role = match wanted {
-            // A client chooses among the roles that its token has.
+            // A client may choose one of the roles in its token.
             Some(wanted) => {
                 let allowed = roles(find(ALLOWED_ROLES)).ok_or_else(|| wrong(ALLOWED_ROLES))?;
                 if !allowed
@@ -133,7 +131,7 @@ impl Session {
                 continue;
             }
             let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong(name))?;
-            // In two spellings, of which a service would believe one or the other.
+            // The claims contain two spellings of one name, and services could use either value.
             if session.0.iter().any(|(known, _)| *known == header) {
                 return Err(wrong(name));
             }
@@ -142,12 +140,12 @@ impl Session {
         Ok(session)
     }
 
-    /// The headers.
+    /// The variables as request headers.
     pub(crate) fn headers(&self) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
         self.0.iter().map(|(name, value)| (name, value))
     }
 
-    /// The variables as a JSON object of texts.
+    /// The variables as a JSON object of strings.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut out = Vec::new();
@@ -155,7 +153,7 @@ impl Session {
         String::from_utf8(out).expect("the texts were made of characters")
     }
 
-    /// Appends the variables as a JSON object of texts.
+    /// Appends the variables as a JSON object of strings.
     pub(crate) fn write_json(&self, out: &mut Vec<u8>) {
         out.push(b'{');
         for (index, (name, value)) in self.0.iter().enumerate() {
@@ -174,7 +172,7 @@ fn wrong(claim: &str) -> SessionError {
     SessionError::Claim(claim.to_owned())
 }
 
-/// Names in lower case, with what the claims say.
+/// Session variables from claims: names in lower case, with their values.
 type Variables<'a> = Vec<(String, Cow<'a, Value>)>;
 
 fn variables<'a>(
@@ -198,7 +196,7 @@ fn variables<'a>(
     let namespace = &rules.claims_namespace;
     let held = match claims.get(namespace) {
         None | Some(Value::Null) => return Ok(Vec::new()),
-        // Some issuers can only write texts.
+        // Some issuers can only write strings.
         Some(Value::String(text)) => {
             Cow::Owned(serde_json::from_str(text).map_err(|_| wrong(namespace))?)
         }
@@ -219,7 +217,7 @@ fn variables<'a>(
         }
         _ => return Err(wrong(namespace)),
     };
-    // What else an issuer keeps there is not the gateway's business.
+    // The issuer may store other entries there. The gateway ignores them.
     let entries = entries.into_iter().filter_map(|(name, value)| {
         let name = name.to_ascii_lowercase();
         name.starts_with(SessionName::PREFIX)
@@ -228,7 +226,7 @@ fn variables<'a>(
     Ok(entries.collect())
 }
 
-/// The allowed roles: a list, or the JSON text of one.
+/// The allowed roles: a list, or a string with the JSON of a list.
 fn roles(claim: Option<&Value>) -> Option<Vec<String>> {
     match claim {
         None => Some(Vec::new()),
@@ -246,6 +244,6 @@ fn header_value(claim: &str, value: &Value) -> Result<HeaderValue, SessionError>
         Value::String(text) => Cow::Borrowed(text.as_str()),
         other => Cow::Owned(other.to_string()),
     };
-    // Refused rather than left out: a service may take an absent variable for an unlimited one.
+    // Refused rather than left out, because a service may treat a missing variable as unrestricted.
     HeaderValue::from_bytes(text.as_bytes()).map_err(|_| wrong(claim))
 }

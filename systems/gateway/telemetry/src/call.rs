@@ -1,4 +1,4 @@
-//! The spans of requests that the gateway sends, by the conventions for clients of HTTP.
+//! The spans of the gateway's own requests, by OpenTelemetry's conventions for HTTP clients.
 
 use gateway_upstream::{Endpoint, Reply, SendError};
 use http::{HeaderMap, Method};
@@ -8,8 +8,8 @@ use crate::trace::{Active, OpenSpan};
 
 /// Begins a request: writes the trace into its headers, and opens its span if the trace is recorded.
 ///
-/// `configured` is where requests of this kind go, `endpoint` where this one does: templates and
-/// scripts make another address of it for each client, so only the configured one is in the name.
+/// `configured` is the configured address, and `endpoint` the address of this request. Templates and scripts
+/// can make a different address for each client, so the span's name contains only the configured address.
 #[must_use]
 pub fn sending(
     trace: Option<&Active>,
@@ -30,7 +30,7 @@ pub fn sending(
     };
     span.active().write(headers);
     span.set("http.request.method", method.as_str().to_owned());
-    // Neither a password nor the query, which may hold a key.
+    // Without a password, and without the query, which may contain a key.
     let uri = endpoint.uri();
     let scheme = uri.scheme_str().unwrap_or("http");
     if let Some(socket) = endpoint.socket() {
@@ -47,7 +47,7 @@ pub fn sending(
     Some(span)
 }
 
-/// Ends a request with what came of it.
+/// Ends the span of a request with its result.
 pub fn sent(span: Option<Box<OpenSpan>>, sent: &Result<Reply, SendError>) {
     let Some(mut span) = span else {
         return;
@@ -68,7 +68,7 @@ pub fn sent(span: Option<Box<OpenSpan>>, sent: &Result<Reply, SendError>) {
     }
 }
 
-/// A word for each way in which a request can fail.
+/// A short name for each kind of failure.
 fn kind(error: &SendError) -> &'static str {
     match error {
         SendError::Crowded { .. } | SendError::Occupied { .. } => "crowded",

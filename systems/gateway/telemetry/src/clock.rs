@@ -1,8 +1,8 @@
-//! The one place where this crate reads clocks.
+//! The single place in this crate that reads clocks.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Now, on the clock that never goes back.
+/// The current time on a monotonic clock.
 #[expect(
     clippy::disallowed_methods,
     reason = "the named place for the whole crate"
@@ -11,7 +11,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Now, in nanoseconds since 1970; good until 2554.
+/// The current time in nanoseconds since 1970. It overflows in 2554.
 #[expect(
     clippy::disallowed_methods,
     reason = "the named place for the whole crate"
@@ -21,7 +21,7 @@ pub(crate) fn unix_ns() -> u64 {
     whole_ns(since.unwrap_or_default())
 }
 
-/// Nanoseconds; 2^64 of them are 584 years.
+/// A time in nanoseconds. It overflows after 584 years (2^64 ns).
 pub(crate) fn whole_ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
-//! A collector, and how a message reaches it: OTLP over HTTP and over gRPC.
+//! Sends messages to a collector: OTLP over HTTP and over gRPC.
 //!
-//! gRPC is HTTP/2 with five bytes before the message and the outcome in trailers, so the gateway's
-//! own client speaks it.
+//! gRPC is HTTP/2 with five bytes before the message, and with the status in trailers. So the gateway's own
+//! client can send it.
 
 mod outcome;
 
@@ -17,7 +17,7 @@ use crate::clock;
 use crate::resource::Variables;
 pub(crate) use outcome::Outcome;
 
-/// Longest answer of a collector that is read.
+/// Largest response of a collector that is read, in bytes.
 const REPLY_BYTES_MAX: usize = 64 * 1024;
 /// First and longest pause before a message is sent again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
@@ -25,12 +25,12 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from
 const HTTP_HEADERS: &[u8] = b"content-type: application/x-protobuf\r\n";
 const GRPC_HEADERS: &[u8] = b"content-type: application/grpc\r\nte: trailers\r\n";
 
-/// What is sent.
+/// The kind of exported data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// Spans.
+    /// Spans of recorded requests.
     Traces,
-    /// Counts.
+    /// Counters and other metrics.
     Metrics,
 }
 
@@ -64,38 +64,38 @@ impl Signal {
     }
 }
 
-/// Why there is no collector.
+/// The reason why a collector cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectorError {
-    /// Its address or its certificates cannot be used.
+    /// The address or the certificates of the collector cannot be used.
     #[error("telemetry.exporters: the collector for {signal} cannot be called: {source}")]
     Endpoint {
-        /// What would be sent.
+        /// The name of the exported data.
         signal: &'static str,
-        /// What is wrong.
+        /// The error of the address or the certificates.
         source: EndpointError,
     },
-    /// A variable of the environment is not an address.
+    /// An environment variable is not an address.
     #[error("{name}: {reason}")]
     Variable {
-        /// Its name.
+        /// Name of the variable.
         name: &'static str,
-        /// What was expected, and what was found.
+        /// The expected and the actual value.
         reason: String,
     },
-    /// The thread that exports cannot be started.
+    /// The exporting thread cannot be started.
     #[error("no thread for telemetry: {0}")]
     Thread(#[from] std::io::Error),
 }
 
-/// A collector.
+/// A collector for one kind of data, with its address.
 #[derive(Clone, Debug)]
 pub(crate) struct Collector {
     pub(crate) signal: Signal,
     endpoint: Endpoint,
     headers: HeaderMap,
     protocol: OtlpProtocol,
-    /// How long a message may take, with all its repetitions.
+    /// Maximum time for a message, including all retries.
     pub(crate) timeout: Duration,
 }
 
@@ -132,13 +132,13 @@ impl Collector {
         })
     }
 
-    /// Where it is, for the log.
+    /// The address, for the log.
     pub(crate) fn address(&self) -> &str {
         self.endpoint.as_str()
     }
 
-    /// Sends a message until it is taken or refused, or its time is over. `report` hears of each
-    /// attempt.
+    /// Sends a message until it is accepted or refused, or until the timeout. `report` receives the outcome
+    /// of each attempt.
     pub(crate) async fn deliver(
         &self,
         client: &Client,
@@ -158,7 +158,8 @@ impl Collector {
             let Outcome::Again { after, .. } = &outcome else {
                 return outcome;
             };
-            // As long as the collector asks for, and a little apart from other gateways.
+            // The pause that the collector requests. Otherwise our own pause with jitter, so that several
+            // gateways do not retry together.
             let jitter = u32::try_from(clock::unix_ns() % 1_000).unwrap_or_default();
             let wait = after.unwrap_or(pause + pause * jitter / 4_000);
             if start.elapsed() + wait >= self.timeout {
@@ -180,7 +181,7 @@ impl Collector {
             body: message,
             timeout: Some(left),
             reply_bytes_max: Some(REPLY_BYTES_MAX),
-            // At worst the collector gets a span twice.
+            // At worst the collector receives a span twice.
             is_idempotent: true,
         };
         match client.send(&self.endpoint, call).await {
@@ -200,7 +201,7 @@ impl Collector {
     }
 }
 
-/// Where messages go: what the environment says, else the configuration.
+/// The address for messages: from the environment, otherwise from the configuration.
 fn address(otlp: &Otlp, signal: Signal, variables: Variables<'_>) -> Result<Uri, CollectorError> {
     let variable = |name: &'static str| {
         let text = variables(name).filter(|text| !text.is_empty())?;
@@ -219,9 +220,9 @@ fn address(otlp: &Otlp, signal: Signal, variables: Variables<'_>) -> Result<Uri,
     };
     let base = uri.path().trim_end_matches('/');
     let path = match otlp.protocol {
-        // The path of a call is that of its method; a URL has none to add.
+        // A gRPC call uses the path of its method. The URL's path is not added.
         OtlpProtocol::Grpc => signal.grpc_path().to_owned(),
-        // A variable of this signal names the whole URL.
+        // The variable of this signal contains the whole URL.
         OtlpProtocol::Http
             if base.ends_with(signal.http_path()) || (is_own && !base.is_empty()) =>
         {
@@ -237,7 +238,7 @@ fn address(otlp: &Otlp, signal: Signal, variables: Variables<'_>) -> Result<Uri,
 fn headers(otlp: &Otlp) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut add = |name: &str, value: &gateway_config::Secret| {
-        // The configuration was refused if it were not a name.
+        // The configuration check refuses invalid names.
         if let Ok(name) = HeaderName::from_bytes(name.as_bytes()) {
             headers.append(name, value.0.0.clone());
         }
@@ -257,11 +258,11 @@ fn headers(otlp: &Otlp) -> HeaderMap {
     headers
 }
 
-/// A message as gRPC sends it: not compressed, and its length before it.
+/// A gRPC message: its length, then the uncompressed bytes.
 fn framed(message: &Bytes) -> Bytes {
     let mut framed = BytesMut::with_capacity(message.len() + 5);
     framed.put_u8(0);
-    // A batch is bounded in spans, and each of them in bytes.
+    // The number of spans in a batch and the size of each span are limited.
     framed.put_u32(u32::try_from(message.len()).expect("a message is smaller than 4 GiB"));
     framed.extend_from_slice(message);
     framed.freeze()

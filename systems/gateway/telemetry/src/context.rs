@@ -1,52 +1,52 @@
-//! The trace context of the W3C: `traceparent` and `tracestate`, read and written.
+//! Reads and writes the W3C trace context: `traceparent` and `tracestate`.
 //!
-//! What a client sends is believed only if it is exactly of the form (W3C Trace Context, 3.2 and
-//! 3.3); anything else counts as not sent, and the request begins a trace of its own.
+//! A client's headers count only in exactly the specified form (W3C Trace Context, 3.2 and 3.3). Other
+//! headers are ignored, and the request begins a new trace.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// The header that names the trace and the span that a request belongs to.
+/// The header with the trace and the parent span of a request.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-/// The header with what vendors know of a trace.
+/// The header with vendor data about a trace.
 pub const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// Bytes of a `traceparent` of version 0: `00-` 32 digits `-` 16 digits `-` 2 digits.
 const LENGTH: usize = 55;
-/// Longest `tracestate` that is passed on: what the W3C says must be.
+/// Longest `tracestate` that is forwarded, in bytes: the minimum that the W3C requires.
 const STATE_BYTES_MAX: usize = 512;
-/// Most members of one.
+/// Maximum number of members in a `tracestate`.
 const STATE_MEMBERS_MAX: usize = 32;
-/// The bit of the flags that says that the trace is recorded.
+/// The flag of a recorded trace.
 const SAMPLED: u8 = 1;
 
-/// The id of a trace; never zero.
+/// The id of a trace, never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TraceId(pub [u8; 16]);
 
-/// The id of a span within its trace; never zero.
+/// The id of a span within its trace, never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpanId(pub [u8; 8]);
 
-/// What a client says of the trace that its request belongs to.
+/// The trace context of a client's request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parent {
-    /// The trace.
+    /// The client's trace id.
     pub trace: TraceId,
-    /// The client's own span.
+    /// The id of the client's span.
     pub span: SpanId,
-    /// Whether the client records the trace.
+    /// True if the client records the trace.
     pub is_sampled: bool,
-    /// What vendors know of it, checked.
+    /// The validated vendor data of `tracestate`.
     pub state: Option<HeaderValue>,
 }
 
 impl Parent {
-    /// What the headers of a request say; nothing when they do not say it in the right form.
+    /// Reads the trace context of request headers. `None` if there is no valid `traceparent`.
     #[must_use]
     pub fn read(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(TRACEPARENT).iter();
         let value = values.next()?;
-        // Which of two would be meant?
+        // Two values are ambiguous.
         if values.next().is_some() {
             return None;
         }
@@ -56,11 +56,11 @@ impl Parent {
     }
 }
 
-/// Reads a `traceparent`.
+/// Reads a `traceparent`, without the state.
 fn parse(text: &[u8]) -> Option<Parent> {
     let (head, rest) = text.split_at_checked(LENGTH)?;
     let version = byte(&head[..2])?;
-    // Version 255 is forbidden. Later versions may be longer, and begin with what is known.
+    // Version 255 is forbidden. Later versions may be longer, but begin like version 0.
     let is_whole = match version {
         0 => rest.is_empty(),
         255 => false,
@@ -91,7 +91,7 @@ fn bytes<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// Two hexadecimal digits in lower case; others are not of the form.
+/// Reads two hexadecimal digits in lower case. Upper case is invalid.
 fn byte(pair: &[u8]) -> Option<u8> {
     let digit = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),
@@ -101,8 +101,8 @@ fn byte(pair: &[u8]) -> Option<u8> {
     Some(digit(pair[0])? << 4 | digit(pair[1])?)
 }
 
-/// The `tracestate` of a request, its lines joined. One that is too long or not of the form is left
-/// out; the trace goes on without it.
+/// The `tracestate` of a request, with its lines joined. If it is too long or invalid, it is dropped and the
+/// trace continues without it.
 fn state(headers: &HeaderMap) -> Option<HeaderValue> {
     let mut lines = headers.get_all(TRACESTATE).iter();
     let first = lines.next()?;
@@ -125,7 +125,7 @@ fn state(headers: &HeaderMap) -> Option<HeaderValue> {
 
 fn is_state(text: &[u8]) -> bool {
     let members = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    // Empty members are allowed, so that lines can be joined.
+    // Empty members are valid, because lines are joined by commas.
     let mut members = members.filter(|member| !member.is_empty());
     text.len() <= STATE_BYTES_MAX
         && !text.trim_ascii().is_empty()
@@ -147,7 +147,7 @@ fn is_member(member: &[u8]) -> bool {
         && value.iter().all(is_value)
 }
 
-/// A `traceparent` of version 0.
+/// Writes a `traceparent` of version 0.
 pub(crate) fn traceparent(trace: TraceId, span: SpanId, is_sampled: bool) -> HeaderValue {
     let mut text = [b'-'; LENGTH];
     write_hex(&[0], &mut text[..2]);
@@ -157,7 +157,7 @@ pub(crate) fn traceparent(trace: TraceId, span: SpanId, is_sampled: bool) -> Hea
     HeaderValue::from_bytes(&text).expect("digits and hyphens are a header value")
 }
 
-/// Bytes as hexadecimal digits in lower case.
+/// Writes bytes as hexadecimal digits in lower case.
 pub(crate) fn write_hex(bytes: &[u8], to: &mut [u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for (byte, pair) in bytes.iter().zip(to.chunks_exact_mut(2)) {

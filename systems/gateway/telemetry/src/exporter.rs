@@ -1,7 +1,7 @@
-//! The threads that send: one for traces, one for metrics, each with a client of its own.
+//! The threads that export: one for traces and one for metrics, each with its own client.
 //!
-//! They are not the workers', so that a collector that is slow, gone or answers rubbish makes no
-//! request wait. Memory is bounded: so many spans wait, and so many messages are on their way.
+//! They are separate from the workers, so that a slow, missing or broken collector delays no request. Memory
+//! is bounded: the number of waiting spans and of messages in flight has a limit.
 
 mod sender;
 
@@ -22,12 +22,12 @@ use crate::resource::{Described, Variables, resource};
 use crate::tracer::Tracer;
 use sender::{MetricSender, SpanSender, Watched};
 
-/// Longest time that what is left may take when nothing more comes.
+/// Maximum time to send the remaining data after the exporter is closed.
 const FLUSH_MAX: Duration = Duration::from_secs(5);
-/// How much longer a thread may take to end; one that resolves a name does not hear of it.
+/// Extra time for a thread to end. A thread that resolves a host name does not notice the end.
 const END_MAX: Duration = Duration::from_millis(500);
 
-/// What is sent where, checked; nothing is sent until it is started.
+/// A checked export: the data and its collector. It sends only after `start`.
 #[derive(Debug)]
 pub struct Export<T> {
     collector: Collector,
@@ -36,19 +36,19 @@ pub struct Export<T> {
     of: T,
 }
 
-/// Traces.
+/// Marks an export of traces.
 #[derive(Debug)]
 pub struct Traces(());
 
-/// Metrics, as the collector wants them.
+/// Marks an export of metrics, with the collector's temporality.
 #[derive(Debug)]
 pub struct Metrics(Temporality);
 
 impl Export<Traces> {
-    /// Checks where traces go.
+    /// Checks the settings for traces.
     ///
     /// # Errors
-    /// When the collector cannot be called.
+    /// Fails if the collector cannot be called.
     pub fn traces(
         common: &TracingCommon,
         otlp: &Otlp,
@@ -62,10 +62,10 @@ impl Export<Traces> {
         })
     }
 
-    /// Sends what a tracer records until the tracer is gone. Nothing where it records nothing.
+    /// Sends the spans of a tracer until the tracer is dropped. `None` if the tracer records no spans.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// Fails if the thread cannot be started.
     pub fn start(&self, tracer: &Tracer) -> Result<Option<Exporter>, CollectorError> {
         let Some(queue) = tracer.queue.clone() else {
             return Ok(None);
@@ -90,10 +90,10 @@ impl Export<Traces> {
 }
 
 impl Export<Metrics> {
-    /// Checks where metrics go.
+    /// Checks the settings for metrics.
     ///
     /// # Errors
-    /// When the collector cannot be called.
+    /// Fails if the collector cannot be called.
     pub fn metrics(
         common: &MetricsCommon,
         otlp: &Otlp,
@@ -107,11 +107,11 @@ impl Export<Metrics> {
         })
     }
 
-    /// Sends what `read` gives, again and again, until it is told to end; then once more.
-    /// `start_ns` is when counting began, in nanoseconds since 1970.
+    /// Sends the result of `read` periodically until the exporter is closed, and then once more. `start_ns`
+    /// is the time at which counting began, in nanoseconds since 1970.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// Fails if the thread cannot be started.
     pub fn start(
         &self,
         counts: &Arc<Counts>,
@@ -140,7 +140,7 @@ impl Export<Metrics> {
     }
 }
 
-/// A thread that sends. Dropping it lets it end by itself.
+/// An exporting thread. Dropping this value lets the thread end by itself.
 #[derive(Debug)]
 pub struct Exporter {
     stop: Stop,
@@ -150,23 +150,23 @@ pub struct Exporter {
 #[derive(Debug)]
 enum Stop {
     Queue(Arc<Queue>),
-    /// Also told by dropping it.
+    /// Dropping it also stops the thread.
     Flag(watch::Sender<bool>),
 }
 
 impl Exporter {
-    /// Tells it that nothing more comes: it sends what is left, for at most five seconds.
+    /// Closes the exporter. It sends the remaining data, for at most five seconds.
     pub fn close(&self) {
         match &self.stop {
             Stop::Queue(queue) => queue.close(),
-            // Fails only when it has ended.
+            // Fails only if the thread has ended.
             Stop::Flag(flag) => drop(flag.send(true)),
         }
     }
 
-    /// Waits until it has ended, a little longer than it may take.
+    /// Waits until the thread has ended, slightly longer than its time limit.
     pub fn wait(self) {
-        // An error is its end, too: it has dropped the other side.
+        // An error also means the end: the thread has dropped the sender.
         let _ = self.done.recv_timeout(FLUSH_MAX + END_MAX);
     }
 }
@@ -180,18 +180,18 @@ where
         tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
-            // Resolves the collector's name.
+            // For resolving the collector's name.
             .max_blocking_threads(1)
             .build_local(LocalOptions::default())
     };
     let (ended, done) = mpsc::channel();
     let run = move || {
-        // Dropped at the end of the thread, however that comes.
+        // Dropped at the end of the thread for any reason.
         let _ended: mpsc::Sender<()> = ended;
         match runtime() {
             Ok(runtime) => {
                 runtime.block_on(work());
-                // A name that is being resolved is not waited for.
+                // Does not wait for a name resolution in progress.
                 runtime.shutdown_background();
             }
             Err(error) => log::error!("nothing is exported: {error}"),

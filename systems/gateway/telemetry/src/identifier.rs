@@ -6,7 +6,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::context::{SpanId, TraceId};
 
-/// One system call pays for the identifiers of some hundred requests.
+/// Bytes in the pool. One system call provides the identifiers of some hundred requests.
 const POOLED: usize = 2048;
 
 struct Pool {
@@ -20,8 +20,8 @@ thread_local! {
     };
 }
 
-/// Random bytes for identifiers, out of a pool of this thread: a system call for each would cost more
-/// than the rest of an identifier. `N` is at most 2,048.
+/// Random bytes for identifiers, from a pool of this thread. A system call for each would cost more than the
+/// rest of an identifier. `N` is at most 2,048.
 pub fn random_bytes<const N: usize>() -> [u8; N] {
     const { assert!(N <= POOLED, "the pool holds that many") };
     POOL.with_borrow_mut(|pool| {
@@ -38,16 +38,15 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
     })
 }
 
-/// The id of a new trace, and where the ids of its spans begin.
+/// The id of a new trace, and the sequence of its span ids.
 pub(crate) fn fresh() -> (TraceId, SpanIds) {
     let mut trace = random_bytes::<16>();
-    // Zero is no id. It comes once in 2^128 times.
+    // Zero is not a valid id. Its probability is 1 in 2^128.
     trace[15] |= u8::from(trace == [0; 16]);
     (TraceId(trace), SpanIds(u64::from_le_bytes(random_bytes())))
 }
 
-/// The ids of the spans of one request: a sequence that does not repeat (SplitMix64), from a random
-/// beginning.
+/// The span ids of one request: a sequence without repetition (SplitMix64) from a random start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpanIds(u64);
 
@@ -58,7 +57,7 @@ impl SpanIds {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^= mixed >> 31;
-        // Zero is no id.
+        // Zero is not a valid id.
         SpanId(mixed.max(1).to_be_bytes())
     }
 }
@@ -69,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// More than three pools full.
+    /// More than three full pools.
     const TRACES: usize = 3 * POOLED / 16;
 
     #[test]

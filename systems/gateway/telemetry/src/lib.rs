@@ -1,12 +1,12 @@
 //! Traces and metrics of the gateway for OpenTelemetry.
 //!
-//! The one idea: a worker only writes down what a request did, and only if its trace is recorded;
-//! everything that a collector needs happens on threads that no request waits for. A [`Tracer`]
-//! decides once for each request, [`Active`] is passed along with it, an [`OpenSpan`] is a piece of
-//! its work, and an [`Exporter`] sends what has been put into a bounded queue.
+//! The key idea: a worker only records the events of a request, and only if its trace is recorded. All work
+//! for the collector happens on threads that no request waits for. A [`Tracer`] decides once per request.
+//! [`Active`] is passed along with the request, and an [`OpenSpan`] is a piece of its work. An [`Exporter`]
+//! sends the spans from a bounded queue.
 //!
 //! Absent on purpose: a subscriber for the events of libraries, events and links of spans, and the
-//! SDK of OpenTelemetry, whose instruments and processors would be on the path of each request.
+//! OpenTelemetry SDK. Its instruments and processors would run on the path of each request.
 
 mod call;
 mod clock;
@@ -36,7 +36,7 @@ pub use span::{Kind, Value, kept};
 pub use trace::{Active, OpenSpan, Trace};
 pub use tracer::Tracer;
 
-/// Now, in nanoseconds since 1970: when counting began.
+/// The current time in nanoseconds since 1970, as the start of counting.
 #[must_use]
 pub fn started_ns() -> u64 {
     clock::unix_ns()

@@ -1,7 +1,7 @@
-//! What the gateway counts, as messages of OTLP.
+//! Converts the gateway's metrics to OTLP messages.
 //!
-//! The counts are those of `/metrics`, under the names that OpenTelemetry and Apollo Router have for
-//! them. Absent on purpose: instruments that take one value at a time, on the path of each request.
+//! The values are the same as at `/metrics`, under the names of OpenTelemetry and Apollo Router. Absent on
+//! purpose: instruments that record single values on the path of each request.
 
 use bytes::Bytes;
 use gateway_config::Temporality;
@@ -19,24 +19,24 @@ use crate::names::{label, named};
 use crate::resource::{attribute, text};
 use crate::span_message::scope;
 
-/// What was counted, and when.
+/// Metrics with the time of their reading.
 #[derive(Clone, Debug)]
 pub(crate) struct Taken {
     pub(crate) at_ns: u64,
     pub(crate) families: Vec<Family>,
 }
 
-/// Since when counts count.
+/// The start of the counted period.
 #[derive(Clone, Copy)]
 pub(crate) struct Since<'a> {
     pub(crate) temporality: Temporality,
-    /// When the process started.
+    /// Start of the process, in nanoseconds since 1970.
     pub(crate) start_ns: u64,
-    /// What the collector has.
+    /// The metrics that the collector accepted last.
     pub(crate) last: Option<&'a Taken>,
 }
 
-/// One message with everything that was counted.
+/// One message with all metrics.
 pub(crate) fn message(resource: &Resource, now: &Taken, since: Since<'_>) -> Bytes {
     let metrics = now.families.iter().map(|family| {
         let writing = Writing { now, since, family };
@@ -64,7 +64,7 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Nothing where there are no samples.
+    /// The OTLP metric. `None` if there are no samples.
     fn metric(&self) -> Option<Metric> {
         let first = self.family.samples.first()?;
         let (name, unit) = named(&self.family.name);
@@ -158,7 +158,7 @@ impl Writing<'_> {
         }
     }
 
-    /// The same sample as the collector has it, where only what has come since is sent.
+    /// The sample that the collector accepted last, if only differences are sent.
     fn before(&self, sample: &Sample) -> Option<&Number> {
         if self.since.temporality == Temporality::Cumulative {
             return None;
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Names, and for each the time it counts from, its value and its buckets.
+    /// The name, start of counting, value and buckets of each sample.
     fn told(now: &Taken, since: Since<'_>) -> Vec<(String, u64, f64, Vec<u64>)> {
         let message = message(&Resource::default(), now, since);
         let request = ExportMetricsServiceRequest::decode(message).unwrap();

@@ -1,6 +1,6 @@
-//! The names of metrics in OpenTelemetry, with their units.
+//! Names of metrics in OpenTelemetry, with their units.
 
-/// Names at `/metrics`, without the `_total` of counters; names here; units.
+/// Names at `/metrics` without the `_total` of counters, names in OpenTelemetry, and units.
 const NAMES: &[(&str, &str, &str)] = &[
     (
         "http_server_request_duration_seconds",
@@ -90,7 +90,7 @@ const NAMES: &[(&str, &str, &str)] = &[
     ("process_cpu_seconds", "process.cpu.time", "s"),
 ];
 
-/// Labels at `/metrics`, and the attributes that they are here.
+/// Labels at `/metrics`, with their attributes in OpenTelemetry.
 const LABELS: &[(&str, &str)] = &[
     ("http_response_status_code", "http.response.status_code"),
     ("subgraph_name", "subgraph.name"),
@@ -101,13 +101,13 @@ const LABELS: &[(&str, &str)] = &[
     ("cost_result", "cost.result"),
 ];
 
-/// The name and the unit of a metric. One that has none here keeps its own.
+/// The OpenTelemetry name and the unit of a metric. A metric that is not listed keeps its name.
 pub(crate) fn named(name: &str) -> (&str, &'static str) {
     let known = NAMES.iter().find(|(known, _, _)| *known == name);
     known.map_or((name, ""), |(_, name, unit)| (name, unit))
 }
 
-/// The attribute that a label is.
+/// The OpenTelemetry attribute of a label.
 pub(crate) fn label(name: &str) -> &str {
     let known = LABELS.iter().find(|(known, _)| *known == name);
     known.map_or(name, |(_, name)| name)

@@ -1,7 +1,7 @@
-//! Spans that wait for the collector, and what became of those before them.
+//! The queue of spans for the collector, and counters of the export's results.
 //!
-//! Workers put the spans of a whole request in at once, so that a traced request costs one lock.
-//! The exporter is woken only when a batch is full; otherwise it comes by itself.
+//! Workers add the spans of a whole request at once, so that a traced request costs one lock. A full batch
+//! wakes the exporter. Otherwise it wakes up periodically.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,23 +12,23 @@ use tokio::sync::Notify;
 
 use crate::span::Span;
 
-/// What became of spans and pushes since the start. All configurations of a process count in one.
+/// Results of spans and pushes since the start, summed over all configurations of a process.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Spans that the collector took.
+    /// Spans that the collector accepted.
     pub exported: AtomicU64,
-    /// Spans for which there was no room.
+    /// Spans that were dropped because the queue was full.
     pub overflown: AtomicU64,
-    /// Spans that the collector refused, or did not take in time.
+    /// Spans that the collector refused or did not accept in time.
     pub failed: AtomicU64,
-    /// Pushes of metrics that it refused, or did not take in time.
+    /// Pushes of metrics that the collector refused or did not accept in time.
     pub failed_metrics: AtomicU64,
 }
 
 impl Counts {
-    /// A count.
+    /// The current value of a counter.
     pub fn of(counter: &AtomicU64) -> u64 {
-        // Relaxed: nothing depends on it.
+        // Relaxed, because no other memory depends on it.
         counter.load(Ordering::Relaxed)
     }
 
@@ -37,7 +37,7 @@ impl Counts {
     }
 }
 
-/// Spans that wait.
+/// A bounded queue of finished spans.
 #[derive(Debug)]
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
@@ -62,18 +62,18 @@ impl Queue {
             wake: Notify::new(),
             closing: Notify::new(),
             most,
-            // A batch that never fills would only be sent by the clock.
+            // If a batch could never fill, only the delay would send it.
             batch: batch.min(most),
             counts,
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Nothing panics while it holds this lock.
+        // No code panics while it holds this lock.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts the spans of a request in; those for which there is no room are dropped and counted.
+    /// Adds the spans of a request. Spans beyond the limit are dropped and counted.
     pub(crate) fn put(&self, spans: Vec<Span>) {
         let mut waiting = self.lock();
         let before = waiting.spans.len();
@@ -97,33 +97,33 @@ impl Queue {
         }
     }
 
-    /// Takes the spans of one message out; nothing when none wait.
+    /// Removes the spans of one message. `None` if the queue is empty.
     pub(crate) fn take(&self) -> Option<Vec<Span>> {
         let mut waiting = self.lock();
         let count = waiting.spans.len().min(self.batch);
         (count > 0).then(|| waiting.spans.drain(..count).collect())
     }
 
-    /// Whether a whole message waits.
+    /// True if a full message waits.
     pub(crate) fn has_batch(&self) -> bool {
         self.lock().spans.len() >= self.batch
     }
 
-    /// Nothing will be put in any more.
+    /// Closes the queue: no more spans will be added.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
         self.wake.notify_one();
         self.closing.notify_one();
     }
 
-    /// Waits until it is closed. There is one who waits.
+    /// Waits until the queue is closed. Only one task may wait.
     pub(crate) async fn closed(&self) {
         while !self.is_closed() {
             self.closing.notified().await;
         }
     }
 
-    /// How many messages it takes to send what waits now.
+    /// Number of messages that the waiting spans need.
     pub(crate) fn batches(&self) -> usize {
         self.lock().spans.len().div_ceil(self.batch)
     }
@@ -132,12 +132,12 @@ impl Queue {
         self.lock().is_closed
     }
 
-    /// Waits until a message is full, the queue is closed, or so much time has passed.
+    /// Waits until a message is full, the queue is closed, or `delay` has passed.
     pub(crate) async fn ready(&self, delay: Duration) {
         if self.has_batch() || self.is_closed() {
             return;
         }
-        // When time is over, what is there is sent as it is.
+        // After the delay, an incomplete message is sent.
         let _ = tokio::time::timeout(delay, self.wake.notified()).await;
     }
 }

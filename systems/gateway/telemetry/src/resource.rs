@@ -1,4 +1,4 @@
-//! Who is telling: the attributes that all spans and metrics share.
+//! Describes the service: the attributes that all spans and metrics share.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 
 use crate::identifier;
 
-/// Looks a variable of the environment up.
+/// Reads an environment variable.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// What a configuration says of the service.
+/// The service's attributes in a configuration.
 pub(crate) struct Described<'a> {
     name: Option<&'a str>,
     namespace: Option<&'a str>,
@@ -38,13 +38,14 @@ impl<'a> From<&'a MetricsCommon> for Described<'a> {
     }
 }
 
-/// The attributes of this process. The environment wins over the configuration, as in the original.
+/// The attributes of this process. The environment takes precedence over the configuration, as in the
+/// original.
 pub(crate) fn resource(described: &Described<'_>, variables: Variables<'_>) -> Resource {
     let mut all: BTreeMap<String, any_value::Value> = BTreeMap::new();
     let mut set = |name: &str, value: any_value::Value| all.insert(name.to_owned(), value);
     set("service.name", text("unknown_service:gateway"));
     set("service.version", text(env!("CARGO_PKG_VERSION")));
-    // Without it, the counts of two gateways with one name would be taken for one.
+    // Without it, the metrics of two gateways with the same name would be merged.
     let (id, _) = identifier::fresh();
     set("service.instance.id", text(&id.to_string()));
     for (name, value) in described.attributes {

@@ -1,18 +1,18 @@
-//! Texts of clients as lines of the log and labels of metrics show them.
+//! Shortens clients' texts for log lines and labels of metrics.
 //!
-//! A client chooses its name, its paths and the names of its operations, and must not decide how long
-//! a line is, or how much memory a label takes.
+//! A client chooses its name, its paths and the names of its operations. It must not control the length of a
+//! line or the memory of a label.
 
 use std::borrow::Cow;
 
-/// Characters that are shown of a name.
+/// Maximum number of characters of a name.
 pub const NAME_CHARS_MAX: usize = 128;
 
-/// Characters that are shown of a path, a value or a message.
+/// Maximum number of characters of a path, a value or a message.
 pub const TEXT_CHARS_MAX: usize = 1_024;
 
-/// The text, or its beginning and an ellipsis: `chars_max` characters at most, both together. `0` counts
-/// as 1.
+/// The text, or its beginning and an ellipsis. The result has at most `chars_max` characters. `0` counts as
+/// 1.
 #[must_use]
 pub fn shortened(text: &str, chars_max: usize) -> Cow<'_, str> {
     // Most names are short, and a text has no more characters than bytes.

@@ -1,21 +1,21 @@
-//! What is recorded of one piece of work.
+//! The record of one piece of work.
 
 use std::borrow::Cow;
 
 use crate::context::{SpanId, TraceId};
 
-/// Longest text of an attribute or a status, in bytes. Clients choose paths, names and headers, and
-/// must not decide how much memory waits for the collector.
+/// Longest text of an attribute or a status, in bytes. Clients choose paths, names and headers, and must not
+/// control the memory of waiting spans.
 pub(crate) const TEXT_BYTES_MAX: usize = 1024;
 
-/// On which side of a request the work was.
+/// The side of a request on which the work was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Neither.
+    /// Work inside the gateway.
     Internal,
-    /// It answered a request.
+    /// The handling of a client's request.
     Server,
-    /// It sent one.
+    /// A request to another server.
     Client,
 }
 
@@ -52,28 +52,28 @@ impl From<u32> for Value {
     }
 }
 
-/// A piece of work that is over.
+/// A finished piece of work.
 #[derive(Clone, Debug)]
 pub(crate) struct Span {
     pub(crate) trace: TraceId,
     pub(crate) id: SpanId,
     pub(crate) parent: Option<SpanId>,
-    /// Whether the parent is another program's.
+    /// True if the parent span is in another program.
     pub(crate) parent_is_remote: bool,
-    /// What vendors know of the trace.
+    /// The vendor data of the trace (`tracestate`).
     pub(crate) state: Option<http::HeaderValue>,
     pub(crate) name: Cow<'static, str>,
     pub(crate) kind: Kind,
-    /// Since 1970.
+    /// Start in nanoseconds since 1970.
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) attributes: Vec<(&'static str, Value)>,
     pub(crate) dropped_attributes: u32,
-    /// Why it failed, if it did.
+    /// The reason of a failure.
     pub(crate) failure: Option<Cow<'static, str>>,
 }
 
-/// The beginning of a text, as much as is kept of it.
+/// The beginning of a text, up to the limit.
 #[must_use]
 pub fn kept(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]

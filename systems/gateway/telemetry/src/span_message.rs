@@ -1,4 +1,4 @@
-//! Spans as messages of OTLP.
+//! Converts spans to OTLP messages.
 
 use bytes::Bytes;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -14,7 +14,7 @@ use prost::Message as _;
 use crate::resource::attribute;
 use crate::span::{Kind, Span, Value};
 
-/// Whose spans and metrics these are, within the service.
+/// The instrumentation scope of these spans and metrics within the service.
 pub(crate) fn scope() -> InstrumentationScope {
     InstrumentationScope {
         name: "gateway".to_owned(),
@@ -41,7 +41,7 @@ pub(crate) fn message(resource: &Resource, spans: Vec<Span>) -> Bytes {
 }
 
 fn span(span: Span) -> Message {
-    // Only what is recorded becomes a message, so the flag says so.
+    // Only recorded spans become messages, so the sampled flag is always set.
     let mut flags = 1 | mask(SpanFlags::ContextHasIsRemoteMask);
     if span.parent_is_remote {
         flags |= mask(SpanFlags::ContextIsRemoteMask);
@@ -76,7 +76,7 @@ fn span(span: Span) -> Message {
 }
 
 fn mask(flag: SpanFlags) -> u32 {
-    // The values of the enumeration are bits.
+    // The values of this enum are bits.
     u32::try_from(i32::from(flag)).unwrap_or_default()
 }
 

@@ -1,8 +1,8 @@
-//! The trace of one request, and the pieces of work that are recorded of it.
+//! The trace of one request, and its recorded pieces of work.
 //!
-//! A request that is not recorded has ids to pass on, and nothing else: no clock is read for it.
-//! Spans of a recorded one are gathered and handed over together when the last that knows the trace
-//! is gone, which may be after the client has left.
+//! A request that is not recorded only has ids to forward. No clock is read for it. The spans of a recorded
+//! request are collected and added to the queue together, when the last reference to the trace is dropped.
+//! This may be after the client has left.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -18,8 +18,8 @@ use crate::identifier::SpanIds;
 use crate::queue::{Counts, Queue};
 use crate::span::{Kind, Span, Value};
 
-/// Most spans of one request: a list of a hundred operations with ten fetches each. Further ones are
-/// dropped and counted.
+/// Maximum number of spans of one request: a list of a hundred operations with ten fetches each. Further
+/// spans are dropped and counted.
 const SPANS_MAX: usize = 1_000;
 
 /// The trace of one request.
@@ -36,10 +36,10 @@ struct Recording {
     queue: Arc<Queue>,
     attributes_max: usize,
     ids: Cell<SpanIds>,
-    /// The same moment on two clocks: spans are timed by the one that never goes back.
+    /// The same moment on two clocks. Spans are timed by the monotonic clock.
     start: (Instant, u64),
     spans: RefCell<Vec<Span>>,
-    /// What the span of the answer will say besides what it knows itself.
+    /// Additional attributes for the server span.
     described: RefCell<Vec<(&'static str, Value)>>,
 }
 
@@ -100,7 +100,7 @@ impl Trace {
         }
     }
 
-    /// The span of the answer.
+    /// Opens the server span.
     pub(crate) fn server(
         self: &Rc<Self>,
         id: SpanId,
@@ -138,7 +138,7 @@ impl Trace {
     }
 }
 
-/// A trace, and the span in it that work belongs to now.
+/// A trace, and the span that is the parent of current work.
 #[derive(Clone, Debug)]
 pub struct Active {
     pub(crate) trace: Rc<Trace>,
@@ -152,13 +152,13 @@ impl Active {
         self.trace.id
     }
 
-    /// Whether spans are recorded.
+    /// True if the spans of this trace are recorded.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
         self.trace.recording.is_some()
     }
 
-    /// Begins a piece of work; nothing when the trace is not recorded.
+    /// Begins a piece of work. `None` if the trace is not recorded.
     #[must_use]
     pub fn start(&self, name: impl Into<Cow<'static, str>>, kind: Kind) -> Option<Box<OpenSpan>> {
         let id = self.trace.recording.as_ref()?.next_id();
@@ -166,7 +166,7 @@ impl Active {
             .open(id, Some(self.span), false, name.into(), kind)
     }
 
-    /// Writes the trace into the headers of a request, in place of what is there.
+    /// Writes the trace into the headers of a request, and replaces earlier trace headers.
     pub fn write(&self, headers: &mut HeaderMap) {
         let Trace {
             id,
@@ -182,7 +182,7 @@ impl Active {
         };
     }
 
-    /// Adds to what the span of the answer says. What is said first stays.
+    /// Adds an attribute to the server span. If the name exists, the first value stays.
     pub fn describe(&self, name: &'static str, value: impl Into<Value>) {
         if let Some(recording) = &self.trace.recording {
             let mut described = recording.described.borrow_mut();
@@ -193,11 +193,11 @@ impl Active {
     }
 }
 
-/// A piece of work under way. It is over when this is dropped.
+/// A piece of work in progress. Dropping this value ends it.
 #[derive(Debug)]
 pub struct OpenSpan {
     trace: Rc<Trace>,
-    /// Taken when it is over.
+    /// Removed when the work ends.
     span: Option<Span>,
 }
 
@@ -206,7 +206,7 @@ impl OpenSpan {
         self.span.as_mut().expect("only the drop takes the span")
     }
 
-    /// The trace, with this span as the one that work belongs to.
+    /// The trace with this span as the parent of further work.
     #[must_use]
     pub fn active(&self) -> Active {
         let span = self.span.as_ref().expect("only the drop takes the span");
@@ -216,12 +216,12 @@ impl OpenSpan {
         }
     }
 
-    /// Gives it another name.
+    /// Changes the name of the span.
     pub fn name(&mut self, name: impl Into<Cow<'static, str>>) {
         self.span().name = name.into();
     }
 
-    /// Says something about it.
+    /// Sets an attribute of the span.
     pub fn set(&mut self, name: &'static str, value: impl Into<Value>) {
         let most = self
             .trace
@@ -236,7 +236,7 @@ impl OpenSpan {
         }
     }
 
-    /// Says that it failed.
+    /// Marks the span as failed, with a reason.
     pub fn fail(&mut self, why: impl Into<Cow<'static, str>>) {
         self.span().failure = Some(why.into());
     }

@@ -1,4 +1,4 @@
-//! Which requests are traced, and where the trace of a request begins.
+//! Decides about the recording of requests, and begins their traces.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::identifier;
 use crate::queue::{Counts, Queue};
 use crate::trace::{Active, OpenSpan, Trace};
 
-/// What one configuration says of tracing. Dropping it tells the exporter that nothing more comes.
+/// The tracing settings of one configuration. Dropping it closes the queue of the exporter.
 #[derive(Debug)]
 pub struct Tracer {
-    /// Where spans wait; absent where traces only go on.
+    /// The queue for spans. `None` if traces are only forwarded.
     pub(crate) queue: Option<Arc<Queue>>,
-    /// Of 2^63: traces whose id is below it are recorded.
+    /// Sampling threshold out of 2^63. Traces with a smaller id are recorded.
     threshold: u64,
     is_parent_based: bool,
     attributes_max: usize,
@@ -33,7 +33,7 @@ impl Drop for Tracer {
 }
 
 impl Tracer {
-    /// The tracer of a configuration; nothing where it traces nothing and passes nothing on.
+    /// The tracer of a configuration. `None` if it neither records nor forwards traces.
     #[must_use]
     pub fn new(config: &TracingExporters, counts: &Arc<Counts>) -> Option<Self> {
         let otlp = &config.otlp;
@@ -55,8 +55,8 @@ impl Tracer {
         })
     }
 
-    /// The trace of a request with these headers, and the span of its answer if it is recorded.
-    /// Nothing when traces only go on, and the client began none.
+    /// Begins the trace of a request with these headers, and its server span if the trace is recorded. `None`
+    /// if traces are only forwarded and the client began no trace.
     #[must_use]
     pub fn begin(self: &Arc<Self>, headers: &HeaderMap) -> Option<(Active, Option<Box<OpenSpan>>)> {
         let parent = Parent::read(headers);
@@ -82,7 +82,7 @@ impl Tracer {
         Some((Active { trace, span }, server))
     }
 
-    /// Without an exporter the client's own span stays the parent of what subgraphs do.
+    /// Forwards a trace without recording it. The client's span stays the parent of subgraph spans.
     fn pass_on(
         self: &Arc<Self>,
         parent: Option<Parent>,
@@ -95,7 +95,7 @@ impl Tracer {
                 is_sampled,
                 state,
             }) => (trace, span, state, is_sampled),
-            // Clients that are told an id need one.
+            // Clients that receive a trace id need one.
             None if self.told.is_some() => (fresh, ids.next(), None, false),
             None => return None,
         };
@@ -103,14 +103,14 @@ impl Tracer {
         Some((Active { trace, span }, None))
     }
 
-    /// Decided by the lower half of the id, as SDKs do it, so that all services with the same share
-    /// decide alike.
+    /// True if the trace is recorded. The lower half of the id decides, as in SDKs, so that all services with
+    /// an equal share decide equally.
     fn samples(&self, id: TraceId) -> bool {
         let [_, _, _, _, _, _, _, _, lower @ ..] = id.0;
         u64::from_be_bytes(lower) >> 1 < self.threshold
     }
 
-    /// The header that tells a client the id of its trace, where one is configured.
+    /// The response header with the trace id for the client, if one is configured.
     #[must_use]
     pub fn told(&self, id: TraceId) -> Option<(HeaderName, HeaderValue)> {
         let (name, format) = self.told.as_ref()?;
@@ -189,7 +189,7 @@ mod tests {
             let count = (0..20_000).filter(|_| sampled(&tracer, None)).count();
             assert!((low..=high).contains(&count), "{count} at {share}");
         }
-        // The same id is decided alike, whatever the parent said.
+        // An id always gets the same decision, regardless of the parent's flag.
         let tracer = tracer(0.5, false);
         assert!(!sampled(&tracer, Some(YES)));
         assert!(sampled(&tracer, Some(NO)));

@@ -1,20 +1,20 @@
-//! Whether a client takes an answer that goes on, event by event, and in which format.
+//! Negotiates the format of an event stream, if the client accepts one.
 
 use super::liked_best;
 
 /// Formats of the events of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventFormat {
-    /// `multipart/mixed;subscriptionSpec=1.0`: each part holds a response as its `payload`.
+    /// `multipart/mixed;subscriptionSpec=1.0`: each part contains a response as its `payload`.
     Multipart,
-    /// `text/event-stream`: the events `next` and `complete` of GraphQL over server-sent events, one
-    /// connection for each operation.
+    /// `text/event-stream`: the events `next` and `complete` of GraphQL over server-sent events, with one
+    /// connection per operation.
     ServerSent,
 }
 
-/// The format that the client likes best, the first of equals; `None` when it names none.
+/// The format that the client prefers, the first of equals. `None` if it names no format.
 ///
-/// `accept` are the lines of the `Accept` header, which count as one.
+/// `accept` are the lines of the `Accept` header. They count as one list.
 pub fn event_format<'a>(accept: impl Iterator<Item = &'a [u8]>) -> Option<EventFormat> {
     liked_best(accept, |media, mut parameters| {
         if media.eq_ignore_ascii_case("text/event-stream") {

@@ -1,18 +1,18 @@
-//! Whether a client takes an answer in parts, and in which format.
+//! Negotiates the format of an incremental response, if the client accepts one.
 
 use super::liked_best;
 
 /// Formats of incremental delivery over `multipart/mixed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IncrementalFormat {
-    /// `deferSpec=20220824`: parts say by path and label where they belong.
+    /// `deferSpec=20220824`: parts contain their path and label.
     Defer20220824,
-    /// `incrementalSpec=v0.2`: parts refer to what was announced as pending.
+    /// `incrementalSpec=v0.2`: parts refer to earlier announcements in `pending`.
     IncrementalV02,
 }
 
 impl IncrementalFormat {
-    /// The parameter of the media type that names it.
+    /// The media type parameter that identifies the format.
     #[must_use]
     pub const fn parameter(self) -> &'static str {
         match self {
@@ -22,10 +22,10 @@ impl IncrementalFormat {
     }
 }
 
-/// The format that the client likes best, the first of equals; `None` when it names none, and wants
-/// an answer in one piece.
+/// The format that the client prefers, the first of equals. `None` if it names no format and needs a single
+/// response.
 ///
-/// `accept` are the lines of the `Accept` header, which count as one.
+/// `accept` are the lines of the `Accept` header. They count as one list.
 pub fn incremental_format<'a>(accept: impl Iterator<Item = &'a [u8]>) -> Option<IncrementalFormat> {
     liked_best(accept, |media, mut parameters| {
         let is_multipart = media.eq_ignore_ascii_case("multipart/mixed");

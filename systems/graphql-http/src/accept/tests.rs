@@ -52,7 +52,7 @@ fn the_media_type_of_the_draft_is_sent_to_clients_that_prefer_it() {
         "application/json, application/graphql-response+json",
         "application/graphql-response+json, application/json;q=0.9, */*;q=0.1",
         "application/json;q=0.2, application/graphql-response+json;q=0.3",
-        // Refused by name, so the range that is left means the newer type.
+        // One type is refused by name, so the other range means the newer type.
         "application/json;q=0, */*",
     ] {
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Where the entries of a request stand in its body, as the check of the body has found them.
+//! Places of a request's entries in its body, found by the check of the body.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,22 +8,22 @@ use serde::Deserialize;
 
 use super::{DecodeError, Incomplete, from_checked_body_or_hash};
 
-/// Where the entries of one body stand.
+/// Places of the entries of one body.
 ///
-/// A body is read when it is checked and when it is carried out. What the first pass has found saves the
-/// second one most of its work, and the code of another reader.
+/// A body is read twice: for the check and for the execution. The results of the first pass save most of the
+/// work of the second, and the code of another reader.
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
     query: Option<StringSpan>,
     operation_name: Option<StringSpan>,
     variables: Option<Range<usize>>,
     extensions: Option<Range<usize>>,
-    /// Something is written in a way that is left to serde: it is wrong, or rare.
+    /// True if serde must read the body, because it is invalid or has a rare form.
     is_unusual: bool,
 }
 
 impl Entries {
-    /// Of a body that is left to serde.
+    /// The entries of a body that serde must read.
     pub(super) fn unusual() -> Self {
         Self {
             is_unusual: true,
@@ -40,21 +40,21 @@ impl Entries {
                 if is_null(&range) => {}
             ("variables", MemberValue::Other(range)) => self.variables = Some(range),
             ("extensions", MemberValue::Other(range)) => self.extensions = Some(range),
-            // What it holds is to be checked to its end, or it has the wrong type.
+            // An unknown key must be checked completely, or a known key has the wrong type.
             _ => self.is_unusual = true,
         }
     }
 
-    /// Reads the body that was checked.
+    /// Reads the checked body.
     ///
     /// # Errors
-    /// When it is not a JSON object, or an entry has the wrong type.
+    /// Fails if the body is not a JSON object, or if an entry has the wrong type.
     pub fn read<'a, V, E>(&self, body: &'a [u8]) -> Result<Incomplete<'a, V, E>, DecodeError>
     where
         V: Deserialize<'a>,
         E: Deserialize<'a>,
     {
-        // serde knows what is wrong with what is not found here.
+        // If an entry cannot be read here, serde reports the reason.
         match self.find(body) {
             Some(found) => Ok(found),
             None => from_checked_body_or_hash(body),
@@ -78,7 +78,7 @@ impl Entries {
     }
 }
 
-/// An entry that may be missing; none where it is there and cannot be read.
+/// An optional entry. `None` if the entry exists and cannot be read.
 fn entry<P, T>(place: &Option<P>, read: impl FnOnce(&P) -> Option<T>) -> Option<Option<T>> {
     match place {
         Some(place) => read(place).map(Some),

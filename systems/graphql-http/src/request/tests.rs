@@ -184,7 +184,7 @@ fn what_two_readers_could_understand_differently_is_refused() {
         "the parameter `variables` must be a JSON object: the key `id` is given twice in one \
          object, at byte 8; give it once"
     );
-    // What passes as a parameter passes as a body.
+    // JSON that is valid in a parameter is also valid in a body.
     for depth in 95..105 {
         let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let text = format!(r#"query={{a}}&variables={{"x":{nested}}}"#);
@@ -194,7 +194,7 @@ fn what_two_readers_could_understand_differently_is_refused() {
             assert!(raw(&to_json(&request)).is_ok(), "{depth}");
         }
     }
-    // Keys of different objects are different keys.
+    // Equal keys in different objects are not duplicates.
     assert!(raw(br#"{"query":"{a}","variables":{"a":{"a":1},"b":[{"a":1},{"a":1}]}}"#).is_ok());
 }
 
@@ -207,7 +207,7 @@ proptest! {
     }
 }
 
-/// What a reader makes of a body, to be compared.
+/// The result of a reader as text, for comparisons.
 fn shown(read: &Incomplete<'_, Value, Value>) -> String {
     format!("{read:?}")
 }
@@ -263,7 +263,8 @@ proptest! {
         let members: Vec<String> =
             members.iter().map(|(key, value)| format!("\"{key}\": {value}")).collect();
         let body = format!("{{{}}}", members.join(", "));
-        // Of two mistakes either may be told: the check that finds entries looks at more of their strings.
+        // With two mistakes, either may be reported: the check that finds entries reads more of their
+        // strings.
         let theirs = check_body(body.as_bytes())
             .and_then(|()| from_checked_body_or_hash(body.as_bytes()));
         let ours = check_entries(body.as_bytes()).and_then(|it| it.read(body.as_bytes()));

@@ -1,8 +1,8 @@
-//! Values with units, as a person types them: `64KiB`, `10s`, `127.0.0.1:8080`.
+//! Parses values with units, as people type them: `64KiB`, `10s`, `127.0.0.1:8080`.
 
 use std::time::Duration;
 
-/// Why a value was not understood. The text follows the flag's name and the value.
+/// The reason why a value is invalid. The text follows the flag's name and the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum QuantityError {
     #[error("expected a whole number and a unit (B, KiB, MiB), such as 1MiB")]
@@ -21,13 +21,13 @@ pub(super) enum QuantityError {
     Address,
 }
 
-/// Most worker threads; the HTTP libraries take no more.
+/// Maximum of worker threads in the HTTP libraries.
 pub(super) const WORKERS_MAX: usize = 512;
 
 const SIZE_MAX: u64 = 1 << 30;
 const TIME_MAX: Duration = Duration::from_secs(3600);
 
-/// A size in bytes, at most 1 GiB.
+/// Parses a size in bytes, at most 1 GiB.
 pub(super) fn size(text: &str) -> Result<u64, QuantityError> {
     let (number, unit) = split(text).ok_or(QuantityError::Size)?;
     let bytes_in_unit = match unit {
@@ -42,7 +42,8 @@ pub(super) fn size(text: &str) -> Result<u64, QuantityError> {
         .ok_or(QuantityError::SizeTooLarge)
 }
 
-/// A time limit in whole seconds, from one to an hour. The HTTP libraries know no shorter ones.
+/// Parses a time limit in whole seconds, from one second to an hour. The HTTP libraries do not support
+/// shorter limits.
 pub(super) fn time_limit(text: &str) -> Result<Duration, QuantityError> {
     let time = time(text)?;
     if time.is_zero() {
@@ -51,7 +52,7 @@ pub(super) fn time_limit(text: &str) -> Result<Duration, QuantityError> {
     Ok(time)
 }
 
-/// A time in whole seconds, from zero to an hour.
+/// Parses a time in whole seconds, from zero to an hour.
 fn time(text: &str) -> Result<Duration, QuantityError> {
     let (number, unit) = split(text).ok_or(QuantityError::Time)?;
     let seconds_in_unit = match unit {
@@ -66,7 +67,7 @@ fn time(text: &str) -> Result<Duration, QuantityError> {
         .ok_or(QuantityError::TimeTooLong)
 }
 
-/// A number of worker threads.
+/// Parses a number of worker threads.
 pub(super) fn workers(text: &str) -> Result<usize, QuantityError> {
     let number = text.parse().map_err(|_| QuantityError::Workers)?;
     if !(1..=WORKERS_MAX).contains(&number) {
@@ -75,9 +76,9 @@ pub(super) fn workers(text: &str) -> Result<usize, QuantityError> {
     Ok(number)
 }
 
-/// The text again, if it has the shape of an address. Names are looked up when listening.
+/// Returns the text unchanged if it has the form of an address. Host names are resolved when listening.
 pub(super) fn host_and_port(text: &str) -> Result<String, QuantityError> {
-    // From the right, because an IPv6 address has colons of its own.
+    // From the right, because an IPv6 address contains colons.
     let (host, port) = text.rsplit_once(':').ok_or(QuantityError::Address)?;
     let is_port = port.parse::<u16>().is_ok();
     if host.is_empty() || !is_port {
@@ -86,9 +87,9 @@ pub(super) fn host_and_port(text: &str) -> Result<String, QuantityError> {
     Ok(text.to_owned())
 }
 
-/// Digits, then the rest.
+/// Splits a text into leading digits and the rest.
 fn split(text: &str) -> Option<(u64, &str)> {
-    // Digits alone end here: without its unit a number could mean anything.
+    // Digits without a unit are refused, because the unit would be ambiguous.
     let end = text.find(|letter: char| !letter.is_ascii_digit())?;
     let (number, unit) = text.split_at(end);
     Some((number.parse().ok()?, unit))

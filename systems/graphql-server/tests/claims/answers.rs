@@ -1,4 +1,4 @@
-//! The same documents get the same answers.
+//! Tests that both servers return equal responses to equal documents.
 
 use serde_json::{Value, json};
 use test_client::{Process, aliased};
@@ -17,7 +17,7 @@ fn headers(accept: &str) -> [(&str, &str); 2] {
     [("Content-Type", "application/json"), ("Accept", accept)]
 }
 
-/// The common answer of both servers, in both media types; the statuses are checked.
+/// The common response of both servers, in both media types. Also checks the statuses.
 fn answer(servers: &[Process; 2], query: &str, variables: &Value) -> Response {
     let body = body(query, variables);
     let [modern, legacy] = [MODERN, LEGACY].map(|accept| {
@@ -33,7 +33,7 @@ fn answer(servers: &[Process; 2], query: &str, variables: &Value) -> Response {
     legacy
 }
 
-/// Asks both without variables and shows their common answer.
+/// Sends queries without variables to both servers, and returns their common responses.
 fn show(servers: &[Process; 2], queries: &[&str]) -> String {
     let shown = queries.iter().map(|query| {
         let answer = answer(servers, query, &Value::Null);
@@ -221,7 +221,7 @@ fn a_short_document_cannot_ask_for_a_long_answer() {
     );
     let answer = same_answer(&servers, &post(&body(&failures, &text)));
     assert!(answer.body.len() < 2 << 20, "{} bytes", answer.body.len());
-    // Types refer to each other, so introspection has no end of its own.
+    // Types refer to each other, so an introspection query has no natural end.
     let round = "fields { type { ".repeat(6) + "name" + &" } }".repeat(6);
     let round = format!("{{ __type(name: \"__Type\") {{ {round} }} }}");
     insta::assert_snapshot!(told(&round, Value::Null), @"the answer may have 6514874 fields, each counted in every object of a list; an answer may have 60000: ask for less at once");
@@ -230,7 +230,7 @@ fn a_short_document_cannot_ask_for_a_long_answer() {
 #[test]
 fn the_schema_is_no_larger_than_the_limit_of_answers_takes_it_to_be() {
     let servers = both(&[]);
-    // As GraphiQL asks.
+    // The query of GraphiQL.
     let of_type = "kind name ofType { ".repeat(9) + "name" + &" }".repeat(9);
     let value = format!("name description type {{ {of_type} }} defaultValue");
     let query = format!(
@@ -264,7 +264,7 @@ fn the_schema_is_no_larger_than_the_limit_of_answers_takes_it_to_be() {
     }
 }
 
-/// Documents and variables that both refuse, each in its own words.
+/// Documents and variables that both servers refuse, with different messages.
 fn refused() -> Vec<(String, Value)> {
     let plain = [
         "",
@@ -315,7 +315,7 @@ fn refused() -> Vec<(String, Value)> {
     cases
 }
 
-/// Documents that would cost time or the stack.
+/// Documents that would take much time or exhaust the stack.
 fn over_the_limits() -> [String; 7] {
     let fragments = |count: usize, spreads: usize, end: &str| {
         let mut text = "{ ...F0 }".to_owned();
@@ -360,7 +360,8 @@ fn both_refuse_what_is_wrong_before_anything_is_executed() {
     }
 }
 
-/// A table of the README: if a library changes its mind, this fails and the table gets shorter.
+/// Compares with a table of the README. If a library changes its behaviour, this test fails and the table
+/// gets shorter.
 #[test]
 fn the_known_differences_are_as_the_readme_says() {
     let [juniper, async_graphql] = both(&[]);
@@ -394,7 +395,7 @@ fn the_schema_is_the_same() {
     let schemas = both(&[]).map(|server| {
         let mut schema = server.send(&post(&body)).json()["data"]["__schema"].take();
         let types = schema["types"].as_array_mut().unwrap();
-        // Built-in types are described and ordered by each library.
+        // Each library describes and orders built-in types differently.
         types.retain(|entry| {
             let name = entry["name"].as_str().unwrap();
             entry["kind"] == "OBJECT" && !name.starts_with("__")

@@ -1,4 +1,4 @@
-//! GraphQL over HTTP, held to the npm package graphql-http.
+//! Audits GraphQL over HTTP with the npm package graphql-http.
 
 use crate::server::both;
 

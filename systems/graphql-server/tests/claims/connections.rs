@@ -1,4 +1,4 @@
-//! What clients may do with connections: how many they may have, and how long they may let wait.
+//! Tests the limits for connections: their number, and the time that a client may let them wait.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
@@ -14,11 +14,10 @@ use crate::server::{PROGRAMS, start, start_with_descriptors};
 
 const QUERY: &str = r#"{"query":"{ total }"}"#;
 
-/// Another client than the tests themselves, which come from 127.0.0.1.
+/// Another client. The tests themselves connect from 127.0.0.1.
 const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// Longer than anything here takes that does not wait for ever, and shorter than the timeouts that
-/// a test leaves as they are.
+/// Longer than anything in these tests that does not hang, and shorter than the unchanged timeouts.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn count(server: &Process, series: &str) -> u64 {
@@ -36,8 +35,8 @@ fn wait_for(server: &Process, series: &str, least: u64) {
     }
 }
 
-/// Waits until at most so many connections are open, which takes a moment: the server learns that a
-/// client is gone some time after the client is.
+/// Waits until at most `most` connections are open. The server notices some time after the client that the
+/// client has left.
 fn wait_for_open(server: &Process, most: u64) {
     let start = now();
     loop {
@@ -53,7 +52,7 @@ fn closed(cause: &str) -> String {
     format!("http_server_connections_closed_total{{cause=\"{cause}\"}}")
 }
 
-/// Whether the server hangs up soon, and not because of a timeout of another kind.
+/// True if the server closes the connection soon, and not because of another timeout.
 fn is_hung_up_soon(connection: &mut Connection) -> bool {
     let start = now();
     connection.is_hung_up() && start.elapsed() < PATIENCE
@@ -69,7 +68,7 @@ fn one_address_cannot_take_all_connections() {
         }
         let refused = r#"http_server_connections_refused_total{limit="address"}"#;
         wait_for(&server, refused, 50);
-        // The stranger's half of them, and the one that asks.
+        // The stranger's half of the places, and this connection.
         wait_for_open(&server, 11);
     }
 }
@@ -90,18 +89,18 @@ fn a_client_with_many_connections_is_served_in_turn_with_others() {
         }
         assert_eq!(server.send(&post(QUERY)).status, 200);
         let meanwhile = count(&server, served);
-        // Each of these two requests comes on a connection of its own, which takes some steps. Were they
-        // not served in turn, nearly all of the others would go before.
+        // Both requests open a new connection, which takes several steps. Without turns, nearly all other
+        // requests would be served first.
         assert!(meanwhile < 40, "{program}: {meanwhile} were served before");
-        // The others were there.
+        // The other requests had arrived.
         wait_for(&server, served, 20);
     }
 }
 
 #[test]
 fn a_crowd_that_comes_again_and_again_keeps_nobody_waiting() {
-    // More than the server has descriptors. A client whose first packet the system dropped, because
-    // too many waited to be accepted, tries again after a whole second.
+    // More than the server has descriptors. If too many wait to be accepted, the system drops a client's
+    // first packet, and the client tries again after a whole second.
     const STRANGERS: usize = 6;
     const EACH: usize = 100;
     const NOTICED: Duration = Duration::from_millis(900);
@@ -142,7 +141,7 @@ fn the_limit_of_an_address_is_its_own_setting() {
         assert_eq!(first.send(&post(QUERY)).status, 200);
         assert!(server.connect_from(STRANGER).is_hung_up());
         drop(first);
-        // Its place is free when the server has seen it go.
+        // The place is free as soon as the server has noticed the end.
         let start = now();
         loop {
             let mut next = server.connect_from(STRANGER);
@@ -202,7 +201,7 @@ fn a_client_that_sends_no_head_is_hung_up_on() {
             connection.write_text(begun);
             assert!(is_hung_up_soon(&mut connection), "{begun:?}");
         }
-        // A second head has the same time as the first.
+        // A second head has the same timeout as the first.
         let mut connection = server.connect();
         assert_eq!(connection.send(&post(QUERY)).status, 200);
         connection.write_text("POST /gra");
@@ -231,7 +230,7 @@ fn a_client_that_does_not_read_is_hung_up_on() {
             connection.begin(&post(large));
         }
         wait_for(&server, &closed("write_timeout"), 1);
-        // The page itself is the one connection that is left.
+        // The remaining connection is the request for the page itself.
         wait_for_one(&server);
     }
 }
@@ -256,7 +255,7 @@ fn a_client_that_reads_slowly_gets_all_of_its_answer() {
     }
 }
 
-/// Waits for time to pass, where that is what a test is about.
+/// Waits for time to pass, in tests about time.
 fn pause(time: Duration) {
     let (_sender, receiver) = mpsc::channel::<()>();
     let _ = receiver.recv_timeout(time);

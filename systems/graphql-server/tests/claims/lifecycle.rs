@@ -1,4 +1,4 @@
-//! Starting, being told wrong, and stopping.
+//! Tests of starting, wrong options, and stopping.
 
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -26,15 +26,15 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn a_request_in_flight_is_finished_before_the_server_stops() {
     for program in PROGRAMS {
-        // Several times: ntex missed the end of its workers once in eight stops, and waited.
+        // Several times, because ntex missed the end of its workers once in eight stops and then waited.
         for signal in [Signal::TERM, Signal::INT].repeat(4) {
             let mut server = start(program, &[]);
-            // It comes and goes: what the server knows of it must not stand for the next one.
+            // The client disconnects. The server must not apply its state to the next client.
             assert_eq!(server.send(&post(QUERY)).status, 200);
             let mut idle = server.connect();
             assert_eq!(idle.send(&post(QUERY)).status, 200);
             let mut connection = server.connect();
-            // The interim response shows that the server has the head and waits for the body.
+            // The interim response shows that the server has read the head and waits for the body.
             let head = "POST /graphql HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
             let length = QUERY.len();
             connection.write_text(&format!(
@@ -43,7 +43,7 @@ fn a_request_in_flight_is_finished_before_the_server_stops() {
             assert_eq!(connection.read(false).status, 100);
             server.signal(signal);
             server.wait_for("stopping");
-            // The idle one is not waited for until `--stop-timeout`.
+            // The server does not wait for the idle connection until `--stop-timeout`.
             assert!(idle.is_hung_up());
             connection.write_text(QUERY);
             let answer = connection.read(false);
@@ -176,7 +176,7 @@ fn the_version_is_one_line_with_the_libraries() {
         assert_eq!(output.status.code(), Some(0));
         let told = text(&output.stdout);
         assert_eq!(told.lines().count(), 1, "{told}");
-        // The versions themselves change with every update.
+        // The version numbers change with every update.
         let is_word = |word: &&str| !word.contains(|letter: char| letter.is_ascii_digit());
         told.split_whitespace()
             .filter(is_word)
@@ -231,7 +231,7 @@ fn help_names_every_flag_with_its_variable() {
 fn the_readme_lists_every_flag_with_its_default() {
     let readme = include_str!("../../README.md");
     let help = text(&run(PROGRAMS[0], &["-h"], &[]).stdout);
-    // Long lines are folded.
+    // clap wraps long lines.
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     for flag in FLAGS {
         let row = format!("| `--{flag} ");

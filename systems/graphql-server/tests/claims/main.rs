@@ -1,4 +1,4 @@
-//! Claims about the two running servers. Each claim holds for both.
+//! Tests of the two running servers. Each test holds for both.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -6,7 +6,7 @@ use test_client::Process;
 
 use crate::http::{self, Response};
 
-/// The programs under test.
+/// The two programs under test.
 pub(crate) const PROGRAMS: [&str; 2] = [
     env!("CARGO_BIN_EXE_graphql-server-juniper-ntex"),
     env!("CARGO_BIN_EXE_graphql-server-async-graphql-actix-web"),
@@ -21,7 +21,7 @@ pub(crate) fn start(program: &str, flags: &[&str]) -> Process {
     Process::start(&mut command)
 }
 
-/// The same with two workers and so many file descriptors.
+/// Starts the program with two workers and `count` file descriptors.
 pub(crate) fn start_with_descriptors(program: &str, count: u32) -> Process {
     let mut command = Command::new("sh");
     command
@@ -32,13 +32,13 @@ pub(crate) fn start_with_descriptors(program: &str, count: u32) -> Process {
     Process::start(&mut command)
 }
 
-/// Both programs, started alike.
+/// Starts both programs with the same flags.
 pub(crate) fn both(flags: &[&str]) -> [Process; 2] {
     PROGRAMS.map(|program| start(program, flags))
 }
 
-/// Sends one request to both and claims that they answer with the same status, media type and
-/// bytes.
+/// Sends one request to both servers, and checks that status, media type and bytes of their responses are
+/// equal.
 pub(crate) fn same_answer(servers: &[Process; 2], request: &http::Request<'_>) -> Response {
     let [one, other] = servers.each_ref().map(|server| server.send(request));
     assert_eq!(http::plain(&one), http::plain(&other), "to {request:?}");

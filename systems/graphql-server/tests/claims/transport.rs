@@ -1,4 +1,4 @@
-//! HTTP around the documents: methods, media types, limits, pages.
+//! Tests of HTTP around the documents: methods, media types, limits, pages.
 
 use crate::http::{Request, get, post};
 use crate::server::{both, same_answer};
@@ -140,7 +140,7 @@ fn a_body_at_the_limit_is_read_and_one_beyond_is_not() {
         let beyond = connection.send(&post(&padded(1025)));
         assert_eq!(beyond.status, 413);
         assert!(connection.is_closed());
-        // The length is not told in advance; the limit holds all the same.
+        // The length is not announced in advance, but the limit still applies.
         let mut connection = server.connect();
         let head = "POST /graphql HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n";
         let chunk = "x".repeat(1024);

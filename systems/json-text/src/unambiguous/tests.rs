@@ -22,7 +22,7 @@ fn a_key_is_given_once_in_each_object() {
     assert_eq!(told(r#"{"a":1,"a":2}"#), twice("a", 7));
     assert_eq!(told(r#" {"b":[ {"a" : 1 , "a":2}]}"#), twice("a", 19));
     assert_eq!(told(r#"{"":1,"":2}"#), twice("", 6));
-    // Equal once escapes are taken out, whichever of them has one.
+    // The keys are equal without escapes. Either of them may have the escape.
     assert_eq!(told(r#"{"id":1,"\u0069d":2}"#), twice("id", 8));
     assert_eq!(told(r#"{"\u0069d":1,"id":2}"#), twice("id", 13));
     assert_eq!(told(r#"{"\u0069d":1,"i\u0064":2}"#), twice("id", 13));
@@ -80,7 +80,7 @@ fn text_that_is_not_json_says_so() {
 
 #[test]
 fn an_object_of_many_keys_is_checked_to_its_end() {
-    // Comparing each key with all others would take hours.
+    // Comparing each key with all other keys would take hours.
     let members: Vec<String> = (0..300_000).map(|n| format!(r#""key{n}":{n}"#)).collect();
     let members = members.join(",");
     assert_eq!(told(&format!("{{{members}}}")), "fine");
@@ -91,7 +91,7 @@ fn an_object_of_many_keys_is_checked_to_its_end() {
     );
 }
 
-/// JSON with all members of objects, as serde reads them.
+/// JSON with all members of objects, including duplicates, as serde reads them.
 enum Tree {
     Leaf,
     List(Vec<Tree>),
@@ -154,7 +154,7 @@ impl<'de> Deserialize<'de> for Tree {
     }
 }
 
-/// The text of a tree whose keys are few, some of them with escapes.
+/// The text of a tree with few different keys, some of them with escapes.
 fn text() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null"),

@@ -1,4 +1,4 @@
-//! How many objects a field gives: what makes the answer to a small operation large.
+//! Estimates the number of objects of a field. Many objects make the response to a small operation large.
 
 use async_graphql::Variables;
 use async_graphql::parser::types::{ExecutableDocument, Field};
@@ -6,8 +6,8 @@ use async_graphql_value::{ConstValue, Name, Value};
 
 use crate::universe::PLACES;
 
-/// How many objects a field of either subgraph gives at most. Those of introspection are about as
-/// many as these schemas have on the average.
+/// Maximum number of objects of a field in either subgraph. Introspection fields use about the average of
+/// these schemas.
 pub(super) fn most(field: &Field, document: &ExecutableDocument, variables: &Variables) -> u64 {
     let most = match field.name.node.as_str() {
         "locations" => PLACES.len(),
@@ -17,7 +17,7 @@ pub(super) fn most(field: &Field, document: &ExecutableDocument, variables: &Var
         "directives" => 8,
         "fields" => 6,
         "enumValues" => 4,
-        // Among them the lists that most types have none of.
+        // Including lists that are empty in most types.
         _ => 1,
     };
     u64::try_from(most).unwrap_or(u64::MAX)
@@ -28,7 +28,7 @@ fn reviews_of_one_place() -> usize {
     lengths.max().unwrap_or_default()
 }
 
-/// The entities that are asked about.
+/// Number of requested entities.
 fn representations(field: &Field, document: &ExecutableDocument, variables: &Variables) -> usize {
     match field.get_argument("representations").map(|it| &it.node) {
         Some(Value::List(items)) => items.len(),
@@ -36,7 +36,7 @@ fn representations(field: &Field, document: &ExecutableDocument, variables: &Var
             Some(value) => length(value),
             None => length_by_default(name, document),
         },
-        // One that is not in a list is a list of one.
+        // A single value counts as a list of one.
         _ => 1,
     }
 }
@@ -48,7 +48,7 @@ fn length(value: &ConstValue) -> usize {
     }
 }
 
-/// The longest default that an operation gives a variable.
+/// The longest default of a variable in any operation.
 fn length_by_default(name: &Name, document: &ExecutableDocument) -> usize {
     let operations = document.operations.iter().map(|(_, operation)| operation);
     let definitions = operations.flat_map(|operation| &operation.node.variable_definitions);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Nothing here waits, so one look at the future is enough.
+/// The future never waits, so one poll is enough.
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
@@ -134,7 +134,7 @@ fn endless_bodies_take_bounded_memory() {
     assert_eq!(subgraphs.known(Name::Reviews, &large), None);
 }
 
-/// The code with which a question is refused; none when it is executed.
+/// The error code of a refused query. `None` if it is executed.
 fn code(name: Name, question: Value) -> Option<String> {
     let answer = ask(name, question);
     let body: Value = serde_json::from_slice(&answer.body).unwrap();
@@ -201,7 +201,7 @@ fn lists_in_lists_and_many_entities_are_a_large_answer() {
         let found = code(Name::Reviews, question);
         assert_eq!(found.as_deref(), expected, "{levels}, {count}");
     }
-    // The same in the text, as a value and as the default of a variable.
+    // The same list in the text, as a value and as the default of a variable.
     let listed = r#"{__typename:"Location",id:"loc-1"} "#.repeat(700);
     let nested = nested(2);
     for query in [

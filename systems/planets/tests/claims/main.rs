@@ -1,4 +1,4 @@
-//! What the process promises, seen from outside.
+//! Tests of the process from outside.
 
 #![cfg(test)]
 
@@ -96,7 +96,7 @@ fn a_request_in_flight_is_answered_after_sigterm() {
     let server = start(&["--delay", "400ms"]);
     let mut connection = server.connect();
     connection.begin(&post_json("/locations", LIST));
-    // The count says that the request has arrived.
+    // The count shows that the request has arrived.
     while !server.send(&get("/seen")).body.contains("\"requests\":1") {}
     server.signal(Signal::TERM);
     assert_eq!(connection.read(false).status, 200);
@@ -110,7 +110,7 @@ fn clients_that_never_read_do_not_keep_it_from_stopping() {
     let body = format!(r#"{{"query":"{{locations{{{fields}}}}}"}}"#);
     let mut unread: Vec<_> = (0..8).map(|_| server.connect()).collect();
     for connection in &mut unread {
-        // More than the system keeps of one answer, and the more of several.
+        // More than the system buffers of one response, and certainly of several.
         for _ in 0..4 {
             connection.begin(&post_json("/locations", &body));
         }
@@ -123,7 +123,7 @@ fn clients_that_never_read_do_not_keep_it_from_stopping() {
     server.signal(Signal::TERM);
     let begun = now();
     assert!(server.wait().success());
-    // All workers at once; one after the other they would take 4 s.
+    // All workers at once. One after the other would take 4 s.
     assert!(begun.elapsed() < Duration::from_secs(3));
 }
 
@@ -160,7 +160,7 @@ fn a_name_of_a_document_may_have_256_bytes() {
     assert_eq!(whole["data"]["a".repeat(256)], "Query", "{whole}");
     let refused = ask(257).body;
     let told = "a name of the document has 257 bytes; a name may have 256";
-    // The name itself is not said again.
+    // The message does not repeat the name.
     assert!(refused.contains(told) && refused.len() < 1_000, "{refused}");
 }
 
@@ -191,7 +191,7 @@ fn answers_of_subgraphs_say_what_caches_may_do_where_that_is_asked_for() {
 fn http_2_without_tls_is_understood() {
     let server = start(&[]);
     let mut stream = stream(&server);
-    // The preface and an empty SETTINGS frame (RFC 9113, 3.4); a server answers with its own.
+    // The preface and an empty SETTINGS frame (RFC 9113, 3.4). A server replies with its own.
     stream
         .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
         .unwrap();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use test_client::Process;
 
-/// Starts it on a free port of loopback.
+/// Starts the origin on a free port of loopback.
 pub(crate) fn start(flags: &[&str]) -> Process {
     let mut command = Command::new(env!("CARGO_BIN_EXE_planets"));
     command.args(["--listen", "127.0.0.1:0"]).args(flags);

@@ -13,14 +13,14 @@ use operation_cache::{Bounds, Keep, Key, OperationCache};
 
 use super::{Code, literals};
 
-/// What a worker keeps of documents.
+/// Limits of a worker's document cache.
 const KEPT: Bounds = Bounds {
     entries: 100,
     bytes: 8 << 20,
 };
-/// Longest text of a document that is kept: what clients send again is short.
+/// Longest text of a cached document. Repeated documents are short.
 const KEPT_TEXT_BYTES_MAX: usize = 4 * 1024;
-/// Bytes that a document takes in memory for each of its text, at worst.
+/// Bytes in memory for each byte of a document's text, in the worst case.
 const BYTES_PER_TEXT_BYTE: usize = 100;
 
 /// The documents of a worker.
@@ -39,8 +39,7 @@ impl Documents {
 
     /// The document of this text, with the operation of this name.
     ///
-    /// What the library does not check or reports in other words, and texts that are not a
-    /// document.
+    /// An error lists mistakes that the library misses or reports in other words, or a syntax error.
     pub(super) fn get(
         &self,
         query: &str,
@@ -48,7 +47,7 @@ impl Documents {
     ) -> Result<Arc<Document>, Vec<ServerError>> {
         self.kept.get_or_make(Key::new(query, name), || {
             let made = Document::read(query, name, self.has_introspection).map(Arc::new);
-            // Mistakes are not kept: any client can send any number of different ones.
+            // Mistakes are not cached, because clients can send any number of different mistakes.
             let may_be_kept = made.is_ok() && query.len() <= KEPT_TEXT_BYTES_MAX;
             let bytes = BYTES_PER_TEXT_BYTE * query.len();
             let keep = if may_be_kept {
@@ -61,14 +60,14 @@ impl Documents {
     }
 }
 
-/// A document and the operation of it that is to be executed.
+/// A document and its operation to execute.
 pub(super) struct Document {
     parsed: ExecutableDocument,
     operation: OperationDefinition,
-    /// Whether to execute it may change what is known of an address.
+    /// True if its execution may change the state of an address.
     changes_state: bool,
-    /// Whether validity follows from the document alone. A variable that may be null, in a place
-    /// that may not, is valid or not by its value.
+    /// True if validity depends only on the document. A nullable variable in a non-null place is valid or
+    /// invalid depending on its value.
     is_constant: bool,
     was_executed: AtomicBool,
 }
@@ -79,7 +78,7 @@ impl Document {
         name: Option<&str>,
         has_introspection: bool,
     ) -> Result<Self, Vec<ServerError>> {
-        // Before the parser: its time and stack depend on what this bounds.
+        // Before the parser, because these limits bound its time and stack.
         graphql_document::check_text(query)
             .map_err(|error| vec![Code::Parse.error(error.to_string(), None)])?;
         let parsed = parse_query(query).map_err(|error| vec![Code::Parse.mark(error.into())])?;
@@ -106,10 +105,10 @@ impl Document {
         }
         let mut variables = operation.variable_definitions.iter();
         let has_required_only = variables.all(|it| !it.node.var_type.node.nullable);
-        // The library validates all operations of a document, each with the variables sent.
+        // The library validates all operations of a document with the sent variables.
         let has_one_operation = parsed.operations.iter().count() == 1;
         let mut sets = parsed.fragments.values();
-        // All fragments, also those of other operations: who sends a GET can leave them out.
+        // All fragments, including fragments of other operations. A client can leave them out of a GET.
         let changes_state = asks(&operation.selection_set.node)
             || sets.any(|fragment| asks(&fragment.node.selection_set.node));
         Ok(Self {
@@ -125,43 +124,42 @@ impl Document {
         &self.parsed
     }
 
-    /// The operation that is to be executed.
+    /// The operation to execute.
     pub(super) fn operation(&self) -> &OperationDefinition {
         &self.operation
     }
 
-    /// Whether to execute it may change what is known of an address.
+    /// True if its execution may change the state of an address.
     pub(super) fn changes_state(&self) -> bool {
         self.changes_state
     }
 
-    /// Whether it would pass validation again, whatever the values of its variables, provided
-    /// that they are of the declared types.
+    /// True if it would pass validation again with any values of its variables that have the declared types.
     pub(super) fn is_valid(&self) -> bool {
         self.is_constant && self.was_executed.load(Ordering::Relaxed)
     }
 
-    /// Says that it has passed validation.
+    /// Records that the document has passed validation.
     pub(super) fn was_executed(&self) {
-        // A write that changes nothing would still cost.
+        // Even a write of the same value would cost time.
         if !self.was_executed.load(Ordering::Relaxed) {
             self.was_executed.store(true, Ordering::Relaxed);
         }
     }
 }
 
-/// Whether a selection has the field that counts. It is a query by its type only.
+/// True if a selection contains the field that counts events. Only its type makes it a query.
 fn asks(set: &SelectionSet) -> bool {
     set.items.iter().any(|selection| match &selection.node {
-        // By its name and not its alias; arguments and directives may depend on variables.
+        // By its name and not its alias. Arguments and directives may depend on variables.
         Selection::Field(field) => field.node.name.node == "ratelimit",
         Selection::InlineFragment(inline) => asks(&inline.node.selection_set.node),
-        // Fragments are looked at where they are defined.
+        // Fragments are checked at their definition.
         Selection::FragmentSpread(_) => false,
     })
 }
 
-/// The operation that is to be executed.
+/// The operation to execute.
 fn selected<'a>(
     document: &'a ExecutableDocument,
     name: Option<&str>,

@@ -1,5 +1,5 @@
-//! Mistakes in the text of a document that the library finds, but says in other words: literals
-//! of the enum; and introspection where it is switched off.
+//! Finds mistakes in a document that the library reports in other words: wrong literals of the enum. Also
+//! finds introspection if it is switched off.
 
 use async_graphql::ServerError;
 use async_graphql::parser::types::{ExecutableDocument, Field, Selection, SelectionSet};
@@ -8,7 +8,7 @@ use async_graphql_value::Value;
 use super::Code;
 use super::variables::EVENT_NAMES;
 
-/// The mistakes of all operations and fragments.
+/// The mistakes in all operations and fragments.
 pub(super) fn check(document: &ExecutableDocument, has_introspection: bool) -> Vec<ServerError> {
     let mut search = Search {
         has_introspection,
@@ -39,7 +39,7 @@ impl Search {
                 Selection::InlineFragment(inline) => {
                     self.selections(&inline.node.selection_set.node);
                 }
-                // Fragments are looked at where they are defined.
+                // Fragments are checked at their definition.
                 Selection::FragmentSpread(_) => {}
             }
         }
@@ -55,7 +55,7 @@ impl Search {
                 .push(Code::Validation.error(message, Some(field.name.pos)));
         }
         for (argument, value) in &field.arguments {
-            // A variable in the place of the object is checked with the variables.
+            // A variable instead of the object is checked with the variables.
             let Value::Object(object) = &value.node else {
                 continue;
             };

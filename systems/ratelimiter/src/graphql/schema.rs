@@ -33,11 +33,11 @@ pub(crate) fn schema(
         .finish()
 }
 
-/// What can be asked.
+/// The root type of queries.
 pub(crate) struct Query {
     gate: Gate,
     shape: ErrorShape,
-    /// The name of this instance, where it is not the machine's.
+    /// The name of this instance, if it differs from the machine's name.
     hostname: Option<String>,
 }
 
@@ -50,14 +50,14 @@ impl Query {
         let address = Address::parse(&ratelimit_input.ip);
         let (Some(address), true) = (address, email::is_email(&ratelimit_input.email)) else {
             self.gate.metrics.invalid();
-            // The other way round, the library would null the whole answer.
+            // With `Result<Option<…>>`, the library would set the whole response to null.
             return Some(Err(invalid(
                 &ratelimit_input,
                 address.is_some(),
                 self.shape,
             )));
         };
-        // Only with both valid: a decision that counts must not come from a refused input.
+        // Only if both are valid, because a refused input must not be counted.
         let event = ratelimit_input.event_name.event();
         let limited = self.gate.is_limited(address, event, &ratelimit_input.email);
         Some(Ok(RatelimitResponse {
@@ -93,7 +93,7 @@ impl EventName {
         }
     }
 
-    /// The original's name for it inside; errors show it.
+    /// The original's internal name for the event, which its errors contain.
     fn internal(self) -> &'static str {
         match self {
             Self::LoginFailed => "login_failed",
@@ -122,7 +122,7 @@ pub(crate) struct Serverinfo {
 
 impl Serverinfo {
     fn read(hostname: Option<&str>) -> Self {
-        // For the eyes of a tester only: without the addresses the answer still names the instance.
+        // Only for testers: without the addresses, the response still names the instance.
         let addresses = if_addrs::get_if_addrs().unwrap_or_default();
         let host_ips: Vec<_> = addresses
             .into_iter()
@@ -141,7 +141,7 @@ impl Serverinfo {
     }
 }
 
-/// The error for an input that is not taken, one element for each property, ip first.
+/// The error for an invalid input, with one element per property, ip first.
 fn invalid(input: &RatelimitInput, is_ip: bool, shape: ErrorShape) -> Error {
     let target = value!({
         "eventName": (input.event_name.internal()),

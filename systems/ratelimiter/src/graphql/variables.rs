@@ -1,18 +1,18 @@
 //! Do the values of the variables fit their declared types?
 //!
-//! The GraphQL specification (6.1.2, coercing variable values) makes a missing or unfitting value
-//! an error of the whole request, so that nothing is executed. The library notices some of them
-//! only when a field asks for the value, and then answers with data.
+//! By the GraphQL specification (6.1.2, coercing variable values), a missing or unfitting value is an error
+//! of the whole request. The service then executes no field. The library detects some of them only when a
+//! field reads the value, and then responds with data.
 
 use async_graphql::parser::types::{BaseType, OperationDefinition, Type, VariableDefinition};
 use async_graphql::{ServerError, Value, Variables};
 
 use super::Code;
 
-/// The names of the enum.
+/// The values of the enum.
 pub(super) const EVENT_NAMES: [&str; 2] = ["LOGIN_FAILED", "LOGIN_SUCCEEDED"];
 
-/// One error for each variable whose value is missing or does not fit.
+/// One error for each variable with a missing or unfitting value.
 pub(super) fn check(operation: &OperationDefinition, values: &Variables) -> Vec<ServerError> {
     let mistakes = operation.variable_definitions.iter().map(|definition| {
         let mistake = mistake(&definition.node, values)?;
@@ -38,7 +38,7 @@ fn mistake(definition: &VariableDefinition, values: &Variables) -> Option<String
     }
 }
 
-/// Why the value is not of the type; `None` when it is.
+/// The reason why the value is not of the type. `None` if it is.
 fn unfit(declared: &Type, value: &Value) -> Option<String> {
     match (&declared.base, value) {
         (_, Value::Null) if declared.nullable => None,
@@ -48,10 +48,10 @@ fn unfit(declared: &Type, value: &Value) -> Option<String> {
         (BaseType::List(entry), Value::List(values)) => {
             values.iter().find_map(|value| unfit(entry, value))
         }
-        // A single value stands for a list of one.
+        // A single value counts as a list of one.
         (BaseType::List(entry), single) => unfit(entry, single),
         (BaseType::Named(name), Value::Object(fields)) if name == "RatelimitInput" => {
-            // All three are texts or the enum and required, so a list of names is the whole type.
+            // All three are required texts or enums, so a list of names describes the whole type.
             const FIELDS: [&str; 3] = ["eventName", "ip", "email"];
             let unknown = fields
                 .keys()
@@ -105,7 +105,7 @@ fn is_of(name: &str, value: &Value) -> bool {
         "String" => matches!(value, Value::String(_)),
         "Boolean" => matches!(value, Value::Boolean(_)),
         "ID" => is_int() || matches!(value, Value::String(_)),
-        // The schema has no other input types; the validator says so.
+        // The schema has no other input types, and the validator has checked that.
         _ => true,
     }
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The defaults of the original.
+/// The default limits of the original.
 const DEFAULT: Rule = Rule {
     ban_ms: 90_000,
     window_ms: 6_000,
@@ -62,7 +62,7 @@ fn a_ban_ends_on_time_and_nothing_prolongs_it() {
             .decide(&mut state, 90_005, Event::Succeeded, 1)
             .is_limited
     );
-    // A fresh Y + 2 failures are needed.
+    // Another Y + 2 failures are needed.
     let again: Vec<_> = (0..6)
         .map(|k| {
             DEFAULT
@@ -83,7 +83,7 @@ fn an_old_email_counts_only_in_the_original() {
         let typos = (0..6).map(|k| (pause + k, 2));
         std::iter::once((0, 1)).chain(typos).collect()
     };
-    // One other e-mail minutes ago turns one user's typos into a ban.
+    // In the original's mode, another e-mail minutes ago turns one user's typing errors into a ban.
     assert!(!failures(&DEFAULT, &after(60_000))[6]);
     assert!(failures(&original, &after(60_000))[6]);
     // Until the record has expired.
@@ -122,7 +122,7 @@ fn any_rule() -> impl Strategy<Value = Rule> {
         )
 }
 
-/// The rule without cuts: every failure and every e-mail is kept.
+/// The rule with unlimited lists: every failure and every e-mail is kept.
 fn decide_uncut(rule: &Rule, state: &mut State, now: u64, email: u64) -> bool {
     if state.banned_until > now {
         return true;
@@ -136,7 +136,7 @@ fn decide_uncut(rule: &Rule, state: &mut State, now: u64, email: u64) -> bool {
     state.emails.push((email, now));
     state.touched = now;
     let counts = |(_, seen): &&(u64, u64)| {
-        // The current one counts even in a window of no length.
+        // The current e-mail counts even in a window of zero length.
         rule.mode == Mode::Original || windowed(*seen) || *seen == now
     };
     let distinct: std::collections::HashSet<u64> = state

@@ -1,4 +1,4 @@
-//! The answers of the contract, shape by shape.
+//! Tests the responses of the contract in all forms.
 
 use serde_json::{Value, json};
 use test_client::{Client, Response};
@@ -14,7 +14,7 @@ fn input(fields: &str) -> String {
     format!("{{ ratelimit(ratelimitInput: {{{fields}}}) {{ ipFrom isRateLimited }} }}")
 }
 
-/// Six failures with two e-mails, each from the next of the addresses; the last answer.
+/// Sends six failures with two e-mails, from these addresses in turn. Returns the last response.
 fn attack(client: &mut Client, addresses: &[&str]) -> bool {
     let steps = addresses.iter().cycle().take(6).enumerate();
     let limited: Vec<_> = steps
@@ -367,7 +367,7 @@ fn a_client_that_ipv6_only_carries_has_the_counter_of_its_ipv4_address() {
             "2002:c000:202:1::1",
             ["192.0.2.2", "2002:c000:202:2::1", "::ffff:0:192.0.2.2"],
         ),
-        // Of the same server of Teredo, but another client.
+        // Another client of the same Teredo server.
         ("2001:0:4136:e378:8000:63bf:3fff:fdfc", ["192.0.2.3"; 3]),
     ] {
         for email in ["a@b.se", "c@d.se", "e@f.se"] {

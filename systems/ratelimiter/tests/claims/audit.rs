@@ -1,14 +1,14 @@
-//! GraphQL over HTTP, held to the npm package graphql-http.
+//! Audits GraphQL over HTTP with the npm package graphql-http.
 
 use crate::server::start;
 
-/// SHOULD answer 200 to `application/json` where the contract's clients expect 400: documents that
-/// cannot be parsed, that are not valid, and variables that do not fit.
+/// SHOULD rules that require 200 for `application/json`. The contract's clients expect 400 for documents that
+/// cannot be parsed or are not valid, and for variables that do not fit.
 const DIFFERENT: [&str; 3] = ["572B", "FDE2", "7B9B"];
 
 #[test]
 fn every_audit_is_ok_but_the_three_that_the_contract_answers_otherwise() {
-    // It answers on every path; the original's clients ask on the first.
+    // Every path is the endpoint. The original's clients use the first path.
     for (flags, path) in [
         (&[][..], ""),
         (&[], "graphql"),

@@ -1,5 +1,5 @@
-//! The files of deploy/ratelimiter can be read and say what the service needs. `stack` starts the
-//! compose stack.
+//! Tests that the files of deploy/ratelimiter are readable and contain the options that the service needs.
+//! `stack` starts the compose stack.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Many failures at once: none is lost, whichever instance saw it.
+//! Tests that no failure is lost among many at once, on any instance.
 
 use std::thread;
 
@@ -7,12 +7,12 @@ use test_client::Process;
 use crate::server::{self, is_limited};
 use test_client::Redis;
 
-/// Failures that are forgiven: the current one is not among them.
+/// Number of forgiven failures, without the current failure.
 const FAILURES_MAX: usize = 999;
 const CONNECTIONS: usize = 10;
 const PER_CONNECTION: usize = 250;
 
-/// The answers "limited" to 10,000 failed logins, dealt out over the servers.
+/// Sends 10,000 failed logins, distributed over the servers. Returns the number of "limited" responses.
 fn limited_of_ten_thousand(servers: &[Process]) -> usize {
     let per_server = 10_000 / servers.len() / PER_CONNECTION;
     assert!(per_server >= CONNECTIONS);
@@ -38,7 +38,7 @@ fn limited_of_ten_thousand(servers: &[Process]) -> usize {
 
 fn flags(more: &[&str]) -> Vec<String> {
     let max = FAILURES_MAX.to_string();
-    // Nothing may expire while a busy machine takes its time.
+    // No count may expire on a slow, busy machine.
     [
         "--failures-max",
         &max,

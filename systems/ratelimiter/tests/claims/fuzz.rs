@@ -1,4 +1,4 @@
-//! Whatever comes in, what goes out is a GraphQL answer of the contract.
+//! Tests that every response to random input is a GraphQL response of the contract.
 
 use std::cell::RefCell;
 
@@ -18,7 +18,7 @@ fn run<S: Strategy>(strategy: &S, test: impl Fn(S::Value) -> Result<(), TestCase
     runner.run(strategy, test).unwrap();
 }
 
-/// The shape of every answer; the status goes with it.
+/// Checks the shape of a response, and that its status matches.
 fn check(response: &Response) -> Result<Value, TestCaseError> {
     prop_assert!(matches!(response.status, 200 | 400), "{:?}", response);
     let answer = response.json();
@@ -125,7 +125,7 @@ fn any_variables_are_answered() {
     });
 }
 
-/// A document that was executed before is not validated again; the answer must not show it.
+/// An executed document is not validated again. The response must not depend on that.
 #[test]
 fn an_answer_is_the_same_whether_or_not_the_document_is_known() {
     let server = start(&[]);
@@ -174,7 +174,7 @@ fn an_answer_is_the_same_whether_or_not_the_document_is_known() {
         }
         for document in &documents {
             let known = post(document, &variables);
-            // A comment at the end moves nothing, and makes it another text.
+            // A comment at the end moves no position, but makes it another text.
             let unknown = post(&format!("{document} # {unique}"), &variables);
             prop_assert_eq!(
                 (known.status, known.json()),

@@ -1,4 +1,4 @@
-//! What the process promises, seen from outside, with a real Redis where one is needed.
+//! Tests of the process from outside, with a real Redis if needed.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! Redis goes away under load and comes back.
+//! Tests that Redis fails under load and returns.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,14 +14,14 @@ use test_client::Redis;
 
 const BANNED: &str = "10.0.0.66";
 
-/// The deadline of the store is 200 ms; the rest is for a machine that does something else.
+/// The deadline of the store is 200 ms. The rest is a margin for a busy machine.
 const HANG: Duration = Duration::from_secs(5);
 
 fn is_banned(client: &mut Client) -> bool {
     is_limited(client, "LOGIN_SUCCEEDED", BANNED, "a@b.se")
 }
 
-/// Asks until the answer is the expected one; the time it took.
+/// Repeats the check until it holds. Returns the time that it took.
 fn until(mut holds: impl FnMut() -> bool) -> Duration {
     let start = now();
     while !holds() {

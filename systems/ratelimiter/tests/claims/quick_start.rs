@@ -1,4 +1,4 @@
-//! The curl lines of the README work as they stand, on memory and on Redis.
+//! Tests that the curl lines of the README work with the memory store and with Redis.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use test_client::Process;
 use crate::server::start;
 use test_client::Redis;
 
-/// Runs every line that starts with `curl`; what they printed.
+/// Runs every line that starts with `curl`. Returns the output of each line.
 fn run_readme(server: &Process) -> Vec<String> {
     let readme = include_str!("../../README.md").replace("\\\n", " ");
     let lines = readme.lines().filter(|line| line.starts_with("curl "));

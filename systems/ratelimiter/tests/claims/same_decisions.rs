@@ -1,4 +1,4 @@
-//! Both stores decide the same on the same events.
+//! Tests that both stores make equal decisions for equal events.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use tokio::runtime::{Builder, Runtime};
 
 use test_client::Redis;
 
-/// (pause before it in ms, whether the login failed, e-mail, which of two addresses)
+/// (pause before it in ms, true if the login failed, e-mail, true for the second of two addresses)
 type Step = (u64, bool, u64, bool);
 
-/// No shorter than 30 s, so that Redis's own clock, by which keys expire, plays no part.
+/// At least 30 s, so that keys do not expire by Redis's own clock during the test.
 fn any_rule() -> impl Strategy<Value = Rule> {
     let mode = prop_oneof![Just(Mode::Fixed), Just(Mode::Original)];
     let times = (30_000..60_000_u64, 30_000..60_000_u64);
@@ -36,7 +36,7 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
     let pause = prop_oneof![
         4 => 0..2_000_u64,
         2 => 5_000..40_000_u64,
-        // The edges of windows and bans.
+        // The ends of windows and bans.
         1 => prop_oneof![Just(30_000), Just(60_000), Just(2_000_000), Just(4_000_000)],
     ];
     let step = (pause, prop::bool::weighted(0.9), 0..4_u64, any::<bool>());
@@ -54,7 +54,7 @@ fn memory_and_redis_decide_the_same() {
         ..Config::default()
     });
     let outcome = runner.run(&(any_rule(), any_steps()), |(rule, steps)| {
-        // Addresses that no other case has used.
+        // Addresses that no other case uses.
         cases.set(cases.get() + 1);
         let pair = [cases.get() * 2, cases.get() * 2 + 1].map(|number| {
             let text = std::net::Ipv4Addr::from_bits(number).to_string();

@@ -1,23 +1,23 @@
-//! The rate limiter as a process on a free port, and the question that it is there for.
+//! The rate limiter as a process on a free port, and its main query.
 
 use std::process::Command;
 
 use serde_json::json;
 use test_client::{Client, Process};
 
-/// Starts it on a free port of loopback, in a folder without `.env`.
+/// Starts the rate limiter on a free port of loopback, in a folder without `.env`.
 pub(crate) fn start(flags: &[&str]) -> Process {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ratelimiter"));
     command
         .args(["--host", "127.0.0.1", "--port", "0"])
-        // The name in the requests of tests.
+        // The host name in the tests' requests.
         .args(["--allowed-hosts", "test"])
         .args(flags)
         .current_dir(env!("CARGO_MANIFEST_DIR"));
     Process::start(&mut command)
 }
 
-/// Reports an event and tells whether the answer is "limited".
+/// Reports an event. Returns true if the response is "limited".
 pub(crate) fn is_limited(client: &mut Client, event: &str, ip: &str, email: &str) -> bool {
     let query = "query($ip: String!, $email: String!, $event: EventName!) \
         { ratelimit(ratelimitInput: {eventName: $event, ip: $ip, email: $email}) \

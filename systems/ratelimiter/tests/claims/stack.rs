@@ -1,8 +1,8 @@
-//! The compose stack, started for real: Redis, four rate limiters, HAProxy.
+//! Starts the real compose stack: Redis, four rate limiters, HAProxy.
 //!
-//! Its images come from a registry or are built from one's images. So that nothing has to be fetched,
-//! this test makes images of its own out of the programs of this machine and puts them in their
-//! places with an override file; everything else is the stack's own.
+//! Its images come from a registry or are built from images of a registry. To avoid downloads, this test
+//! builds its own images from the programs of this machine. An override file puts them into the stack. The
+//! rest of the stack is unchanged.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,10 +18,10 @@ use test_client::{Client, Connection, now, post_json};
 
 use crate::server::is_limited;
 
-/// How long containers may take to come up.
+/// Maximum time for the containers to start.
 const UP_WITHIN: Duration = Duration::from_secs(120);
 
-/// A stack that runs; dropping it takes it down with its volumes and images.
+/// A running stack. Dropping it removes its containers, volumes and images.
 struct Stack {
     compose: Vec<String>,
     images: Vec<String>,
@@ -51,7 +51,7 @@ fn works(words: &[&str]) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// The command line of compose, or why the stack cannot be started here.
+/// The command line of compose, or the reason why the stack cannot be started here.
 fn compose() -> Result<Vec<&'static str>, &'static str> {
     if !works(&["docker", "info"]) {
         return Err("no Docker engine answers");
@@ -64,7 +64,7 @@ fn compose() -> Result<Vec<&'static str>, &'static str> {
     Err("neither `docker compose` nor `docker-compose` is installed")
 }
 
-/// Where a program of this machine lies.
+/// The path of a program on this machine.
 #[expect(clippy::disallowed_methods, reason = "the one look for programs")]
 fn find(program: &str) -> Result<PathBuf, String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -76,7 +76,7 @@ fn find(program: &str) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("`{program}` is not installed"))
 }
 
-/// Copies a program and the libraries it is linked with to where they lie, below `root`.
+/// Copies a program and its linked libraries to their own paths below `root`.
 fn copy(program: &Path, to: &str, root: &Path) {
     let place = |file: &str| {
         let place = root.join(file.trim_start_matches('/'));
@@ -91,7 +91,7 @@ fn copy(program: &Path, to: &str, root: &Path) {
     }
 }
 
-/// An image of nothing but these programs.
+/// Builds an image that contains only these programs.
 fn image(name: &str, programs: &[PathBuf], changes: &[&str]) {
     let root = tempfile::tempdir().unwrap();
     for program in programs {
@@ -119,7 +119,7 @@ fn image(name: &str, programs: &[PathBuf], changes: &[&str]) {
 }
 
 impl Stack {
-    /// Makes the images and starts everything; or says why that cannot be done here.
+    /// Builds the images and starts the stack. The error is the reason why this machine cannot do it.
     fn start() -> Result<Self, String> {
         let compose = compose()?;
         let is_old = compose[0] == "docker-compose";
@@ -140,7 +140,7 @@ impl Stack {
         let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/ratelimiter");
         let files = fs::canonicalize(files).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        // The old compose knows no configs outside of a swarm.
+        // The old compose supports configs only in a swarm.
         let mount = match is_old {
             true => format!(
                 "    volumes: ['{}/haproxy.cfg:/usr/local/etc/haproxy/haproxy.cfg:ro']\n",
@@ -191,12 +191,12 @@ impl Stack {
         command
     }
 
-    /// The name of the instance that answers a new connection; `None` while the stack starts.
+    /// The name of the instance that serves a new connection. `None` while the stack starts.
     fn hostname(&self) -> Option<String> {
         let mut connection = Connection::try_open(&format!("127.0.0.1:{}", self.port)).ok()?;
         let query = r#"{"query": "{ serverinfo { hostname } }"}"#;
         connection.begin(&post_json("/graphql", query));
-        // The proxy accepts before an instance does; its answer is then no JSON.
+        // The proxy accepts connections before an instance does. Its response is then not JSON.
         let answer = connection.try_read(false).ok()?;
         let answer: Value = serde_json::from_slice(&answer.bytes).ok()?;
         let name = &answer["data"]["serverinfo"]["hostname"];
@@ -206,7 +206,7 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // What cannot be taken down is shown by what is left.
+        // If this fails, the remaining containers show it.
         let _ = run(self.command().args(["down", "--volumes", "--timeout", "2"]));
         for image in &self.images {
             let _ = run(Command::new("docker").args(["image", "rm", "--force", image]));
@@ -237,7 +237,7 @@ fn four_instances_of_the_compose_stack_serve_and_share_their_counts() {
     }
     let address = format!("127.0.0.1:{}", stack.port);
     let limited = (0..6).map(|number| {
-        // Each over a connection of its own, so by whichever instance has its turn.
+        // Each on a new connection, so that different instances decide.
         let email = format!("user{}@example.com", number % 2);
         is_limited(
             &mut Client::new(&address),

@@ -1,7 +1,7 @@
-//! Who may put routes, and into which namespaces.
+//! Access control of `PUT /route`: its clients and their namespaces.
 //!
-//! A client that puts a route starts pods of the cluster, so without a token only
-//! clients on this machine may.
+//! A client that writes a route starts pods in the cluster. So without a token, only clients on this machine
+//! may write routes.
 
 use std::fs;
 use std::io;
@@ -15,10 +15,10 @@ use subtle::ConstantTimeEq as _;
 
 use super::order::RouteOrder;
 
-/// Shortest token: fewer letters can be tried out.
+/// Shortest token in bytes, because shorter tokens can be guessed.
 const TOKEN_BYTES_MIN: usize = 16;
 
-/// Why the token of PUT /route cannot be used.
+/// The reason why the token of PUT /route cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokenError {
     #[error("cannot read `{}`, the file of --route-token-file: {source}", path.display())]
@@ -31,7 +31,7 @@ pub(crate) enum TokenError {
     TooShort { path: PathBuf, found: usize },
 }
 
-/// Why a client may not put routes.
+/// The reason why a client may not write routes.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Denied {
     #[error(
@@ -56,29 +56,29 @@ pub(crate) enum Denied {
     Namespace(String),
 }
 
-/// Who may put routes, and where.
+/// The rules for clients and namespaces.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     door: Door,
-    /// `*` is every namespace.
+    /// Allowed namespaces. `*` is every namespace.
     namespaces: Vec<String>,
 }
 
-/// What a client has to show.
+/// The condition that a client must fulfil.
 #[derive(Clone, Debug)]
 enum Door {
     /// The token in this file.
     Token(PathBuf),
-    /// Nothing: only this machine reaches the port, under these names.
+    /// No token, because only this machine reaches the port. The request must use one of these names.
     Loopback(Hosts),
-    /// Nothing helps.
+    /// All clients are refused.
     Closed,
 }
 
 impl Access {
     /// # Errors
     ///
-    /// When there is a file for the token and no token in it.
+    /// Fails if a token file is configured and contains no valid token.
     pub(crate) fn new(
         host: IpAddr,
         token_file: Option<&Path>,
@@ -86,8 +86,8 @@ impl Access {
     ) -> Result<Self, TokenError> {
         let door = match token_file {
             Some(path) => {
-                // Read here to tell a mistake at the start, and again for each request, so that a
-                // Secret that was changed counts without a restart.
+                // Read at the start to report mistakes early, and again for each request, so that a changed
+                // Secret applies without a restart.
                 token(path)?;
                 Door::Token(path.to_owned())
             }
@@ -101,12 +101,12 @@ impl Access {
         Ok(Self { door, namespaces })
     }
 
-    /// Whether the head of a request is one of somebody who may put routes.
+    /// Checks by its head that a request may write routes.
     pub(crate) fn admit(&self, headers: &HeaderMap, target: &Uri) -> Result<(), Denied> {
         match &self.door {
             Door::Closed => Err(Denied::Closed),
-            // A web page can make a browser on this machine send a PUT under the page's own name,
-            // once that name leads to 127.0.0.1.
+            // A web page can make a browser on this machine send a PUT under the page's own host name, after
+            // that name points to 127.0.0.1.
             Door::Loopback(hosts) => {
                 let checked = hosts.check(headers, target);
                 checked.map_err(|_| Denied::ForeignHost)
@@ -117,7 +117,7 @@ impl Access {
                     tracing::error!(%error, "no token for PUT /route");
                     Denied::NoOwnToken
                 })?;
-                // The time of the comparison must not tell how much of a guess is right.
+                // In constant time, so that the duration does not reveal the correct part of a guess.
                 if bool::from(own.as_bytes().ct_eq(given)) {
                     Ok(())
                 } else {
@@ -127,7 +127,7 @@ impl Access {
         }
     }
 
-    /// Whether all routes are for namespaces that may be written to.
+    /// Checks that all routes are in allowed namespaces.
     pub(crate) fn allow(&self, routes: &[RouteOrder]) -> Result<(), Denied> {
         let is_allowed = |name: &str| self.namespaces.iter().any(|it| it == "*" || it == name);
         let mut wanted = routes.iter().map(|route| &route.namespace);
@@ -154,10 +154,10 @@ fn token(path: &Path) -> Result<String, TokenError> {
     Ok(token.to_owned())
 }
 
-/// The token that a client sends.
+/// The token in a client's request.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut lines = headers.get_all(header::AUTHORIZATION).iter();
-    // Of two, a proxy in front may have checked the other one.
+    // If there are two headers, a proxy in front may have checked the other one.
     let (Some(line), None) = (lines.next(), lines.next()) else {
         return None;
     };

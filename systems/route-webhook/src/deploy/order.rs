@@ -6,11 +6,11 @@ use crate::json::Writer;
 use crate::key;
 use crate::request::{Body, Node, Refusal};
 
-/// The body of a request, understood or not.
+/// The body of a request, valid or invalid.
 pub(crate) enum Order {
-    /// At least one.
+    /// The routes, at least one.
     Routes(Vec<RouteOrder>),
-    /// Everything that is wrong, as JSON.
+    /// All mistakes, as JSON.
     Violations(String),
 }
 
@@ -23,13 +23,13 @@ pub(crate) struct RouteOrder {
 }
 
 impl RouteOrder {
-    /// The ConfigMap that holds the route.
+    /// Name of the ConfigMap with the route's XML.
     pub(crate) fn config_map(&self) -> String {
         format!("{}-cm", self.name)
     }
 }
 
-/// What a member that is a text may hold.
+/// The limits of a text member.
 struct Rule {
     name: &'static str,
     default: Option<&'static str>,
@@ -37,12 +37,12 @@ struct Rule {
     pattern: Option<Pattern>,
 }
 
-/// What the letters of a text must be.
+/// The allowed characters of a text.
 #[derive(Clone, Copy)]
 struct Pattern {
-    /// The rule as a regular expression, for the answer.
+    /// The rule as a regular expression, for the response.
     text: &'static str,
-    /// The rule as a function; a library for two expressions would be larger than the service.
+    /// The rule as a function. A regex library for two expressions would be larger than the service.
     is_match: fn(&str) -> bool,
 }
 
@@ -71,22 +71,22 @@ const XML: Rule = Rule {
     pattern: None,
 };
 
-/// One mistake.
+/// One mistake in the body of a request.
 struct Violation<'a> {
     kind: &'static str,
     index: Option<usize>,
     member: Option<&'static str>,
     message: String,
-    /// JSON of what was given.
+    /// The wrong value as JSON.
     input: &'a str,
-    /// What the message is made of, as JSON.
+    /// The variable parts of the message, as JSON.
     context: Option<String>,
 }
 
 impl Order {
     /// # Errors
     ///
-    /// When the body is not JSON.
+    /// Fails if the body is not JSON.
     pub(crate) fn read(body: &[u8]) -> Result<Self, Refusal> {
         let body = Body::read(body)?;
         let mut violations = Vec::new();
@@ -99,8 +99,7 @@ impl Order {
 }
 
 fn routes<'a>(body: &Node<'a, '_>, violations: &mut Vec<Violation<'a>>) -> Vec<RouteOrder> {
-    // Kinds and messages are those of Pydantic, which the first implementation used and clients
-    // read.
+    // Kinds and messages match Pydantic. The first implementation used it, and clients read them.
     let wrong = |kind, message: &str, input: &Node<'a, '_>| Violation {
         kind,
         index: None,
@@ -142,7 +141,7 @@ fn routes<'a>(body: &Node<'a, '_>, violations: &mut Vec<Violation<'a>>) -> Vec<R
         let Some(route) = route(index, item, violations) else {
             continue;
         };
-        // Both would be put at once, and one of them would find the other's object in its way.
+        // Both would be written at once, and one would conflict with the other's object.
         if !names.insert((route.namespace.clone(), route.name.clone())) {
             violations.push(Violation {
                 kind: "value_error",
@@ -205,7 +204,7 @@ fn route<'a>(
 }
 
 impl Rule {
-    /// The text, or what is wrong with it: kind, message and context.
+    /// The text, or its mistake: kind, message and context.
     fn read(
         &self,
         member: Option<Node<'_, '_>>,
@@ -226,7 +225,7 @@ impl Rule {
                 Some(r#"{"min_length":1}"#.to_owned()),
             ));
         }
-        // `nth` looks at no more characters than the limit, however long the text is.
+        // `nth` visits no more characters than the limit, even if the text is longer.
         if text.chars().nth(max).is_some() {
             return Err((
                 "string_too_long",
@@ -248,7 +247,7 @@ impl Rule {
     }
 }
 
-/// Lower-case letters and digits, with others between them.
+/// True for lower-case letters and digits, with the characters `between` only in the middle.
 fn is_name(text: &str, between: &[char]) -> bool {
     let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     text.starts_with(is_plain)

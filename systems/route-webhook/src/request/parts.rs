@@ -1,23 +1,22 @@
-//! The parts of JSON that is known to be valid: where each value begins and ends, and which one
-//! comes next.
+//! The parts of valid JSON: the bounds of each value, and the next value.
 //!
-//! This is not [`json_text::Cursor`]'s work, which checks each token: here the text is known to be
-//! JSON. A body is checked once, as a whole, and [`Parts`] are found in one more pass. From there
-//! on members that are not needed are skipped in one step, however often their object is read.
+//! [`json_text::Cursor`] checks each token. Here the text is already checked: it is valid JSON. One more pass
+//! over a body finds its [`Parts`]. After that, unneeded members are skipped in one step, even if their
+//! object is read several times.
 
 /// A value, the name of a member, or the end of an object or list.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// Its first byte.
+    /// Position of the first byte.
     start: u32,
-    /// Of an object or list, the place of its end among the parts; of others, the length in bytes.
-    /// With marks in the bits that neither needs.
+    /// For an object or list, the index of its end among the parts. Otherwise the length in bytes. The bits
+    /// that neither needs hold marks.
     rest: u32,
 }
 
 impl Part {
     const IS_CONTAINER: u32 = 1 << 31;
-    /// Of a text with an escape.
+    /// Marks a text with an escape.
     const IS_ESCAPED: u32 = 1 << 30;
     const MARKS: u32 = Self::IS_CONTAINER | Self::IS_ESCAPED;
 
@@ -30,34 +29,33 @@ impl Part {
     }
 }
 
-/// All values of a text of less than 1 GiB, in the order in which they begin, names and ends among them.
+/// All values of a text of less than 1 GiB, in the order of their beginnings, including names and ends.
 ///
-/// A part has 8 bytes, of which a text may have as many as it has bytes itself.
+/// A part has 8 bytes. A text has at most one part per byte.
 #[derive(Debug)]
 pub(super) struct Parts(Vec<Part>);
 
-/// The place of a part among its like.
+/// The index of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Index(u32);
 
 impl Index {
-    /// The whole text.
+    /// The value of the whole text.
     pub(super) const ROOT: Self = Self(0);
 }
 
 impl Parts {
-    /// The parts of valid JSON; `None` when there are more than `most`, or the text is too long for
-    /// their bits.
+    /// The parts of valid JSON. `None` if there are more than `most`, or the text is too long for the bits of
+    /// a part.
     pub(super) fn of(text: &str, most: usize) -> Option<Self> {
         let bytes = text.as_bytes();
         if bytes.len() >= LENGTH_END {
             return None;
         }
-        // Each part has at least one byte of the text. Capacity that is not written takes no
-        // memory.
+        // Each part has at least one byte of the text. Unused capacity takes no memory.
         let mut parts: Vec<Part> = Vec::with_capacity(bytes.len().min(most));
-        // The innermost object or list that is open. Until it ends, its `rest` holds the one around
-        // it: a stack that needs no memory of its own.
+        // The innermost open object or list. Until it ends, its `rest` holds the index of the container
+        // around it. This is a stack without memory of its own.
         let mut around = 0;
         let mut at = 0;
         while let Some(byte) = bytes.get(at) {
@@ -68,7 +66,7 @@ impl Parts {
                 }
                 b'}' | b']' => {
                     let end = narrow(parts.len());
-                    // The open one gets its end, and the one around it is open again.
+                    // The open container gets its end, and the container around it is open again.
                     if let Some(ended) = parts.get_mut(around as usize) {
                         around = std::mem::replace(&mut ended.rest, end | Part::IS_CONTAINER);
                     }
@@ -99,7 +97,7 @@ impl Parts {
         self.0.get(index as usize).copied()
     }
 
-    /// What stands there.
+    /// The JSON of a value.
     pub(super) fn text<'a>(&self, text: &'a str, index: Index) -> &'a str {
         let span = self.part(index.0).and_then(|part| {
             let start = part.start as usize;
@@ -113,13 +111,13 @@ impl Parts {
         span.unwrap_or_default()
     }
 
-    /// Whether a text stands there that has an escape.
+    /// True if the value is a text with an escape.
     pub(super) fn is_escaped(&self, index: Index) -> bool {
         self.part(index.0)
             .is_some_and(|part| part.is(Part::IS_ESCAPED))
     }
 
-    /// Every item of the list that stands there; of an object, names and values in turn.
+    /// All items of a list. For an object, names and values in turn.
     pub(super) fn items(&self, index: Index) -> Items<'_> {
         let list = self.part(index.0).filter(|it| it.is(Part::IS_CONTAINER));
         debug_assert!(list.is_some(), "the caller has checked what stands there");
@@ -130,16 +128,16 @@ impl Parts {
         }
     }
 
-    /// Every member of the object that stands there: its name, with its quotes, and its value.
+    /// All members of an object: each name with its quotes, and each value.
     pub(super) fn members(&self, index: Index) -> Members<'_> {
         Members(self.items(index))
     }
 }
 
-/// See [`Parts::members`].
+/// The iterator of [`Parts::members`].
 pub(super) struct Members<'p>(Items<'p>);
 
-/// See [`Parts::items`].
+/// The iterator of [`Parts::items`].
 pub(super) struct Items<'p> {
     parts: &'p Parts,
     at: u32,
@@ -165,20 +163,19 @@ impl Iterator for Items<'_> {
         } else {
             index
         };
-        // Behind the end of a container, whatever it holds: this is the one step that `rest` is
-        // for.
+        // After the end of a container, regardless of its content. `rest` makes this single step possible.
         self.at = last + 1;
         Some(Index(index))
     }
 }
 
-/// The first length of a text whose positions would reach the marks.
+/// The first text length with positions that would overlap the marks.
 const LENGTH_END: usize = Part::IS_ESCAPED as usize;
 
-/// A position, length or place of a text shorter than [`LENGTH_END`].
+/// Converts a position, length or index of a text shorter than [`LENGTH_END`].
 fn narrow(number: usize) -> u32 {
     debug_assert!(number < LENGTH_END, "the length of the text was checked");
-    // The mask keeps a defect from changing marks; it costs no branch in the loop.
+    // The mask prevents a defect from changing marks. It costs no branch in the loop.
     u32::try_from(number).map_or(!Part::MARKS, |number| number & !Part::MARKS)
 }
 

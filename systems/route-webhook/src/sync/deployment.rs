@@ -1,17 +1,17 @@
-//! The Deployment that runs a route.
+//! Writes the Deployment that runs a route.
 
 use super::{settings, volumes};
 use crate::json::{Key, Writer};
 use crate::key;
 use crate::route::Route;
 
-/// The label by which the pods of a route are found.
+/// The label that selects the pods of a route.
 pub(super) const APP_NAME: Key = key!("app.kubernetes.io/name");
 
-/// One probe of a pod, with the number of failures after which it counts.
+/// One probe of a pod, with its failure threshold.
 macro_rules! probe {
     ($name:literal, $path:literal, $port:literal, $scheme:literal, $failures:literal) => {
-        // Joined by the compiler, because the probes never change.
+        // Concatenated by the compiler, because the probes never change.
         concat!(
             "\"",
             $name,
@@ -28,7 +28,7 @@ macro_rules! probe {
     };
 }
 
-/// The probes of a pod, at a port and with a scheme.
+/// The probes of a pod, for a port and a scheme.
 macro_rules! probes {
     ($port:literal, $scheme:literal) => {
         concat!(
@@ -49,7 +49,7 @@ fn probes(route: &Route<'_>) -> &'static str {
     }
 }
 
-/// The rights of every pod, and the user that it runs as.
+/// The rights of every pod, and its user.
 const RIGHTS: &str = concat!(
     r#""serviceAccountName":"integrationroute-service","#,
     r#""securityContext":{"runAsNonRoot":true,"runAsUser":999,"fsGroup":999,"#,
@@ -66,7 +66,7 @@ pub(super) fn write(route: &Route<'_>, image: &str, answer: &mut Writer) {
                 .object(|answer| labels(route, answer));
             answer
                 .key(key!("annotations"))
-                // Written even when empty, unlike those of the template: the contract has it so.
+                // Written even if empty, unlike the annotations of the template. The contract requires it.
                 .json(route.annotations.unwrap_or("{}"));
         });
         answer.key(key!("spec")).object(|answer| {
@@ -89,7 +89,7 @@ const OWN_LABELS: &str = concat!(
 );
 
 fn labels(route: &Route<'_>, answer: &mut Writer) {
-    // Our own first. The selector needs the name, so users' labels come behind it.
+    // Our own labels first. The selector needs the name, so users' labels come after it.
     answer.constant(OWN_LABELS);
     answer.member(APP_NAME, &route.name);
     for (name, value) in &route.labels {

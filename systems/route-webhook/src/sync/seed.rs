@@ -1,4 +1,4 @@
-//! Answers as they were in November 2023, when the service was first measured: a Deployment without
+//! Responses in the format of November 2023, when the service was first measured: a Deployment without
 //! probes, and no status.
 
 use super::settings::{application, cloud, import, spring};
@@ -8,7 +8,7 @@ use crate::key;
 use crate::request::{Node, Refusal};
 use crate::route::{Parent, Route, Spec};
 
-/// The label by which the pods of a route are found.
+/// The label that selects the pods of a route.
 const INSTANCE_LABEL: &str = "app.kubernetes.io/instance";
 const INSTANCE: Key = key!("app.kubernetes.io/instance");
 
@@ -61,7 +61,7 @@ fn deployment(route: &Route<'_>, image: &str, answer: &mut Writer) {
     });
 }
 
-/// What pods are found by: the label as they have it, which may be the user's.
+/// Writes the selector of the pods: the label as the pods have it, which may be the user's.
 fn instance(route: &Route<'_>, answer: &mut Writer) {
     let mut labels = route.labels.iter();
     match labels.find(|(label, _)| label == INSTANCE_LABEL) {
@@ -73,7 +73,7 @@ fn instance(route: &Route<'_>, answer: &mut Writer) {
     }
 }
 
-/// A label of the user wins over the one of the same name, in its place; the others come last.
+/// Writes the labels. A user's label replaces our label of the same name. Other user labels come last.
 fn labels(route: &Route<'_>, answer: &mut Writer) {
     let instance = format!("integrationroute-{}", route.name);
     let own = [
@@ -86,7 +86,7 @@ fn labels(route: &Route<'_>, answer: &mut Writer) {
         ("app.kubernetes.io/version", "latest"),
     ];
     for (name, value) in own {
-        // The user's value in the place of ours: the order of labels was part of the old answers.
+        // The user's value at the place of ours, because the order of labels is part of the old responses.
         let mut labels = route.labels.iter();
         match labels.find(|(label, _)| label == name) {
             Some((_, users)) => answer.named(name).json(users),
@@ -158,7 +158,7 @@ fn mounts(route: &Route<'_>, answer: &mut Writer) {
     }
 }
 
-/// Spring's settings; the list of sources is as it came, empty or null too.
+/// Writes Spring's settings. The list of sources is unchanged, even if it is empty or null.
 fn settings(route: &Route<'_>, writer: &mut Writer) {
     writer.key(key!("spring")).object(|writer| {
         import(writer);

@@ -1,4 +1,4 @@
-//! The Service through which a route's health and metrics are read.
+//! Writes the Service for a route's health and metrics.
 
 use super::deployment::APP_NAME;
 use crate::json::Writer;

@@ -4,7 +4,7 @@ use crate::json::Writer;
 use crate::key;
 use crate::route::{Route, Sources, Store, StoreKind};
 
-/// The variable that Spring reads its settings from.
+/// The variable with Spring's settings.
 const SPRING: &str = "SPRING_APPLICATION_JSON";
 
 /// Spring's endpoints for health and metrics.
@@ -14,7 +14,7 @@ const MANAGEMENT: &str = concat!(
     r#"\"endpoints\": {\"web\": {\"exposure\": {\"include\": \"health,prometheus\"}}}}"#,
 );
 
-/// The variables of the container, the user's own last.
+/// Writes the variables of the container, the user's own last.
 pub(super) fn variables(route: &Route<'_>, answer: &mut Writer) {
     spring(answer, |answer| settings(route, answer));
     if let Some(store) = &route.truststore {
@@ -34,13 +34,13 @@ pub(super) fn variables(route: &Route<'_>, answer: &mut Writer) {
         });
     }
     variable("SERVICE_NAME", answer, |value| value.text(&route.name));
-    // Last, so that a user's variable wins over one of ours: Kubernetes takes the last of a name.
+    // Last, so that a user's variable replaces ours: Kubernetes uses the last variable of a name.
     for own in &route.env {
         answer.json(own);
     }
 }
 
-/// A variable; `write` writes its value.
+/// Writes an environment variable. `write` writes its value.
 fn variable(name: &'static str, answer: &mut Writer, write: impl FnOnce(&mut Writer)) {
     answer.object(|answer| {
         answer.fixed(key!("name"), name);
@@ -48,17 +48,17 @@ fn variable(name: &'static str, answer: &mut Writer, write: impl FnOnce(&mut Wri
     });
 }
 
-/// The variable that holds Spring's settings; `fill` writes their members.
+/// Writes the variable with Spring's settings. `fill` writes their members.
 pub(super) fn spring(answer: &mut Writer, fill: impl FnOnce(&mut Writer)) {
     variable(SPRING, answer, |value| {
-        // JSON within a JSON string, so what is written inside is escaped once more.
+        // JSON within a JSON string, so its content is escaped once more.
         value.quoted(|settings| settings.object(fill));
     });
 }
 
 fn java_options(store: &Store<'_>, value: &mut Writer) {
     let password = match store.kind {
-        // Java's own default password of JKS trust stores; PKCS#12 ones have none.
+        // Java's own default password of JKS trust stores. PKCS#12 stores have no password.
         StoreKind::Jks => "changeit",
         StoreKind::Pkcs12 => "",
     };
@@ -108,7 +108,7 @@ pub(super) fn import(writer: &mut Writer) {
     writer.constant(r#"\"config.import\": \"kubernetes:\""#);
 }
 
-/// Where Spring finds properties and secrets; `write_sources` names those of properties.
+/// Writes the sources of properties and secrets for Spring. `write_sources` writes the property sources.
 pub(super) fn cloud(
     sources: &Sources<'_>,
     writer: &mut Writer,

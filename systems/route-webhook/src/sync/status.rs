@@ -1,14 +1,14 @@
-//! The status of a route: how many pods there are, and whether they are all ready.
+//! The status of a route: the number of its pods, and if they are all ready.
 
 use crate::json::Writer;
 use crate::key;
 use crate::request::{Node, Refusal};
 
-/// The pods of a route, as its Deployment counts them.
+/// The pods of a route, from the status of its Deployment.
 pub(super) struct Pods<'a> {
     pub(super) ready: &'a str,
     pub(super) running: &'a str,
-    /// The Deployment's own conditions of this type; `None` when nothing is known of it.
+    /// The Deployment's own conditions of this type. `None` if its state is unknown.
     pub(super) available: Option<Vec<&'a str>>,
 }
 
@@ -35,8 +35,8 @@ impl<'a> Pods<'a> {
         pods.running = or_zero(running);
         let mut available = Vec::new();
         if let Some(conditions) = conditions {
-            // Conditions of the Deployment are passed on as they are, others are the Deployment's
-            // own matter.
+            // Availability conditions of the Deployment are passed on unchanged. Other conditions are not
+            // part of a route's status.
             for condition in conditions.items()? {
                 if is_of_type(condition, "Available")? {
                     available.push(condition.json());
@@ -48,10 +48,10 @@ impl<'a> Pods<'a> {
     }
 }
 
-/// Whether all pods are ready, as a condition of the route.
+/// The condition of a route that reports if all pods are ready.
 pub(super) struct Ready<'a, 'p> {
     pub(super) is_ready: bool,
-    /// Of the route that this is said of.
+    /// The generation of the route.
     pub(super) generation: Node<'a, 'p>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Ready<'a, '_> {
         if self.is_ready { "True" } else { "False" }
     }
 
-    /// The route's condition where it says the same already, so that its time stays.
+    /// The route's existing condition if its content is the same, so that its time stays.
     pub(super) fn unchanged(
         &self,
         status: Option<Node<'a, '_>>,
@@ -82,7 +82,7 @@ impl<'a> Ready<'a, '_> {
                 }
                 _ => false,
             };
-            // The first condition of this type decides; a second one would be invalid anyway.
+            // The first condition of this type decides. A second one would be invalid.
             return Ok(is_same.then_some(condition.json()));
         }
         Ok(None)

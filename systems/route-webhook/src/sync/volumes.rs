@@ -1,4 +1,4 @@
-//! What is mounted into a route, in the order of the contract.
+//! The volumes of a route and their mounts, in the order of the contract.
 
 use crate::json::{Key, Writer};
 use crate::key;
@@ -7,11 +7,11 @@ use crate::route::{Route, Store};
 /// The volume of the route itself.
 pub(super) const CONFIG: &str = "integration-route-config";
 
-/// Where the route itself appears.
+/// Mount path of the route itself.
 pub(super) const CONFIG_MOUNT: &str =
     r#"{"name":"integration-route-config","mountPath":"/var/spring/xml"}"#;
 
-/// The volumes of a pod.
+/// Writes the volumes of a pod.
 pub(super) fn sources(route: &Route<'_>, answer: &mut Writer) {
     named(
         &[CONFIG],
@@ -47,11 +47,11 @@ pub(super) fn sources(route: &Route<'_>, answer: &mut Writer) {
     }
 }
 
-/// Where the volumes of a pod appear in its container.
+/// Writes the mounts of a pod's volumes in its container.
 pub(super) fn mounts(route: &Route<'_>, answer: &mut Writer) {
     answer.constant(CONFIG_MOUNT);
     for secret in &route.sources.secrets {
-        // Prefixes keep a secret, a claim and a map of one name apart.
+        // Prefixes distinguish a secret, a claim and a map with the same name.
         mount(&["secret-", secret], true, answer, |answer| {
             answer.joined(&["/etc/secrets/", secret]);
         });
@@ -74,7 +74,7 @@ pub(super) fn mounts(route: &Route<'_>, answer: &mut Writer) {
     }
 }
 
-/// A volume with all entries of its source.
+/// Writes a volume with all entries of its source.
 pub(super) fn named(volume: &[&str], kind: Key, key: Key, name: &str, answer: &mut Writer) {
     answer.object(|answer| {
         answer.key(key!("name")).joined(volume);
@@ -82,13 +82,13 @@ pub(super) fn named(volume: &[&str], kind: Key, key: Key, name: &str, answer: &m
     });
 }
 
-/// A volume with one entry of its source.
+/// Writes a volume with one entry of its source.
 fn one_file(volume: &'static str, kind: Key, key: Key, store: &Store<'_>, answer: &mut Writer) {
     answer.object(|answer| {
         answer.fixed(key!("name"), volume);
         answer.key(kind).object(|answer| {
             answer.member(key, &store.name);
-            // Only this entry: the source may hold others that the route should not see.
+            // Only this entry, because the source may contain entries that the route should not see.
             answer.key(key!("items")).list(|answer| {
                 answer.object(|answer| {
                     answer.member(key!("key"), &store.key);
@@ -99,7 +99,7 @@ fn one_file(volume: &'static str, kind: Key, key: Key, store: &Store<'_>, answer
     });
 }
 
-/// A mount; `path` writes where.
+/// Writes a mount. `path` writes its path.
 pub(super) fn mount(
     volume: &[&str],
     is_read_only: bool,

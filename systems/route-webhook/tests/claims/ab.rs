@@ -1,18 +1,18 @@
-//! The seed's command line, with the real ApacheBench.
+//! Tests the seed's command line with the real ApacheBench.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::server::start;
 
-/// An image whose name is as long as the one of the document's cluster.
+/// An image with a name as long as the image name in the document's cluster.
 const SEED_IMAGE: &str = "registry.example/keip-default-image:0.0.2";
 
 #[test]
 fn the_request_of_2023_has_its_length_and_answer() {
     let request = include_str!("../../../../labs/webhook/requests/seed.json");
     let answer = include_str!("../../../../labs/webhook/expected/seed.json");
-    // 1,657 with the 147 bytes of ab's head there.
+    // With the 147 bytes of ab's head, the request has 1,657 bytes, as in the document.
     assert_eq!((request.len(), answer.len()), (1510, 1729));
     let server = start(&["--compat=seed", "--integration-image", SEED_IMAGE]);
     let response = server.client().post("/sync", request);
@@ -21,14 +21,14 @@ fn the_request_of_2023_has_its_length_and_answer() {
 
 #[test]
 fn the_seeds_run_has_no_failed_request() {
-    // Of Debian's package apache2-utils.
+    // From Debian's package apache2-utils.
     if !judged::is_installed("ab") {
         return;
     }
     let requests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs/webhook/requests");
     let seed = ["--compat=seed", "--integration-image", SEED_IMAGE];
     for (path, flags, body, length) in [
-        // The document's own lengths.
+        // The lengths in the document.
         ("/sync", &seed[..], "seed.json", 1729),
         ("/webhook/sync", &[], "route.json", 4153),
     ] {

@@ -1,8 +1,8 @@
-//! The cases of the contract (`../cases`), held by the service in Rust and by the one in Python.
+//! Runs the cases of the contract (`../cases`) against the services in Rust and in Python.
 //!
-//! A case starts from one of the two bodies beside the folders, changes it, and says what the
-//! answer is: whole (`body`), in parts (`members`, `absent`), or as text. Objects are equal only
-//! with their members in the same order, and every answer in JSON must be written without a space.
+//! A case starts from one of the two bodies next to the folders and changes it. It lists the expected
+//! response as a whole (`body`), in parts (`members`, `absent`), or as text. Objects are equal only if their
+//! members are in the same order. Every JSON response must be written without spaces.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::ordered::Ordered;
 use crate::python;
 use crate::server::start;
 
-/// Stands in cases for a time that cannot be known.
+/// Placeholder in cases for the unpredictable current time.
 const NOW: &str = "$now";
 
 struct Case {
@@ -30,7 +30,7 @@ fn read(path: &Path) -> Ordered {
     Ordered::read(&fs::read_to_string(path).unwrap())
 }
 
-/// Every case in a folder of the folder, sorted by name.
+/// All cases in the subfolders, sorted by name.
 fn cases() -> Vec<Case> {
     let mut cases = BTreeMap::new();
     for group in fs::read_dir(folder()).unwrap() {
@@ -74,7 +74,7 @@ impl Case {
         body.to_string().into_bytes()
     }
 
-    /// What is wrong with the answer of a server; nothing when all is as it should be.
+    /// Sends the request of the case. Returns the mistakes in the response, or an empty list.
     fn ask(&self, server: &Process) -> Vec<String> {
         let headers = self.fields.get("headers");
         let headers = headers.map_or(&[][..], Ordered::members).iter();
@@ -108,7 +108,7 @@ impl Case {
     }
 }
 
-/// Whether the answer is as one line of a case says.
+/// True if the response matches one line of a case.
 fn matches(key: &str, expected: &Ordered, response: &Response) -> bool {
     let body = || Ordered::read(&response.body);
     match key {
@@ -118,10 +118,10 @@ fn matches(key: &str, expected: &Ordered, response: &Response) -> bool {
         "headers" => expected.members().iter().all(|(name, value)| {
             let expected = value.text().unwrap().to_ascii_lowercase();
             let found = response.header(name);
-            // Methods have no order.
+            // Methods may be in any order.
             found.is_some_and(|found| sorted(&found.to_ascii_lowercase()) == sorted(&expected))
         }),
-        // A URL with the host, or a path without it.
+        // A URL with the host, or only its path.
         "location" => {
             let location = response.header("location").unwrap_or_default();
             let path = location.split_once("://").map_or(location, |(_, rest)| {
@@ -149,7 +149,7 @@ fn sorted(list: &str) -> Vec<&str> {
     items
 }
 
-/// Equal, with a time of the form of Kubernetes wherever a case cannot know it.
+/// True if both are equal. `$now` in a case matches any time in the form of Kubernetes.
 fn is_same(found: &Ordered, expected: &Ordered) -> bool {
     match (found, expected) {
         (Ordered::Text(time), Ordered::Text(expected)) if expected == NOW => is_time(time),

@@ -1,4 +1,4 @@
-//! `PUT /route` against a small Kubernetes API that writes down what it is sent.
+//! Tests `PUT /route` against a small Kubernetes API that records its requests.
 
 mod patches;
 
@@ -16,7 +16,7 @@ use test_client::{Process, Response};
 
 use crate::server::start;
 
-/// A request as the API saw it.
+/// A request that the API received.
 #[derive(Clone, Debug)]
 struct Seen {
     path: String,
@@ -29,15 +29,15 @@ struct Seen {
 #[derive(Default)]
 struct State {
     seen: Vec<Seen>,
-    /// Paths of objects that exist.
+    /// Existing objects by path.
     objects: BTreeMap<String, Value>,
-    /// Answers everything with this status.
+    /// If set, the API responds to all requests with this status.
     refuses: Option<u16>,
-    /// Another puts a label on each object right after it was looked at.
+    /// If true, another client labels each object right after it was read.
     is_raced: bool,
 }
 
-/// An API of ConfigMaps and IntegrationRoutes.
+/// A fake API of ConfigMaps and IntegrationRoutes.
 struct Api {
     address: String,
     state: Arc<Mutex<State>>,
@@ -50,7 +50,7 @@ impl Api {
         let address = listener.local_addr().unwrap().to_string();
         let state = Arc::new(Mutex::new(State::default()));
         let shared = Arc::clone(&state);
-        // It ends with the process of the tests.
+        // The thread ends with the test process.
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (stream, state) = (stream.unwrap(), Arc::clone(&shared));
@@ -64,7 +64,7 @@ impl Api {
         }
     }
 
-    /// A kubeconfig that leads here, written when asked to.
+    /// Writes a kubeconfig for this API.
     fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("config")
     }
@@ -89,7 +89,7 @@ impl Api {
         start(&[&own, flags].concat())
     }
 
-    /// What was sent since this was asked last.
+    /// The requests since the last call.
     fn seen(&self) -> Vec<Seen> {
         let seen = std::mem::take(&mut self.state.lock().unwrap().seen);
         assert!(
@@ -99,7 +99,7 @@ impl Api {
         seen
     }
 
-    /// The same without what was only looked at.
+    /// The requests since the last call, without reads.
     fn written(&self) -> Vec<Seen> {
         let mut seen = self.seen();
         seen.retain(|it| it.method != "GET");
@@ -126,7 +126,7 @@ fn converse(stream: TcpStream, state: &Mutex<State>) {
         let mut words = head.split(' ');
         let (method, path) = (words.next().unwrap(), words.next().unwrap());
         let seen = Seen {
-            // An empty query says nothing.
+            // An empty query has no meaning.
             path: path.trim_end_matches(['?', '&']).to_owned(),
             method: method.to_owned(),
             media: field("content-type:"),
@@ -195,7 +195,7 @@ impl State {
     }
 }
 
-/// Merges a patch into an object as RFC 7396 has it.
+/// Merges a patch into an object by RFC 7396.
 fn merge(object: &mut Value, patch: &Value) {
     let Value::Object(members) = patch else {
         *object = patch.clone();
@@ -214,7 +214,7 @@ fn put(server: &Process, body: &Value) -> Response {
     send(server, &[], &body.to_string())
 }
 
-/// A PUT as a program on this machine sends it, with these headers besides.
+/// Sends a PUT like a program on this machine, with these additional headers.
 fn send(server: &Process, headers: &[(&str, &str)], body: &str) -> Response {
     let mut head = format!(
         "PUT /route HTTP/1.1\r\nHost: localhost:7080\r\nContent-Length: {}\r\n",
@@ -259,7 +259,7 @@ fn routes_are_created_and_the_next_time_updated() {
     let routes = |namespace: &str| {
         format!("/apis/keip.codice.org/v1alpha2/namespaces/{namespace}/integrationroutes")
     };
-    // Routes are put side by side.
+    // Routes are written concurrently, in any order.
     let mut seen = api.written();
     seen.sort_by(|a, b| a.path.cmp(&b.path));
     check(
@@ -286,7 +286,7 @@ fn routes_are_created_and_the_next_time_updated() {
         )
     );
     let merge = "application/merge-patch+json";
-    // With the version that was looked at, so that the cluster refuses to change another.
+    // With the version that was read, so that the cluster refuses to change a newer object.
     let version = json!({"resourceVersion": "1"});
     let new_map = json!({"data": {"integrationRoute.xml": "<y/>"}, "metadata": version});
     let patch = json!({"spec": spec("orders"), "metadata": version});
@@ -300,7 +300,7 @@ fn routes_are_created_and_the_next_time_updated() {
     );
 }
 
-/// What was sent, in this order, and nothing else.
+/// Checks that exactly these requests were sent, in this order.
 fn check(seen: &[Seen], expected: &[(&str, String, &str, Value)]) {
     assert_eq!(seen.len(), expected.len(), "{seen:#?}");
     for (seen, (method, path, media, expected)) in seen.iter().zip(expected) {
@@ -329,7 +329,7 @@ fn a_cluster_that_refuses_or_is_not_there_is_not_remembered() {
     assert_eq!(answer().0, 201);
 }
 
-/// Orders with one thing wrong, what it is called, and where it stands.
+/// Orders with one mistake each, its kind, and its location.
 const WRONG: [(&str, &str, &str); 13] = [
     ("{}", "missing", r#"["routes"]"#),
     (r#"{"routes":[]}"#, "too_short", r#"["routes"]"#),
@@ -494,7 +494,7 @@ fn without_the_token_nobody_else_puts_routes() {
         (response.status, challenge)
     };
     let challenged = (401, Some("Bearer".to_owned()));
-    // On all interfaces and without a token, for nobody.
+    // On all interfaces and without a token, every client is refused.
     let open = api.webhook_with(&["--host", "0.0.0.0"]);
     assert_eq!(ask(&open, &[]), (403, None));
     let status = open.client().get("/status").status;
@@ -514,7 +514,7 @@ fn without_the_token_nobody_else_puts_routes() {
     assert!(api.seen().is_empty());
     let right = [("authorization", "Bearer a-token-of-the-tests")];
     assert_eq!(ask(&server, &right).0, 201);
-    // A page whose name leads here; a browser would send its name.
+    // A web page points its name to this machine. A browser would send that name.
     let loopback = api.webhook_with(&[]);
     let rebound = "PUT /route HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\
                    Content-Length: 2\r\n\r\n{}";

@@ -1,4 +1,4 @@
-//! Ten thousand malformed bodies, from several clients at once.
+//! Sends ten thousand malformed bodies from several clients at once.
 
 use std::thread;
 
@@ -12,7 +12,7 @@ const MEMORY_MAX: u64 = 64 << 20;
 const CLIENTS: usize = 8;
 const BODIES: usize = 10_000;
 
-/// A body with some bytes changed, left out, repeated, or much longer than it was.
+/// A body with some bytes changed, omitted or repeated, or with many more bytes.
 fn spoiled(number: usize) -> Vec<u8> {
     let mut random = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut below = |most: usize| {
@@ -69,7 +69,7 @@ fn ten_thousand_spoiled_bodies_are_answered_in_little_memory() {
         let counts = clients.into_iter().map(|client| client.join().unwrap());
         counts.fold([0, 0], |all, one| [all[0] + one[0], all[1] + one[1]])
     });
-    // Neither kind is so rare that the claim would be empty.
+    // Both kinds must be common enough for the test to be meaningful.
     assert!(counts.iter().all(|count| *count > 500), "{counts:?}");
     assert_eq!(counts[0] + counts[1], BODIES);
     let peak = server.memory_peak();

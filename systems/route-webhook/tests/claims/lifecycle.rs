@@ -1,4 +1,4 @@
-//! Claims about HTTP as old clients speak it, about limits, and about the end.
+//! Tests of HTTP with old clients, of limits, and of the stop.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -53,7 +53,7 @@ fn a_body_beyond_the_limit_is_refused() {
     assert_eq!(response.status, 413);
     assert_eq!(response.body, "expected a body of at most 1000 bytes");
     assert_eq!(server.client().post("/sync", [b' '; 1000]).status, 400);
-    // The largest object that etcd holds, with room for its children.
+    // The size of the largest object in etcd, plus room for its children.
     let padded = format!("{}{BODY}", " ".repeat((4 << 20) - BODY.len()));
     let response = start(&[]).client().post("/sync", padded.as_bytes());
     assert_eq!((response.status, &*response.body), (200, ANSWER));
@@ -68,7 +68,7 @@ fn what_is_under_way_is_finished_before_the_end() {
         BODY.len()
     );
     stream.write_all(head.as_bytes()).unwrap();
-    // It says so when it waits for the body, so the request is under way.
+    // The interim response shows that the service waits for the body, so the request is in progress.
     let mut interim = [0; 25];
     stream.read_exact(&mut interim).unwrap();
     assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");

@@ -1,4 +1,4 @@
-//! What the process promises, seen from outside.
+//! Tests of the process from outside.
 
 #![cfg(test)]
 

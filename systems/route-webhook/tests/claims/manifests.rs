@@ -1,4 +1,4 @@
-//! The manifests are objects of Kubernetes and of metacontroller, and say what the contract says.
+//! Tests that the manifests are valid objects of Kubernetes and metacontroller and follow the contract.
 
 use std::fs;
 
@@ -149,7 +149,7 @@ fn controllers_call_the_paths_that_the_service_serves() {
     }
 }
 
-/// What is wrong with a value by a schema of a CRD; the words that ours use.
+/// Adds the mistakes of a value by the schema of a CRD. Supports the keywords of our schemas.
 fn mistakes(value: &Value, schema: &Value, at: &str, found: &mut Vec<String>) {
     let is_of_type = match schema["type"]
         .as_str()
@@ -203,7 +203,7 @@ fn mistakes(value: &Value, schema: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// What is wrong with the `spec` and `status` of a route.
+/// The mistakes in the `spec` and `status` of a route.
 fn mistakes_of(route: &Value, version: &str) -> Vec<String> {
     let crd = document("crd.yaml", "CustomResourceDefinition");
     let versions = crd["spec"]["versions"].as_array().unwrap();

@@ -1,10 +1,10 @@
-//! Objects held against the types of Kubernetes' own description of its API.
+//! Checks objects against types from Kubernetes' own API description.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Reads an object as a type of Kubernetes. Nothing of it may be unknown there.
+/// Reads an object as a type of Kubernetes. Fails if the type lacks one of its members.
 pub(crate) fn as_type<T: DeserializeOwned + Serialize>(object: &Value) -> Result<T, String> {
     let typed: T = serde_json::from_value(object.clone()).map_err(|error| error.to_string())?;
     let again = serde_json::to_value(&typed).map_err(|error| error.to_string())?;
@@ -15,7 +15,7 @@ pub(crate) fn as_type<T: DeserializeOwned + Serialize>(object: &Value) -> Result
     Err(format!("of {given} only this is known: {known}"))
 }
 
-/// Empty members and members that are null say nothing, and types leave them out.
+/// Removes empty members and null members. They have no meaning, and types leave them out.
 fn without_nothing(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -30,7 +30,7 @@ fn without_nothing(value: &Value) -> Value {
             Value::Object(members.filter(|(_, value)| is_something(value)).collect())
         }
         Value::Array(items) => Value::Array(items.iter().map(without_nothing).collect()),
-        // Types may make whole numbers of others and the other way round.
+        // Types may convert between whole numbers and floats.
         Value::Number(number) => number.as_f64().map_or(Value::Null, Value::from),
         other => other.clone(),
     }

@@ -1,5 +1,4 @@
-//! JSON that remembers the order of members, so that two values are equal only when they would be
-//! written alike.
+//! JSON that keeps the order of members. Two values are equal only if their JSON text would be equal.
 
 use std::fmt;
 
@@ -53,7 +52,7 @@ impl Ordered {
         }
     }
 
-    /// What stands at a JSON pointer.
+    /// The value at a JSON pointer.
     pub(crate) fn at(&self, pointer: &str) -> Option<&Self> {
         let mut tokens = pointer.split('/').skip(1);
         tokens.try_fold(self, |value, token| match value {
@@ -62,7 +61,7 @@ impl Ordered {
         })
     }
 
-    /// Puts a value at a JSON pointer, or takes away what stands there.
+    /// Sets the value at a JSON pointer, or removes it.
     pub(crate) fn change(&mut self, pointer: &str, new: Option<Ordered>) {
         let (parent, last) = pointer.rsplit_once('/').unwrap();
         let mut place = self;
@@ -93,7 +92,7 @@ fn unescaped(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-/// As the webhook writes answers: no spaces, letters as they are.
+/// In the form of the webhook's responses: no spaces, and unescaped letters.
 impl fmt::Display for Ordered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |text: &String| serde_json::to_string(text).unwrap();

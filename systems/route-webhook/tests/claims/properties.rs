@@ -1,4 +1,4 @@
-//! What holds for every request.
+//! Properties of the responses to random requests.
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
@@ -26,7 +26,7 @@ fn today(body: &Value, now: &str) -> Result<Value, Refusal> {
     answer.map(|text| serde_json::from_str(&text).unwrap())
 }
 
-/// A name as Kubernetes allows it.
+/// A valid Kubernetes name.
 fn name() -> impl Strategy<Value = String> {
     "[a-z]([-a-z0-9]{0,12}[a-z0-9])?"
 }
@@ -128,7 +128,7 @@ fn spec() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A whole request about a route, with what is observed of its Deployment.
+/// A whole request about a route, with the observed state of its Deployment.
 fn request() -> impl Strategy<Value = Value> {
     let observed = option::of((0..4_u32, 0..4_u32, any::<bool>()));
     (name(), spec(), 1..9_u32, observed).prop_map(|(name, spec, generation, observed)| {
@@ -150,7 +150,7 @@ fn request() -> impl Strategy<Value = Value> {
     })
 }
 
-/// JSON of any shape, with the names that matter.
+/// JSON of any shape that contains the relevant names.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -1,4 +1,4 @@
-//! The webhook in Python: built once, started on a free port.
+//! The webhook in Python: built once, and started on a free port.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("python")
 }
 
-/// Makes its environment with the commands of its README.
+/// Creates its environment with the commands of its README.
 pub(crate) fn build() -> Result<(), String> {
     static BUILT: OnceLock<Result<(), String>> = OnceLock::new();
     BUILT.get_or_init(run_readme).clone()
@@ -27,7 +27,7 @@ fn run_readme() -> Result<(), String> {
     for line in lines {
         let mut words = line.split(' ');
         let program = words.next().unwrap();
-        // What runs in the folder is found there, not here.
+        // A program in the folder is found there, not here.
         let program = match program.strip_prefix("build/") {
             Some(_) => folder().join(program),
             None => program.into(),
@@ -43,7 +43,7 @@ fn run_readme() -> Result<(), String> {
     Ok(())
 }
 
-/// Starts it once it is built.
+/// Starts the webhook after it is built.
 pub(crate) fn start(format: &str) -> Process {
     let mut command = Command::new(folder().join("build/bin/python"));
     command

@@ -1,4 +1,4 @@
-//! The curl lines of the README work as they stand.
+//! Tests that the curl lines of the README work.
 
 use std::process::Command;
 

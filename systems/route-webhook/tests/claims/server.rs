@@ -4,7 +4,7 @@ use std::process::Command;
 
 use test_client::Process;
 
-/// Starts it on a free port of loopback, in a folder without `.env`.
+/// Starts the webhook on a free port of loopback, in a folder without `.env`.
 pub(crate) fn start(flags: &[&str]) -> Process {
     let mut command = Command::new(env!("CARGO_BIN_EXE_route-webhook"));
     command

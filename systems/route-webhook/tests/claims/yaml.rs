@@ -16,7 +16,7 @@ pub(crate) fn documents(name: &str) -> Vec<Value> {
     documents.unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The one document of a file, or the one of this kind.
+/// The single document of a file, or its document of this kind.
 pub(crate) fn document(name: &str, kind: &str) -> Value {
     let mut documents = documents(name).into_iter();
     let found = documents.find(|document| document["kind"] == kind);

@@ -1,41 +1,41 @@
-//! Counts as values, for those who do not scrape but are sent them.
+//! Metrics as values, for receivers of pushed metrics.
 
 use super::Labels;
 
-/// A metric with its samples, as it was counted.
+/// A metric with its samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
-    /// Its name, for counters without `_total`.
+    /// Name of the metric. Counters have no `_total`.
     pub name: String,
-    /// What it counts.
+    /// Description of the metric.
     pub help: String,
-    /// Its samples, all of one kind.
+    /// Samples of the metric, all of one kind.
     pub samples: Vec<Sample>,
 }
 
 /// A value with its labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Names with their values, which may be any text.
+    /// Names and values. Values may be any text.
     pub labels: Vec<(String, String)>,
-    /// The value.
+    /// The value of the sample.
     pub number: Number,
 }
 
 /// A value of one of three kinds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Number {
-    /// What only grows.
+    /// A value that only grows.
     Counter(f64),
-    /// What can fall.
+    /// A value that can fall.
     Gauge(f64),
-    /// Cells of a histogram, added up.
+    /// The buckets of a histogram, added up over all cells.
     Histogram {
         /// Upper bounds, in the unit of the metric.
         bounds: Vec<f64>,
-        /// The values of each bucket alone; one more than the bounds.
+        /// Number of values in each bucket, not cumulative. One more than the bounds.
         counts: Vec<u64>,
-        /// All values together.
+        /// Sum of all values.
         sum: f64,
     },
 }

@@ -1,4 +1,4 @@
-//! What this process uses, from `/proc`. Without `/proc` nothing is shown.
+//! Resource usage of this process, from `/proc`. Without `/proc` these metrics are missing.
 
 use std::fs;
 
@@ -17,17 +17,17 @@ pub(super) fn tell(scrape: &mut Scrape<'_>) -> std::fmt::Result {
     Ok(())
 }
 
-/// Field 2 of `/proc/self/statm`, which counts pages.
+/// Resident memory: field 2 of `/proc/self/statm`, which counts pages.
 fn resident_bytes() -> Option<u64> {
     let statm = fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
     Some(pages * u64::try_from(rustix::param::page_size()).ok()?)
 }
 
-/// Fields 14 and 15 of `/proc/self/stat`, which count clock ticks.
+/// CPU time: fields 14 and 15 of `/proc/self/stat`, which count clock ticks.
 fn cpu_seconds() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The name in field 2 may hold spaces, so count from its closing parenthesis.
+    // The name in field 2 may contain spaces, so fields are counted from its closing parenthesis.
     let (_, after_name) = stat.rsplit_once(") ")?;
     let mut ticks = after_name.split(' ').skip(11).map(str::parse::<u32>);
     let (user, system) = (ticks.next()?.ok()?, ticks.next()?.ok()?);

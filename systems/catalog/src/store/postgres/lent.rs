@@ -1,4 +1,4 @@
-//! A connection in the hands of a request.
+//! A connection that a request uses.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use tokio_postgres::NoTls;
 use super::Asker;
 use crate::store::turns::Place;
 
-/// Time for the cancellation of a statement to reach the database, and again for its end.
+/// Time for the cancellation of a statement to reach the database, and the same time for the statement's end.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A connection of the pool and the place that it takes. Unless it is given back, dropping it cancels
-/// what the database still does for it: the client has left, or waited long enough.
+/// A connection of the pool, with its place. If it is dropped without `give_back`, its statement is
+/// cancelled, because the client has left or waited too long.
 pub(super) struct Lent {
     /// `None` only while it is dropped.
     lent: Option<(Client, Place<Asker>)>,
@@ -34,7 +34,7 @@ impl Lent {
         client
     }
 
-    /// Ends the loan: the database has answered.
+    /// Returns the connection after the database has responded.
     pub(super) fn give_back(mut self) {
         self.is_done = true;
     }
@@ -45,27 +45,27 @@ impl Drop for Lent {
         let Some((client, place)) = self.lent.take() else {
             return;
         };
-        // Without a runtime the process ends, and its connections with it.
+        // Without a runtime the process is ending, and so are its connections.
         let (false, Ok(runtime)) = (self.is_done, Handle::try_current()) else {
-            // Into the pool first, so that the next in turn finds it there.
+            // The connection goes into the pool first, so that the next request in turn finds it there.
             drop(client);
             drop(place);
             return;
         };
-        // Never used again: a cancellation that comes late would end the statement of another.
+        // Never used again: a late cancellation would end the statement of another request.
         let client = Object::take(client);
         runtime.spawn(async move {
             end(client).await;
-            // Only now may another connection take its place.
+            // Only now may another connection take this place.
             drop(place);
         });
     }
 }
 
-/// Cancels what a connection is at and closes it.
+/// Cancels the current statement of a connection and closes the connection.
 async fn end(client: ClientWrapper) {
-    // What fails here is over with its connection, or with the database's own limit of time.
+    // If the cancellation fails, the connection is closed or the database's own time limit ends it.
     let _ = timeout(CANCEL_TIMEOUT, client.cancel_token().cancel_query(NoTls)).await;
-    // Answered after everything before it.
+    // The response arrives after the end of all earlier statements.
     let _ = timeout(CANCEL_TIMEOUT, client.simple_query("")).await;
 }

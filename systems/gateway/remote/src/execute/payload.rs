@@ -1,4 +1,4 @@
-//! What the handlers of actions are sent, and how much of it one operation may mean.
+//! The payloads for handlers of actions, and their size limit for one operation.
 
 use gateway_federation::GraphqlError;
 
@@ -9,7 +9,7 @@ use crate::route::{ActionPart, Part};
 
 impl<S: Sources> Run<'_, S> {
     pub(super) fn payload(&self, name: &str, part: &ActionPart) -> Vec<u8> {
-        // 256 bytes: room for the fixed parts, a few arguments and session variables.
+        // 256 bytes are enough for the fixed parts, a few arguments and session variables.
         let mut out = Vec::with_capacity(256 + self.prepared.query.len());
         self.write_input(name, part, &mut out);
         gateway_template::write_text(&self.prepared.query, &mut out);
@@ -17,7 +17,7 @@ impl<S: Sources> Run<'_, S> {
         out
     }
 
-    /// A payload up to the text of the query.
+    /// Writes a payload up to the text of the query.
     fn write_input(&self, name: &str, part: &ActionPart, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"action\":{\"name\":");
         gateway_template::write_text(name, out);
@@ -28,16 +28,15 @@ impl<S: Sources> Run<'_, S> {
         out.extend_from_slice(b",\"request_query\":");
     }
 
-    /// Refuses an operation whose actions would be sent too much in all. Each payload has the whole
-    /// query, and a variable may stand in any number of them, so that what is sent grows with the
-    /// square of what the client sends. Before any handler is asked, because a mutation should not end
-    /// half way.
+    /// Refuses an operation with too large payloads in total. Each payload contains the whole query, and
+    /// several payloads can contain the same variable. The payloads thus grow with the square of the client's
+    /// request. The check runs before any request to a handler, because a mutation should not stop half way.
     pub(super) fn check_payloads(&self, parts: &[Part]) -> Result<(), GraphqlError> {
         let actions = parts.iter().filter_map(|part| match part {
             Part::Action(part) if self.is_there(part.presence) => Some(part),
             _ => None,
         });
-        // One is always sent: it is as long as what the client has sent.
+        // A single payload is always sent: it is about as long as the client's request.
         if actions.clone().nth(1).is_none() {
             return Ok(());
         }
@@ -64,7 +63,7 @@ fn payloads_too_large(most: usize) -> GraphqlError {
     GraphqlError::new(message, "validation-failed")
 }
 
-/// The error in place of a payload of which templates would make too much.
+/// The error that replaces a payload if templates would make it too large.
 pub(super) fn transformed_too_large(most: usize) -> GraphqlError {
     let message = format!(
         "the templates for requests of this operation's actions may make {most} bytes of what they are sent, and would make more; send less at a time"

@@ -1,5 +1,5 @@
-//! A service that executes what it is asked: every leaf is the name of its type and field, every
-//! list has two items, and values of abstract types are of each type in turn.
+//! A service that executes every operation of its schema. Each leaf is the name of its type and field, and
+//! each list has two items. Values of abstract types are of each type in turn.
 
 use gateway_federation::type_name;
 use graphql_tools::parser::parse_query;
@@ -14,7 +14,7 @@ pub(crate) struct Echo<'a> {
 }
 
 impl Echo<'_> {
-    /// The response to the JSON of a request.
+    /// The response to a request body.
     pub(crate) fn respond(&self, body: &str) -> Vec<u8> {
         let request: Value = serde_json::from_str(body).unwrap();
         let query = request["query"].as_str().unwrap();

@@ -1,5 +1,5 @@
-//! Claims about merged schemas, in one process: services are functions, and one of them executes
-//! what it is asked against its own schema.
+//! Tests of merged schemas in one process: services are functions, and one of them executes operations
+//! against its own schema.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! Names there and back are the identity.
+//! Tests that renaming in both directions gives the original names.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ enum Kind { SMALL LARGE }
 
 const TYPES: [&str; 7] = ["Node", "Product", "Order", "Thing", "Wish", "uuid", "Kind"];
 
-/// How the names of a service change.
+/// The name changes of a service.
 #[derive(Clone, Debug)]
 struct Change {
     prefix: String,
@@ -57,7 +57,7 @@ impl Change {
         }
     }
 
-    /// The name of a field of `Product`, `Order` or `Node`.
+    /// The new name of a field of `Product`, `Order` or `Node`.
     fn of_field(&self, old: &str) -> String {
         format!("{}{old}{}", self.fields.0, self.fields.1)
     }
@@ -83,7 +83,7 @@ impl Change {
         )
     }
 
-    /// The query in these names, and in the service's own.
+    /// The query in the new names, and in the service's own names.
     fn query(&self) -> (String, String) {
         let write = |of_type: &dyn Fn(&str) -> String, of_field: &dyn Fn(&str) -> String| {
             let [id, name, parts, units, of, kind] =
@@ -98,7 +98,7 @@ impl Change {
         (new, write(&own, &own))
     }
 
-    /// An answer of the service with the names of types changed.
+    /// Changes the type names in a response of the service.
     fn renamed(&self, value: &mut Value) {
         match value {
             Value::Array(items) => items.iter_mut().for_each(|it| self.renamed(it)),
@@ -135,7 +135,7 @@ proptest! {
             prop_assert!(!renamed.inconsistencies().is_empty());
             return Ok(());
         }
-        // A name of our own, or one of GraphQL's, is no name for a type of the service.
+        // Built-in names of GraphQL or of the gateway are not possible for a type of the service.
         prop_assume!(renamed.inconsistencies().is_empty());
         let plain = merged("remote_schemas: [{name: shop, url: 'http://h'}]\n", &source);
         let echo = Functions::new(|body: &str| Ok(Echo { schema: source.document() }.respond(body)));
@@ -144,7 +144,7 @@ proptest! {
         prop_assert!(!has_errors, "{} {}", new, there);
         let (own, has_errors) = ask(&plain, &old, &echo);
         prop_assert!(!has_errors, "{}", own);
-        // The service was asked the same both times.
+        // The service received the same operation both times.
         let asked = echo.asked.borrow();
         prop_assert_eq!(&asked[0], &asked[1]);
         let mut own: Value = serde_json::from_str(&own).unwrap();

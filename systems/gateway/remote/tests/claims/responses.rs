@@ -1,4 +1,4 @@
-//! No answer of a service breaks a gateway, and none is believed that is no answer.
+//! No response of a service crashes the gateway, and the gateway rejects invalid responses.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn gateway(more: &str) -> Merged {
     Merged::new(&config(&yaml), &[Some(told)], options(), true)
 }
 
-/// Something like a response.
+/// Text that resembles a GraphQL response.
 fn body() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("{"),
@@ -109,7 +109,7 @@ fn only_a_whole_operation_of_one_service_passes_through() {
     ));
     let renamed = gateway("customization: {type_names: {prefix: P_}}");
     assert!(!passes(&renamed, "{ b { __typename } }"));
-    // The answer has no name of a type in it.
+    // The response contains no type name.
     assert!(passes(&renamed, "{ b { c } }"));
 }
 
@@ -127,7 +127,7 @@ fn of_several_failures_the_first_in_the_document_is_told() {
     let (text, has_errors) = ask(&merged, "{ a act { x } }", &sources);
     assert!(has_errors);
     assert_eq!(text, r#"{"errors":[{"message":"first"}],"data":null}"#);
-    // Both were asked: parts of a query do not wait for each other.
+    // Both services received a request: parts of a query do not wait for each other.
     assert_eq!(count.get(), 2);
     let (text, _) = ask(&merged, "{ act { x } a }", &sources);
     assert!(
@@ -136,7 +136,7 @@ fn of_several_failures_the_first_in_the_document_is_told() {
     );
 }
 
-/// So many aliases of an action, in a query of this many bytes and more.
+/// A query with `count` aliases of an action and at least `bytes` bytes.
 fn aliases(count: usize, bytes: usize) -> String {
     let members: Vec<String> = (0..count)
         .map(|index| format!("a{index}: act {{ x }}"))
@@ -154,7 +154,7 @@ fn what_all_handlers_of_an_operation_are_sent_is_bounded() {
         Merged::new(&config(&yaml), &[Some(Arc::clone(&told))], options(), true)
     };
     let handlers = || Functions::new(|_: &str| Ok(br#"{"x":1}"#.to_vec()));
-    // Each of them has the whole query, as from Hasura: 100 MB in all.
+    // Each payload contains the whole query, as in Hasura: 100 MB in total.
     let refusing = handlers();
     let (text, has_errors) = ask(&start(""), &aliases(100, 1_000_000), &refusing);
     assert!(has_errors, "{}", &text[..200]);
@@ -165,7 +165,7 @@ fn what_all_handlers_of_an_operation_are_sent_is_bounded() {
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("more than 16777216 bytes"), "{message}");
     assert!(refusing.asked.borrow().is_empty(), "before any is asked");
-    // Exactly as much as is allowed.
+    // Exactly the limit.
     let two = aliases(2, 1_000);
     let asking = handlers();
     assert!(!ask(&start(""), &two, &asking).1);
@@ -185,7 +185,7 @@ fn what_all_handlers_of_an_operation_are_sent_is_bounded() {
             "{most}"
         );
     }
-    // A single action is sent what the client sends, however long.
+    // The limit does not apply to a single action: its payload is as long as the client's request.
     let limits = "limits: {action_payloads_max_bytes: 100}\n";
     let one = handlers();
     assert!(!ask(&start(limits), &aliases(1, 1_000), &one).1);
@@ -195,7 +195,7 @@ fn what_all_handlers_of_an_operation_are_sent_is_bounded() {
 #[test]
 fn what_templates_of_actions_make_is_bounded() {
     let told = Arc::new(introspected(&schema(SERVICE)));
-    // A usual template: each item goes with the note.
+    // A common template: each item gets the note.
     let transform = |whole: &str, list: &str, note: &str| {
         format!(
             "{whole}: {{body: {{action: transform, template: '{{{{range _, x := {list}}}}}{{\"x\": {{{{x}}}}, \"note\": {{{{{note}}}}}}}{{{{end}}}}'}}}}"
@@ -228,7 +228,8 @@ fn what_templates_of_actions_make_is_bounded() {
     assert!(!has_errors, "{text}");
     let sent: usize = asking.asked.borrow().iter().map(String::len).sum();
     assert!(sent > 100 * 100, "{sent}");
-    // 24 KB are 40 MB to the handler: by one action, and by four that are allowed one by one.
+    // 24 KB become 40 MB for the handler: with one action, and with four actions that are each within the
+    // limit.
     for members in [&[(2_000, 20_000)][..], &[(500, 10_000); 4]] {
         let refusing = handlers();
         let (text, has_errors) = ask(&merged, &query(members), &refusing);
@@ -248,7 +249,7 @@ fn what_templates_of_actions_make_is_bounded() {
                 < 2 * most
         );
     }
-    // What is made of an answer is bounded like the answers themselves.
+    // The transformed response has the same limit as the responses.
     let response = transform("response_transform", "$body.xs", "$body.note");
     let xs = vec!["1"; 2_000].join(",");
     let answer = format!(r#"{{"xs":[{xs}],"note":"{}"}}"#, "n".repeat(20_000));
@@ -285,13 +286,13 @@ fn what_a_merged_schema_says_of_itself_is_bounded_and_told_in_turns() {
     assert!(services.pauses.get() > 0, "{} bytes at once", text.len());
     let answer: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(answer["data"]["__schema"], answer["data"]["b"]);
-    // The bound holds for both together.
+    // The limit applies to both together.
     let (text, has_errors) = ask(&start(text.len() / 2 + 100), &query, &services);
     assert!(has_errors && text.len() < 1_000);
     assert!(text.contains("RESPONSE_TOO_LARGE"), "{text}");
 }
 
-/// A gateway with an action that answers with a list, and these bounds.
+/// A gateway with these limits, and an action that returns a list.
 fn listing(response_bytes: usize, answers_bytes: usize) -> Merged {
     let told = Arc::new(introspected(&schema(SERVICE)));
     let yaml = "types: 'type T { x: Int! }'\nactions: [{name: act, type: query, output_type: '[T!]', handler: 'http://h'}]\n";
@@ -311,7 +312,7 @@ fn error_code(text: &str) -> String {
 fn what_a_client_makes_of_the_answer_of_a_handler_is_bounded() {
     let list = format!("[{}]", vec![r#"{"x":1}"#; 1_000].join(","));
     let handler = Functions::new(|_: &str| Ok(list.clone().into_bytes()));
-    // A hundred times as long as what the handler has sent.
+    // A hundred times as long as the handler's response.
     let members: Vec<String> = (100..200).map(|index| format!("a{index}: x")).collect();
     let query = format!("{{ act {{ {} }} }}", members.join(" "));
     let (text, has_errors) = ask(&listing(2_000_000, 1 << 20), &query, &handler);
@@ -319,7 +320,7 @@ fn what_a_client_makes_of_the_answer_of_a_handler_is_bounded() {
     let (text, has_errors) = ask(&listing(500_000, 1 << 20), &query, &handler);
     assert!(has_errors && text.len() < 1_000, "{}", text.len());
     assert_eq!(error_code(&text), "RESPONSE_TOO_LARGE");
-    // All actions of an operation together.
+    // The limit applies to all actions of an operation together.
     let two = "{ a: act { x } b: act { x } }";
     assert!(!ask(&listing(20_000, 1 << 20), two, &handler).1);
     let (text, _) = ask(&listing(12_000, 1 << 20), two, &handler);

@@ -1,4 +1,4 @@
-//! Which claims become session variables.
+//! Tests of the claims that become session variables.
 
 use gateway_config::SessionVariables;
 use gateway_remote::{Session, SessionError};

@@ -1,4 +1,4 @@
-//! A merged schema and services that are functions.
+//! A merged schema, with functions as services.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -43,7 +43,7 @@ pub(crate) fn options() -> OperationOptions {
     }
 }
 
-/// A schema with the types of introspection in it; its query type is called `Query`.
+/// A schema with the introspection types. Its query type is named `Query`.
 pub(crate) fn schema(sdl: &str) -> Arc<Schema> {
     let meta = include_str!("../../src/meta.graphql").replace("query_root", "Query");
     let parse = |text: &str| parse_schema::<String>(text).unwrap().into_static();
@@ -67,12 +67,12 @@ pub(crate) fn schema(sdl: &str) -> Arc<Schema> {
     Arc::new(Schema::of(document))
 }
 
-/// What a service with this schema says of itself.
+/// The schema that a service reports by introspection.
 pub(crate) fn introspected(schema: &Arc<Schema>) -> SourceSchema {
     SourceSchema::read(&introspection(schema), 100).unwrap()
 }
 
-/// What a service with this schema answers to the introspection query.
+/// The response of a service with this schema to the introspection query.
 pub(crate) fn introspection(schema: &Arc<Schema>) -> Vec<u8> {
     let body: Value = serde_json::from_str(gateway_remote::INTROSPECTION_BODY).unwrap();
     let query = body["query"].as_str().unwrap();
@@ -86,7 +86,7 @@ pub(crate) fn introspection(schema: &Arc<Schema>) -> Vec<u8> {
     format!("{{\"data\":{{\"__schema\":{told}}}}}").into_bytes()
 }
 
-/// Services by what they do with a body.
+/// Services as functions of the request body.
 pub(crate) struct Functions<F> {
     answer: F,
     pub(crate) asked: RefCell<Vec<String>>,
@@ -119,7 +119,7 @@ impl<F: Fn(&str) -> Result<Vec<u8>, CallError>> Sources for Functions<F> {
     }
 }
 
-/// The answer to a query, and whether it has errors.
+/// The response to a query, and true if it has errors.
 pub(crate) fn ask(merged: &Merged, query: &str, sources: &impl Sources) -> (String, bool) {
     let prepared = match merged.prepare(query, None) {
         Ok(prepared) => prepared,

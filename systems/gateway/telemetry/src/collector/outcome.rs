@@ -1,4 +1,4 @@
-//! What a collector's answer means.
+//! Interprets the response of a collector.
 
 use std::time::Duration;
 
@@ -11,27 +11,27 @@ use prost::Message as _;
 use super::Signal;
 use crate::span::kept;
 
-/// Longest pause that a collector can ask for.
+/// Longest pause that a collector can request.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
 
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 
-/// What came of a message.
+/// The result of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The collector has it, but for so many spans or data points that it refused.
+    /// The collector accepted it, except for `rejected` spans or data points.
     Taken { rejected: usize, why: String },
-    /// It was not taken this time.
+    /// The collector did not accept it this time.
     Again {
         after: Option<Duration>,
         why: String,
     },
-    /// It is not taken at all.
+    /// The collector refused it permanently.
     Refused { why: String },
 }
 
-/// An answer over HTTP.
+/// The outcome of an HTTP response.
 pub(crate) fn of_http(signal: Signal, reply: &Reply) -> Outcome {
     let status = reply.status.as_u16();
     let why = || format!("it answered {status}");
@@ -51,7 +51,7 @@ fn retry_after(reply: &Reply) -> Option<Duration> {
     Some(Duration::from_secs(seconds).min(RETRY_AFTER_MAX))
 }
 
-/// An answer over gRPC. Its status is in the trailers, or in the head when there is no message.
+/// The outcome of a gRPC response. Its status is in the trailers, or in the head if there is no message.
 pub(crate) fn of_grpc(signal: Signal, reply: &Reply) -> Outcome {
     let one = |name: &HeaderName| {
         let value = reply
@@ -71,14 +71,14 @@ pub(crate) fn of_grpc(signal: Signal, reply: &Reply) -> Outcome {
     let why = format!("it answered with the status {status} of gRPC: {message}");
     match status.as_str() {
         "0" => taken(signal, reply.body.get(5..).unwrap_or_default()),
-        // Cancelled, deadline exceeded, aborted, out of range, unavailable, data loss: those that
-        // the specification of OTLP names. Resource exhausted needs an advice that is not read.
+        // The OTLP specification lists these: cancelled, deadline exceeded, aborted, out of range,
+        // unavailable, data loss. Resource exhausted requires retry information, which is not read.
         "1" | "4" | "10" | "11" | "14" | "15" => Outcome::Again { after: None, why },
         _ => Outcome::Refused { why },
     }
 }
 
-/// What an accepting answer says. One that cannot be read accepts all the same.
+/// Reads the body of an accepting response. An unreadable body also means acceptance.
 fn taken(signal: Signal, body: &[u8]) -> Outcome {
     let (rejected, why) = match signal {
         Signal::Traces => {
@@ -130,9 +130,9 @@ mod tests {
     #[test]
     fn an_answer_over_http_takes_refuses_or_asks_again() {
         assert_eq!(http(200, b""), taken());
-        // Rubbish in an accepting answer changes nothing.
+        // Garbage in an accepting response has no effect.
         assert_eq!(http(202, b"<html>"), taken());
-        // Field 1 with field 1: three spans, and with field 2: the reason.
+        // Field 1 with two fields: 1 is the number of rejected spans, and 2 is the reason.
         let partial = http(200, &[0x0a, 5, 0x08, 3, 0x12, 1, b'x']);
         let why = "x".to_owned();
         assert_eq!(partial, Outcome::Taken { rejected: 3, why });

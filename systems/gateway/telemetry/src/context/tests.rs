@@ -31,7 +31,7 @@ fn a_traceparent_names_trace_span_and_decision() {
     assert!(parent.is_sampled);
     let unsampled = GOOD.replace("-01", "-00");
     assert!(!read(&[&unsampled], &[]).unwrap().is_sampled);
-    // Only the lowest bit says it.
+    // Only the lowest bit counts.
     assert!(
         !read(&[&GOOD.replace("-01", "-fe")], &[])
             .unwrap()

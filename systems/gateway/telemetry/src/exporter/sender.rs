@@ -1,4 +1,4 @@
-//! What runs on the threads that send.
+//! The work of the exporting threads.
 
 use std::cell::Cell;
 use std::pin::pin;
@@ -21,8 +21,7 @@ use crate::queue::{Counts, Queue};
 use crate::span::Span;
 use crate::span_message;
 
-/// A collector, and what the log has been told of it: once that it does not take what it is sent,
-/// and once that it does again.
+/// A collector, and the state of its log lines. Its failure is logged once, and its recovery is logged once.
 pub(super) struct Watched {
     collector: Collector,
     client: Client,
@@ -67,7 +66,7 @@ impl Watched {
     }
 }
 
-/// Sends spans.
+/// Sends spans to a collector.
 pub(super) struct SpanSender {
     pub(super) watched: Watched,
     pub(super) resource: Resource,
@@ -75,7 +74,7 @@ pub(super) struct SpanSender {
 }
 
 impl SpanSender {
-    /// Sends until the queue is closed and empty, or has been closed for so long.
+    /// Sends until the queue is closed and empty, or until `flush_max` after it was closed.
     pub(super) async fn send_until_closed(
         &self,
         delay: Duration,
@@ -88,7 +87,7 @@ impl SpanSender {
             tokio::time::sleep(flush_max).await;
         });
         if let Either::Right(_) = future::select(work, end).await {
-            // Those under way count when they are dropped.
+            // Spans in flight are counted when they are dropped.
             while let Some(spans) = self.queue.take() {
                 Counts::add(&self.queue.counts.failed, spans.len());
             }
@@ -98,7 +97,7 @@ impl SpanSender {
     async fn send_all(&self, delay: Duration, at_a_time: usize) {
         loop {
             self.queue.ready(delay).await;
-            // What comes meanwhile waits for the next turn, so that it leaves in full messages.
+            // Spans that arrive meanwhile wait for the next turn, so that they leave in full messages.
             let batches = (0..self.queue.batches()).map_while(|_| self.queue.take());
             let sending = stream::iter(batches).map(|spans| self.send(spans));
             sending.buffer_unordered(at_a_time).collect::<()>().await;
@@ -124,7 +123,7 @@ impl SpanSender {
     }
 }
 
-/// Spans that count as failed when this is dropped.
+/// Spans in flight. They count as failed when this value is dropped.
 struct UnderWay<'a> {
     counts: &'a Counts,
     spans: usize,
@@ -136,18 +135,18 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// Sends metrics.
+/// Sends metrics to a collector.
 pub(super) struct MetricSender<R> {
     pub(super) watched: Watched,
     pub(super) resource: Resource,
     pub(super) counts: Arc<Counts>,
-    /// Since when they count, and when the process started.
+    /// The temporality, and the start of counting.
     pub(super) since: (Temporality, u64),
     pub(super) read: R,
 }
 
 impl<R: Fn() -> Vec<Family>> MetricSender<R> {
-    /// Pushes until it is told to stop, and then once more, for at most so long.
+    /// Pushes until it is stopped, and then once more, for at most `flush_max`.
     pub(super) async fn push_until(
         &self,
         mut stopped: watch::Receiver<bool>,
@@ -155,7 +154,7 @@ impl<R: Fn() -> Vec<Family>> MetricSender<R> {
         flush_max: Duration,
     ) {
         let mut last: Option<Taken> = None;
-        // Stopped, also when no one is left who could say so.
+        // Also stopped if the sender of the stop signal is gone.
         while tokio::time::timeout(every, stopped.changed())
             .await
             .is_err()
@@ -165,18 +164,18 @@ impl<R: Fn() -> Vec<Family>> MetricSender<R> {
                 let stop = pin!(stopped.changed());
                 match future::select(push, stop).await {
                     Either::Left((pushed, _)) => pushed,
-                    // The last push has the counts of this one, too.
+                    // The last push also contains these counts.
                     Either::Right(_) => break,
                 }
             };
             last = pushed.or(last);
             self.watched.client.sweep();
         }
-        // Counted where it fails; there is no one left who could be told.
+        // `push` counts a failure. No receiver is left to report it to.
         let _ = tokio::time::timeout(flush_max, self.push(last.as_ref())).await;
     }
 
-    /// Pushes once; gives what the collector has now, if it took it.
+    /// Pushes once. Returns the pushed metrics if the collector accepted them.
     async fn push(&self, last: Option<&Taken>) -> Option<Taken> {
         let taken = Taken {
             at_ns: clock::unix_ns(),

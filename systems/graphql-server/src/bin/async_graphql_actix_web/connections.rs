@@ -1,5 +1,5 @@
-//! Between actix's acceptor and its HTTP service: connections are counted, watched, and known to
-//! the requests that they carry.
+//! The layer between actix's acceptor and its HTTP service. It counts and tracks connections, and gives
+//! requests access to their connection.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -12,20 +12,20 @@ use actix_web::rt::net::TcpStream;
 use chassis::TrackedIo;
 use graphql_server::connections::Connections;
 
-/// A client's socket, whose reads and writes are noted.
+/// A client's socket with tracked reads and writes.
 pub(crate) type Socket = TrackedIo<TcpStream>;
 
-/// What the HTTP service of the library is given.
+/// The input of the library's HTTP service.
 type Accepted = (Socket, Protocol, Option<SocketAddr>);
 
 type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// Lets the requests of a connection know it.
+/// Gives the requests of a connection access to its tracking.
 pub(crate) fn introduce(socket: &Socket, data: &mut Extensions) {
     data.insert(socket.tracked());
 }
 
-/// Makes a service that gets only so many connections.
+/// Creates services with a limited number of connections.
 pub(crate) struct CountedFactory<F> {
     http: F,
     connections: Connections,
@@ -60,7 +60,7 @@ where
     }
 }
 
-/// A service that gets only so many connections.
+/// A service with a limited number of connections.
 pub(crate) struct Counted<S> {
     http: Rc<S>,
     connections: Connections,
@@ -84,12 +84,12 @@ where
         Box::pin(async move {
             let peer = stream.peer_addr().ok();
             let Some(tracked) = connections.begin(peer.map(|peer| peer.ip())).await else {
-                // Closed with `stream`.
+                // The connection closes when `stream` is dropped.
                 return Ok(());
             };
             let socket = tracked.io(stream);
             let serving = http.call((socket, Protocol::Http1, peer));
-            // One that had to end is closed by being dropped.
+            // A connection that had to end is closed by dropping it.
             tracked.attend(serving).await.unwrap_or(Ok(()))
         })
     }

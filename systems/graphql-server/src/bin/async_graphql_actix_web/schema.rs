@@ -21,7 +21,7 @@ use graphql_server::reply::{self, GraphqlError, Location, Outcome, PathSegment};
 /// The schema of one worker.
 pub(crate) type Schema = async_graphql::Schema<Query, Mutation, EmptySubscription>;
 
-/// What can be asked.
+/// The root type of queries.
 pub(crate) struct Query {
     counter: Arc<Counter>,
 }
@@ -64,7 +64,7 @@ impl Query {
         context: &Context<'_>,
         message: Option<String>,
     ) -> Option<Result<i32, FieldFailure>> {
-        // The other way round, the library would take the failure for one of the whole object.
+        // With `Result<Option<…>>`, the library would treat the failure as a failure of the whole object.
         Some(Err(allowance(context).failure(message)))
     }
 
@@ -75,11 +75,11 @@ impl Query {
 }
 
 fn allowance<'a>(context: &Context<'a>) -> &'a Allowance {
-    // Never missing: `execute` gives every request one.
+    // Always present: `execute` adds an allowance to every request.
     context.data_unchecked::<Allowance>()
 }
 
-/// What can be changed.
+/// The root type of mutations.
 pub(crate) struct Mutation {
     counter: Arc<Counter>,
 }
@@ -143,7 +143,7 @@ impl Item {
     }
 }
 
-/// A schema that shares the counter with the other workers.
+/// Creates a schema that shares the counter with other workers.
 pub(crate) fn schema(counter: &Arc<Counter>) -> Schema {
     let query = Query {
         counter: Arc::clone(counter),
@@ -157,7 +157,7 @@ pub(crate) fn schema(counter: &Arc<Counter>) -> Schema {
         .finish()
 }
 
-/// Executes a request. With `is_get`, mutations are left alone.
+/// Executes a request. With `is_get`, mutations are refused.
 pub(crate) async fn execute(
     schema: &Schema,
     request: GraphqlRequest<'_, Variables>,
@@ -168,20 +168,20 @@ pub(crate) async fn execute(
         Err(error) => return Outcome::Refused(vec![error_of(&error.into())]),
     };
     let values = request.variables.unwrap_or_default();
-    // Checked here and not by the library: it would execute first and report some of it afterwards.
+    // Checked here, because the library would execute first and report some mistakes only afterwards.
     let name = request.operation_name.map(std::borrow::Cow::into_owned);
     if let Err(outcome) = check(&document, name.as_deref(), &values, is_get) {
         return outcome;
     }
     let mut prepared = Request::new(request.query).variables(values);
     prepared.operation_name = name;
-    // A fresh one: the allowance of items is one request's.
+    // A new allowance for each request.
     prepared.data.insert(Allowance::default());
     prepared.set_parsed_query(document);
     outcome_of(schema.execute(prepared).await)
 }
 
-/// What the library does not check by itself.
+/// The checks that the library lacks.
 fn check(
     document: &ExecutableDocument,
     name: Option<&str>,
@@ -191,7 +191,7 @@ fn check(
     graphql_document::check_fragments(document)
         .map_err(|error| Outcome::Refused(vec![GraphqlError::of_request(error)]))?;
     let Some(operation) = selected(document, name) else {
-        // The library reports that there is no such operation.
+        // The library reports that the operation does not exist.
         return Ok(());
     };
     if is_get && operation.ty == OperationType::Mutation {
@@ -207,12 +207,12 @@ fn check(
     }
 }
 
-/// The operation that would be executed.
+/// The operation to execute.
 fn selected<'a>(
     document: &'a ExecutableDocument,
     name: Option<&str>,
 ) -> Option<&'a OperationDefinition> {
-    // As the library chooses when it executes, which is too late to refuse a mutation by GET.
+    // The same choice as the library makes during execution, which is too late to refuse a mutation by GET.
     let operation = match (&document.operations, name) {
         (DocumentOperations::Single(operation), None) => Some(operation),
         (DocumentOperations::Single(_), Some(_)) => None,
@@ -225,13 +225,13 @@ fn selected<'a>(
     operation.map(|operation| &operation.node)
 }
 
-/// The library reports errors of the whole request as null data, too. They have no path.
+/// The library reports errors of the whole request also as null data. These errors have no path.
 fn outcome_of(response: Response) -> Outcome {
     let Response { data, errors, .. } = response;
     if errors.is_empty() {
         return Outcome::Data(reply::data_alone(&data));
     }
-    // One without a path is enough: nothing was executed then.
+    // A single error without a path is enough: the library then executed no field.
     let is_of_request = errors.iter().any(|error| error.path.is_empty());
     let errors = errors.iter().map(error_of).collect();
     if is_of_request {

@@ -1,4 +1,4 @@
-//! The glue to actix-web: its requests to plain types, plain replies to its responses.
+//! The glue to actix-web: converts its requests to plain types, and plain replies to its responses.
 
 use std::future::poll_fn;
 use std::io;
@@ -32,10 +32,10 @@ use graphql_server::worker::Worker;
 use crate::connections::{CountedFactory, Socket, introduce};
 use crate::schema::{self, Schema};
 
-/// Time that the library gives a client to close a connection when it was told to.
+/// Time that the library gives a client to close its connection after a request to close.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a worker thread answers with.
+/// The state that a worker thread needs to handle requests.
 struct Handler {
     worker: Worker,
     schema: Schema,
@@ -47,22 +47,22 @@ pub(crate) fn serve(listener: TcpListener, setup: Setup) -> io::Result<()> {
 }
 
 async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
-    // A copy, because `setup` moves into the closure that makes the workers.
+    // A copy, because `setup` moves into the closure that creates the workers.
     let config = setup.config.clone();
     let counter = Arc::new(Counter::default());
     let builder = Server::build()
         .workers(config.workers)
         .max_concurrent_connections(config.accepted_by_worker())
         .disable_signals()
-        // Nothing is cut off: the flags take whole seconds only.
+        // Exact, because the flag only accepts whole seconds.
         .shutdown_timeout(config.stop_timeout.as_secs());
     let stopping = builder.graceful_shutdown_signal();
-    // Later than our own, which is also in the metrics.
+    // Later than our own timeout, which is also counted in the metrics.
     let keep_alive = KeepAlive::Timeout(config.connections.idle_timeout + Duration::from_secs(1));
-    // Bound before, so that a port in use ends the start and the address could be printed.
+    // The listener is already bound, so that a port in use fails the start and the address can be printed.
     let server = builder.listen("http", listener, move || {
-        // This runs once in each worker: schema, counters and connections are its own, only the
-        // mutation's sum is shared.
+        // Runs once in each worker. Each worker has its own schema, counters and connections, and shares only
+        // the mutation's sum.
         let connections = Connections::new(&setup, setup.config.request_timeout);
         actix_web::rt::spawn(connections.clone().watch());
         let (stopping, finished) = (stopping.clone(), connections.clone());
@@ -74,7 +74,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
             worker: Worker::new(&setup),
             schema: schema::schema(&counter),
         };
-        // What `HttpServer` of the library does, with our service between.
+        // The steps of the library's `HttpServer`, with our service in between.
         let app = App::new()
             .app_data(Data::new(handler))
             .service(web::resource("/graphql").to(graphql))
@@ -93,7 +93,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
     })?;
     let server = server.run();
     let handle = server.handle();
-    // Our own signals: the libraries' handlers differ in what a second signal does.
+    // Our own signal handling, because the libraries differ in their reaction to a second signal.
     stop_on_signal(move || drop(handle.stop(true)))?;
     server.await
 }
@@ -120,10 +120,10 @@ async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) 
     let length = bytes(header::CONTENT_LENGTH).and_then(|length| str::from_utf8(length).ok());
     let head = Head {
         method: request.method().as_str(),
-        // Every line, because HTTP lets a list be spread over several.
+        // All lines, because HTTP allows a list to span several lines.
         accept: headers.get_all(header::ACCEPT).map(HeaderValue::as_bytes),
         content_type: bytes(header::CONTENT_TYPE),
-        // A chunked body has none; `collect` counts it.
+        // A chunked body has no length. `collect` counts its bytes.
         content_length: length.and_then(|length| length.parse().ok()),
     };
     match handler.worker.admit(head) {
@@ -178,12 +178,12 @@ fn respond(reply: Reply) -> HttpResponse {
     let status = StatusCode::from_u16(reply.status.code()).expect("our statuses are valid");
     let mut response = HttpResponse::build(status);
     response.insert_header((header::CONTENT_TYPE, reply.content_type));
-    // Everything else that a response has is written by the library, whose cost is measured.
+    // The library writes the rest of the response, because its cost is measured.
     if let Some(allow) = reply.allow {
         response.insert_header((header::ALLOW, allow));
     }
     if reply.close {
-        // The rest of the request is not read, so the connection cannot carry another one.
+        // The rest of the request is not read, so the connection cannot be used again.
         response.force_close();
     }
     match reply.body {

@@ -1,8 +1,8 @@
-//! Accepts connections and counts them before a worker of ntex hears of them.
+//! Accepts and counts connections before they reach a worker of ntex.
 //!
-//! ntex's own acceptor takes all that the system has queued, and hands them to its workers through queues
-//! without a bound, where they wait to be counted. Each of them has a file descriptor, so a crowd of
-//! clients used all of them up, and ntex then accepts nobody for half a second.
+//! ntex's own acceptor takes all queued connections and passes them to its workers through unbounded queues.
+//! They would be counted only there. Each of them has a file descriptor, so a crowd of clients would use all
+//! descriptors. ntex would then accept no connection for half a second.
 
 use std::io;
 use std::net::TcpListener;
@@ -17,26 +17,26 @@ use tokio::sync::watch;
 
 use crate::connections::Accepted;
 
-/// What the acceptor has been told.
+/// The state of the acceptor, as ntex reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// No worker takes connections.
+    /// No worker accepts connections yet, or again.
     Waiting,
     Accepting,
     Stopped,
 }
 
-/// How often it is looked whether all workers have finished.
+/// Interval between checks that all workers have finished.
 const LOOK: Millis = Millis(20);
 
-/// Where ntex says whether its workers take connections. A handle, which is cheap to copy.
+/// Receives ntex's reports if its workers accept connections. A handle, which is cheap to copy.
 #[derive(Clone, Debug)]
 pub(crate) struct Door {
     state: watch::Sender<State>,
     working: Working,
 }
 
-/// How many workers are up.
+/// Number of running workers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Working(Arc<AtomicUsize>);
 
@@ -45,14 +45,14 @@ impl Working {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It has no connection left.
+    /// Counts a worker that has no connection left.
     pub(crate) fn ends(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Door {
-    /// Closed: no worker is up yet.
+    /// Starts in the waiting state, because no worker runs yet.
     pub(crate) fn new() -> Self {
         Self {
             state: watch::Sender::new(State::Waiting),
@@ -60,20 +60,20 @@ impl Door {
         }
     }
 
-    /// Where workers say that they are up.
+    /// The counter of running workers.
     pub(crate) fn working(&self) -> &Working {
         &self.working
     }
 
-    /// Waits until the door is shut for good and all workers have finished.
+    /// Waits until the server stops and all workers have finished.
     ///
-    /// The library waits for them as well, but misses now and then what a worker tells it from another
-    /// thread; then it waits for as long as it may.
+    /// The library also waits for its workers. But it sometimes misses a worker's message from another
+    /// thread, and then waits for its whole timeout.
     pub(crate) async fn finished(&self) {
         let mut told = self.state.subscribe();
-        // An error is the end as well: there is nobody left to tell.
+        // An error is also the end: no sender is left.
         let _ = told.wait_for(|it| *it == State::Stopped).await;
-        // Who stops waits until nobody listens.
+        // The stopping code waits until there is no receiver.
         drop(told);
         while self.working.0.load(Ordering::Relaxed) > 0 {
             sleep(LOOK).await;
@@ -90,7 +90,7 @@ impl Door {
         });
     }
 
-    /// Accepts until the door is shut for good.
+    /// Accepts connections until the server stops.
     pub(crate) fn accept(
         &self,
         listener: TcpListener,
@@ -101,7 +101,8 @@ impl Door {
         let (mut told, mut ended) = (self.state.subscribe(), self.state.subscribe());
         let give = async move |stream, slot| {
             let mut accepted = Accepted { stream, slot };
-            // Refused while no worker takes any, as when the first are not up yet.
+            // The server refuses connections while no worker accepts them, for instance before the first
+            // workers run.
             while let Err(refused) = server.process(accepted) {
                 accepted = refused;
                 let state = told.wait_for(|it| *it != State::Waiting).await;
@@ -112,7 +113,7 @@ impl Door {
         };
         Ok(async move {
             let stopped = async {
-                // An error is the end as well: there is nobody left to tell.
+                // An error is also the end: no sender is left.
                 let _ = ended.wait_for(|it| *it == State::Stopped).await;
             };
             chassis::accept(listener, &table, give, stopped).await;
@@ -120,7 +121,7 @@ impl Door {
     }
 }
 
-/// What makes the workers, and hears from ntex how they do.
+/// Creates the workers, and receives ntex's reports about their state.
 #[derive(Clone)]
 pub(crate) struct Workers<M> {
     make: M,
@@ -128,7 +129,7 @@ pub(crate) struct Workers<M> {
 }
 
 impl<M> Workers<M> {
-    /// `make` is called once by each worker.
+    /// Each worker calls `make` once.
     pub(crate) fn new(make: M, door: Door) -> Self {
         Self { make, door }
     }
@@ -160,7 +161,7 @@ where
 
     async fn stop(&self) {
         self.door.tell(State::Stopped);
-        // Until the listener is closed.
+        // Waits until the listener is closed.
         self.door.state.closed().await;
     }
 }

@@ -1,5 +1,5 @@
-//! Between our acceptor and ntex's HTTP service: connections are watched, and found again by the
-//! requests that they carry.
+//! The layer between our acceptor and ntex's HTTP service. It tracks connections, and lets requests find
+//! their connection.
 
 use std::cell::RefCell;
 use std::net::TcpStream;
@@ -41,13 +41,13 @@ impl Open {
     }
 }
 
-/// A connection that was counted when it was accepted.
+/// An accepted and counted connection.
 pub(crate) struct Accepted {
     pub(crate) stream: TcpStream,
     pub(crate) slot: Slot,
 }
 
-/// A service, or what makes one, whose connections are watched.
+/// A service with tracked connections, or the factory of such services.
 pub(crate) struct Watched<S> {
     http: S,
     config: SharedCfg,
@@ -78,7 +78,7 @@ where
     async fn create(&self, (): ()) -> Result<Self::Service, S::InitError> {
         let config = self.config.clone();
         let http = self.http.create(config.clone()).await?;
-        // Here and not before, because only here a worker is sure to run.
+        // Started here, because a worker is certain to run only here.
         ntex::rt::spawn(self.open.connections.clone().watch());
         self.working.begins();
         let (open, working) = (Rc::clone(&self.open), self.working.clone());
@@ -102,14 +102,14 @@ impl<S: Service<Io, Response = ()>> Service<Accepted> for Watched<S> {
         let (socket, written) = (io.get_ref(), io.get_ref());
         tracked.gauge(move || written.with_write_dst_buf(|pages| pages.len()));
         let _listed = self.open.list(socket.clone(), tracked.clone());
-        // The worker was ready when the connection came. Asking again would make it wait for those
-        // that wait at the door.
+        // The worker was ready when the connection arrived. Another check would make it wait for connections
+        // that are not admitted yet.
         let mut serving = pin!(ctx.call_nowait(&self.http, io));
         match tracked.attend(serving.as_mut()).await {
             Some(done) => done,
             None => {
                 socket.terminate();
-                // It ends at once, and has to: the library keeps a list of its own until then.
+                // It ends at once. It must, because the library lists the connection until then.
                 serving.await
             }
         }
@@ -124,8 +124,8 @@ impl<S: Service<Io, Response = ()>> Service<Accepted> for Watched<S> {
     }
 
     async fn shutdown(&self) {
-        // The library alone does not wait for requests under way, once a moment without any
-        // connection has passed.
+        // The library alone does not wait for requests in progress, if there was a moment without any
+        // connection.
         join(self.http.shutdown(), self.open.connections.finish()).await;
         self.working.ends();
     }
@@ -138,7 +138,7 @@ impl Open {
     }
 }
 
-/// A connection that requests can be told of. Dropping it ends that.
+/// A connection that the requests' code can look up. Dropping this value removes it.
 struct Listed<'a> {
     open: &'a Open,
     socket: IoRef,

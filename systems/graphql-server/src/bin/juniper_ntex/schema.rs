@@ -1,6 +1,6 @@
 //! The schema in juniper's terms, and the execution of one request against it.
 //!
-//! Resolvers have nothing to wait for, so execution is the synchronous one.
+//! Resolvers never wait, so execution is synchronous.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use juniper::{
 /// The schema of one worker.
 pub(crate) type Schema = RootNode<Query, Mutation, EmptySubscription<RequestState>>;
 
-/// What one request carries along.
+/// The state of one request.
 #[derive(Debug, Default)]
 pub(crate) struct RequestState {
     allowance: Allowance,
@@ -26,7 +26,7 @@ pub(crate) struct RequestState {
 
 impl juniper::Context for RequestState {}
 
-/// What can be asked.
+/// The root type of queries.
 #[derive(Debug)]
 pub(crate) struct Query {
     counter: Arc<Counter>,
@@ -74,7 +74,7 @@ impl Query {
     }
 }
 
-/// What can be changed.
+/// The root type of mutations.
 #[derive(Debug)]
 pub(crate) struct Mutation {
     counter: Arc<Counter>,
@@ -137,7 +137,7 @@ impl Item {
     }
 }
 
-/// A schema that shares the counter with the other workers.
+/// Creates a schema that shares the counter with other workers.
 pub(crate) fn schema(counter: &Arc<Counter>) -> Schema {
     let query = Query {
         counter: Arc::clone(counter),
@@ -151,7 +151,7 @@ pub(crate) fn schema(counter: &Arc<Counter>) -> Schema {
         .limit_fields(FIELDS_MAX)
 }
 
-/// Executes a request. With `is_get`, mutations are left alone.
+/// Executes a request. With `is_get`, mutations are refused.
 pub(crate) fn execute(
     schema: &Schema,
     request: GraphqlRequest<'_, Variables>,
@@ -162,7 +162,7 @@ pub(crate) fn execute(
         Ok(operation) => operation,
         Err(error) => return Outcome::Refused(of_request(&error)),
     };
-    // After validation, as in the other server: an invalid document is refused as such.
+    // After validation, as in the other server: an invalid document is refused as invalid.
     if is_get && operation.operation_type() == OperationType::Mutation {
         return Outcome::MutationByGet;
     }
@@ -170,7 +170,7 @@ pub(crate) fn execute(
         return Outcome::Refused(vec![GraphqlError::of_request(error)]);
     }
     let variables = request.variables.unwrap_or_default();
-    // A fresh state: the allowance of items is one request's.
+    // A new state, because each request has its own allowance.
     match operation.execute_sync(&variables, &RequestState::default()) {
         Ok((data, errors)) if errors.is_empty() => Outcome::Data(reply::data_alone(&data)),
         Ok((data, errors)) => {
@@ -197,8 +197,8 @@ fn of_request(error: &GraphQLError) -> Vec<GraphqlError> {
     }
 }
 
-/// The path has no indices, as juniper does not record them. No field below a list can fail in
-/// this schema.
+/// The path has no indices, because juniper does not record them. In this schema, no field below a list can
+/// fail.
 fn of_field(error: &ExecutionError<DefaultScalarValue>) -> GraphqlError {
     let keys = error.path().iter().cloned();
     GraphqlError {
@@ -208,7 +208,7 @@ fn of_field(error: &ExecutionError<DefaultScalarValue>) -> GraphqlError {
     }
 }
 
-/// Juniper counts from 0, responses from 1.
+/// Converts a position. juniper counts from 0, and responses count from 1.
 fn location(position: &SourcePosition) -> Location {
     Location {
         line: position.line() + 1,

@@ -1,4 +1,4 @@
-//! The glue to ntex: its requests to plain types, plain replies to its responses.
+//! The glue to ntex: converts its requests to plain types, and plain replies to its responses.
 
 use std::io;
 use std::net::TcpListener;
@@ -30,11 +30,11 @@ use crate::acceptor::{Door, Workers};
 use crate::connections::{Open, Watched};
 use crate::schema::{self, Schema};
 
-/// Time for the library's own timers before ours, which know less, end a connection: the library
-/// counts whole seconds, and tells the client why.
+/// Head start of the library's own timers before our less specific timers end a connection. The library
+/// counts whole seconds and sends the client a reason.
 const LIBRARY_FIRST: Duration = Duration::from_secs(2);
 
-/// What a worker thread answers with.
+/// The state that a worker thread needs to handle requests.
 struct Handler {
     worker: Worker,
     schema: Schema,
@@ -51,14 +51,14 @@ pub(crate) fn serve(listener: TcpListener, setup: Setup) -> io::Result<()> {
 }
 
 async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
-    // Copies, because `setup` moves into the closure that makes the workers.
+    // Copies, because `setup` moves into the closure that creates the workers.
     let (config, table) = (setup.config.clone(), Arc::clone(&setup.table));
     let counter = Arc::new(Counter::default());
     let http: SharedCfg = SharedCfg::new("http").add(http_config(&config)).into();
     let door = Door::new();
     let working = door.working().clone();
-    // This runs once in each worker: schema, counters and connections are its own, only the mutation's
-    // sum is shared.
+    // Runs once in each worker. Each worker has its own schema, counters and connections, and shares only the
+    // mutation's sum.
     let make = move || {
         let head_timeout = setup.config.request_timeout + LIBRARY_FIRST;
         let open = Open::new(Connections::new(&setup, head_timeout));
@@ -67,7 +67,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
             schema: schema::schema(&counter),
             open: Rc::clone(&open),
         });
-        // What `HttpServer` of the library does, with our service between.
+        // The steps of the library's `HttpServer`, with our service in between.
         let app = App::new()
             .state(handler)
             .service(web::resource("/graphql").to(graphql))
@@ -82,10 +82,10 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
         .disable_signals()
         .shutdown_timeout(config.stop_timeout)
         .run(Workers::new(make, door.clone()));
-    // Bound before, so that a port in use ends the start and the address could be printed.
+    // The listener is already bound, so that a port in use fails the start and the address can be printed.
     ntex::rt::spawn(door.accept(listener, table, server.clone())?);
     let handle = server.clone();
-    // Our own signals: the libraries' handlers differ in what a second signal does.
+    // Our own signal handling, because the libraries differ in their reaction to a second signal.
     stop_on_signal(move || drop(handle.stop(true)))?;
     match select(server, door.finished()).await {
         Either::Left(ended) => ended,
@@ -94,14 +94,14 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
 }
 
 fn http_config(config: &Config) -> HttpServiceConfig {
-    // Whole seconds, and later than our own.
+    // Whole seconds, and later than our own timeout.
     let idle = config.connections.idle_timeout + LIBRARY_FIRST;
     HttpServiceConfig::new()
         .set_keepalive(KeepAlive::Timeout(seconds(idle)))
         .set_client_timeout(seconds(config.request_timeout))
 }
 
-/// The type of ntex for whole seconds.
+/// Converts a duration to ntex's type for whole seconds.
 fn seconds(duration: Duration) -> Seconds {
     let seconds = u16::try_from(duration.as_secs());
     Seconds(seconds.expect("the flags end at an hour"))
@@ -136,10 +136,10 @@ async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) 
     let length = bytes(header::CONTENT_LENGTH).and_then(|length| str::from_utf8(length).ok());
     let head = Head {
         method: request.method().as_str(),
-        // Every line, because HTTP lets a list be spread over several.
+        // All lines, because HTTP allows a list to span several lines.
         accept: headers.get_all(header::ACCEPT).map(HeaderValue::as_bytes),
         content_type: bytes(header::CONTENT_TYPE),
-        // A chunked body has none; `collect` counts it.
+        // A chunked body has no length. `collect` counts its bytes.
         content_length: length.and_then(|length| length.parse().ok()),
     };
     match handler.worker.admit(head) {
@@ -196,12 +196,12 @@ fn respond(reply: Reply) -> HttpResponse {
     let status = StatusCode::from_u16(reply.status.code()).expect("our statuses are valid");
     let mut response = HttpResponse::build(status);
     response.header(header::CONTENT_TYPE, reply.content_type);
-    // Everything else that a response has is written by the library, whose cost is measured.
+    // The library writes the rest of the response, because its cost is measured.
     if let Some(allow) = reply.allow {
         response.header(header::ALLOW, allow);
     }
     if reply.close {
-        // The rest of the request is not read, so the connection cannot carry another one.
+        // The rest of the request is not read, so the connection cannot be used again.
         response.force_close();
     }
     match reply.body {

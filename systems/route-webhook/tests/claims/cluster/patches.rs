@@ -1,11 +1,11 @@
-//! Of objects that are there, only what belongs to a route is changed.
+//! Tests that only a route's own members of existing objects are changed.
 
 use super::*;
 
 const MAPS: &str = "/api/v1/namespaces/shop/configmaps";
 const ROUTES: &str = "/apis/keip.codice.org/v1alpha2/namespaces/shop/integrationroutes";
 
-/// An API with both objects of the route `orders`, changed by `change`.
+/// An API with both objects of the route `orders`, modified by `change`.
 fn api_with(change: impl Fn(&mut Value)) -> Api {
     let api = Api::start();
     api.write_kubeconfig();

@@ -1,8 +1,8 @@
 //! A check that async-graphql lacks: do the values of the variables fit their declared types?
 //!
-//! The GraphQL specification (6.1.2, coercing variable values) makes a missing or unfitting value
-//! an error of the whole request, so that nothing is executed. The library notices some of them
-//! only when a field asks for the value, and then answers with data.
+//! By the GraphQL specification (6.1.2, coercing variable values), a missing or unfitting value is an error
+//! of the whole request. The server then executes no field. The library detects some of them only when a
+//! field reads the value, and then responds with data.
 
 use async_graphql::parser::types::{
     BaseType, OperationDefinition, Type, VariableDefinition as Definition,
@@ -10,7 +10,7 @@ use async_graphql::parser::types::{
 use async_graphql::{Positioned, Value, Variables};
 use graphql_server::reply::{GraphqlError, Location};
 
-/// One error for each variable whose value is missing or does not fit.
+/// One error for each variable with a missing or unfitting value.
 pub(super) fn check(operation: &OperationDefinition, values: &Variables) -> Vec<GraphqlError> {
     let definitions = operation.variable_definitions.iter();
     definitions
@@ -50,7 +50,7 @@ fn fits(declared: &Type, value: &Value) -> bool {
         (BaseType::List(entry), Value::List(values)) => {
             values.iter().all(|value| fits(entry, value))
         }
-        // A single value stands for a list of one.
+        // A single value counts as a list of one.
         (BaseType::List(entry), single) => fits(entry, single),
         (BaseType::Named(name), value) => is_of_scalar(name, value),
     }
@@ -67,7 +67,7 @@ fn is_of_scalar(name: &str, value: &Value) -> bool {
         "String" => matches!(value, Value::String(_)),
         "Boolean" => matches!(value, Value::Boolean(_)),
         "ID" => is_int() || matches!(value, Value::String(_)),
-        // The schema has no other input types; the validator says so.
+        // The schema has no other input types, and the validator has checked that.
         _ => true,
     }
 }
