@@ -18,6 +18,8 @@
 //! Absent on purpose: the file system, the clock, the environment and sockets. The caller provides access to
 //! files through [`Files`].
 
+#![warn(missing_docs)]
+
 mod assemble;
 mod capacity;
 mod choices;

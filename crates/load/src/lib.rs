@@ -18,6 +18,8 @@
 //!
 //! Absent on purpose: pipelining, other retries, redirects and cookies. Not here yet: io_uring.
 
+#![warn(missing_docs)]
+
 mod answer;
 mod awake;
 mod backoff;

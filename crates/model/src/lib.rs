@@ -8,6 +8,8 @@
 //! Planning, sending, reading files and drawing are absent on purpose. A type that only one crate uses stays
 //! in that crate.
 
+#![warn(missing_docs)]
+
 // All crates that need Linux depend on this crate. So the compiler prints one sentence instead of a list of
 // missing names.
 #[cfg(not(target_os = "linux"))]

@@ -6,6 +6,8 @@
 //!
 //! This crate is pure on purpose: no sockets, no clock, no environment, no files. Input and output are text.
 
+#![warn(missing_docs)]
+
 mod answer;
 mod bodies;
 mod cell;

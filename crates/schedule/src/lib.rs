@@ -7,6 +7,8 @@
 //!
 //! Sleeping, sending, and reading the current time are absent on purpose.
 
+#![warn(missing_docs)]
+
 mod capacity;
 pub mod fit;
 mod order;

@@ -9,6 +9,8 @@
 //!
 //! Absent on purpose: means over percentiles, p-values, and every test that treats requests as independent.
 
+#![warn(missing_docs)]
+
 pub mod blocks;
 pub mod bootstrap;
 pub mod change_points;

@@ -13,6 +13,8 @@
 //!
 //! Absent on purpose: files, the environment, and merging of several files.
 
+#![warn(missing_docs)]
+
 mod decode;
 mod fields;
 mod mistake;

@@ -10,6 +10,8 @@
 //! Absent on purpose: a tree of lists and objects, because each service builds different values. Numbers are
 //! only available as their digits.
 
+#![warn(missing_docs)]
+
 mod cursor;
 mod known;
 mod plain;

@@ -82,11 +82,13 @@ fn item(argument: &Arg) -> String {
     let mut text = format!("* `{}`", spelled(argument));
     let help = argument.get_long_help().or(argument.get_help());
     let help = help.map(ToString::to_string).unwrap_or_default();
-    // The paragraphs of a help text stay paragraphs of the item.
-    let help = escaped(&help)
-        .replace('\n', "\n  ")
-        .replace("\n  \n", "\n\n");
-    let _ = write!(text, ": {help}");
+    let paragraphs: Vec<String> = help.split("\n\n").map(paragraph).collect();
+    let _ = write!(text, ": {}", paragraphs.join("\n\n  "));
+    match text.ends_with("```") {
+        true => text += "\n\n ",
+        false if !text.ends_with(['.', '?', ':']) => text.push('.'),
+        false => {}
+    }
     let defaults = argument.get_default_values();
     if !defaults.is_empty() && argument.get_action().takes_values() {
         let values: Vec<_> = defaults.iter().map(|it| it.to_string_lossy()).collect();
@@ -104,6 +106,15 @@ fn item(argument: &Arg) -> String {
         let _ = write!(text, " Environment: `{}`.", variable.to_string_lossy());
     }
     text + "\n"
+}
+
+/// A paragraph of a list item. Text in columns becomes a code block, which keeps them.
+fn paragraph(text: &str) -> String {
+    let has_columns = text.lines().any(|line| line.trim().contains("  "));
+    match has_columns {
+        true => format!("```text\n  {}\n  ```", text.replace('\n', "\n  ")),
+        false => escaped(text).replace('\n', "\n  "),
+    }
 }
 
 /// `-z, --duration <TIME>`, or `<FILE>` for a positional argument.
@@ -164,12 +175,16 @@ mod tests {
     #[test]
     fn a_flag_has_its_spellings_help_and_default() {
         let flag = Arg::new("rate").short('r').long("rate").value_name("RATE");
-        let flag = flag
-            .default_value("100/s")
-            .help("Requests per second, <1> or `<more>`.");
+        let help = "Requests per second, <1> or `<more>`.\n\nUNIT  /s\nMORE  k/s";
+        let flag = flag.default_value("100/s").help(help);
+        let mut command = Command::new("weigh").arg(flag);
+        command.build();
+        let mut arguments = command.get_arguments();
+        let flag = arguments.find(|it| it.get_id() == "rate").unwrap();
         assert_eq!(
-            item(flag.unwrap()),
-            "* `-r, --rate <RATE>`: Requests per second, \\<1> or `<more>`. Default: `100/s`.\n"
+            item(flag),
+            "* `-r, --rate <RATE>`: Requests per second, \\<1> or `<more>`.\n\n  \
+             ```text\n  UNIT  /s\n  MORE  k/s\n  ```\n\n  Default: `100/s`.\n"
         );
     }
 }

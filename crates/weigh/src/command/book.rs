@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Page to open, such as `checks` or `labs`. Without it, the first page.
+    /// Page to open, such as `checks` or `guides/proxy`. Without it, the first page.
     #[arg(value_name = "PAGE")]
     page: Option<String>,
     /// Print the path and open nothing.
@@ -79,8 +79,11 @@ fn find(program: &Path, page: Option<&str>) -> Result<PathBuf, Failure> {
     };
     let pages = pages(&book.join("docs"));
     let name = page.trim_end_matches(".md").trim_end_matches(".html");
-    if pages.iter().any(|known| known == name) {
-        return Ok(book.join("docs").join(format!("{name}.html")));
+    // `proxy` is enough for `guides/proxy`.
+    let end = format!("/{name}");
+    let known = pages.iter().find(|known| *known == name);
+    if let Some(known) = known.or_else(|| pages.iter().find(|known| known.ends_with(&end))) {
+        return Ok(book.join("docs").join(format!("{known}.html")));
     }
     Err(Failure::bad_input(format!(
         "the book has no page `{page}`. Expected one of {}",
@@ -88,14 +91,26 @@ fn find(program: &Path, page: Option<&str>) -> Result<PathBuf, Failure> {
     )))
 }
 
-/// Names of the pages in a folder, sorted.
+/// Names of the pages in a folder and its folders, sorted: `checks`, `guides/proxy`.
 fn pages(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|it| it == "html"))
-        .filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()))
-        .collect();
+    let mut names = Vec::new();
+    for path in fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|it| it.path())
+    {
+        let name = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if path.is_dir() {
+            names.extend(pages(&path).iter().map(|page| format!("{name}/{page}")));
+        } else if path.extension().is_some_and(|it| it == "html") {
+            names.push(name);
+        }
+    }
     names.sort();
     names
 }
@@ -110,8 +125,8 @@ mod tests {
         let program = root.path().join(program);
         let book = root.path().join(book);
         fs::create_dir_all(program.parent().unwrap()).unwrap();
-        fs::create_dir_all(book.join("docs")).unwrap();
-        for file in ["index.html", "docs/checks.html", "docs/labs.html"] {
+        fs::create_dir_all(book.join("docs/guides")).unwrap();
+        for file in ["index.html", "docs/checks.html", "docs/guides/proxy.html"] {
             fs::write(book.join(file), "").unwrap();
         }
         (root, program)
@@ -130,6 +145,10 @@ mod tests {
             assert_eq!(first, expected.join("index.html"));
             let checks = find(&program, Some("checks")).unwrap();
             assert_eq!(checks, expected.join("docs/checks.html"));
+            for name in ["guides/proxy", "proxy", "guides/proxy.md"] {
+                let proxy = find(&program, Some(name)).unwrap();
+                assert_eq!(proxy, expected.join("docs/guides/proxy.html"));
+            }
         }
     }
 
@@ -139,7 +158,8 @@ mod tests {
         let wrong = find(&program, Some("chekcs")).unwrap_err();
         assert_eq!(wrong.exit, Exit::BadInput);
         assert!(
-            wrong.message.contains("no page `chekcs`") && wrong.message.contains("checks, labs"),
+            wrong.message.contains("no page `chekcs`")
+                && wrong.message.contains("checks, guides/proxy"),
             "{}",
             wrong.message
         );
