@@ -174,8 +174,8 @@ impl Manifests {
         let mut objects: Vec<Object> = Vec::new();
         for (file, text) in files {
             for document in documents(file, text)? {
-                let kind_and_name = identity(file, &document)?;
-                if is_left_out(&kind_and_name, &wish.without) {
+                let (kind, name) = identity(file, &document)?;
+                if is_left_out(&kind, &name, &wish.without) {
                     continue;
                 }
                 let object = checked(document, namespace)?;
@@ -257,7 +257,7 @@ fn identity(file: &str, object: &Value) -> Result<(String, String), Refused> {
     Ok((kind.to_owned(), name.to_owned()))
 }
 
-fn is_left_out((kind, name): &(String, String), without: &[String]) -> bool {
+fn is_left_out(kind: &str, name: &str, without: &[String]) -> bool {
     without.iter().any(|one| match one.split_once('/') {
         Some((its_kind, its_name)) => its_kind == kind && its_name == name,
         None => one == kind,

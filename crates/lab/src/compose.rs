@@ -10,7 +10,7 @@ use crate::fields::Table;
 use crate::filling::Filling;
 use crate::formats::{Format, ServiceName, Verbatim};
 use crate::reading::Reading;
-use crate::scope::Scope;
+use crate::scope::{NoAddress, Scope};
 use crate::template::Template;
 use crate::wire::{ComposeFile, ServiceFile};
 
@@ -27,7 +27,7 @@ pub(crate) fn of(
     scope: &Scope<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Compose> {
-    let filling = Filling::new(system, scope, ADDRESS);
+    let filling = Filling::new(system, scope, &ADDRESS);
     let path = filling.required(file.file.as_ref(), reading);
     let service = filling.required(file.service.as_ref(), reading);
     let port = match &file.port {
@@ -63,10 +63,10 @@ pub(crate) fn of(
 }
 
 /// The message and the help for a text that needs an address.
-const ADDRESS: (&str, &str) = (
-    "containers cannot reach this address",
-    "services reach each other by name in their own network. Make the other system a service of the compose file",
-);
+const ADDRESS: NoAddress = NoAddress {
+    mistake: "containers cannot reach this address",
+    help: "services reach each other by name in their own network. Make the other system a service of the compose file",
+};
 
 /// Returns the services to leave out. One setting may name several, as `a, b`.
 fn without(

@@ -8,7 +8,7 @@ use crate::experiment::{Container, ImageBuild, Network, Pull, Volume};
 use crate::fields::TextOr;
 use crate::formats::{Name, VariableName, Verbatim};
 use crate::reading::Reading;
-use crate::scope::Scope;
+use crate::scope::{NoAddress, Scope};
 use crate::systems::Systems;
 use crate::template::Template;
 use crate::text::Text;
@@ -149,10 +149,10 @@ fn is_user(text: &str) -> bool {
 }
 
 /// The message and the help for a text that needs an address.
-const ADDRESS: (&str, &str) = (
-    "this text needs an address that is not known yet",
-    "addresses are known only while systems run. Use them in `command` or `env`",
-);
+const ADDRESS: NoAddress = NoAddress {
+    mistake: "this text needs an address that is not known yet",
+    help: "addresses are known only while systems run. Use them in `command` or `env`",
+};
 
 struct Filling<'a> {
     system: &'a str,
@@ -164,7 +164,7 @@ impl Filling<'_> {
     /// reported mistake.
     fn text(&self, written: &At<Verbatim<Template>>, reading: &mut Reading<'_>) -> Option<String> {
         let scope = self.scope;
-        let text = scope.text_without_addresses(self.system, written, ADDRESS, reading)?;
+        let text = scope.text_without_addresses(self.system, written, &ADDRESS, reading)?;
         (!text.is_empty()).then_some(text)
     }
 

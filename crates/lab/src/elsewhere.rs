@@ -8,7 +8,7 @@ use crate::container;
 use crate::experiment::{Attach, Elsewhere};
 use crate::formats::Verbatim;
 use crate::reading::Reading;
-use crate::scope::Scope;
+use crate::scope::{NoAddress, Scope};
 use crate::template::Template;
 use crate::url_keys::{CLEAR, ENCRYPTED, is_literal};
 use crate::wire::{AttachFile, SystemFile};
@@ -47,10 +47,10 @@ pub(crate) fn of(
 }
 
 /// The message and the help for a text that needs an address.
-const ADDRESS: (&str, &str) = (
-    "this text needs an address that `weigh` assigns",
-    "a system that already runs has its own address. Write that address, or use a setting",
-);
+const ADDRESS: NoAddress = NoAddress {
+    mistake: "this text needs an address that `weigh` assigns",
+    help: "a system that already runs has its own address. Write that address, or use a setting",
+};
 
 struct Filling<'a> {
     system: &'a str,
@@ -62,7 +62,7 @@ impl Filling<'_> {
     /// reported mistake.
     fn text(&self, written: &At<Verbatim<Template>>, reading: &mut Reading<'_>) -> Option<String> {
         let scope = self.scope;
-        let text = scope.text_without_addresses(self.system, written, ADDRESS, reading)?;
+        let text = scope.text_without_addresses(self.system, written, &ADDRESS, reading)?;
         (!text.is_empty()).then_some(text)
     }
 

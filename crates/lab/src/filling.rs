@@ -5,22 +5,22 @@ use yaml_with_places::{At, Finding, Place};
 use crate::fields::Table;
 use crate::formats::{VariableName, Verbatim};
 use crate::reading::Reading;
-use crate::scope::Scope;
+use crate::scope::{NoAddress, Scope};
 use crate::template::Template;
 
 /// Fills in the texts of one system.
 pub(crate) struct Filling<'a> {
     system: &'a str,
     scope: &'a Scope<'a>,
-    /// The message and the help for a text that needs an address.
-    address: (&'static str, &'static str),
+    /// The words for a text that needs an address.
+    address: &'static NoAddress,
 }
 
 impl<'a> Filling<'a> {
     pub(crate) fn new(
         system: &'a str,
         scope: &'a Scope<'a>,
-        address: (&'static str, &'static str),
+        address: &'static NoAddress,
     ) -> Filling<'a> {
         Filling {
             system,

@@ -9,7 +9,7 @@ use crate::fields::Table;
 use crate::filling::Filling;
 use crate::formats::ServiceName;
 use crate::reading::Reading;
-use crate::scope::Scope;
+use crate::scope::{NoAddress, Scope};
 use crate::wire::{ManifestsFile, WorkloadFile};
 
 /// The largest number of pods of one workload. A larger number is a mistake.
@@ -19,10 +19,10 @@ const REPLICAS_MAX: u32 = 64;
 const NONE: &str = "none";
 
 /// The message and the help for a text that needs an address.
-const ADDRESS: (&str, &str) = (
-    "manifests cannot contain this address",
-    "objects in manifests reach each other by the names of their Services. Add the other system to the files",
-);
+const ADDRESS: NoAddress = NoAddress {
+    mistake: "manifests cannot contain this address",
+    help: "objects in manifests reach each other by the names of their Services. Add the other system to the files",
+};
 
 /// Returns the manifests of a variant. `None` if a key is wrong, which is reported.
 pub(crate) fn of(
@@ -31,7 +31,7 @@ pub(crate) fn of(
     scope: &Scope<'_>,
     reading: &mut Reading<'_>,
 ) -> Option<Manifests> {
-    let filling = Filling::new(system, scope, ADDRESS);
+    let filling = Filling::new(system, scope, &ADDRESS);
     let place = file.place;
     let file = &file.value;
     let mut files = Vec::new();

@@ -19,6 +19,12 @@ mod scheme;
 /// A setting: its system, or `None` for a lab-wide setting, and its name.
 type Key<'a> = (Option<&'a str>, &'a str);
 
+/// Words of a finding on a text with an address.
+pub(crate) struct NoAddress {
+    pub(crate) mistake: &'static str,
+    pub(crate) help: &'static str,
+}
+
 /// The settings of one variant.
 pub(crate) struct Scope<'a> {
     pub(crate) systems: &'a Systems<'a>,
@@ -61,7 +67,8 @@ impl<'a> Scope<'a> {
         // This must come last. A scheme is a template itself, and cannot contain addresses, because they
         // depend on it.
         let declared = systems.declared.iter();
-        let encrypted = declared.filter(|one| scheme::is_encrypted(one, &scope, reading));
+        let encrypted =
+            declared.filter(|(name, file)| scheme::is_encrypted(name, file, &scope, reading));
         scope.encrypted = encrypted.map(|(name, _)| name.value.0.as_str()).collect();
         scope
     }
@@ -89,19 +96,19 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns a text of a system without addresses. `None` if it contains an address, which is reported with
-    /// these words: the mistake and the advice.
+    /// these words.
     pub(crate) fn text_without_addresses(
         &self,
         system: &str,
         written: &At<Verbatim<Template>>,
-        (wrong, help): (&str, &str),
+        words: &NoAddress,
         reading: &mut Reading<'_>,
     ) -> Option<String> {
         let text = self.text(system, &written.value.0, written.place, reading);
         if text.systems().next().is_some() || text.has_instance() {
             reading
                 .findings
-                .add(Finding::new(written.place, wrong).help(help));
+                .add(Finding::new(written.place, words.mistake).help(words.help));
             return None;
         }
         Some(text.to_string())

@@ -91,7 +91,7 @@ fn run(name: &str, samples: u64, is_looked_at: bool, times: impl Fn(u64, u64) ->
         answer(&mut recorder);
         // As frequent as at 100,000 responses a second.
         if is_looked_at && sample % 10_000 == 0 {
-            recorder.publish(&live, 0, (sample, sample));
+            recorder.publish(&live, 0, sample, sample);
         }
     }
     let took_ns = start.elapsed().as_nanos() as f64;

@@ -83,8 +83,8 @@ impl<'a> Pacer<'a> {
         if is_over || is_stopped || now_ns >= self.publish_ns {
             self.publish_ns = now_ns + PUBLISH_NS;
             for (job, lane) in lanes.iter_mut().enumerate() {
-                let slots = (lane.queue.taken(), lane.recorder.slots_ended());
-                lane.recorder.publish(self.controls.live, job, slots);
+                let (begun, ended) = (lane.queue.taken(), lane.recorder.slots_ended());
+                lane.recorder.publish(self.controls.live, job, begun, ended);
             }
         }
         priority.review(now_ns);

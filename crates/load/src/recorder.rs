@@ -350,9 +350,9 @@ impl Recorder {
         }
     }
 
-    /// Adds the events since the last call to the live counts. `job` is the number of the job. `slots` are
-    /// the numbers of begun and ended slots.
-    pub(crate) fn publish(&mut self, live: &Live, job: usize, slots: (u64, u64)) {
+    /// Adds the events since the last call to the live counts. `job` is the number of the job. `begun` and
+    /// `ended` are numbers of slots.
+    pub(crate) fn publish(&mut self, live: &Live, job: usize, begun: u64, ended: u64) {
         let now = Progress {
             planned: 0,
             sent: self.sent,
@@ -377,7 +377,7 @@ impl Recorder {
             missed: now.missed - before.missed,
             latency_sum_ns: now.latency_sum_ns - before.latency_sum_ns,
         });
-        self.publish_job(live, job, slots);
+        self.publish_job(live, job, begun, ended);
     }
 
     /// Adds the account of another thread.

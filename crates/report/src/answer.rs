@@ -208,8 +208,8 @@ fn few_pay(rows: &[&VariantSummary]) -> Option<String> {
     let (named, more) = found.split_at(found.len().min(NAMED_MAX));
     let one = |(row, few): &(&VariantSummary, &FewPay)| {
         let overhead = row.metric(Metric::Mean)?.overhead.as_ref()?;
-        let ends = overhead.difference_low.zip(overhead.difference_high)?;
-        let size = quantity::signed(Metric::Mean.unit(), overhead.difference, ends);
+        let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
+        let size = quantity::signed(Metric::Mean.unit(), overhead.difference, low, high);
         let payers = few.payers.as_ref();
         let payers = payers.map_or_else(String::new, |payers| format!(": {payers}"));
         Some(format!("{size} with `{}`{payers}", row.name))

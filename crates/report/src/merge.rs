@@ -87,7 +87,8 @@ type Named = (String, Recording);
 pub fn merge(mut shards: Vec<Named>) -> Result<Recording, MergeError> {
     shards.sort_by_key(|(_, recording)| recording.load.shard.index());
     check(&shards)?;
-    let began = shards.iter().map(began).collect::<Result<Vec<_>, _>>()?;
+    let began = shards.iter().map(|(name, shard)| began(name, shard));
+    let began = began.collect::<Result<Vec<_>, _>>()?;
     let first = began.iter().min().copied().ok_or(MergeError::Nothing)?;
     let mut rounds: Vec<RoundRecord> = Vec::new();
     for ((_, recording), began) in shards.iter().zip(&began) {
@@ -172,14 +173,14 @@ fn unlike(one: &Recording, other: &Recording) -> Option<&'static str> {
 }
 
 /// Time at which a shard was allowed to send its first request.
-fn began((name, recording): &Named) -> Result<Timestamp, MergeError> {
+fn began(name: &str, recording: &Recording) -> Result<Timestamp, MergeError> {
     let text = recording
         .load
         .start_at
         .as_ref()
         .unwrap_or(&recording.started_at);
     text.parse().map_err(|error: jiff::Error| MergeError::Time {
-        name: name.clone(),
+        name: name.to_owned(),
         reason: error.to_string(),
     })
 }

@@ -175,7 +175,8 @@ impl<'a> Experiment<'a> {
         lab: &'a Lab,
         addresses: Addresses,
         folder: &Path,
-        (console, stop): (Console, &'a Stop),
+        console: Console,
+        stop: &'a Stop,
     ) -> Result<Experiment<'a>, Failure> {
         let logs = folder.join(LOGS);
         // Measured before the keeper starts, so that it contains only other programs.

@@ -174,9 +174,9 @@ pub(crate) fn prove(
     let seen = answer::check(variant, &answers, &systems.target(), lab.timeout)?;
     proven.proof.seen.extend(seen);
     // Sent after the observer has ended. This request is not part of the lab and must not be counted.
-    let target = (&systems.target(), lab.timeout);
-    if let Some((index, coding)) = compression::if_asked(&variant.requests, &proven.answers, target)
-    {
+    let target = systems.target();
+    let coded = compression::if_asked(asked, &proven.answers, &target, lab.timeout);
+    if let Some((index, coding)) = coded {
         proven.proof.answers[index].coding_if_asked = Some(coding);
     }
     assert_eq!(

@@ -177,7 +177,9 @@ pub(crate) fn of_load(
     job: &Job,
     measured: RoundRecord,
     environment: Environment,
-    (started_at, start_at, seed): (String, Option<String>, u64),
+    started_at: String,
+    start_at: Option<String>,
+    seed: u64,
 ) -> Recording {
     let target = "target".to_owned();
     Recording {

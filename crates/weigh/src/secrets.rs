@@ -70,9 +70,9 @@ fn with_parted_words(name: &str) -> String {
 }
 
 /// A header in the form of a recording.
-pub(super) fn header((name, value): &(String, String)) -> Header {
+pub(super) fn header(name: &str, value: &str) -> Header {
     Header {
-        name: name.clone(),
+        name: name.to_owned(),
         value: named(name, value),
     }
 }

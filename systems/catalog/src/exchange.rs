@@ -77,8 +77,10 @@ impl chassis::Handler for Handler {
 impl Handler {
     pub(crate) fn new(
         store: Store,
-        (metrics, connections): (&Arc<Metrics>, &Arc<ConnectionTable>),
-        (config, hosts): (&Config, &Hosts),
+        metrics: &Arc<Metrics>,
+        connections: &Arc<ConnectionTable>,
+        config: &Config,
+        hosts: &Hosts,
     ) -> Self {
         Self {
             executor: Executor::new(store.clone(), config.limit_max),

@@ -74,14 +74,14 @@ fn serve(
     for number in 0..config.workers() {
         let store = Store::open(prepared, config, &metrics)?;
         kind = store.kind();
-        let handler = Handler::new(store, (&metrics, &table), (config, &hosts));
+        let handler = Handler::new(store, &metrics, &table, config, &hosts);
         let prepare = async move || {
             // Opens a connection, so that the first request need not wait for one. `/health` reports errors
             // of the database.
             let _ = handler.store.check().await;
             handler
         };
-        workers.push(Worker::start(number, (&table, limits), prepare)?);
+        workers.push(Worker::start(number, &table, limits, prepare)?);
     }
     tracing::info!(database = kind, "answering from");
     Ok(chassis::serve(runtime, listener, &table, workers)?)

@@ -63,7 +63,8 @@ impl Worker {
     /// Fails if the system has no more threads or file descriptors.
     pub fn start<D: Handler, P: Future<Output = D>>(
         number: u16,
-        (table, limits): (&Arc<ConnectionTable>, Limits),
+        table: &Arc<ConnectionTable>,
+        limits: Limits,
         prepare: impl FnOnce() -> P + Send + 'static,
     ) -> io::Result<Self> {
         let table = Arc::clone(table);

@@ -99,7 +99,7 @@ fn start(
             connections,
         }
     };
-    Ok(Worker::start(number, (table, limits), prepare)?)
+    Ok(Worker::start(number, table, limits, prepare)?)
 }
 
 /// The shared parts of all workers' gates.

@@ -51,7 +51,7 @@ pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
     let [keystore] = tls.required(["keystore"])?;
     let (kind, store) = store_kind(&keystore)?;
     let [password] = store.required(["passwordSecretRef"])?;
-    let keystore = (kind.key(), password.text()?);
+    let (kind, password) = (kind.key(), password.text()?);
     answer.object(|answer| {
         answer.key(key!("attachments")).list(|answer| {
             answer.object(|answer| {
@@ -63,7 +63,7 @@ pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
                 });
                 answer
                     .key(key!("spec"))
-                    .object(|answer| wanted.write(&name, &namespace, &keystore, answer));
+                    .object(|answer| wanted.write(&name, &namespace, kind, &password, answer));
             });
         });
     });
@@ -111,13 +111,7 @@ impl<'a> Wanted<'a> {
         }))
     }
 
-    fn write(
-        &self,
-        name: &str,
-        namespace: &str,
-        (kind, password): &(Key, Cow<'_, str>),
-        answer: &mut Writer,
-    ) {
+    fn write(&self, name: &str, namespace: &str, kind: Key, password: &str, answer: &mut Writer) {
         let common_name = &*self.common_name;
         answer
             .key(key!("commonName"))
@@ -138,7 +132,7 @@ impl<'a> Wanted<'a> {
             answer.member(key!("name"), &self.issuer);
         });
         answer.key(key!("keystores")).object(|answer| {
-            answer.key(*kind).object(|answer| {
+            answer.key(kind).object(|answer| {
                 answer.key(key!("create")).truth(true);
                 answer.key(key!("passwordSecretRef")).object(|answer| {
                     answer.fixed(key!("key"), "password");

@@ -246,7 +246,7 @@ impl<'a> Site<'a> {
     }
 
     async fn put_map(&self, found: &Found) -> Result<Effect, kube::Error> {
-        let data = BTreeMap::from([owned((XML, &self.route.xml))]);
+        let data = BTreeMap::from([owned(XML, &self.route.xml)]);
         if let Found::Own(version) = found {
             // A merge keeps entries that other programs have added to the ConfigMap.
             let patch = json!({ "data": data });
@@ -260,7 +260,9 @@ impl<'a> Site<'a> {
         let map = ConfigMap {
             metadata: ObjectMeta {
                 name: Some(self.map_name.clone()),
-                labels: Some(BTreeMap::from([LABEL].map(owned))),
+                labels: Some(BTreeMap::from(
+                    [LABEL].map(|(name, value)| owned(name, value)),
+                )),
                 ..ObjectMeta::default()
             },
             data: Some(data),
@@ -281,7 +283,9 @@ impl<'a> Site<'a> {
             return Ok(Effect::Updated);
         }
         let mut object = DynamicObject::new(name, &self.kind).data(json!({ "spec": spec }));
-        object.metadata.labels = Some(BTreeMap::from([LABEL].map(owned)));
+        object.metadata.labels = Some(BTreeMap::from(
+            [LABEL].map(|(name, value)| owned(name, value)),
+        ));
         let how = PostParams::default();
         self.routes.create(&how, &object).await?;
         Ok(Effect::Created)
@@ -321,6 +325,6 @@ fn changed(error: kube::Error, object: impl FnOnce() -> String) -> DeployError {
     }
 }
 
-fn owned((name, value): (&str, &str)) -> (String, String) {
+fn owned(name: &str, value: &str) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }

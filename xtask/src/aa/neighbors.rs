@@ -60,11 +60,11 @@ const COMPARED: [Figure; 3] = [Figure::Typical, Figure::Mean, Figure::Cpu];
 
 pub(super) fn section(bench: &Bench, only: &[String], repeat: u64) -> anyhow::Result<String> {
     let mut rows = String::new();
-    for pair in PAIRS {
+    for (pair, wait) in PAIRS {
         let named =
-            |neighbor: &&Neighbor| super::is_wanted(&format!("{} {}", pair.0, neighbor.name), only);
+            |neighbor: &&Neighbor| super::is_wanted(&format!("{pair} {}", neighbor.name), only);
         for neighbor in NEIGHBORS.iter().filter(named) {
-            rows += &row(bench, pair, neighbor, repeat)?;
+            rows += &row(bench, pair, wait, neighbor, repeat)?;
         }
     }
     Ok(format!(
@@ -79,7 +79,8 @@ pub(super) fn section(bench: &Bench, only: &[String], repeat: u64) -> anyhow::Re
 
 fn row(
     bench: &Bench,
-    (pair, wait): (&str, Option<&str>),
+    pair: &str,
+    wait: Option<&str>,
     neighbor: &Neighbor,
     repeat: u64,
 ) -> anyhow::Result<String> {

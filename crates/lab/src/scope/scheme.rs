@@ -2,7 +2,7 @@
 
 use yaml_with_places::{At, Finding};
 
-use super::Scope;
+use super::{NoAddress, Scope};
 use crate::formats::Name;
 use crate::reading::Reading;
 use crate::url_keys;
@@ -10,7 +10,8 @@ use crate::wire::SystemFile;
 
 /// True if `scheme`, or the `url` of a system that already runs, requests TLS.
 pub(super) fn is_encrypted(
-    (name, file): &(At<Name>, SystemFile),
+    name: &At<Name>,
+    file: &SystemFile,
     scope: &Scope<'_>,
     reading: &mut Reading<'_>,
 ) -> bool {
@@ -22,8 +23,11 @@ pub(super) fn is_encrypted(
         return false;
     };
     let help = "write `http`, `https`, or a setting with one of these values";
-    let wrong = ("a scheme cannot hold an address", help);
-    let text = scope.text_without_addresses(&name.value.0, scheme, wrong, reading);
+    let words = NoAddress {
+        mistake: "a scheme cannot hold an address",
+        help,
+    };
+    let text = scope.text_without_addresses(&name.value.0, scheme, &words, reading);
     match text.as_deref() {
         Some("https") => true,
         // An empty value comes from a reported mistake.

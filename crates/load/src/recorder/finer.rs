@@ -78,7 +78,7 @@ impl Recorder {
     }
 
     /// Adds to the live counts of a job, if they have readers.
-    pub(super) fn publish_job(&mut self, live: &Live, job: usize, (begun, ended): (u64, u64)) {
+    pub(super) fn publish_job(&mut self, live: &Live, job: usize, begun: u64, ended: u64) {
         let counts = Counts {
             begun,
             ended,

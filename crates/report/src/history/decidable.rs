@@ -18,7 +18,7 @@ use crate::digits;
 pub fn undecidable(history: &[Entry], plan: Plan<'_>, gate: &Gate) -> Option<String> {
     let distance = distance(gate)?;
     let (entries, _) = forecast::alike(history, plan);
-    let end = match plan.is_for_gates {
+    let (rounds_at_end, at_end) = match plan.is_for_gates {
         true => (*LOOKS.end(), look_confidence(CONFIDENCE)),
         false => (plan.rounds, CONFIDENCE),
     };
@@ -30,7 +30,7 @@ pub fn undecidable(history: &[Entry], plan: Plan<'_>, gate: &Gate) -> Option<Str
                 Subject::Ratio => width.ratio?,
                 _ => width.difference,
             };
-            expected(half, width.confidence, entry.rounds, end)
+            expected(half, width.confidence, entry.rounds, rounds_at_end, at_end)
         })
         .collect();
     let half = sample::median(&halves)?;
@@ -45,7 +45,7 @@ pub fn undecidable(history: &[Entry], plan: Plan<'_>, gate: &Gate) -> Option<Str
         gate.text,
         plural(halves.len() as u64, "earlier run"),
         plan.lab,
-        end.0,
+        rounds_at_end,
         gate.metric.name(),
         shown(half),
         shown(distance),
@@ -71,13 +71,13 @@ fn distance(gate: &Gate) -> Option<f64> {
 }
 
 /// Half of the expected width, from a run with an interval of half width `half` and this confidence over
-/// `rounds` rounds. The last parameter is the number of rounds at the end, and the confidence of the interval
-/// at the end.
+/// `rounds` rounds. `at_end` is the confidence of the interval after `rounds_at_end` rounds.
 fn expected(
     half: f64,
     confidence: f64,
     rounds: usize,
-    (rounds_at_end, at_end): (usize, f64),
+    rounds_at_end: usize,
+    at_end: f64,
 ) -> Option<f64> {
     let interval = |half: f64, confidence: f64| Interval {
         low: -half,

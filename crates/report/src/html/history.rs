@@ -42,7 +42,8 @@ pub fn history(series: &[Series]) -> String {
     } else {
         format!("<ul>\n{changed}</ul>\n")
     };
-    let sections: String = series.iter().enumerate().map(section).collect();
+    let sections = series.iter().enumerate();
+    let sections: String = sections.map(|(index, one)| section(index, one)).collect();
     document(
         "Cost of each variant, run by run",
         &format!(
@@ -53,7 +54,7 @@ pub fn history(series: &[Series]) -> String {
     )
 }
 
-fn section((index, series): (usize, &Series)) -> String {
+fn section(index: usize, series: &Series) -> String {
     let count = series.entries.len();
     let hidden = count.saturating_sub(SHOWN);
     let shown = match hidden {

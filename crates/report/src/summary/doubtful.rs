@@ -33,8 +33,13 @@ impl Estimate {
                     overhead.ratio_low.map(|_| format!("{change} requests/s"))
                 }
                 _ => {
-                    let ends = overhead.difference_low.zip(overhead.difference_high)?;
-                    Some(quantity::signed(headline.unit(), overhead.difference, ends))
+                    let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
+                    Some(quantity::signed(
+                        headline.unit(),
+                        overhead.difference,
+                        low,
+                        high,
+                    ))
                 }
             }
         });

@@ -51,8 +51,8 @@ fn overhead_of<'a>(compared: &Compared<'a>, metric: Metric) -> Option<&'a Overhe
 impl OverheadSummary {
     /// The size of the overhead without its sign: `80 us (75 to 88)`. `None` with too few rounds.
     pub fn in_words(&self, metric: Metric) -> Option<String> {
-        let ends = self.difference_low.zip(self.difference_high)?;
-        Some(with_ends(metric.unit(), self.difference, ends))
+        let (low, high) = self.difference_low.zip(self.difference_high)?;
+        Some(with_ends(metric.unit(), self.difference, low, high))
     }
 
     /// The smallest difference that four of five runs like this one would show: `7.0 us`.

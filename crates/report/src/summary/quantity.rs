@@ -4,7 +4,7 @@ use crate::digits;
 use crate::metric::Unit;
 
 /// A size without its sign, because the words around it contain the direction: `80 us (75 to 88)`.
-pub(super) fn with_ends(unit: Unit, value: f64, (low, high): (f64, f64)) -> String {
+pub(super) fn with_ends(unit: Unit, value: f64, low: f64, high: f64) -> String {
     let (low, high) = if value < 0.0 {
         (-high, -low)
     } else {
@@ -21,7 +21,7 @@ pub(super) fn with_ends(unit: Unit, value: f64, (low, high): (f64, f64)) -> Stri
 
 /// A difference with its sign, because no word contains the direction: `+80 us (75 to 88)`,
 /// `-3 us (-8 to +2)`.
-pub(crate) fn signed(unit: Unit, value: f64, (low, high): (f64, f64)) -> String {
+pub(crate) fn signed(unit: Unit, value: f64, low: f64, high: f64) -> String {
     let (scale, sign) = scale(unit, low.abs().max(high.abs()));
     let (from, to) = digits::interval_ends(low / scale, high / scale);
     let half = (high - low) / 2.0 / scale;

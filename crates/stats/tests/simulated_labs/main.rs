@@ -242,7 +242,7 @@ fn a_change_of_a_history_is_found_soon() {
 fn intervals_of_several_variants_hold_together_and_are_narrower_than_by_bonferroni() {
     for (variants, rounds) in [(3, 6), (8, 6), (8, 8), (3, 12), (8, 12)] {
         for spoiled in [None, Some(8)] {
-            let [own, _] = together::kept(400, (variants, rounds), spoiled);
+            let [own, _] = together::kept(400, variants, rounds, spoiled);
             let share = own.together;
             assert!(
                 share >= 0.925,

@@ -13,11 +13,7 @@ pub(crate) const LABS: u64 = 1_000;
 
 /// The differences of equal variants from their baseline, a row for each variant. Baseline and variants have a
 /// standard deviation of 1 from round to round, and six times that in one of `spoiled` rounds.
-fn differences(
-    seed: u64,
-    (variants, rounds): (usize, usize),
-    spoiled: Option<usize>,
-) -> Vec<Vec<f64>> {
+fn differences(seed: u64, variants: usize, rounds: usize, spoiled: Option<usize>) -> Vec<Vec<f64>> {
     let mut random = Random(seed);
     let mut rows = vec![Vec::new(); variants];
     for _ in 0..rounds {
@@ -40,11 +36,11 @@ pub(crate) struct Kept {
 }
 
 /// Results with the confidence that each lab needs, and with Bonferroni's confidence.
-pub(crate) fn kept(labs: u64, size: (usize, usize), spoiled: Option<usize>) -> [Kept; 2] {
-    let bonferroni = stats::per_comparison_confidence(CONFIDENCE, size.0);
+pub(crate) fn kept(labs: u64, variants: usize, rounds: usize, spoiled: Option<usize>) -> [Kept; 2] {
+    let bonferroni = stats::per_comparison_confidence(CONFIDENCE, variants);
     let mut sums = [(0.0, 0.0); 2];
     for seed in 0..labs {
-        let rows = differences(seed, size, spoiled);
+        let rows = differences(seed, variants, rounds, spoiled);
         let known: Vec<Vec<Option<f64>>> = rows
             .iter()
             .map(|row| row.iter().copied().map(Some).collect())
@@ -83,7 +79,7 @@ pub(crate) fn table() -> String {
         (3, 12, Some(8)),
         (8, 12, Some(8)),
     ] {
-        let [own, bonferroni] = kept(LABS, (variants, rounds), spoiled);
+        let [own, bonferroni] = kept(LABS, variants, rounds, spoiled);
         let how = match spoiled {
             Some(one_in) => format!(", one round in {one_in} six times as noisy"),
             None => String::new(),

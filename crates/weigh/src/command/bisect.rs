@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let place = repository.place_of(&lab.path)?;
     let good = repository.state(&args.good)?;
     let bad = repository.state(&args.bad)?;
-    let worktrees = Worktrees::of(&repository, (&good, &bad), &args.worktrees, console)?;
+    let worktrees = Worktrees::of(&repository, &good, &bad, &args.worktrees, console)?;
     let search = Search {
         args,
         repository: &repository,
@@ -138,7 +138,7 @@ impl Search<'_> {
     fn find(&self, bad: &State, console: Console, stop: &Stop) -> Result<Exit, Failure> {
         // Checks the gates with the lab of the bad commit. A later commit without the variant of a gate is
         // skipped.
-        let change = Change::new(self.repository, (self.good, bad), self.worktrees);
+        let change = Change::new(self.repository, self.good, bad, self.worktrees);
         if let Ok(lab) = change.both(self.place, &self.args.lab, false, console) {
             self.args.lab.gates.check(&lab.names())?;
         }
@@ -196,7 +196,7 @@ impl Search<'_> {
 
     /// Compares the commit in the worktree of the newer revision with the good commit.
     fn judge(&self, state: &State, console: Console, stop: &Stop) -> Result<Found, Failure> {
-        let change = Change::new(self.repository, (self.good, state), self.worktrees);
+        let change = Change::new(self.repository, self.good, state, self.worktrees);
         let shown = format!("{} ({})", state.shown.in_short(), state.shown.subject);
         let lab = match change.both(self.place, &self.args.lab, false, console) {
             Ok(lab) => lab,

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             Failure::not_ready(format!("cannot create a temporary folder: {error}"))
         })?;
         let addresses = Addresses::of(lab, &args.consent)?;
-        let experiment = Experiment::new(lab, addresses, logs.path(), (console, stop))?;
+        let experiment = Experiment::new(lab, addresses, logs.path(), console, stop)?;
         let checked = experiment.check(&mut builds)?;
         for (name, invalid) in checked.verdicts {
             match invalid {

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let addresses = Addresses::unasked(&lab)?;
     let meeting = Meeting::join(shard, &told.meeting(args.listen)).map_err(Failure::not_ready)?;
     let peers = Peers::of(meeting, args.pod.clone(), args.node.clone());
-    let experiment = Experiment::new(&lab, addresses, Path::new("."), (console, stop))?;
+    let experiment = Experiment::new(&lab, addresses, Path::new("."), console, stop)?;
     let recording = experiment.send_shard(told.round, peers)?;
     if stop.is_asked() {
         // After a stop, its recording is incomplete.

@@ -298,7 +298,7 @@ impl Run<'_> {
         let addresses = Addresses::of(lab, self.consent)?;
         let folder = folder()?;
         let tare = Tare::stored(&rig::machine::snapshot());
-        let mut experiment = Experiment::new(lab, addresses, &folder, (console, stop))?
+        let mut experiment = Experiment::new(lab, addresses, &folder, console, stop)?
             .published(self.account.clone());
         if self.flamegraph {
             experiment = experiment.with_flamegraphs(&folder);

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     if let Some(StartAt(at)) = args.start_at {
         start::check(at)?;
     }
-    let started_at = environment::now().to_string();
+    let began = environment::now().to_string();
     let machine = rig::machine::snapshot();
     let busy_share_before = rig::busy_share_for(LOOK_BEFORE);
     let published = args.publish.start(console)?;
@@ -80,8 +80,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         ..record::measurement(&measurement)
     };
     let start_at = args.start_at.map(|StartAt(at)| at.to_string());
-    let times = (started_at, start_at, args.seed);
-    let recording = record::of_load(&url, &job, measured, environment, times);
+    let seed = args.seed;
+    let recording = record::of_load(&url, &job, measured, environment, began, start_at, seed);
     if let Some(path) = &args.record {
         fs::write(path, recording.to_json()).map_err(|error| {
             Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))

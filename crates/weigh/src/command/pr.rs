@@ -70,8 +70,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         .collect::<Result<_, _>>()?;
     let base = repository.base(args.base.as_deref())?;
     let head = repository.head(&args.lab.out)?;
-    let worktrees = Worktrees::of(&repository, (&base, &head), &args.worktrees, console)?;
-    let change = Change::new(&repository, (&base, &head), &worktrees);
+    let worktrees = Worktrees::of(&repository, &base, &head, &args.worktrees, console)?;
+    let change = Change::new(&repository, &base, &head, &worktrees);
     let ended = change.weigh_all(&places, args, console, stop);
     worktrees.remove()?;
     ended
@@ -89,7 +89,8 @@ pub(super) struct Change<'a> {
 impl<'a> Change<'a> {
     pub(super) fn new(
         repository: &Repository,
-        (base, head): (&'a State, &'a State),
+        base: &'a State,
+        head: &'a State,
         worktrees: &'a Worktrees,
     ) -> Change<'a> {
         Change {

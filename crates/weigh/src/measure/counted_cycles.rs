@@ -129,7 +129,8 @@ pub(super) struct Counted {
 pub(super) fn leave_out(
     measurement: &mut Measurement,
     validity: &Validity,
-    (variant, shard): (usize, Shard),
+    variant: usize,
+    shard: Shard,
 ) -> Counted {
     let mut latency = stats::Histogram::new();
     let mut by_status = ByStatus::of(measurement);

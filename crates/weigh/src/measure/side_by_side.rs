@@ -402,10 +402,10 @@ impl Experiment<'_> {
         look: Look,
         mut measurement: Measurement,
     ) -> Result<(Measured, RoundRecord), Spoiled> {
-        let counted = ended.counted.as_ref().map(|validity| {
-            let which = (index, self.session.shard());
-            leave_out(&mut measurement, validity, which)
-        });
+        let counted = ended
+            .counted
+            .as_ref()
+            .map(|validity| leave_out(&mut measurement, validity, index, self.session.shard()));
         if let Some(in_slices) = &ended.in_slices {
             in_slices.fold(&mut measurement, index);
         }

@@ -93,7 +93,8 @@ impl<'c> Stage<'c> {
         run: Run<'c>,
         wanted: &[Wanted<'_>],
         manifests: OfSystems,
-        (image, generators): (String, u32),
+        image: String,
+        generators: u32,
         deadline: Duration,
     ) -> Result<Stage<'c>, ClusterError> {
         let mut stage = Stage {
@@ -334,8 +335,8 @@ impl<'c> Stage<'c> {
                 read_at = Some(instant());
             }
             let now: BTreeMap<u32, PodState> = generators_among(pods);
-            if let Some(lost) = lost(&seen, &now) {
-                return Err(Lost::Generator(self.in_words(&lost)));
+            if let Some((index, pod, why)) = lost(&seen, &now) {
+                return Err(Lost::Generator(self.in_words(index, &pod, &why)));
             }
             let is_done = |pod: &PodState| pod.phase == Phase::Succeeded;
             if now.len() == self.generators as usize && now.values().all(is_done) {
@@ -371,7 +372,7 @@ impl<'c> Stage<'c> {
     }
 
     /// The state of a generator, with its output if there is any.
-    fn in_words(&self, (index, pod, why): &(u32, PodState, String)) -> String {
+    fn in_words(&self, index: u32, pod: &PodState, why: &str) -> String {
         let log = self.connection().text(Resource::PodLogs, &pod.name);
         let words = log.map(|log| result::last_words(&log)).unwrap_or_default();
         let words = match words.is_empty() {

@@ -55,7 +55,8 @@ pub(super) fn record(answer: &Answer, content: &[u8], again: &Answer) -> Option<
 pub(super) fn if_asked(
     requests: &[RequestTemplate],
     answers: &[Answer],
-    (target, limit): (&Target, Duration),
+    target: &Target,
+    limit: Duration,
 ) -> Option<(usize, String)> {
     let mut pairs = requests.iter().zip(answers).enumerate();
     let (index, (asked, _)) = pairs.find(|(_, (asked, answer))| {

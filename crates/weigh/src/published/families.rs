@@ -99,12 +99,15 @@ fn of_load(totals: &BTreeMap<String, Total>) -> Vec<Family> {
         let known = known.filter_map(|(target, total)| Some((label(target), of(total)?)));
         Values::Histograms(known.collect())
     };
+    let outcomes = totals
+        .iter()
+        .flat_map(|(target, total)| outcomes(target, total));
     vec![
         Family {
             name: "weighbridge_requests",
             help: "Intended requests of measured loads that have an outcome",
             unit: "",
-            values: Values::Counters(totals.iter().flat_map(outcomes).collect()),
+            values: Values::Counters(outcomes.collect()),
         },
         Family {
             name: "weighbridge_requests_sent",
@@ -139,7 +142,7 @@ fn of_load(totals: &BTreeMap<String, Total>) -> Vec<Family> {
     ]
 }
 
-fn outcomes((target, total): (&String, &Total)) -> [(Labels, f64); 4] {
+fn outcomes(target: &str, total: &Total) -> [(Labels, f64); 4] {
     let Counts {
         passed,
         mismatched,
@@ -154,7 +157,10 @@ fn outcomes((target, total): (&String, &Total)) -> [(Labels, f64); 4] {
         ("missed", missed),
     ]
     .map(|(outcome, count)| {
-        let labels = vec![("target", target.clone()), ("outcome", outcome.to_owned())];
+        let labels = vec![
+            ("target", target.to_owned()),
+            ("outcome", outcome.to_owned()),
+        ];
         (labels, count as f64)
     })
 }

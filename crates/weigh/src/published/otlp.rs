@@ -145,7 +145,7 @@ fn request(
     started: SystemTime,
     now: SystemTime,
 ) -> ExportMetricsServiceRequest {
-    let times = (unix_ns(started), unix_ns(now));
+    let (started, now) = (unix_ns(started), unix_ns(now));
     let version = version().version;
     let scope = ScopeMetrics {
         scope: Some(InstrumentationScope {
@@ -153,7 +153,10 @@ fn request(
             version: version.clone(),
             ..InstrumentationScope::default()
         }),
-        metrics: families.iter().map(|it| metric_of(it, times)).collect(),
+        metrics: families
+            .iter()
+            .map(|it| metric_of(it, started, now))
+            .collect(),
         ..ScopeMetrics::default()
     };
     let resource = vec![
@@ -172,24 +175,24 @@ fn request(
     }
 }
 
-fn metric_of(family: &Family, times: (u64, u64)) -> Metric {
+fn metric_of(family: &Family, started: u64, now: u64) -> Metric {
     let temporality = i32::from(AggregationTemporality::Cumulative);
     let data = match &family.values {
         Values::Counters(samples) => metric::Data::Sum(Sum {
-            data_points: numbers(samples, times),
+            data_points: numbers(samples, started, now),
             aggregation_temporality: temporality,
             is_monotonic: true,
         }),
         Values::Gauges(samples) => metric::Data::Gauge(Gauge {
-            data_points: numbers(samples, times),
+            data_points: numbers(samples, started, now),
         }),
         Values::Histograms(samples) => metric::Data::Histogram(Histogram {
             data_points: samples
                 .iter()
                 .map(|(labels, durations)| HistogramDataPoint {
                     attributes: attributes(labels),
-                    start_time_unix_nano: times.0,
-                    time_unix_nano: times.1,
+                    start_time_unix_nano: started,
+                    time_unix_nano: now,
                     count: durations.len(),
                     sum: Some(seconds(durations.sum_ns())),
                     bucket_counts: durations.in_buckets(&edges_ns()),
@@ -209,7 +212,7 @@ fn metric_of(family: &Family, times: (u64, u64)) -> Metric {
     }
 }
 
-fn numbers(samples: &[(Labels, f64)], (started, now): (u64, u64)) -> Vec<NumberDataPoint> {
+fn numbers(samples: &[(Labels, f64)], started: u64, now: u64) -> Vec<NumberDataPoint> {
     let point = |(labels, value): &(Labels, f64)| NumberDataPoint {
         attributes: attributes(labels),
         start_time_unix_nano: started,

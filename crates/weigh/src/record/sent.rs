@@ -87,7 +87,10 @@ pub(super) fn with_content(
     body: &[u8],
 ) -> RequestText {
     RequestText {
-        headers: headers.iter().map(secrets::header).collect(),
+        headers: headers
+            .iter()
+            .map(|(name, value)| secrets::header(name, value))
+            .collect(),
         body_sha256: (!body.is_empty()).then(|| sha256(body)),
         body_bytes: body.len() as u64,
         body: Some(body)

@@ -177,9 +177,10 @@ impl Corpus {
     /// The response of a single server with all the data.
     #[must_use]
     pub fn expected(&self, world: &World, case: &Case) -> Answer {
-        let server = (&self.api, world, ORACLE);
         execute::answer(
-            server,
+            &self.api,
+            world,
+            ORACLE,
             &case.query,
             case.operation.as_deref(),
             &case.variables,

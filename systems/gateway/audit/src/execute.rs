@@ -110,7 +110,9 @@ impl FieldError {
 
 /// Executes a request on one server.
 pub(crate) fn answer(
-    (schema, world, server): (&Schema, &World, &str),
+    schema: &Schema,
+    world: &World,
+    server: &str,
     query: &str,
     operation_name: Option<&str>,
     variables: &Map<String, Value>,
@@ -126,10 +128,9 @@ pub(crate) fn answer(
         OperationType::Mutation => &schema.mutation,
         _ => &schema.query,
     };
-    let asked = (operation, root.as_str());
     // Subgraphs never receive `@defer`.
     let knows_defer = server == ORACLE;
-    let checked = verify::operation(schema, &document.fragments, asked, knows_defer)
+    let checked = verify::operation(schema, &document.fragments, operation, root, knows_defer)
         .and_then(|()| input::variables(schema, operation, variables));
     let variables = match checked {
         Ok(variables) => variables,

@@ -80,8 +80,14 @@ impl Subgraph {
         let none = Map::new();
         let variables = request["variables"].as_object().unwrap_or(&none);
         let operation_name = request["operationName"].as_str();
-        let server = (&self.schema, world, self.name.as_str());
-        execute::answer(server, query, operation_name, variables)
+        execute::answer(
+            &self.schema,
+            world,
+            &self.name,
+            query,
+            operation_name,
+            variables,
+        )
     }
 }
 

@@ -27,7 +27,8 @@ struct Check<'a> {
 pub(crate) fn operation(
     schema: &Schema,
     fragments: &Fragments,
-    (operation, root): (&OperationDefinition, &str),
+    operation: &OperationDefinition,
+    root: &str,
     knows_defer: bool,
 ) -> Result<(), String> {
     let mut check = Check {

@@ -379,7 +379,7 @@ impl Worker {
     }
 
     /// Runs rules and request stages on a subscription request to the subgraph with this index. The
-    /// subscription's path replaces the subgraph's path. The request is not sent.
+    /// `path` of the subscription replaces the subgraph's path. The request is not sent.
     ///
     /// # Errors
     /// Returns the response if a stage ended the request.
@@ -390,10 +390,11 @@ impl Worker {
         &self,
         subgraph: usize,
         exchange: &Exchange,
-        asked: (Option<&str>, Bytes),
+        path: Option<&str>,
+        body: Bytes,
     ) -> Result<EventRequest, SubgraphOutcome> {
         self.subgraphs[subgraph]
-            .event_request(exchange, asked)
+            .event_request(exchange, path, body)
             .await
     }
 

@@ -40,7 +40,8 @@ impl Subgraph {
     pub(crate) async fn event_request(
         &self,
         exchange: &Exchange,
-        (path, body): (Option<&str>, Bytes),
+        path: Option<&str>,
+        body: Bytes,
     ) -> Result<EventRequest, SubgraphOutcome> {
         let uri = self.at(path).map_err(|error| self.unsendable(&error))?;
         let mut request = Request {

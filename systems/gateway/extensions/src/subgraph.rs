@@ -110,8 +110,8 @@ impl Subgraph {
                     // Boxed, here and below. The future of a request is as large as the largest of its parts,
                     // and the heap contains all of it. So each request would pay for features that few
                     // configurations use.
-                    let asked = (body, is_query);
-                    Box::pin(self.fetch(exchange, &self.endpoint, headers, asked)).await
+                    let endpoint = &self.endpoint;
+                    Box::pin(self.fetch(exchange, endpoint, headers, body, is_query)).await
                 };
                 self.gather(exchange, &sent);
                 self.judge(sent).await
@@ -160,12 +160,13 @@ impl Subgraph {
             return SubgraphOutcome::given(response);
         }
         // The usual case: the endpoint with its connection pool. Its address needs no check.
-        let (headers, body) = (request.headers, (request.body, call.is_query));
+        let (headers, body, is_query) = (request.headers, request.body, call.is_query);
         let sent = if request.uri == *self.endpoint.uri() {
-            self.fetch(exchange, &self.endpoint, headers, body).await
+            self.fetch(exchange, &self.endpoint, headers, body, is_query)
+                .await
         } else {
             match self.endpoint.moved_to(&request.uri) {
-                Ok(moved) => self.fetch(exchange, &moved, headers, body).await,
+                Ok(moved) => self.fetch(exchange, &moved, headers, body, is_query).await,
                 Err(error) => return self.unsendable(&error.to_string()),
             }
         };
@@ -187,13 +188,13 @@ impl Subgraph {
         exchange: &Exchange,
         endpoint: &Endpoint,
         headers: HeaderMap,
-        (body, is_query): (Bytes, bool),
+        body: Bytes,
+        is_query: bool,
     ) -> Sent {
         match &self.answers {
             // Boxed: requests to other subgraphs must not reserve memory for it.
             Some(answers) if is_query => {
-                let asked = (headers, body);
-                Box::pin(self.fetch_kept(answers, exchange, endpoint, asked)).await
+                Box::pin(self.fetch_kept(answers, exchange, endpoint, headers, body)).await
             }
             _ => {
                 let trace = exchange.trace.as_ref();
@@ -208,7 +209,8 @@ impl Subgraph {
         answers: &AnswerCache,
         exchange: &Exchange,
         endpoint: &Endpoint,
-        (headers, body): (HeaderMap, Bytes),
+        headers: HeaderMap,
+        body: Bytes,
     ) -> Sent {
         let client = answers.private_id(&self.name).and_then(|key| {
             exchange.context.with(key, |value| match value? {
@@ -295,12 +297,11 @@ impl Subgraph {
         match &self.retry {
             Some(budget) if budget.is_for(is_query) => {
                 // Boxed: the usual call, without retries, must not reserve memory for it.
-                let call = (headers, body, is_query);
-                Box::pin(self.send_again(budget, to, call)).await
+                Box::pin(self.send_again(budget, to, headers, body, is_query)).await
             }
             _ => {
-                let call = (headers, body, is_query);
-                self.send_once(to, call, (self.timeout, 0)).await
+                self.send_once(to, headers, body, is_query, self.timeout, 0)
+                    .await
             }
         }
     }
@@ -310,7 +311,9 @@ impl Subgraph {
         &self,
         budget: &Budget,
         to: To<'_>,
-        (headers, body, is_query): (&mut HeaderMap, Bytes, bool),
+        headers: &mut HeaderMap,
+        body: Bytes,
+        is_query: bool,
     ) -> Sent {
         let started = tokio::time::Instant::now();
         let mut retries = 0;
@@ -318,8 +321,9 @@ impl Subgraph {
             let left = self
                 .timeout
                 .map(|all| all.saturating_sub(started.elapsed()));
-            let call = (&mut *headers, body.clone(), is_query);
-            let sent = self.send_once(to, call, (left, retries)).await;
+            let sent = self
+                .send_once(to, headers, body.clone(), is_query, left, retries)
+                .await;
             let is_success = match &sent {
                 Ok(reply) => !reply.status.is_server_error(),
                 Err(error) => {
@@ -346,8 +350,11 @@ impl Subgraph {
     async fn send_once(
         &self,
         To { endpoint, trace }: To<'_>,
-        (headers, body, is_query): (&mut HeaderMap, Bytes, bool),
-        (timeout, retries): (Option<Duration>, u32),
+        headers: &mut HeaderMap,
+        body: Bytes,
+        is_query: bool,
+        timeout: Option<Duration>,
+        retries: u32,
     ) -> Sent {
         let configured = &self.endpoint;
         let mut span =

@@ -73,7 +73,8 @@ impl<'a> Cut<'a> {
     pub(crate) fn new(
         supergraph: &'a Supergraph,
         options: AuthorizationOptions,
-        (document, chosen): (&'a QueryDocument, &'a Chosen<'a>),
+        document: &'a QueryDocument,
+        chosen: &'a Chosen<'a>,
         checked: &Checked,
     ) -> Self {
         let schema = &supergraph.schema;
@@ -111,8 +112,15 @@ impl<'a> Cut<'a> {
         };
         let schema = &self.supergraph.schema;
         let root = schema.root(checked.kind);
-        let operation = (self.document, self.chosen.operation);
-        let filtered = filter::filter(rules, schema, operation, root, (&self.demands, grants));
+        let filtered = filter::filter(
+            rules,
+            schema,
+            self.document,
+            self.chosen.operation,
+            root,
+            &self.demands,
+            grants,
+        );
         rest.told.errors = filtered.errors;
         // A request can miss some demands and still see every field, because rules have alternatives. Then no
         // field was removed.

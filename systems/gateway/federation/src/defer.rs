@@ -121,8 +121,10 @@ fn defer_of<'d>(
 /// If a removed fragment applies to some object types only, the operation selects `__typename` instead. It
 /// shows which objects the fragment will apply to.
 pub(crate) fn restricted(
-    (schema, root): (&Schema, &str),
-    (document, operation): (&QueryDocument, &OperationDefinition<'static, String>),
+    schema: &Schema,
+    root: &str,
+    document: &QueryDocument,
+    operation: &OperationDefinition<'static, String>,
     groups: &Groups,
     keeps: &dyn Fn(usize) -> bool,
 ) -> QueryDocument {

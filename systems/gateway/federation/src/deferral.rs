@@ -135,9 +135,14 @@ impl Deferring<'_> {
         known: &[usize],
         keeps: &dyn Fn(usize) -> bool,
     ) -> Option<Vec<usize>> {
-        let asked = (self.document, self.operation);
-        let from = (claim.schema, claim.root_type);
-        let document = restricted(from, asked, self.groups, keeps);
+        let document = restricted(
+            claim.schema,
+            claim.root_type,
+            self.document,
+            self.operation,
+            self.groups,
+            keeps,
+        );
         let operation = normalize(self.supergraph, &document, self.name).ok()?;
         let claim = Claim {
             asked: &operation.selection_set,

@@ -32,7 +32,8 @@ const STEPS_MIN: usize = 1 << 20;
 /// # Errors
 /// If there are more representations than the bounds allow.
 pub(crate) fn write_representations(
-    (store, root): (&Store, ObjectId),
+    store: &Store,
+    root: ObjectId,
     input: &Input,
     bounds: &Bounds,
     out: &mut Vec<u8>,

@@ -162,8 +162,8 @@ impl Prepared {
             out.extend_from_slice(b"null");
             return (out, Vec::new());
         }
-        let place = (&state.store, &*presences);
-        let mut writer = Writer::new(&self.checked, variables, place, out, bytes_max);
+        let store = &state.store;
+        let mut writer = Writer::new(&self.checked, variables, store, &presences, out, bytes_max);
         let mut progress = writer.root(state.root);
         while progress == Progress::Paused {
             fetch.give_way().await;
@@ -354,8 +354,8 @@ fn write_request(
     for input in &plan.inputs {
         separate(&mut out, start);
         out.extend_from_slice(&input.opener);
-        let data = (&state.store, state.root);
-        targets.push(write_representations(data, input, bounds, &mut out)?);
+        let (store, root) = (&state.store, state.root);
+        targets.push(write_representations(store, root, input, bounds, &mut out)?);
     }
     // No object has a complete key, so the subgraph could only respond with nulls.
     if !targets.is_empty() && targets.iter().all(Vec::is_empty) {

@@ -116,7 +116,7 @@ impl Prepared {
             gate: Gate::new(self.plan.fetches.len()),
         };
         let delivery = Delivery::new(&self.checked, variables, deferral);
-        let mut composer = Composer::new((self, variables), (policies, format), delivery);
+        let mut composer = Composer::new(self, variables, policies, format, delivery);
         let mut work = pin!(parts.all());
         let mut is_over = false;
         // After the last request, each round gives a part or joins a group to another group.

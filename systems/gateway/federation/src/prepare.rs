@@ -51,7 +51,8 @@ pub(crate) fn prepare(
                 let cut = Cut::new(
                     supergraph,
                     options.authorization,
-                    (document, chosen),
+                    document,
+                    chosen,
                     &checked,
                 );
                 let unauthorized = cut.apply(asked.grants, &mut checked)?;

@@ -118,7 +118,8 @@ impl<'a> Writer<'a> {
     pub(crate) fn new(
         checked: &'a Checked,
         variables: &'a Variables,
-        (store, presences): (&'a Store, &'a [bool]),
+        store: &'a Store,
+        presences: &'a [bool],
         out: Vec<u8>,
         bytes_max: usize,
     ) -> Self {
@@ -185,13 +186,13 @@ impl<'a> Writer<'a> {
     }
 
     /// Records the place of a deferred fragment.
-    fn pass(&mut self, anchor: usize, at: (usize, ObjectId)) {
+    fn pass(&mut self, anchor: usize, members: usize, object: ObjectId) {
         if let Some(places) = &mut self.places
             && places.wants(anchor)
         {
             let steps = self.path.iter();
             let path = steps.map(|step| step.segment()).collect();
-            places.note(anchor, at, (path, self.out.len()));
+            places.note(anchor, members, object, path, self.out.len());
         }
     }
 
@@ -250,7 +251,7 @@ impl<'a> Writer<'a> {
                     && !self.presences.get(presence).is_some_and(|it| *it)
                 {
                     if let What::Deferred(anchor) = member.what {
-                        self.pass(anchor, (index, object));
+                        self.pass(anchor, index, object);
                     }
                     continue;
                 }

@@ -127,10 +127,10 @@ pub(crate) fn supply(
     if let Some(text) = text {
         let own = hexadecimal(&Sha256::digest(text.as_bytes()));
         if own != hash {
-            let mismatch = (
-                "provided sha does not match query",
-                "PERSISTED_QUERY_HASH_MISMATCH",
-            );
+            let mismatch = Reason {
+                message: "provided sha does not match query",
+                code: "PERSISTED_QUERY_HASH_MISMATCH",
+            };
             return Err(Box::new(refusal(StatusCode::BAD_REQUEST, media, mismatch)));
         }
         known.keep(&hash, text);
@@ -152,16 +152,25 @@ pub(crate) fn supply(
     Ok(())
 }
 
+/// Message and code of a rejection.
+pub(crate) struct Reason<'a> {
+    pub(crate) message: &'a str,
+    pub(crate) code: &'a str,
+}
+
 /// Message and code that make a client send the text of this operation.
-const NOT_FOUND: (&str, &str) = ("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND");
+const NOT_FOUND: Reason<'_> = Reason {
+    message: "PersistedQueryNotFound",
+    code: "PERSISTED_QUERY_NOT_FOUND",
+};
 
 /// Message and code that make a client send the text of every operation.
-const NOT_SUPPORTED: (&str, &str) = (
-    "PersistedQueryNotSupported",
-    "PERSISTED_QUERY_NOT_SUPPORTED",
-);
+const NOT_SUPPORTED: Reason<'_> = Reason {
+    message: "PersistedQueryNotSupported",
+    code: "PERSISTED_QUERY_NOT_SUPPORTED",
+};
 
-fn unknown(media: Media, why: (&str, &str)) -> Reply {
+fn unknown(media: Media, why: Reason<'_>) -> Reply {
     let mut reply = refusal(StatusCode::OK, media, why);
     // The next response to this URL may be different.
     let never = HeaderValue::from_static("private, no-cache, must-revalidate");
@@ -169,8 +178,8 @@ fn unknown(media: Media, why: (&str, &str)) -> Reply {
     reply
 }
 
-fn refusal(status: StatusCode, media: Media, (message, code): (&str, &str)) -> Reply {
-    let error = gateway_federation::GraphqlError::new(message, code);
+fn refusal(status: StatusCode, media: Media, why: Reason<'_>) -> Reply {
+    let error = gateway_federation::GraphqlError::new(why.message, why.code);
     reply::errors(status, reply::content_type(media), &[error])
 }
 

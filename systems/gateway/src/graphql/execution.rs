@@ -19,13 +19,19 @@ use crate::stream::deferred;
 use crate::stream::subscription;
 
 /// An operation with its variables.
-pub(crate) type Plan = (Operation, Variables);
+pub(crate) struct Plan {
+    pub(crate) operation: Operation,
+    pub(crate) variables: Variables,
+}
 
 /// Executes a plan. The subgraph stages run during the execution.
 pub(crate) async fn execute(
     serving: &Rc<Serving>,
     exchange: &Exchange,
-    (operation, variables): Plan,
+    Plan {
+        operation,
+        variables,
+    }: Plan,
     media: Media,
     summary: &mut Summary,
 ) -> Reply {

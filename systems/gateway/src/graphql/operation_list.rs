@@ -17,6 +17,7 @@ use operation_cache::{Bounds, Keep, Key, OperationCache};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::graphql::apq::Reason;
 use crate::http::reply::{self, Refusal};
 use crate::process::metrics::Listed;
 
@@ -196,7 +197,10 @@ impl OperationList {
             }
             add(&self.counts.not_found);
             let message = format!("Persisted query '{id}' not found in the persisted query list");
-            let why = (message.as_str(), "PERSISTED_QUERY_NOT_IN_LIST");
+            let why = Reason {
+                message: &message,
+                code: "PERSISTED_QUERY_NOT_IN_LIST",
+            };
             return Err(refusal(StatusCode::NOT_FOUND, media, why, false));
         };
         exchange.context.insert(USED_ID, id.into());
@@ -318,29 +322,24 @@ fn add(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-const ID_REQUIRED: (&str, &str) = (
-    "This endpoint does not allow freeform GraphQL requests; operations must be sent by ID in the persisted queries GraphQL extension.",
-    "PERSISTED_QUERY_ID_REQUIRED",
-);
+const ID_REQUIRED: Reason<'_> = Reason {
+    message: "This endpoint does not allow freeform GraphQL requests; operations must be sent by ID in the persisted queries GraphQL extension.",
+    code: "PERSISTED_QUERY_ID_REQUIRED",
+};
 
-const ID_AND_BODY: (&str, &str) = (
-    "Sending a persisted query ID and a body in the same request is disallowed",
-    "CANNOT_SEND_PQ_ID_AND_BODY",
-);
+const ID_AND_BODY: Reason<'_> = Reason {
+    message: "Sending a persisted query ID and a body in the same request is disallowed",
+    code: "CANNOT_SEND_PQ_ID_AND_BODY",
+};
 
-const NOT_LISTED: (&str, &str) = (
-    "The operation body was not found in the persisted query safelist",
-    "QUERY_NOT_IN_SAFELIST",
-);
+const NOT_LISTED: Reason<'_> = Reason {
+    message: "The operation body was not found in the persisted query safelist",
+    code: "QUERY_NOT_IN_SAFELIST",
+};
 
 /// A rejection. Caches may store it only if `is_lasting`, because another list would change other rejections.
-fn refusal(
-    status: StatusCode,
-    media: Media,
-    (message, code): (&str, &str),
-    is_lasting: bool,
-) -> Refusal {
-    let error = GraphqlError::new(message, code);
+fn refusal(status: StatusCode, media: Media, why: Reason<'_>, is_lasting: bool) -> Refusal {
+    let error = GraphqlError::new(why.message, why.code);
     let mut reply = reply::errors(status, reply::content_type(media), &[error]);
     if !is_lasting {
         let never = HeaderValue::from_static("private, no-cache, must-revalidate");

@@ -167,8 +167,8 @@ async fn stages(
     let labels = serving.generation.engine.override_labels();
     let overrides = progressive_override::draw(labels, exchange);
     let mut reply = 'supergraph: {
-        let asked = (media, &overrides, checked.as_ref());
-        let mut plan = match plan(serving, exchange, asked, &text).await {
+        let checked = checked.as_ref();
+        let mut plan = match plan(serving, exchange, media, &overrides, checked, &text).await {
             Ok(plan) => plan,
             Err(refusal) => break 'supergraph *refusal,
         };
@@ -182,7 +182,8 @@ async fn stages(
                 break 'supergraph *reply;
             }
             if text != before {
-                plan = match self::plan(serving, exchange, asked, &text).await {
+                let again = self::plan(serving, exchange, media, &overrides, checked, &text);
+                plan = match again.await {
                     Ok(plan) => plan,
                     Err(refusal) => break 'supergraph *refusal,
                 };
@@ -325,7 +326,9 @@ async fn enter(
 async fn plan(
     serving: &Serving,
     exchange: &mut Exchange,
-    (media, overrides, checked): (Media, &Overrides, Option<&Checked>),
+    media: Media,
+    overrides: &Overrides,
+    checked: Option<&Checked>,
     text: &Bytes,
 ) -> Result<Plan, Refused> {
     let graphql = understood::decode_found(text, checked)?;
@@ -335,12 +338,12 @@ async fn plan(
         overrides,
         grants: None,
     };
-    let on = (media, exchange.trace.as_ref());
-    let mut operation = query_planning::operation(serving, on, &asked).await?;
+    let trace = exchange.trace.as_ref();
+    let mut operation = query_planning::operation(serving, media, trace, &asked).await?;
     if let Some(grants) = authorization::grants(exchange, &operation) {
         let grants = Some(&grants);
         let asked = Asked { grants, ..asked };
-        operation = query_planning::operation(serving, on, &asked).await?;
+        operation = query_planning::operation(serving, media, trace, &asked).await?;
         authorization::log(&serving.generation.config.authorization, &operation);
     }
     // After planning, because the kind of the operation is in the plan.
@@ -392,5 +395,8 @@ async fn plan(
         // The plan as JSON is large. It is written only if a configured stage receives it.
         exchange.query_plan = Some(operation.query_plan());
     }
-    Ok((operation, variables))
+    Ok(Plan {
+        operation,
+        variables,
+    })
 }

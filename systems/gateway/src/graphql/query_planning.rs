@@ -14,7 +14,8 @@ use crate::process::serving::Serving;
 /// The operation from the cache. Plans it if it is not there.
 pub(crate) async fn operation(
     serving: &Serving,
-    (media, trace): (Media, Option<&Active>),
+    media: Media,
+    trace: Option<&Active>,
     asked: &Asked<'_>,
 ) -> Result<Operation, Refused> {
     let prepared = match serving.generation.engine.find(asked) {

@@ -23,7 +23,8 @@ impl Exports {
     pub(crate) fn of(
         config: &Config,
         former: Option<&Arc<Self>>,
-        (counts, environment): (&Arc<Counts>, &Environment),
+        counts: &Arc<Counts>,
+        environment: &Environment,
     ) -> Result<Arc<Self>, CollectorError> {
         let exporters = &config.telemetry.exporters;
         let (tracing, metrics) = (&exporters.tracing, &exporters.metrics);

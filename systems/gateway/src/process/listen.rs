@@ -68,7 +68,8 @@ impl Listener {
 pub(crate) async fn accept(
     listener: Listener,
     site: Site,
-    (workers, table): (Vec<Mailbox>, Arc<ConnectionTable>),
+    workers: Vec<Mailbox>,
+    table: Arc<ConnectionTable>,
 ) -> io::Result<()> {
     let site = Arc::new(site);
     // A refused connection is closed at once. No worker receives it.

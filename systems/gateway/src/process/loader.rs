@@ -72,8 +72,8 @@ impl Loader {
         &mut self,
         config: &Arc<Config>,
     ) -> Result<Arc<Generation>, GenerationError> {
-        let around = (&self.exported, &self.environment);
-        let exports = Exports::of(config, self.exports.as_ref(), around)?;
+        let former = self.exports.as_ref();
+        let exports = Exports::of(config, former, &self.exported, &self.environment)?;
         let generation = Generation::build(
             config,
             &self.sources,

@@ -329,8 +329,8 @@ impl Supervisor {
             } else {
                 ConnectionTable::new(OPERATORS)
             };
-            let to = (self.mailboxes.clone(), table);
-            runtime.spawn_local(listen::accept(listener, site, to));
+            let workers = self.mailboxes.clone();
+            runtime.spawn_local(listen::accept(listener, site, workers, table));
         }
         runtime.block_on(self.watch(events));
         // First, so that a load balancer sees the gateway as not ready while it finishes.
@@ -355,7 +355,10 @@ impl Supervisor {
         loop {
             match tokio::time::timeout(reload::INTERVAL, events.recv()).await {
                 Ok(Some(Event::Signal(SIGHUP))) => self.reload("SIGHUP").await,
-                Ok(Some(Event::SchemaLoaded(loaded))) => self.schema_loaded(*loaded),
+                Ok(Some(Event::SchemaLoaded(loaded))) => {
+                    let (remote, schema) = *loaded;
+                    self.schema_loaded(&remote, schema);
+                }
                 // SIGTERM or SIGINT. `None` is impossible, because this object holds a sender.
                 Ok(_) => return,
                 Err(_) if !self.paths.is_empty() => {
@@ -409,9 +412,9 @@ impl Supervisor {
     /// Requests missing schemas until their services respond, and the keys of tokens, in the background.
     fn ask_in_background(&mut self) {
         self.round = Arc::default();
-        for set in &self.keys {
+        for (set, interval) in &self.keys {
             let (client, round) = (self.loader.client.clone(), Arc::downgrade(&self.round));
-            tokio::task::spawn_local(token_keys::poll(client, set.clone(), round));
+            tokio::task::spawn_local(token_keys::poll(client, Arc::clone(set), *interval, round));
         }
         for remote in &self.config.remote_schemas {
             if !self.loader.is_missing(&remote.name) {
@@ -431,7 +434,7 @@ impl Supervisor {
     }
 
     /// Adds the schema of a service that was missing.
-    fn schema_loaded(&mut self, (remote, schema): (RemoteSchema, SourceSchema)) {
+    fn schema_loaded(&mut self, remote: &RemoteSchema, schema: SourceSchema) {
         // Meanwhile a reload may have removed the service, or fetched its schema.
         let is_wanted = self
             .config
@@ -441,7 +444,7 @@ impl Supervisor {
         if !is_wanted || !self.loader.is_missing(&remote.name) {
             return;
         }
-        self.loader.schema_loaded(&remote, schema);
+        self.loader.schema_loaded(remote, schema);
         match self.loader.build(&self.config) {
             Ok(generation) => {
                 self.hand_out(&generation);

@@ -22,7 +22,7 @@ pub(crate) async fn prefetch(client: &Client, sets: &[Polled], patience: Duratio
 }
 
 /// Fetches a set in intervals, until a new configuration replaces the current one.
-pub(crate) async fn poll(client: Client, (set, interval): Polled, round: Weak<()>) {
+pub(crate) async fn poll(client: Client, set: Arc<TokenKeys>, interval: Duration, round: Weak<()>) {
     loop {
         let pause = match set.missing() {
             Some(_) => RETRY.min(interval),

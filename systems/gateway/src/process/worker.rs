@@ -211,8 +211,8 @@ impl Worker {
             // Boxed here, because each function below would move it: 256 bytes.
             let parts = Box::new(parts);
             async move {
-                let request = (parts, body);
-                Ok::<_, Infallible>(worker.answer(&site, peer, exchange, request).await)
+                let response = worker.answer(&site, peer, exchange, parts, body).await;
+                Ok::<_, Infallible>(response)
             }
         });
         let builder = connections::builder(&self.serving.borrow().generation.config, Local);
@@ -232,7 +232,8 @@ impl Worker {
         site: &Site,
         peer: Option<IpAddr>,
         exchange: Exchange,
-        (parts, body): (Box<Parts>, Incoming),
+        parts: Box<Parts>,
+        body: Incoming,
     ) -> Response<TrackedBody<Outgoing>> {
         exchange.turn().await;
         let version = parts.version;
@@ -278,7 +279,7 @@ impl Worker {
         {
             let id = id.to_owned();
             let callbacks = &self.process.callbacks;
-            Box::pin(callback::answer(callbacks, &id, (*parts, body))).await
+            Box::pin(callback::answer(callbacks, &id, *parts, body)).await
         } else {
             reply::empty(StatusCode::NOT_FOUND)
         }

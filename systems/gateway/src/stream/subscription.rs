@@ -86,16 +86,18 @@ pub(crate) async fn open(
     let answering = Answering::new(serving, exchange, plan);
     let source = {
         let (prepared, variables) = answering.plan();
-        let client = (summary.address, &mut opened);
+        let address = summary.address;
         match prepared.subscription(variables) {
-            Some(request) => source(serving, config, exchange, &request, client).await,
+            Some(request) => {
+                source(serving, config, exchange, &request, address, &mut opened).await
+            }
             // The client has no access to any selected field.
             None => Err(NoSource::Answer(SubgraphAnswer::default())),
         }
     };
     match source {
         Ok(receiver) => {
-            let feed = Feed::new(answering, (receiver, opened), format);
+            let feed = Feed::new(answering, receiver, opened, format);
             begin(
                 format,
                 summary,
@@ -167,7 +169,8 @@ async fn source(
     config: &Subscription,
     exchange: &Exchange,
     request: &SubgraphRequest<'_>,
-    (address, opened): (Option<IpAddr>, &mut Opened),
+    address: Option<IpAddr>,
+    opened: &mut Opened,
 ) -> Result<Receiver, NoSource> {
     let asked = asked(serving, config, exchange, request).await;
     let (asked, may_be_again) = asked.map_err(NoSource::Answer)?;
@@ -231,9 +234,9 @@ async fn asked(
         }
         EventSource::Callback(_) => (None, false),
     };
-    let asked = (path, request.body.clone());
     let extensions = &serving.extensions;
-    let sent = extensions.event_request(request.subgraph, exchange, asked);
+    let body = request.body.clone();
+    let sent = extensions.event_request(request.subgraph, exchange, path, body);
     let sent = sent.await.map_err(subgraphs::answer)?;
     let parameters = exchange.context.get(CONNECTION_PARAMETERS);
     let asked = Asked {

@@ -65,7 +65,9 @@ impl Recording {
 
 impl Trace {
     pub(crate) fn new(
-        (id, is_sampled, state): (TraceId, bool, Option<HeaderValue>),
+        id: TraceId,
+        is_sampled: bool,
+        state: Option<HeaderValue>,
         queue: Option<&Arc<Queue>>,
         attributes_max: usize,
         ids: SpanIds,

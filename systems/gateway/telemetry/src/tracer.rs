@@ -73,7 +73,9 @@ impl Tracer {
         let (parent_span, state) =
             parent.map_or((None, None), |parent| (Some(parent.span), parent.state));
         let trace = Rc::new(Trace::new(
-            (id, is_sampled, state),
+            id,
+            is_sampled,
+            state,
             self.queue.as_ref(),
             self.attributes_max,
             ids,

@@ -55,7 +55,7 @@ impl Run<'_> {
             namespace: connection.namespace().to_owned(),
         };
         let folder = folder()?;
-        let mut experiment = Experiment::new(lab, Addresses::default(), &folder, (console, stop))?
+        let mut experiment = Experiment::new(lab, Addresses::default(), &folder, console, stop)?
             .published(self.account.clone())
             .deciding(self.gates.with_those_of(lab));
         let id = run_id(&lab.name);
@@ -70,9 +70,15 @@ impl Run<'_> {
         let run =
             cluster::Run::begin(&connection, &id, deadline).map_err(|error| no_cluster(&error))?;
         let all: Vec<usize> = (0..lab.all().count()).collect();
-        let generators = (args.generator_image.clone(), lab.generators);
-        let stage = Stage::begin(run, &wanted(lab, &all), manifests, generators, deadline)
-            .map_err(|error| no_cluster(&error))?;
+        let stage = Stage::begin(
+            run,
+            &wanted(lab, &all),
+            manifests,
+            args.generator_image.clone(),
+            lab.generators,
+            deadline,
+        );
+        let stage = stage.map_err(|error| no_cluster(&error))?;
         let recording = experiment.run_in_pods(stage, &source)?;
         self.saved(folder, lab, recording)
     }

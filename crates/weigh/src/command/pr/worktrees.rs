@@ -47,7 +47,8 @@ impl Worktrees {
     /// When git or the file system refuses.
     pub(in crate::command) fn of(
         repository: &Repository,
-        (base, head): (&State, &State),
+        base: &State,
+        head: &State,
         args: &WorktreesArgs,
         console: Console,
     ) -> Result<Worktrees, Failure> {

@@ -46,9 +46,11 @@ pub(crate) fn demands(
 pub(crate) fn filter(
     rules: &Rules,
     schema: &Schema,
-    (document, operation): (&QueryDocument, &Operation),
+    document: &QueryDocument,
+    operation: &Operation,
     root: &str,
-    (demands, grants): (&Demands, &Grants),
+    demands: &Demands,
+    grants: &Grants,
 ) -> Filtered {
     let mut judge = Judge(rules.granted(demands, grants));
     let (forms, errors) = walk(rules, schema, document, operation, root, &mut judge);
@@ -205,15 +207,20 @@ impl<'a> Walk<'a> {
             match selection {
                 Selection::Field(field) => self.field(place, field, &mut forms),
                 Selection::InlineFragment(inline) => {
-                    let condition = inline.type_condition.as_ref();
-                    let inner = (condition, &inline.selection_set);
-                    self.fragment(place, inner, &inline.directives, &mut forms);
+                    self.fragment(
+                        place,
+                        inline.type_condition.as_ref(),
+                        &inline.selection_set,
+                        &inline.directives,
+                        &mut forms,
+                    );
                 }
                 Selection::FragmentSpread(spread) => {
                     // Validation has already refused unknown fragments.
-                    if let Some((condition, set)) = self.fragments.get(&*spread.fragment_name) {
-                        let inner = (Some(*condition), *set);
-                        self.fragment(place, inner, &spread.directives, &mut forms);
+                    let fragment = self.fragments.get(&*spread.fragment_name);
+                    if let Some(&(condition, set)) = fragment {
+                        let directives = &spread.directives;
+                        self.fragment(place, Some(condition), set, directives, &mut forms);
                     }
                 }
             }
@@ -318,7 +325,8 @@ impl<'a> Walk<'a> {
     fn fragment<'p>(
         &mut self,
         mut place: Place<'p>,
-        (condition, set): (Option<&'p TypeCondition<'static, String>>, &Set),
+        condition: Option<&'p TypeCondition<'static, String>>,
+        set: &Set,
         directives: &[Directive<'static, String>],
         forms: &mut Forms,
     ) {

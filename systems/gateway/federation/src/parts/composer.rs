@@ -84,8 +84,10 @@ struct Batch {
 
 impl<'a> Composer<'a> {
     pub(super) fn new(
-        (prepared, variables): (&'a Prepared, &'a Variables),
-        (policies, format): (&'a ErrorPolicies, PartsFormat),
+        prepared: &'a Prepared,
+        variables: &'a Variables,
+        policies: &'a ErrorPolicies,
+        format: PartsFormat,
         delivery: Delivery<'a>,
     ) -> Self {
         Composer {
@@ -239,8 +241,8 @@ impl<'a> Composer<'a> {
         };
         let mut extensions = Vec::new();
         self.prepared.unauthorized.write_extensions(&mut extensions);
-        let whole = (written.text.as_slice(), errors.as_slice(), &*extensions);
-        let body = text::first(whole, has_next.then_some(pending.as_deref()));
+        let more = has_next.then_some(pending.as_deref());
+        let body = text::first(&written.text, &errors, &extensions, more);
         Some(Piece {
             body: Bytes::from(body),
             error_count: errors.len(),
@@ -268,9 +270,10 @@ impl<'a> Composer<'a> {
         let (mut instances, mut places, mut left_out) = (Vec::new(), Vec::new(), 0);
         for (id, place) in &own {
             let mut instance = Instance::new(*id, place, self.delivery.label(part));
-            let (targets, found) = self.targets(part, place, state, apart);
-            let at = (part, &mut instance);
-            let written = self.instance(at, targets, state, fetch).await;
+            let ((targets, members), found) = self.targets(part, place, state, apart);
+            let written = self
+                .instance(part, &mut instance, targets, &members, state, fetch)
+                .await;
             let crowded = [found.crowded, written.found.crowded].concat();
             if !crowded.is_empty() {
                 crowded.into_iter().for_each(|it| self.delivery.join(it));
@@ -332,8 +335,10 @@ impl<'a> Composer<'a> {
     /// Writes a part at one place.
     async fn instance<F: Fetch>(
         &self,
-        (part, instance): (usize, &mut Instance),
-        (targets, members): (Vec<Target>, Vec<bool>),
+        part: usize,
+        instance: &mut Instance,
+        targets: Vec<Target>,
+        members: &[bool],
         state: &State,
         fetch: &F,
     ) -> Written {
@@ -346,7 +351,7 @@ impl<'a> Composer<'a> {
                 path: [instance.path.as_slice(), &target.below].concat(),
             };
             let anchors = Some(self.delivery.anchors(part));
-            let written = self.write(state, &at, &members, anchors, fetch).await;
+            let written = self.write(state, &at, members, anchors, fetch).await;
             instance.errors.extend(written.errors);
             instance.is_too_large |= written.is_too_large;
             instance.is_null |= written.text == b"null" || written.is_too_large;
@@ -374,10 +379,15 @@ impl<'a> Composer<'a> {
         anchors: Option<Vec<Option<usize>>>,
         fetch: &F,
     ) -> Written {
-        let place = (&state.store, members);
-        let checked = &self.prepared.checked;
         let left = self.left.get();
-        let mut writer = Writer::new(checked, self.variables, place, Vec::new(), left.bytes);
+        let mut writer = Writer::new(
+            &self.prepared.checked,
+            self.variables,
+            &state.store,
+            members,
+            Vec::new(),
+            left.bytes,
+        );
         writer.places = anchors.map(|wanted| Places::new(wanted, left.room));
         writer.stand_at(&at.path);
         let mut progress = writer.object_with(at.members, at.object);

@@ -106,7 +106,7 @@ impl<'a> NewFields<'a> {
             match &member.what {
                 // If the object is written, the writer records the fragment.
                 What::Deferred(anchor) if !is_target => {
-                    places.note_unwritten(*anchor, (index, object), &search.path);
+                    places.note_unwritten(*anchor, index, object, &search.path);
                 }
                 What::Value(shape) if member.introspection.is_none() => {
                     let delivers = self.delivery.delivers(member);

@@ -43,7 +43,9 @@ const HAS_NEXT: [&[u8]; 2] = [b"\"hasNext\":false", b"\"hasNext\":true"];
 
 /// Writes the first part. `more` is set if further parts follow, and can contain the announced places.
 pub(super) fn first(
-    (data, errors, extensions): (&[u8], &[GraphqlError], &[u8]),
+    data: &[u8],
+    errors: &[GraphqlError],
+    extensions: &[u8],
     more: Option<Option<&[u8]>>,
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(data.len() + extensions.len() + 128);

@@ -83,7 +83,7 @@ impl Checked {
     ) -> Result<Vec<u8>, GraphqlError> {
         let store = Store::default();
         let presences = self.presences(variables);
-        let mut writer = Writer::new(self, variables, (&store, &presences), out, bytes_max);
+        let mut writer = Writer::new(self, variables, &store, &presences, out, bytes_max);
         let members = self.projection.members.get(self.projection.root);
         if let Some(member) = members.and_then(|members| members.get(position))
             && let (What::Value(shape), Some(asked)) = (&member.what, &member.introspection)

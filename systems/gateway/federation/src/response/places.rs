@@ -51,8 +51,10 @@ impl Places {
     pub(super) fn note(
         &mut self,
         anchor: usize,
-        (members, object): (usize, ObjectId),
-        (path, at): (Vec<PathSegment>, usize),
+        members: usize,
+        object: ObjectId,
+        path: Vec<PathSegment>,
+        at: usize,
     ) {
         let Some(Some(group)) = self.wanted.get(anchor).copied() else {
             return;
@@ -79,10 +81,11 @@ impl Places {
     pub(crate) fn note_unwritten(
         &mut self,
         anchor: usize,
-        at: (usize, ObjectId),
+        members: usize,
+        object: ObjectId,
         path: &[PathSegment],
     ) {
-        self.note(anchor, at, (path.to_vec(), 0));
+        self.note(anchor, members, object, path.to_vec(), 0);
     }
 
     /// Removes the places in output that is cut off at `start`.

@@ -247,11 +247,7 @@ pub(crate) fn id_of<'a>(path: &'a str, below: &str) -> Option<&'a str> {
 }
 
 /// Handles a callback request of a subgraph.
-pub(crate) async fn answer(
-    callbacks: &Callbacks,
-    id: &str,
-    (parts, body): (Parts, Incoming),
-) -> Reply {
+pub(crate) async fn answer(callbacks: &Callbacks, id: &str, parts: Parts, body: Incoming) -> Reply {
     let unknown = || reply::empty(StatusCode::NOT_FOUND);
     let Some(known) = callbacks.find(id) else {
         return unknown();

@@ -212,7 +212,8 @@ pub(super) struct Feed {
 impl Feed {
     pub(super) fn new(
         answering: Answering,
-        (events, opened): (Receiver, Opened),
+        events: Receiver,
+        opened: Opened,
         format: EventFormat,
     ) -> Self {
         let now = clock::now();
@@ -248,8 +249,8 @@ impl Feed {
         }
         let over = {
             let serving = Rc::clone(&self.answering.serving);
-            let limit = self.limit;
-            async move { over(&serving, limit).await }
+            let (time, late) = self.limit;
+            async move { over(&serving, time, late).await }
         };
         let made = {
             let make = pin!(self.make());
@@ -328,7 +329,7 @@ pub(super) fn answer_of(event: Event) -> SubgraphAnswer {
 }
 
 /// Waits until a subscription must end.
-async fn over(serving: &Serving, (time, late): (Option<Instant>, End)) -> End {
+async fn over(serving: &Serving, time: Option<Instant>, late: End) -> End {
     let drained = pin!(serving.lasting.drain.begun());
     let reloaded = pin!(serving.retired());
     match select(pin!(until(time)), select(drained, reloaded)).await {

@@ -158,9 +158,15 @@ async fn opened(
 ) -> Result<Link, Broken> {
     let limit = opening_limit(serving, &asked.name);
     let most = event_bytes_max(serving, &asked.name);
-    let how = (mode.protocol, mode.heartbeat_interval.0.0);
-    let sent = (&asked.request, asked.parameters.as_ref());
-    let opening = Link::open(&serving.client, sent, how, (most, source.address()));
+    let opening = Link::open(
+        &serving.client,
+        &asked.request,
+        asked.parameters.as_ref(),
+        mode.protocol,
+        mode.heartbeat_interval.0.0,
+        most,
+        source.address(),
+    );
     match tokio::time::timeout(limit, opening).await {
         Ok(opened) => opened,
         Err(_) => Err(Broken::silent(limit)),

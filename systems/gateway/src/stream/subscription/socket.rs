@@ -208,9 +208,12 @@ impl Link {
     /// Connects and subscribes. The caller must set a time limit.
     pub(crate) async fn open(
         client: &Client,
-        (request, parameters): (&EventRequest, Option<&Value>),
-        (protocol, heartbeat): (WebSocketProtocol, Option<Duration>),
-        (message_bytes_max, address): (usize, Option<IpAddr>),
+        request: &EventRequest,
+        parameters: Option<&Value>,
+        protocol: WebSocketProtocol,
+        heartbeat: Option<Duration>,
+        message_bytes_max: usize,
+        address: Option<IpAddr>,
     ) -> Result<Self, Broken> {
         let body = std::str::from_utf8(&request.body);
         let body = body.map_err(|_| Broken::connecting("the request is not UTF-8"))?;

@@ -48,7 +48,7 @@ where
     type InitError = F::InitError;
     type Future = LocalFuture<Result<Self::Service, F::InitError>>;
 
-    fn new_service(&self, (): ()) -> Self::Future {
+    fn new_service(&self, _: ()) -> Self::Future {
         let http = self.http.new_service(());
         let connections = self.connections.clone();
         Box::pin(async move {

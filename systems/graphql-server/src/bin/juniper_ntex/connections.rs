@@ -75,7 +75,7 @@ where
     type Service = Watched<S::Service>;
     type InitError = S::InitError;
 
-    async fn create(&self, (): ()) -> Result<Self::Service, S::InitError> {
+    async fn create(&self, _: ()) -> Result<Self::Service, S::InitError> {
         let config = self.config.clone();
         let http = self.http.create(config.clone()).await?;
         // Started here, because a worker is certain to run only here.
