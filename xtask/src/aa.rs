@@ -1,8 +1,9 @@
 //! `cargo xtask aa`: checks the instrument against known differences, on real processes.
 //!
-//! Main idea: the truth is known because we plant it. A server is compared with itself, with itself plus a
-//! planted delay, and next to neighbors that have a known cost. The results of `weigh lab` go into
-//! METHODOLOGY.md. Each piece runs alone, and prints its expected duration before it begins.
+//! Main idea: we know the truth because we plant it. The task compares a server with itself, with
+//! itself plus a planted delay, and next to neighbors with a known cost. The results of `weigh lab`
+//! go into METHODOLOGY.md. Each piece runs alone, and prints its expected duration before it
+//! begins.
 
 mod burners;
 mod choices;

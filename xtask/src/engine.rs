@@ -1,6 +1,6 @@
-//! A private container engine for machines without an engine service. It is `dockerd` with its data, socket
-//! and log in one folder, so that the rest of the machine is unchanged, and deleting the folder removes
-//! everything.
+//! A private container engine for machines without an engine service. It is `dockerd` with its
+//! data, socket and log in one folder. So the rest of the machine stays unchanged, and deleting the
+//! folder removes everything.
 
 use std::fs::{self, File};
 use std::os::unix::net::UnixStream;

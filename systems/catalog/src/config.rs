@@ -58,7 +58,7 @@ pub(crate) struct Amount {
     name = "catalog",
     version,
     args_override_self = true,
-    after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable."
+    after_help = "Exit codes: 0 normal stop, 1 cannot serve, 2 wrong flag or variable."
 )]
 pub(crate) struct Config {
     /// Address and port to listen on. With port 0, the service uses a free port and prints it.

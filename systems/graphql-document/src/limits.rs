@@ -14,8 +14,8 @@ const MAX_ROOT_FIELDS: u64 = 200;
 const MAX_ALIASES: u64 = 500;
 const MAX_COMPLEXITY: u64 = 20_000;
 
-/// How large an operation may be. Names and defaults are those of the gateway's configuration; only
-/// [`max_complexity`](Self::max_complexity) is not known to it.
+/// Limits for the size of an operation. Names and defaults match the gateway's configuration,
+/// except for [`max_complexity`](Self::max_complexity), which the gateway lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 pub struct Limits {
     /// Maximum number of tokens in a document.

@@ -95,7 +95,7 @@ fn command(identity: &Identity) -> Command {
     Args::augment_args(Command::new(identity.name))
         .version(identity.versions)
         .about("A GraphQL server at /graphql, with /health and /metrics.")
-        .after_help("Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable.")
+        .after_help("Exit codes: 0 normal stop, 1 cannot serve, 2 wrong flag or variable.")
 }
 
 impl From<Args> for Config {

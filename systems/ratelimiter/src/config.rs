@@ -33,7 +33,7 @@ pub(crate) enum StoreKind {
     name = "ratelimiter",
     version,
     args_override_self = true,
-    after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable."
+    after_help = "Exit codes: 0 normal stop, 1 cannot serve, 2 wrong flag or variable."
 )]
 pub(crate) struct Config {
     /// Address to listen on.
@@ -76,7 +76,7 @@ pub(crate) struct Config {
           value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
     ban_seconds: u64,
 
-    /// Length of the window in which failures count (Z), in seconds.
+    /// Length of the window for failures (Z), in seconds.
     #[arg(long, env = "RATELIMIT_FAILED_REQ_PER_OBSERVED_SECONDS", value_name = "Z",
           default_value_t = 6, value_parser = clap::value_parser!(u64).range(0..=86_400))]
     window_seconds: u64,
@@ -145,13 +145,13 @@ pub(crate) struct Config {
     pub(crate) max_entries: u32,
 
     /// Number of leading bits of an IPv6 address that share a counter. A customer can choose
-    /// addresses freely within a network of 64 bits [default: 64; with --compat=original 128].
+    /// addresses freely within a network of 64 bits [default: 64, or 128 with --compat=original].
     #[arg(long, env = "RATELIMIT_IPV6_PREFIX", value_name = "BITS",
           value_parser = clap::value_parser!(u8).range(1..=128))]
     ipv6_prefix: Option<u8>,
 
-    /// Origins of web pages that may use the service from a browser [default: no origin; with
-    /// --compat=original all].
+    /// Origins of web pages that may use the service from a browser [default: no origin, or all
+    /// with --compat=original].
     #[arg(
         long,
         env = "RATELIMIT_CORS_ORIGINS",

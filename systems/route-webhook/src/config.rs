@@ -25,7 +25,7 @@ use crate::sync::{Format, Rules};
     name = "route-webhook",
     version,
     args_override_self = true,
-    after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable."
+    after_help = "Exit codes: 0 normal stop, 1 cannot serve, 2 wrong flag or variable."
 )]
 pub(crate) struct Config {
     /// Address to listen on. A pod needs 0.0.0.0, which means all interfaces.

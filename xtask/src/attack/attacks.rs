@@ -18,7 +18,7 @@ pub(super) enum Attack {
     SlowBody,
     /// Requests from clients that do not read the responses.
     SlowReader,
-    /// More sockets than descriptors that send nothing.
+    /// More sockets than descriptors, without any data.
     Silent,
     /// More sockets than descriptors. Each sends only the HTTP/2 preface.
     Http2Preface,

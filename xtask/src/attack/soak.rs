@@ -45,8 +45,8 @@ pub(crate) struct Args {
     /// target/soak/SERVICE.csv].
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Requests per second. The default depends on the other load of the machine [default: half of
-    /// the rate that the service reaches at full speed].
+    /// Requests per second. The default is unreliable if other programs use the machine [default:
+    /// half of the rate that the service reaches at full speed].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     rate: Option<u64>,
 }
