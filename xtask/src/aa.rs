@@ -110,7 +110,7 @@ enum Piece {
     PlantedDelay,
     /// Side by side: the origin of one gateway uses some microseconds more CPU time.
     PlantedBurn,
-    /// Side by side: the same gateway twice, next to another program that uses the machine.
+    /// Side by side: the same gateway twice, next to a null server that disturbs it.
     Neighbors,
     /// Labs in both orders of variants, to check whether their intervals overlap.
     Orders,

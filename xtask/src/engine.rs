@@ -30,8 +30,7 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Act {
-    /// Start the engine, and print the shell command that connects `weigh` and `docker` to
-    /// it.
+    /// Start the engine, and print the shell command that connects `weigh` and `docker` to it.
     Up,
     /// Stop the engine. Images stay.
     Down,

@@ -134,7 +134,7 @@ pub(crate) struct Config {
     #[arg(long, env, value_name = "TIME", default_value = "5s", value_parser = time)]
     pub(crate) statement_timeout: Duration,
 
-    /// Time limit at the start until the database responds and its tables are free.
+    /// Time limit at the start for the database to respond and to release its tables.
     #[arg(long, env, value_name = "TIME", default_value = "30s", value_parser = time)]
     pub(crate) connect_timeout: Duration,
 

@@ -59,8 +59,8 @@ pub(crate) struct Config {
     )]
     compat: Format,
 
-    /// Origins of web pages that may put routes and read the status. If it is empty, no web page
-    /// may do this.
+    /// Origins of web pages that may put routes and read the status. An empty list allows no web
+    /// page.
     #[arg(
         long,
         env = "CORS_ALLOWED_ORIGINS",

@@ -99,7 +99,7 @@ impl QueryRoot {
 
 #[ComplexObject]
 impl LineItem {
-    /// Product of the units.
+    /// Product of this line item.
     async fn product(&self, context: &Context<'_>) -> Result<Product, FieldError> {
         if let Some(product) = &self.loaded {
             // The list of line items has already loaded it. See `line_item`.
