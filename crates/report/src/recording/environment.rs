@@ -51,20 +51,20 @@ pub struct Environment {
     /// The noise floor that `weigh tare` measured on this machine before. Absent without such a measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise_floor: Option<NoiseFloor>,
-    /// Everything else worth keeping, by name.
+    /// Other properties of the machine, by name.
     #[serde(default)]
     pub other: BTreeMap<String, String>,
 }
 
-/// The noise floor of a machine: the null server weighed against itself. An overhead below it is no
-/// finding there.
+/// The noise floor of a machine, from a comparison of the null server with itself. A smaller overhead on this
+/// machine is no finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseFloor {
-    /// When it was found, RFC 3339 in UTC.
+    /// Time of the measurement, RFC 3339 in UTC.
     pub made_at: String,
-    /// Requests per second that the null server got.
+    /// Requests per second that the null server received.
     pub requests_per_s: f64,
-    /// Rounds of two equal measurements each.
+    /// Number of rounds. Each round has two equal measurements.
     pub rounds: usize,
     /// The floor of an overhead of the mean latency, in microseconds.
     pub latency_us_mean: f64,

@@ -53,7 +53,7 @@ pub struct LoadText {
     /// whole load.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
     pub shard: Shard,
-    /// Time of the earliest send, RFC 3339 in UTC. Absent if the user set no time.
+    /// Earliest allowed time of the first send, RFC 3339 in UTC. Absent if the user set no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at: Option<String>,
     /// Maximum time for a response, in microseconds. A request that exceeds it counts as failed.
@@ -113,7 +113,7 @@ pub struct ProtocolText {
     pub streams: u32,
 }
 
-/// The version of HTTP, as in JSON.
+/// A version of HTTP that requests can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum HttpText {
     /// HTTP/1.1.
