@@ -369,8 +369,8 @@ pub struct SystemUsage {
     /// have continued. Absent if they could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_switches_involuntary: Option<u64>,
-    /// Time during which the threads that lived to the end were ready to run while other threads had the cores.
-    /// In microseconds, summed over threads. Absent if it could not be read.
+    /// Time during which the threads that lived to the end were ready to run while other threads had the
+    /// cores. In microseconds, summed over threads. Absent if it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_for_cpu_us: Option<u64>,
     /// The source of the numbers: `cgroup v2`, `cgroup v1` or `/proc`.
