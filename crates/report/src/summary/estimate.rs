@@ -65,7 +65,7 @@ pub struct OverheadSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detectable: Option<f64>,
     /// Number of rounds after which half of `detectable` would be shown. Absent with too few rounds, and if
-    /// the number is too large to be useful.
+    /// even 100,000 rounds would not suffice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds_for_half: Option<usize>,
     /// Number of other variants that show the speed of the machine in each round. Their figures adjust the
