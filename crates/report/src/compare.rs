@@ -137,7 +137,7 @@ pub enum Pairing {
     Paired,
     /// The sides are runs at different times. Only the spread within each run can be measured.
     Unpaired,
-    /// A side has only one run: there is a difference but no interval.
+    /// A side has only one run, so there is a difference but no interval.
     Single,
 }
 

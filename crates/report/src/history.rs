@@ -96,7 +96,7 @@ pub struct Figure {
     /// Upper end of the interval.
     pub high: f64,
     /// Confidence of the interval: 0.95, or more if several variants are compared. Absent in lines of older
-    /// versions, with intervals of 0.95 or more.
+    /// versions, which used 0.95 or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
 }

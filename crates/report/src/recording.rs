@@ -80,7 +80,7 @@ pub struct Recording {
     /// The stopping rule of the lab. Absent if the number of rounds was fixed.
     #[serde(default)]
     pub until: Option<UntilText>,
-    /// The gates for the end of the run: it continued until they were decided. Absent without such gates.
+    /// The gates that end the run when they are decided. Absent without such gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<DecidedText>,
     /// The machine, before and after the run.

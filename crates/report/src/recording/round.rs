@@ -206,7 +206,7 @@ impl LeftOut {
     }
 }
 
-/// Complete answers of cycles that were left out, by the cause.
+/// Complete responses of cycles that were left out, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOutAnswers {
     /// Left out because the host gave a core to other guests.

@@ -19,7 +19,7 @@ pub struct UntilText {
     pub pilot: Option<PilotText>,
 }
 
-/// Gates that a run continued to measure until they were decided, with the result.
+/// Gates that end a run when they are decided, with the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DecidedText {
     /// The gates as written: `typical overhead < 20us`.

@@ -75,7 +75,7 @@ pub struct SystemRecord {
     /// manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifests: Option<String>,
-    /// The network of the container: `host` (the network of its machine) or `bridge`. Absent for a process.
+    /// The network of the container: `host` (the network of its machine) or `bridge`. Absent for other systems.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
     /// The command of the last start with its ports, program first. Empty for a system that ran before the
@@ -91,8 +91,8 @@ pub struct SystemRecord {
     pub limits_asked: LimitsText,
     /// The limits in force, as read back from the operating system. Absent if no limit could be enforced.
     pub limits_enforced: Option<LimitsText>,
-    /// The mechanism that enforced the limits (`cgroup v1`, `cgroup v2`), or the reason why no limit was
-    /// enforced.
+    /// The mechanism that enforced the limits (`cgroup v1`, `cgroup v2`, or Kubernetes with the class of the
+    /// pod), or the reason why no limit was enforced.
     pub limits_by: Option<String>,
     /// The cores of the system. Absent if it was not pinned to cores.
     pub cpus: Option<Vec<usize>>,
@@ -142,7 +142,7 @@ pub struct ProofAnswer {
     pub request: String,
     /// Status code of the response.
     pub status: u16,
-    /// Headers of the response, in the order received.
+    /// Headers of the response.
     pub headers: Vec<Header>,
     /// Length of the body in bytes, as received.
     pub body_bytes: u64,
