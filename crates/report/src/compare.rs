@@ -27,7 +27,7 @@ pub use shown::{comparison_json, comparison_junit, comparison_markdown, comparis
 
 /// Content of a file, or of a folder of files.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Source {
+pub enum OperandSource {
     /// A recording that `weigh` made.
     Recording(Box<Recording>),
     /// Runs of another tool: all runs of one file, or the runs of several files merged into one.
@@ -42,7 +42,7 @@ pub struct Operand {
     /// The requested variant, command or place in the file. `None` if the user did not select one.
     pub variant: Option<String>,
     /// The parsed content of the file or folder.
-    pub source: Source,
+    pub source: OperandSource,
 }
 
 /// Reason why a file has no usable result.
@@ -227,7 +227,7 @@ pub struct Compared {
     pub b: MetricSummary,
 }
 
-impl Source {
+impl OperandSource {
     /// Reads the files of one operand and recognizes them by content. A file is a recording or a result of
     /// another tool. With several files, each is a run of one other tool.
     ///

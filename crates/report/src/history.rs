@@ -126,7 +126,7 @@ pub struct Width {
 
 /// Origin of the recording of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct EntryOrigin {
     /// The measured commit, if the recording does not contain it.
     pub commit: Option<String>,
     /// Path or URL of the recording.
@@ -147,7 +147,7 @@ impl Entry {
     /// Returns an entry for each variant that was compared and has an interval. Empty for a single load, and
     /// for a recording without numbers.
     #[must_use]
-    pub fn of(recording: &Recording, origin: &Origin) -> Vec<Entry> {
+    pub fn of(recording: &Recording, origin: &EntryOrigin) -> Vec<Entry> {
         let summary = Summary::of(recording);
         let compared = summary.variants.iter().filter(|row| !row.is_baseline);
         compared
@@ -159,7 +159,7 @@ impl Entry {
         recording: &Recording,
         summary: &Summary,
         row: &VariantSummary,
-        origin: &Origin,
+        origin: &EntryOrigin,
     ) -> Option<Entry> {
         let lab = recording.lab.as_ref()?;
         let metric = summary.headline;
@@ -332,8 +332,8 @@ pub(crate) mod tests {
         }
     }
 
-    fn origin() -> Origin {
-        Origin {
+    fn origin() -> EntryOrigin {
+        EntryOrigin {
             commit: Some("0123".to_owned()),
             recording: "recordings/a".to_owned(),
             sha256: "ab".to_owned(),
