@@ -88,10 +88,10 @@ pub struct Jwks {
     pub audiences: Option<Vec<String>>,
     /// The allowed algorithms of signatures. Without this key, all algorithms that fit the key are allowed.
     pub algorithms: Option<Vec<Algorithm>>,
-    /// Time between two downloads of the keys.
+    /// Time between two reads of the keys.
     #[serde(default = "minute")]
     pub poll_interval: Written<Duration>,
-    /// Minimum time between two downloads that tokens with an unknown key cause. Not in Apollo Router.
+    /// Minimum time between two reads that tokens with an unknown key cause. Not in Apollo Router.
     #[serde(default = "ten_seconds")]
     pub unknown_key_pause: Written<Duration>,
     /// Headers of the request for the keys.

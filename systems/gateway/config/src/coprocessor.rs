@@ -228,7 +228,7 @@ impl From<BodyFile> for BodyParts {
 enum ContextFile {
     /// `true` is an old name of `deprecated`.
     Switch(bool),
-    /// All entries, with key names of this version.
+    /// All entries. The word selects the names of the keys.
     Word(ContextWord),
     /// The entries under some keys.
     Keys(ContextKeys),
@@ -341,7 +341,7 @@ stage!(
     sdl,
     /// True if the message contains the path and the query of the URL.
     path,
-    /// Accepted without effect. The message always contains the method.
+    /// The message always contains the method, even with `false`.
     method
 ]);
 stage!(
@@ -389,7 +389,7 @@ stage!(
 stage!(
     /// The message about a request to a subgraph.
     SubgraphRequestFile, bool, whole, [
-    /// Accepted without effect. The message always contains the method.
+    /// The message always contains the method, even with `false`.
     method,
     /// True if the message contains the URL of the subgraph.
     uri,

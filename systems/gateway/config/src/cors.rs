@@ -25,7 +25,7 @@ pub struct Cors {
     pub expose_headers: Option<Vec<Written<HeaderValue>>>,
     /// The methods that pages may use.
     pub methods: Vec<Written<Method>>,
-    /// Maximum time for which a browser may cache the response to a preflight.
+    /// Maximum time that a browser may cache the response to a preflight.
     pub max_age: Option<Written<Duration>>,
     /// Rules by origin. The gateway uses the first rule that matches. An empty list turns CORS off.
     pub policies: Option<Vec<CorsPolicy>>,
@@ -96,7 +96,7 @@ pub struct CorsPolicy {
     pub allow_headers: Vec<Written<HeaderValue>>,
     /// The response headers that pages may read.
     pub expose_headers: Vec<Written<HeaderValue>>,
-    /// Maximum time for which a browser may cache the response to a preflight.
+    /// Maximum time that a browser may cache the response to a preflight.
     pub max_age: Option<Written<Duration>>,
     /// The methods that pages may use. An empty list allows no methods.
     pub methods: Option<Vec<Written<Method>>>,

@@ -34,8 +34,9 @@ pub struct DemandStrategy {
     pub static_estimated: StaticEstimated,
 }
 
-/// An estimate from the text of an operation alone. An object costs 1, a leaf 0 and a mutation 10. A list
-/// costs its items times its expected size. `@cost` and `@listSize` of the supergraph change these values.
+/// An estimate from an operation and its variables. An object costs 1, a leaf 0, and a mutation 10 more. A
+/// list costs its expected size times the cost of an item. `@cost` and `@listSize` of the supergraph change
+/// these values.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StaticEstimated {
