@@ -175,7 +175,7 @@ pub struct Callback {
     /// The path for callbacks.
     #[serde(default = "callback_path")]
     pub path: Written<PlainPath>,
-    /// Interval of the check messages that a subgraph must send. The default is 5s, and `disabled` turns
+    /// Interval of the heartbeats that a subgraph must send. The default is 5s, and `disabled` turns
     /// them off.
     #[serde(default = "callback_heartbeat")]
     pub heartbeat_interval: Written<HeartbeatInterval>,
