@@ -6,6 +6,7 @@
 //! | builds and first proofs | [`preparation`] |
 //! | short loads after the first proof, and a load that fits | [`trial`] |
 //! | number and order of the rounds | [`round`], [`stopping_rule`], [`gates_rule`] |
+//! | the loop over the rounds, and its strategies | [`round_loop`] |
 //! | one round, one candidate after the other | [`in_turn`] |
 //! | side by side or in turn, and the groups of candidates | [`design`], [`footprint`], [`groups`], [`placement`] |
 //! | one round, all candidates at once | [`side_by_side`], [`in_slices`] |
@@ -44,6 +45,7 @@ mod profile;
 mod reading;
 mod reused_systems;
 mod round;
+mod round_loop;
 mod running;
 mod session;
 mod settling;
@@ -64,7 +66,6 @@ use std::time::Duration;
 use candidate::Candidates;
 use candidate_id::CandidateId;
 use design::Design;
-use gates_rule::is_decided;
 pub(crate) use in_pods::{Source, wanted};
 pub(crate) use in_turn::ATTEMPTS;
 use lab::Lab;
@@ -76,10 +77,10 @@ use report::recording::{ClusterText, Environment, Profile, RateChosen, RoundReco
 use reused_systems::ReusedSystems;
 use rig::machine::{self, Machine};
 use rig::{KeeperCommand, Rig};
-use round::{Rounds, Seen};
+use round::Rounds;
+use round_loop::{InTurn, SideBySide};
 use session::Session;
 use settling_together::RESETTLE;
-use stopping_rule::Next;
 
 use crate::build_cache::BuildCache;
 use crate::compose::Projects;
@@ -97,9 +98,6 @@ use crate::systems::Addresses;
 
 /// Pairs of request and response that a measurement keeps for each kind of failure.
 pub(crate) const FAILURES_KEPT: usize = 3;
-
-/// Number of rounds after which the live table is no longer rebuilt after every round.
-const INTERIM_MOST: usize = 32;
 
 /// Time spent observing other programs before `weigh` starts the systems.
 pub(crate) const LOOK_BEFORE: Duration = Duration::from_millis(200);
@@ -308,42 +306,14 @@ impl<'a> Experiment<'a> {
         })
     }
 
-    /// Measures the rounds until the stopping rule is met or the run is over.
+    /// Measures the rounds, in the order of the design.
     fn measure(&mut self) {
         self.host.precedence = self.take_precedence();
         self.choose_design();
-        let began = instant();
-        while !self.is_over()
-            && let Some(round) = self.rounds.begin()
-        {
-            tracing::debug!(
-                round = round.number + 1,
-                planned = round.planned,
-                "a round begins"
-            );
-            let known = self.records.len();
-            if let Some(account) = self.session.progress.account() {
-                account.round(round.number + 1, round.planned);
-            }
-            match self.design.order {
-                Order::SideBySide => self.side_by_side(&round),
-                Order::InTurn => self.in_turn(&round),
-            }
-            if let Some(account) = self.session.progress.account() {
-                self.records[known..]
-                    .iter()
-                    .for_each(|record| account.measured(record));
-            }
-            self.show_interim(round.number + 1);
-            if self.has_yielded {
-                self.end_all("the run was stopped, because a server asked for less load");
-                break;
-            }
-            // Checked after whole rounds only, because then every candidate has been measured once.
-            if self.has_enough(instant().duration_since(began)) {
-                break;
-            }
-        }
+        let Ok(()) = match self.design.order {
+            Order::SideBySide => self.measure_rounds(&mut SideBySide),
+            Order::InTurn => self.measure_rounds(&mut InTurn),
+        };
     }
 
     /// Gives systems and generator priority over other programs, unless the lab disables it. A system that
@@ -355,60 +325,6 @@ impl<'a> Experiment<'a> {
         lab.precedence
             && systems.all(lab::Setup::is_process)
             && self.rig.take_precedence().unwrap_or(false)
-    }
-
-    /// Shows an interim table of the measured rounds on a terminal. It runs between rounds, when it disturbs
-    /// no measurement.
-    fn show_interim(&mut self, rounds: usize) {
-        // The table reads all rounds again. With many rounds it is therefore not rebuilt after each one.
-        let is_due = rounds.is_multiple_of((rounds / INTERIM_MOST).max(1));
-        if !is_due || !self.session.progress.is_live() || self.session.stop.is_asked() {
-            return;
-        }
-        let width = self.session.progress.width();
-        let lines = report::interim(&self.summary_so_far(), width);
-        self.session.progress.table(&lines);
-    }
-
-    /// The summary of all rounds until now.
-    fn summary_so_far(&mut self) -> report::Summary {
-        let profiles = std::mem::take(&mut self.profiles);
-        let recording = self.recording();
-        let summary = report::Summary::of(&recording);
-        self.records = recording.rounds;
-        self.profiles = profiles;
-        summary
-    }
-
-    /// True if the measured rounds, which lasted `took`, are sufficient.
-    fn has_enough(&mut self, took: Duration) -> bool {
-        // A round that was cut short yields no interval.
-        if self.is_over() {
-            return false;
-        }
-        let is_decided = self.rounds.looks_at_gates() && {
-            let summary = self.summary_so_far();
-            is_decided(&self.gates.judge(summary))
-        };
-        let seen = Seen {
-            took,
-            records: &self.records,
-            compared: &self.candidates.names_compared(),
-            is_side_by_side: self.design.order == Order::SideBySide
-                && self.session.lab.capacity.is_none(),
-            is_decided,
-        };
-        match self.rounds.next(&seen) {
-            Next::End => true,
-            Next::GoOn(news) => {
-                if let Some(news) = news {
-                    let measurements = self.rounds.planned() * self.candidates.len();
-                    self.session.progress.note(&news);
-                    self.session.progress.expect(measurements as u64);
-                }
-                false
-            }
-        }
     }
 
     /// True if another turn would be useless.

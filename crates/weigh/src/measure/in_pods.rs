@@ -21,6 +21,7 @@ use super::design::Design;
 use super::in_turn::in_round;
 use super::pod_usage::{moments, used};
 use super::round::Round;
+use super::round_loop::RoundStrategy;
 use crate::digest::sha256;
 use crate::environment::instant;
 use crate::exit::Failure;
@@ -52,6 +53,35 @@ struct Generated {
     readings: Readings,
 }
 
+/// All candidates at once, in the pods of a cluster.
+struct InPods<'s, 'c> {
+    stage: &'s mut Stage<'c>,
+    source: &'s Source,
+    /// The environment of the first generator. `None` until a round has a measurement.
+    environment: Option<Environment>,
+}
+
+impl RoundStrategy for InPods<'_, '_> {
+    type Error = ClusterError;
+
+    fn carry_out(
+        &mut self,
+        experiment: &mut Experiment<'_>,
+        round: &Round,
+    ) -> Result<(), ClusterError> {
+        let known = experiment.records.len();
+        experiment.round_in_pods(round, self.stage, self.source, &mut self.environment)?;
+        let progress = &experiment.session.progress;
+        for record in &experiment.records[known..] {
+            progress.note(&record::line(record, round.planned));
+        }
+        for _ in round.seats() {
+            progress.step();
+        }
+        Ok(())
+    }
+}
+
 impl Experiment<'_> {
     /// Registers a cleanup task with the keeper. It deletes the run's objects in the cluster if this process
     /// is killed.
@@ -73,8 +103,13 @@ impl Experiment<'_> {
         source: &Source,
     ) -> Result<Recording, Failure> {
         self.design = Design::elsewhere(self.candidates.compared());
-        let mut environment = None;
-        let measured = self.rounds_in_pods(&mut stage, source, &mut environment);
+        let mut in_pods = InPods {
+            stage: &mut stage,
+            source,
+            environment: None,
+        };
+        let measured = self.measure_rounds(&mut in_pods);
+        let environment = in_pods.environment;
         self.cluster = Some(self.cluster_text(&stage, source));
         let ended = stage.end();
         self.session.progress.finish();
@@ -91,42 +126,6 @@ impl Experiment<'_> {
         ended.map_err(|error| Failure::not_ready(error.to_string()))?;
         shut_down.map_err(|error| Failure::bug(error.to_string()))?;
         Ok(recording)
-    }
-
-    fn rounds_in_pods(
-        &mut self,
-        stage: &mut Stage<'_>,
-        source: &Source,
-        environment: &mut Option<Environment>,
-    ) -> Result<(), ClusterError> {
-        let began = instant();
-        while !self.is_over()
-            && let Some(round) = self.rounds.begin()
-        {
-            let known = self.records.len();
-            if let Some(account) = self.session.progress.account() {
-                account.round(round.number + 1, round.planned);
-            }
-            self.round_in_pods(&round, stage, source, environment)?;
-            if let Some(account) = self.session.progress.account() {
-                self.records[known..]
-                    .iter()
-                    .for_each(|record| account.measured(record));
-            }
-            for record in &self.records[known..] {
-                self.session
-                    .progress
-                    .note(&record::line(record, round.planned));
-            }
-            for _ in round.seats() {
-                self.session.progress.step();
-            }
-            self.show_interim(round.number + 1);
-            if self.has_enough(instant().duration_since(began)) {
-                break;
-            }
-        }
-        Ok(())
     }
 
     /// One round: all systems start, the generators send the load, and all pods are deleted.
