@@ -26,8 +26,8 @@ use crate::digest::sha256;
 use crate::environment::instant;
 use crate::exit::Failure;
 use crate::invalid::Invalid;
+use crate::pods::round_spec::{Place, RoundSpec, ThisRound};
 use crate::pods::stage::{Lost, Stage, Up};
-use crate::pods::told::{Place, ThisRound, Told};
 use crate::pods::wanted::Wanted;
 use crate::record;
 
@@ -242,7 +242,7 @@ impl Experiment<'_> {
             meeting: stage.meeting(),
             token: sha256(format!("{} {:?}", self.session.seed, instant()).as_bytes()),
         };
-        let told = Told::of(
+        let spec = RoundSpec::of(
             lab,
             self.session.seed,
             &source.files,
@@ -258,7 +258,7 @@ impl Experiment<'_> {
                 many => format!("{many} generators"),
             }
         ));
-        let (recordings, generators) = stage.generate(up, &told, &mut readings)?;
+        let (recordings, generators) = stage.generate(up, &spec, &mut readings)?;
         let parts = parts_of(&recordings);
         Ok(Generated {
             parts,

@@ -24,9 +24,9 @@ mod manifests;
 
 use super::manifests::OfSystems;
 use super::result;
+use super::round_spec::{self, MEETING_PORT, RoundSpec};
 use super::start_progress::{PLACED_WITHIN, StartProgress};
 use super::systems::{self, Which};
-use super::told::{self, MEETING_PORT, Told};
 use super::wanted::Wanted;
 use crate::environment::instant;
 use crate::invalid::Invalid;
@@ -300,15 +300,15 @@ impl<'c> Stage<'c> {
     pub(crate) fn generate(
         &self,
         up: &Up<'_, '_>,
-        told: &Told,
+        spec: &RoundSpec,
         readings: &mut Readings,
     ) -> Result<(Vec<Recording>, Vec<PodState>), Lost> {
-        let text = serde_json::to_vec(told).map_err(|error| Lost::Generator(error.to_string()))?;
-        if text.len() > told::BYTES_MOST {
+        let text = serde_json::to_vec(spec).map_err(|error| Lost::Generator(error.to_string()))?;
+        if text.len() > round_spec::BYTES_MOST {
             return Err(Lost::Generator(format!(
                 "the job of the generators has {} bytes, but a Secret holds only {}. Send fewer or shorter requests",
                 text.len(),
-                told::BYTES_MOST
+                round_spec::BYTES_MOST
             )));
         }
         let generators = self.generators_of(up.owner.number());
