@@ -11,9 +11,9 @@
 //! | the input of a generator | [`round_spec`] |
 //! | the connections between generators | [`meeting`] |
 //! | the result of a generator | [`result`] |
-//! | the task of the keeper after the end of `weigh` | [`errand`] |
+//! | the task of the keeper after the end of `weigh` | [`cleanup_task`] |
 
-pub(crate) mod errand;
+pub(crate) mod cleanup_task;
 pub(crate) mod manifests;
 pub(crate) mod meeting;
 pub(crate) mod refusal;

@@ -88,8 +88,8 @@ impl Experiment<'_> {
     ///
     /// # Errors
     /// When the keeper refuses it.
-    pub(crate) fn keep(&mut self, errand: &str) -> Result<(), Failure> {
-        let kept = self.rig.run_at_end(errand);
+    pub(crate) fn keep(&mut self, cleanup_task: &str) -> Result<(), Failure> {
+        let kept = self.rig.run_at_end(cleanup_task);
         kept.map_err(|error| Failure::bug(error.to_string()))
     }
 
