@@ -9,13 +9,13 @@
 //! | systems that a round needs | [`wanted`] |
 //! | the start of these systems | [`start_progress`] |
 //! | the input of a generator | [`round_spec`] |
-//! | the connections between generators | [`meeting`] |
+//! | the connections between generators | [`barrier`] |
 //! | the result of a generator | [`result`] |
 //! | the task of the keeper after the end of `weigh` | [`cleanup_task`] |
 
+pub(crate) mod barrier;
 pub(crate) mod cleanup_task;
 pub(crate) mod manifests;
-pub(crate) mod meeting;
 pub(crate) mod refusal;
 pub(crate) mod result;
 pub(crate) mod round_spec;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::measure::{Experiment, Peers};
-use crate::pods::meeting::Meeting;
+use crate::pods::barrier::GeneratorBarrier;
 use crate::pods::{result, round_spec};
 use crate::stop::Stop;
 use crate::systems::Addresses;
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long, env = "JOB_COMPLETION_INDEX")]
     index: u32,
     /// Where the first generator listens for the others.
-    #[arg(long, default_value_t = SocketAddr::from(([0, 0, 0, 0], round_spec::MEETING_PORT)))]
+    #[arg(long, default_value_t = SocketAddr::from(([0, 0, 0, 0], round_spec::BARRIER_PORT)))]
     listen: SocketAddr,
     /// The pod that it is.
     #[arg(long, env = "WEIGH_POD", default_value = "")]
@@ -39,8 +39,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     let shard = spec.shard(args.index).map_err(Failure::bad_input)?;
     let lab = spec.lab(shard).map_err(Failure::bad_input)?;
     let addresses = Addresses::unasked(&lab)?;
-    let meeting = Meeting::join(shard, &spec.meeting(args.listen)).map_err(Failure::not_ready)?;
-    let peers = Peers::of(meeting, args.pod.clone(), args.node.clone());
+    let barrier =
+        GeneratorBarrier::join(shard, &spec.barrier(args.listen)).map_err(Failure::not_ready)?;
+    let peers = Peers::of(barrier, args.pod.clone(), args.node.clone());
     let experiment = Experiment::new(&lab, addresses, Path::new("."), console, stop)?;
     let recording = experiment.send_shard(spec.round, peers)?;
     if stop.is_asked() {

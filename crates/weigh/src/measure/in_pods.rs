@@ -239,7 +239,7 @@ impl Experiment<'_> {
             variants: names,
             places,
             generators: stage.generators,
-            meeting: stage.meeting(),
+            barrier: stage.barrier(),
             token: sha256(format!("{} {:?}", self.session.seed, instant()).as_bytes()),
         };
         let spec = RoundSpec::of(

@@ -11,14 +11,14 @@ use lab::{Elsewhere, Lab, Variant};
 use model::{Load, Settle, Shard};
 use serde::{Deserialize, Serialize};
 
-use super::meeting::MeetingPlace;
+use super::barrier::BarrierAddress;
 use crate::environment;
 use crate::files::Unwritten;
 
 /// Maximum size of a job in bytes: the size limit of a Secret minus its other fields.
 pub(crate) const BYTES_MOST: usize = 900 * 1024;
 /// Port of the barrier on the first generator.
-pub(crate) const MEETING_PORT: u16 = 7100;
+pub(crate) const BARRIER_PORT: u16 = 7100;
 
 /// The job of the generators of a round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -43,7 +43,8 @@ pub(crate) struct RoundSpec {
     rounds: u32,
     generators: u32,
     /// Address of the first generator for the other generators.
-    meeting: SocketAddr,
+    #[serde(rename = "meeting")]
+    barrier: SocketAddr,
     /// A secret that only the generators of this round share.
     token: String,
     /// Time limit of the barrier, in seconds.
@@ -68,7 +69,7 @@ pub(crate) struct ThisRound {
     pub(crate) variants: Vec<String>,
     pub(crate) places: Vec<Place>,
     pub(crate) generators: u32,
-    pub(crate) meeting: SocketAddr,
+    pub(crate) barrier: SocketAddr,
     pub(crate) token: String,
 }
 
@@ -97,7 +98,7 @@ impl RoundSpec {
             round: round.number,
             rounds: lab.rounds,
             generators: round.generators,
-            meeting: round.meeting,
+            barrier: round.barrier,
             token: round.token,
             wait_s: 120,
             places: round.places,
@@ -113,10 +114,10 @@ impl RoundSpec {
     }
 
     /// The addresses of the barrier.
-    pub(crate) fn meeting(&self, listen: SocketAddr) -> MeetingPlace<'_> {
-        MeetingPlace {
+    pub(crate) fn barrier(&self, listen: SocketAddr) -> BarrierAddress<'_> {
+        BarrierAddress {
             listen,
-            connect: self.meeting,
+            connect: self.barrier,
             token: &self.token,
             within: Duration::from_secs(self.wait_s),
         }
@@ -221,7 +222,7 @@ mod tests {
             variants: vec!["a".to_owned(), "c".to_owned()],
             places: vec![place("a", 1), place("c", 3)],
             generators: 2,
-            meeting: SocketAddr::from(([10, 0, 0, 9], MEETING_PORT)),
+            barrier: SocketAddr::from(([10, 0, 0, 9], BARRIER_PORT)),
             token: "t".to_owned(),
         };
         let spec = RoundSpec::of(&lab, 7, &files, &[], round);

@@ -24,7 +24,7 @@ mod manifests;
 
 use super::manifests::OfSystems;
 use super::result;
-use super::round_spec::{self, MEETING_PORT, RoundSpec};
+use super::round_spec::{self, BARRIER_PORT, RoundSpec};
 use super::start_progress::{PLACED_WITHIN, StartProgress};
 use super::systems::{self, Which};
 use super::wanted::Wanted;
@@ -130,9 +130,9 @@ impl<'c> Stage<'c> {
                 self.services.insert(name, address);
             }
         }
-        let meeting = self.generators_of(0).meeting();
-        let address = self.make_service(meeting, MEETING_PORT)?;
-        self.services.insert(self.meeting_name(), address);
+        let barrier = self.generators_of(0).meeting();
+        let address = self.make_service(barrier, BARRIER_PORT)?;
+        self.services.insert(self.barrier_name(), address);
         Ok(())
     }
 
@@ -157,26 +157,26 @@ impl<'c> Stage<'c> {
         }
     }
 
-    fn meeting_name(&self) -> String {
+    fn barrier_name(&self) -> String {
         format!("wb-{}-generators", self.run.id())
     }
 
     fn generators_of(&self, round: u32) -> Generators {
         Generators {
-            name: self.meeting_name(),
-            object: format!("{}-r{round}", self.meeting_name()),
+            name: self.barrier_name(),
+            object: format!("{}-r{round}", self.barrier_name()),
             image: self.image.clone(),
             pull: "IfNotPresent",
             args: vec!["generator".to_owned(), format!("{TOLD_IN}/job.json")],
             count: self.generators,
-            port: MEETING_PORT,
+            port: BARRIER_PORT,
             deadline: self.deadline,
         }
     }
 
     /// The address of the first generator, used by the barrier.
-    pub(crate) fn meeting(&self) -> SocketAddr {
-        self.services[&self.meeting_name()]
+    pub(crate) fn barrier(&self) -> SocketAddr {
+        self.services[&self.barrier_name()]
     }
 
     /// The address of a system's Service.
