@@ -47,6 +47,7 @@ mod reused_systems;
 mod round;
 mod round_loop;
 mod running;
+mod running_variant;
 mod session;
 mod settling;
 mod settling_together;
@@ -56,7 +57,6 @@ mod stopping_rule;
 mod trial;
 mod try_out;
 mod turn;
-mod up;
 mod watching;
 
 use std::collections::BTreeSet;

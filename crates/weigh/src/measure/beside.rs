@@ -12,8 +12,8 @@ use super::cores_used::first_rate;
 use super::groups::{CoresUsed, Crowd, Group, Groups, Member, has_room, placed, split};
 use super::placement::Cores;
 use super::round::Round;
+use super::running_variant::{RunningVariant, Spoiled};
 use super::turn::Occasion;
-use super::up::{Spoiled, Up};
 use crate::invalid::Invalid;
 use crate::systems::{RunningSystems, UsageReading};
 
@@ -60,7 +60,7 @@ impl Experiment<'_> {
                 && is_placed
                 && (group.number.is_some() || self.design.is_one_group());
             if loads.is_ok() && !is_final && !self.is_over() {
-                for Up { seat, running, .. } in up {
+                for RunningVariant { seat, running, .. } in up {
                     self.reused
                         .keep_or_stop(&mut self.rig, seat.candidate, running, is_placed);
                 }
@@ -137,7 +137,7 @@ impl Experiment<'_> {
     }
 
     /// Evaluates the warm-up of the first round, which decides groups and cores.
-    fn look_at(&mut self, round: &Round, beside: &Beside<'_>, up: &[Up]) {
+    fn look_at(&mut self, round: &Round, beside: &Beside<'_>, up: &[RunningVariant]) {
         let is_named = self.session.lab.groups.is_some();
         if self.design.groups.is_none() {
             self.decide_groups(up);
@@ -155,8 +155,9 @@ impl Experiment<'_> {
 
     /// The processor use of running candidates, in the order of the report. The order of the round would
     /// change from run to run.
-    fn members(&self, up: &[Up]) -> Vec<Member> {
-        let member = |one: &Up| self.candidates.member(one.seat.candidate, one.used.clone());
+    fn members(&self, up: &[RunningVariant]) -> Vec<Member> {
+        let member =
+            |one: &RunningVariant| self.candidates.member(one.seat.candidate, one.used.clone());
         let mut members: Vec<Member> = up.iter().map(member).collect();
         members.sort_by_key(|member| member.id);
         for member in &members {
@@ -167,7 +168,7 @@ impl Experiment<'_> {
     }
 
     /// Decides the groups of all rounds, by the processor use during the warm-up of all candidates.
-    fn decide_groups(&mut self, up: &[Up]) {
+    fn decide_groups(&mut self, up: &[RunningVariant]) {
         let members = self.members(up);
         let cores = self.host.before.cpus_allowed as f64;
         let all = self.candidates.compared();

@@ -14,7 +14,7 @@ use super::in_turn::{Measuring, in_round};
 use super::reading::Measured;
 use super::round::Round;
 use super::running::root_cause;
-use super::up::Up;
+use super::running_variant::RunningVariant;
 use crate::invalid::Invalid;
 use crate::record;
 
@@ -126,7 +126,7 @@ impl Measuring<'_> {
 
 /// A running candidate with its search.
 struct Seeker {
-    up: Up,
+    up: RunningVariant,
     searching: Searching,
 }
 
@@ -137,7 +137,7 @@ impl Experiment<'_> {
     pub(super) fn search_together(
         &mut self,
         round: &Round,
-        up: Vec<Up>,
+        up: Vec<RunningVariant>,
         jobs: Vec<Job>,
         capacity: Capacity,
     ) {
@@ -202,7 +202,7 @@ impl Experiment<'_> {
     /// Records the result of a search, and stops or keeps the systems.
     fn conclude(&mut self, round: &Round, seeker: Seeker) {
         let Seeker { up, searching } = seeker;
-        let Up { seat, running, .. } = up;
+        let RunningVariant { seat, running, .. } = up;
         let end = match searching.end() {
             Ok((measured, search)) => {
                 let name = self.candidates.get(seat.candidate).name();

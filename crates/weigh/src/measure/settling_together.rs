@@ -7,8 +7,8 @@ use load::Job;
 use super::Experiment;
 use super::beside::Beside;
 use super::round::Round;
+use super::running_variant::RunningVariant;
 use super::settling::Settling;
-use super::up::Up;
 use crate::invalid::Invalid;
 
 /// Length of the settling load if equal systems have settled in an earlier round. It fills connections, pools
@@ -23,7 +23,7 @@ impl Experiment<'_> {
     pub(super) fn settle_together(
         &mut self,
         round: &Round,
-        up: &mut [Up],
+        up: &mut [RunningVariant],
         beside: &Beside<'_>,
     ) -> Result<Vec<Option<Duration>>, Invalid> {
         let lab_settle = self.session.lab.settle;
@@ -65,7 +65,7 @@ impl Experiment<'_> {
     /// Sends one window of the settling load to the unsettled candidates, by their positions.
     fn settling_window(
         &self,
-        up: &[Up],
+        up: &[RunningVariant],
         jobs: &[(usize, Job)],
         settlings: &mut [Settling],
         label: &str,

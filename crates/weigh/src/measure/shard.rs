@@ -25,8 +25,8 @@ use super::host_watch::HostWatch;
 use super::peers::{PeerReports, Peers, ShardReport};
 use super::reused_systems::ReusedSystems;
 use super::round::Round;
+use super::running_variant::{RunningVariant, Spoiled};
 use super::turn::Turn;
-use super::up::{Spoiled, Up};
 use crate::build_cache::BuildCache;
 use crate::exit::Failure;
 use crate::invalid::Invalid;
@@ -189,7 +189,7 @@ impl Experiment<'_> {
     }
 
     /// Checks that all generators load the same variants.
-    fn agree_on(&self, up: &[Up]) -> Result<(), Invalid> {
+    fn agree_on(&self, up: &[RunningVariant]) -> Result<(), Invalid> {
         let names = up
             .iter()
             .map(|one| self.candidates.get(one.seat.candidate).name());
@@ -212,7 +212,7 @@ impl Experiment<'_> {
     fn settle_once_for_all(
         &mut self,
         round: &Round,
-        up: &mut [Up],
+        up: &mut [RunningVariant],
         beside: &Beside<'_>,
     ) -> Result<(), Invalid> {
         if self.peers().shard().index() == 0 {

@@ -34,10 +34,10 @@ use super::placement::Cores;
 use super::reading::{Look, Measured, Reading, systems_used};
 use super::round::{Round, Seat};
 use super::running::root_cause;
+use super::running_variant::{RunningVariant, Spoiled};
 use super::session::load_failed;
 use super::shard::Attempt;
 use super::turn::Turn;
-use super::up::{Spoiled, Up};
 use crate::invalid::Invalid;
 use crate::published::Receiver;
 use crate::record;
@@ -63,7 +63,7 @@ pub(super) struct Together {
 /// All facts about the load of all candidates at its end.
 struct Ended<'e> {
     turns: &'e [Turn<'e>],
-    up: &'e [Up],
+    up: &'e [RunningVariant],
     jobs: &'e [Job],
     /// The cycles that count. `None` if this is unknown.
     counted: Option<Validity>,
@@ -121,14 +121,14 @@ impl Experiment<'_> {
     }
 
     /// The turn of a running candidate.
-    pub(super) fn turn_of(&self, round: &Round, one: &Up) -> Turn<'_> {
+    pub(super) fn turn_of(&self, round: &Round, one: &RunningVariant) -> Turn<'_> {
         let candidate = self.candidates.get(one.seat.candidate);
         Turn::of_round(&self.session, candidate, round).in_group(one.seat.group)
     }
 
     /// Starts and proves the candidates in the order of this round. The order changes from round to round, so
     /// that start order and ports favor no candidate.
-    pub(super) fn bring_up(&mut self, round: &Round, beside: &Beside<'_>) -> Vec<Up> {
+    pub(super) fn bring_up(&mut self, round: &Round, beside: &Beside<'_>) -> Vec<RunningVariant> {
         let mut up = Vec::new();
         let group = beside.group;
         for seat in round.seats() {
@@ -165,7 +165,7 @@ impl Experiment<'_> {
                 }
             });
             match proven {
-                Ok(running) => up.push(Up {
+                Ok(running) => up.push(RunningVariant {
                     seat,
                     running,
                     used: None,
@@ -180,9 +180,9 @@ impl Experiment<'_> {
 
     /// Stops all systems of a failed round. The culprit is rejected and the other candidates get another
     /// round. If the user stops the run, the earlier measurements remain valid.
-    pub(super) fn give_up(&mut self, up: Vec<Up>, spoiled: &Spoiled) {
+    pub(super) fn give_up(&mut self, up: Vec<RunningVariant>, spoiled: &Spoiled) {
         let is_stopped = spoiled.invalid.kind == InvalidKind::Interrupted;
-        for (position, Up { seat, running, .. }) in up.into_iter().enumerate() {
+        for (position, RunningVariant { seat, running, .. }) in up.into_iter().enumerate() {
             let ended = running.ended(&mut self.rig);
             running.stop(&mut self.rig);
             let is_its_doing = spoiled.by.is_none_or(|by| by == position);
@@ -194,7 +194,7 @@ impl Experiment<'_> {
     }
 
     /// Stops candidates that have no remaining comparison.
-    pub(super) fn leave_needless(&mut self, up: &mut Vec<Up>, beside: &Beside<'_>) {
+    pub(super) fn leave_needless(&mut self, up: &mut Vec<RunningVariant>, beside: &Beside<'_>) {
         let is_over = self.is_over();
         let variants = &beside.group.variants;
         let (stay, leave) = std::mem::take(up).into_iter().partition(|one| {
@@ -204,7 +204,7 @@ impl Experiment<'_> {
         *up = stay;
         for one in leave {
             let is_well = !is_over;
-            let Up { seat, running, .. } = one;
+            let RunningVariant { seat, running, .. } = one;
             self.reused
                 .keep_or_stop(&mut self.rig, seat.candidate, running, is_well);
         }
@@ -214,7 +214,7 @@ impl Experiment<'_> {
     pub(super) fn ready_together(
         &mut self,
         round: &Round,
-        up: &mut [Up],
+        up: &mut [RunningVariant],
         beside: &Beside<'_>,
     ) -> Result<Loads, Invalid> {
         let costs = self.settle_together(round, up, beside)?;
@@ -281,7 +281,7 @@ impl Experiment<'_> {
     pub(super) fn attempts_together(
         &mut self,
         round: &Round,
-        up: &[Up],
+        up: &[RunningVariant],
         loads: &Loads,
         beside: &Beside<'_>,
     ) -> Result<Together, Spoiled> {
@@ -310,7 +310,7 @@ impl Experiment<'_> {
     pub(super) fn measure_together(
         &self,
         round: &Round,
-        up: &[Up],
+        up: &[RunningVariant],
         loads: &Loads,
         beside: &Beside<'_>,
     ) -> Result<Together, Spoiled> {
@@ -385,7 +385,7 @@ impl Experiment<'_> {
 
     /// The processes of each candidate that could take cores from other candidates. Their processor time
     /// shows it. Empty in a closed loop and in a search, where one candidate at a time has the load.
-    fn pids_watched(&self, up: &[Up], loads: &Loads) -> Vec<Vec<i32>> {
+    fn pids_watched(&self, up: &[RunningVariant], loads: &Loads) -> Vec<Vec<i32>> {
         if loads.slices.is_some() || self.session.lab.capacity.is_some() {
             return Vec::new();
         }
@@ -441,10 +441,10 @@ impl Experiment<'_> {
     }
 
     /// Judges the responses of each candidate, and stops or keeps its systems.
-    pub(super) fn take_down(&mut self, up: Vec<Up>, together: Together) {
+    pub(super) fn take_down(&mut self, up: Vec<RunningVariant>, together: Together) {
         let Together { measured, records } = together;
         let each = up.into_iter().zip(measured).zip(records);
-        for ((Up { seat, running, .. }, measured), record) in each {
+        for ((RunningVariant { seat, running, .. }, measured), record) in each {
             let wrong = record::wrong_answers(&record)
                 .map(|reason| Invalid::new(InvalidKind::Mismatched, reason));
             let unproven = measured.unproven;

@@ -8,7 +8,7 @@ use super::running::Running;
 use crate::invalid::Invalid;
 
 /// A candidate with its running systems.
-pub(super) struct Up {
+pub(super) struct RunningVariant {
     pub(super) seat: Seat,
     pub(super) running: Running,
     /// Processor use seen during settling and warm-up. `None` without both.
