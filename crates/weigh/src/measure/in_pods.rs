@@ -27,7 +27,7 @@ use crate::environment::instant;
 use crate::exit::Failure;
 use crate::invalid::Invalid;
 use crate::pods::round_spec::{Place, RoundSpec, ThisRound};
-use crate::pods::stage::{Lost, Stage, Up};
+use crate::pods::stage::{Lost, RunningPods, Stage};
 use crate::pods::wanted::Wanted;
 use crate::record;
 
@@ -224,7 +224,7 @@ impl Experiment<'_> {
         round: &Round,
         stage: &Stage<'_>,
         source: &Source,
-        up: &Up<'_, '_>,
+        up: &RunningPods<'_, '_>,
         ids: &[(usize, CandidateId)],
     ) -> Result<Generated, Lost> {
         let lab = self.session.lab;
@@ -347,7 +347,7 @@ impl Experiment<'_> {
     fn look_after(
         &mut self,
         stage: &Stage<'_>,
-        up: &Up<'_, '_>,
+        up: &RunningPods<'_, '_>,
         wanted: &[Wanted<'_>],
         ids: &[(usize, CandidateId)],
         round: &Round,

@@ -60,7 +60,7 @@ pub(crate) struct Stage<'c> {
 }
 
 /// The pods of one round.
-pub(crate) struct Up<'s, 'c> {
+pub(crate) struct RunningPods<'s, 'c> {
     owner: OwnedRound<'s, 'c>,
     /// The pods of systems at the time when all were ready.
     pub(crate) pods: Vec<PodState>,
@@ -225,7 +225,7 @@ impl<'c> Stage<'c> {
         &'s self,
         round: u32,
         wanted: &[Wanted<'_>],
-    ) -> Result<Up<'s, 'c>, ClusterError> {
+    ) -> Result<RunningPods<'s, 'c>, ClusterError> {
         self.run.live_on(self.deadline + PLACED_WITHIN)?;
         let owner = self.run.round(round)?;
         let mut progress = StartProgress::of(wanted);
@@ -244,7 +244,7 @@ impl<'c> Stage<'c> {
                 }
             }
             if progress.is_over() {
-                return Ok(Up {
+                return Ok(RunningPods {
                     owner,
                     pods,
                     failed: progress.failed(wanted),
@@ -299,7 +299,7 @@ impl<'c> Stage<'c> {
     /// When one of them does not send its part, or the cluster cannot be reached.
     pub(crate) fn generate(
         &self,
-        up: &Up<'_, '_>,
+        up: &RunningPods<'_, '_>,
         spec: &RoundSpec,
         readings: &mut Readings,
     ) -> Result<(Vec<Recording>, Vec<PodState>), Lost> {
@@ -324,7 +324,11 @@ impl<'c> Stage<'c> {
     }
 
     /// Waits until all generators have finished. Returns their pods, in the order of their shards.
-    fn watch(&self, up: &Up<'_, '_>, readings: &mut Readings) -> Result<Vec<PodState>, Lost> {
+    fn watch(
+        &self,
+        up: &RunningPods<'_, '_>,
+        readings: &mut Readings,
+    ) -> Result<Vec<PodState>, Lost> {
         let began = instant();
         let mut seen: BTreeMap<u32, PodState> = BTreeMap::new();
         let mut read_at: Option<Instant> = None;
@@ -440,7 +444,7 @@ impl<'c> Stage<'c> {
     ///
     /// # Errors
     /// When the cluster cannot be reached.
-    pub(crate) fn pods_now(&self, up: &Up<'_, '_>) -> Result<Vec<PodState>, ClusterError> {
+    pub(crate) fn pods_now(&self, up: &RunningPods<'_, '_>) -> Result<Vec<PodState>, ClusterError> {
         self.pods(&up.owner.selector())
     }
 
@@ -448,7 +452,7 @@ impl<'c> Stage<'c> {
     ///
     /// # Errors
     /// When the cluster cannot be reached, or an object remains.
-    pub(crate) fn end_round(up: Up<'_, '_>) -> Result<(), ClusterError> {
+    pub(crate) fn end_round(up: RunningPods<'_, '_>) -> Result<(), ClusterError> {
         up.owner.end()
     }
 
