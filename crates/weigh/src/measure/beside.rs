@@ -12,7 +12,7 @@ use super::cores_used::first_rate;
 use super::groups::{CoresUsed, Crowd, Group, Groups, Member, has_room, placed, split};
 use super::placement::Cores;
 use super::round::Round;
-use super::running_variant::{RunningVariant, Spoiled};
+use super::running_variant::{RoundFailure, RunningVariant};
 use super::turn::Occasion;
 use crate::invalid::Invalid;
 use crate::systems::{RunningSystems, UsageReading};
@@ -50,7 +50,7 @@ impl Experiment<'_> {
         self.leave_needless(&mut up, &beside);
         if !up.is_empty() {
             let loads = self.ready_together(round, &mut up, &beside);
-            let loads = loads.map_err(Spoiled::from);
+            let loads = loads.map_err(RoundFailure::from);
             if loads.is_ok() && !self.is_over() {
                 self.look_at(round, &beside, &up);
             }
@@ -67,7 +67,7 @@ impl Experiment<'_> {
             } else if let Some(capacity) = self.session.lab.capacity {
                 match loads {
                     Ok(loads) => self.search_together(round, up, loads.jobs, capacity),
-                    Err(spoiled) => self.give_up(up, &spoiled),
+                    Err(failure) => self.give_up(up, &failure),
                 }
             } else {
                 let together =
@@ -76,11 +76,11 @@ impl Experiment<'_> {
                 let ended = ended.and_then(|shared| shared.ended(&mut self.rig));
                 match (together, ended) {
                     (Ok(together), None) => self.take_down(up, together),
-                    (Err(spoiled), None) => self.give_up(up, &spoiled),
+                    (Err(failure), None) => self.give_up(up, &failure),
                     // A shared system ended. No single variant is at fault, so all are rejected.
                     (_, Some(ended)) => {
                         let invalid = Invalid::new(InvalidKind::Crashed, ended);
-                        self.give_up(up, &Spoiled::from(invalid));
+                        self.give_up(up, &RoundFailure::from(invalid));
                     }
                 }
             }

@@ -16,15 +16,18 @@ pub(super) struct RunningVariant {
 }
 
 /// The failure of a round, with its culprit.
-pub(super) struct Spoiled {
+pub(super) struct RoundFailure {
     /// The culprit, as a position among the running candidates. `None` if all failed.
-    pub(super) by: Option<usize>,
+    pub(super) culprit: Option<usize>,
     pub(super) invalid: Invalid,
 }
 
-impl From<Invalid> for Spoiled {
-    fn from(invalid: Invalid) -> Spoiled {
-        Spoiled { by: None, invalid }
+impl From<Invalid> for RoundFailure {
+    fn from(invalid: Invalid) -> RoundFailure {
+        RoundFailure {
+            culprit: None,
+            invalid,
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use super::host_watch::HostWatch;
 use super::peers::{PeerReports, Peers, ShardReport};
 use super::reused_systems::ReusedSystems;
 use super::round::Round;
-use super::running_variant::{RunningVariant, Spoiled};
+use super::running_variant::{RoundFailure, RunningVariant};
 use super::turn::Turn;
 use crate::build_cache::BuildCache;
 use crate::exit::Failure;
@@ -108,16 +108,16 @@ impl Experiment<'_> {
             self.peers().exchange(&()).map(|_| loads)
         });
         let together = loads
-            .map_err(Spoiled::from)
+            .map_err(RoundFailure::from)
             .and_then(|loads| self.attempts_together(&round, &up, &loads, &beside));
         match together {
             Ok(together) => {
                 self.take_down(up, together);
                 Ok(())
             }
-            Err(spoiled) => {
-                let invalid = spoiled.invalid.clone();
-                self.give_up(up, &spoiled);
+            Err(failure) => {
+                let invalid = failure.invalid.clone();
+                self.give_up(up, &failure);
                 Err(invalid)
             }
         }
@@ -225,7 +225,7 @@ impl Experiment<'_> {
     }
 
     /// Adds the common start time to the loads. They stay unchanged if this is the only generator.
-    pub(super) fn starting_together(&self, jobs: &[Job]) -> Result<Vec<Job>, Spoiled> {
+    pub(super) fn starting_together(&self, jobs: &[Job]) -> Result<Vec<Job>, RoundFailure> {
         let Some(peers) = &self.session.peers else {
             return Ok(jobs.to_vec());
         };
@@ -243,7 +243,7 @@ impl Experiment<'_> {
         jobs: &[Job],
         measurements: &[Measurement],
         host: &HostWatch,
-    ) -> Result<PeerReports, Spoiled> {
+    ) -> Result<PeerReports, RoundFailure> {
         let Some(peers) = &self.session.peers else {
             return Ok(PeerReports::none());
         };

@@ -34,7 +34,7 @@ use super::placement::Cores;
 use super::reading::{Look, Measured, Reading, systems_used};
 use super::round::{Round, Seat};
 use super::running::root_cause;
-use super::running_variant::{RunningVariant, Spoiled};
+use super::running_variant::{RoundFailure, RunningVariant};
 use super::session::load_failed;
 use super::shard::Attempt;
 use super::turn::Turn;
@@ -180,14 +180,14 @@ impl Experiment<'_> {
 
     /// Stops all systems of a failed round. The culprit is rejected and the other candidates get another
     /// round. If the user stops the run, the earlier measurements remain valid.
-    pub(super) fn give_up(&mut self, up: Vec<RunningVariant>, spoiled: &Spoiled) {
-        let is_stopped = spoiled.invalid.kind == InvalidKind::Interrupted;
+    pub(super) fn give_up(&mut self, up: Vec<RunningVariant>, failure: &RoundFailure) {
+        let is_stopped = failure.invalid.kind == InvalidKind::Interrupted;
         for (position, RunningVariant { seat, running, .. }) in up.into_iter().enumerate() {
             let ended = running.ended(&mut self.rig);
             running.stop(&mut self.rig);
-            let is_its_doing = spoiled.by.is_none_or(|by| by == position);
+            let is_its_doing = failure.culprit.is_none_or(|culprit| culprit == position);
             if !is_stopped && (is_its_doing || ended.is_some()) {
-                let invalid = root_cause(ended, spoiled.invalid.clone());
+                let invalid = root_cause(ended, failure.invalid.clone());
                 self.reject(seat.candidate, in_round(invalid, seat.round));
             }
         }
@@ -284,7 +284,7 @@ impl Experiment<'_> {
         up: &[RunningVariant],
         loads: &Loads,
         beside: &Beside<'_>,
-    ) -> Result<Together, Spoiled> {
+    ) -> Result<Together, RoundFailure> {
         for attempt in 1.. {
             let mut together = self.measure_together(round, up, loads, beside)?;
             // After this exchange, all generators have read the counters of the systems for this attempt.
@@ -313,7 +313,7 @@ impl Experiment<'_> {
         up: &[RunningVariant],
         loads: &Loads,
         beside: &Beside<'_>,
-    ) -> Result<Together, Spoiled> {
+    ) -> Result<Together, RoundFailure> {
         self.session.go_on()?;
         let turns: Vec<Turn<'_>> = up.iter().map(|one| self.turn_of(round, one)).collect();
         let label = beside.label(round, "side by side");
@@ -323,11 +323,11 @@ impl Experiment<'_> {
             .zip(up)
             .enumerate()
             .map(|(position, (turn, one))| {
-                let by = Some(position);
+                let culprit = Some(position);
                 let reading = turn.begin(&self.rig, &one.running);
-                reading.map_err(|invalid| Spoiled { by, invalid })
+                reading.map_err(|invalid| RoundFailure { culprit, invalid })
             })
-            .collect::<Result<_, Spoiled>>()?;
+            .collect::<Result<_, RoundFailure>>()?;
         let shared_before = beside.usage(&self.rig);
         let jobs = self.starting_together(&loads.jobs)?;
         let targets: Vec<Address> = jobs.iter().map(|job| job.target.address.clone()).collect();
@@ -401,7 +401,7 @@ impl Experiment<'_> {
         reading: Reading<'_>,
         look: Look,
         mut measurement: Measurement,
-    ) -> Result<(Measured, RoundRecord), Spoiled> {
+    ) -> Result<(Measured, RoundRecord), RoundFailure> {
         let counted = ended
             .counted
             .as_ref()
@@ -409,7 +409,7 @@ impl Experiment<'_> {
         if let Some(in_slices) = &ended.in_slices {
             in_slices.fold(&mut measurement, index);
         }
-        let by = Some(index);
+        let culprit = Some(index);
         let measured = reading
             .end(
                 &self.rig,
@@ -417,7 +417,7 @@ impl Experiment<'_> {
                 measurement,
                 ended.reports.sent_by_others(index),
             )
-            .map_err(|invalid| Spoiled { by, invalid })?;
+            .map_err(|invalid| RoundFailure { culprit, invalid })?;
         let name = ended.turns[index].candidate.name();
         let mut record = measured.record(&self.session, name, ended.up[index].seat);
         if let Some(counted) = counted {
