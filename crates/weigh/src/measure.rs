@@ -13,7 +13,7 @@
 //! | prediction of a run, for `weigh check` | [`prediction`] |
 //! | selection of the requests that count | [`counted_cycles`], [`host_watch`], [`neighbor_watch`] |
 //! | searches for the highest rate, in turn or side by side | [`capacity`] |
-//! | the steps of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
+//! | the steps of a variant run, for any design of a round | [`variant_run`], [`running`], [`settling`] |
 //! | readings before and after a load | [`reading`] |
 //! | a lab in a cluster | [`in_pods`], [`pod_usage`] |
 //! | one of several generators of a round, in a pod | [`shard`], [`peers`] |
@@ -56,7 +56,7 @@ mod side_by_side;
 mod stopping_rule;
 mod trial;
 mod try_out;
-mod turn;
+mod variant_run;
 mod watching;
 
 use std::collections::BTreeSet;
@@ -340,7 +340,7 @@ impl<'a> Experiment<'a> {
         let mut systems = variant.systems().iter();
         let target = systems
             .next_back()
-            .filter(|_| !is_ours && turn::yields(variant))?;
+            .filter(|_| !is_ours && variant_run::yields(variant))?;
         let asked = StatusRule::PUSHED_BACK
             .into_iter()
             .find(|status| record.statuses.contains_key(status))?;

@@ -13,7 +13,7 @@ use super::groups::{CoresUsed, Crowd, Group, Groups, Member, has_room, placed, s
 use super::placement::Cores;
 use super::round::Round;
 use super::running_variant::{RoundFailure, RunningVariant};
-use super::turn::Occasion;
+use super::variant_run::Occasion;
 use crate::invalid::Invalid;
 use crate::systems::{RunningSystems, UsageReading};
 

@@ -103,7 +103,7 @@ impl Measuring<'_> {
         while let Some((rate, job)) = searching.next() {
             // Needs no warm-up, because the previous rate has warmed the systems.
             let measured = self.measure(&job)?;
-            if measured.measurement.interrupted || self.turn.session.stop.is_asked() {
+            if measured.measurement.interrupted || self.run.session.stop.is_asked() {
                 return Err(Invalid::interrupted());
             }
             // A target that ended fails every further rate. That is a crash and not a capacity.
@@ -112,7 +112,7 @@ impl Measuring<'_> {
             }
             let shown = searching.tell(rate, measured);
             let number = self.seat.round + 1;
-            let progress = &self.turn.session.progress;
+            let progress = &self.run.session.progress;
             progress.note(&format!("round {number}: {shown}"));
         }
         let (measured, search) = searching.end()?;
@@ -174,8 +174,8 @@ impl Experiment<'_> {
             self.conclude(round, seeker);
             return None;
         };
-        let turn = self.turn_of(round, &seeker.up);
-        let measured = turn.measure(&self.rig, &seeker.up.running, &job);
+        let run = self.run_of(round, &seeker.up);
+        let measured = run.measure(&self.rig, &seeker.up.running, &job);
         let name = self.candidates.get(id).name();
         let ended = seeker.up.running.ended(&mut self.rig);
         let invalid = match (measured, ended) {

@@ -47,7 +47,7 @@ impl Experiment<'_> {
         let lab = self.session.lab;
         let mut jobs: Vec<Job> = up
             .iter()
-            .map(|one| self.turn_of(round, one).job(&one.running))
+            .map(|one| self.run_of(round, one).job(&one.running))
             .collect();
         // Labs that end by a count are measured in turn.
         let total = self

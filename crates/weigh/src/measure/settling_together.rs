@@ -47,8 +47,8 @@ impl Experiment<'_> {
                 .filter(|index| settlings[*index].goes_on())
                 .map(|index| {
                     let (one, settling) = (&up[index], &settlings[index]);
-                    let turn = self.turn_of(round, one);
-                    (index, turn.settling_job(&one.running, settling))
+                    let run = self.run_of(round, one);
+                    (index, run.settling_job(&one.running, settling))
                 })
                 .collect();
             if jobs.is_empty() {

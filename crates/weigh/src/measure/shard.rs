@@ -26,7 +26,7 @@ use super::peers::{PeerReports, Peers, ShardReport};
 use super::reused_systems::ReusedSystems;
 use super::round::Round;
 use super::running_variant::{RoundFailure, RunningVariant};
-use super::turn::Turn;
+use super::variant_run::VariantRun;
 use crate::build_cache::BuildCache;
 use crate::exit::Failure;
 use crate::invalid::Invalid;
@@ -179,8 +179,8 @@ impl Experiment<'_> {
                 &decoded(&told.bodies)?,
             );
             self.candidates.get_mut(id).set_proven(proven);
-            let turn = Turn::of_proof(&self.session, self.candidates.get(id));
-            let mut running = turn.start(&mut self.rig)?;
+            let run = VariantRun::of_proof(&self.session, self.candidates.get(id));
+            let mut running = run.start(&mut self.rig)?;
             running.is_proven = true;
             running.is_prepared = true;
             self.reused.keep_or_stop(&mut self.rig, id, running, true);

@@ -37,7 +37,7 @@ use super::running::root_cause;
 use super::running_variant::{RoundFailure, RunningVariant};
 use super::session::load_failed;
 use super::shard::Attempt;
-use super::turn::Turn;
+use super::variant_run::VariantRun;
 use crate::invalid::Invalid;
 use crate::published::Receiver;
 use crate::record;
@@ -62,7 +62,7 @@ pub(super) struct Together {
 
 /// All facts about the load of all candidates at its end.
 struct Ended<'e> {
-    turns: &'e [Turn<'e>],
+    runs: &'e [VariantRun<'e>],
     up: &'e [RunningVariant],
     jobs: &'e [Job],
     /// The cycles that count. `None` if this is unknown.
@@ -120,10 +120,10 @@ impl Experiment<'_> {
         }
     }
 
-    /// The turn of a running candidate.
-    pub(super) fn turn_of(&self, round: &Round, one: &RunningVariant) -> Turn<'_> {
+    /// Returns the variant run of a running candidate.
+    pub(super) fn run_of(&self, round: &Round, one: &RunningVariant) -> VariantRun<'_> {
         let candidate = self.candidates.get(one.seat.candidate);
-        Turn::of_round(&self.session, candidate, round).in_group(one.seat.group)
+        VariantRun::of_round(&self.session, candidate, round).in_group(one.seat.group)
     }
 
     /// Starts and proves the candidates in the order of this round. The order changes from round to round, so
@@ -142,20 +142,21 @@ impl Experiment<'_> {
             if self.is_over() || is_needless {
                 continue;
             }
-            let turn = Turn::of_round(&self.session, self.candidates.get(seat.candidate), round)
-                .in_group(seat.group)
-                .on(beside.cores.as_ref());
-            let setups = turn.candidate.variant.systems();
+            let run =
+                VariantRun::of_round(&self.session, self.candidates.get(seat.candidate), round)
+                    .in_group(seat.group)
+                    .on(beside.cores.as_ref());
+            let setups = run.candidate.variant.systems();
             let earlier = self.reused.take(seat.candidate);
             let running = match (earlier, self.reused.reuse().partly(setups)) {
                 // In the first round the systems come from the proof and have received no load.
                 (Some(running), Some(kept)) if round.number > 0 => {
-                    turn.restart(&mut self.rig, running, kept)
+                    run.restart(&mut self.rig, running, kept)
                 }
                 (Some(running), _) => Ok(running),
-                (None, _) => turn.start_beside(&mut self.rig, beside.shared.as_ref()),
+                (None, _) => run.start_beside(&mut self.rig, beside.shared.as_ref()),
             };
-            let proven = running.and_then(|mut running| match turn.prove_once(&mut running) {
+            let proven = running.and_then(|mut running| match run.prove_once(&mut running) {
                 Ok(()) => Ok(running),
                 Err(symptom) => {
                     // Read before the stop. Afterwards all systems have ended.
@@ -235,7 +236,7 @@ impl Experiment<'_> {
                     variants,
                     seed: round.arrival_seed,
                 }),
-                ..self.turn_of(round, one).job(&one.running)
+                ..self.run_of(round, one).job(&one.running)
             })
             .collect();
         // Counted once, because all candidates share one plan. Counting random arrivals requires drawing
@@ -248,7 +249,7 @@ impl Experiment<'_> {
         if !jobs.is_empty() && !warmup.is_zero() {
             let short: Vec<Job> = jobs
                 .iter()
-                .map(|job| Turn::warmup_job(job, warmup))
+                .map(|job| VariantRun::warmup_job(job, warmup))
                 .collect();
             let label = beside.label(round, "warming up");
             let usage = || -> Vec<Vec<UsageReading>> {
@@ -315,16 +316,16 @@ impl Experiment<'_> {
         beside: &Beside<'_>,
     ) -> Result<Together, RoundFailure> {
         self.session.go_on()?;
-        let turns: Vec<Turn<'_>> = up.iter().map(|one| self.turn_of(round, one)).collect();
+        let runs: Vec<VariantRun<'_>> = up.iter().map(|one| self.run_of(round, one)).collect();
         let label = beside.label(round, "side by side");
         tracing::debug!(label, "the load begins");
-        let readings: Vec<Reading<'_>> = turns
+        let readings: Vec<Reading<'_>> = runs
             .iter()
             .zip(up)
             .enumerate()
-            .map(|(position, (turn, one))| {
+            .map(|(position, (run, one))| {
                 let culprit = Some(position);
-                let reading = turn.begin(&self.rig, &one.running);
+                let reading = run.begin(&self.rig, &one.running);
                 reading.map_err(|invalid| RoundFailure { culprit, invalid })
             })
             .collect::<Result<_, RoundFailure>>()?;
@@ -346,7 +347,7 @@ impl Experiment<'_> {
         let ((sent, mut network), watched) = WatchedLoad::during(&pids, || {
             NetworkWatch::during(&targets, || {
                 let progress = &self.session.progress;
-                progress.measuring(&label, receivers(&turns, &jobs), send)
+                progress.measuring(&label, receivers(&runs, &jobs), send)
             })
         });
         let (measurements, looks) = sent.map_err(|error| load_failed(&error))?;
@@ -359,7 +360,7 @@ impl Experiment<'_> {
         let cores = self.host.before.cpus_allowed;
         let counted = watched.counted(&jobs, &measurements, &reports, cores);
         let ended = Ended {
-            turns: &turns,
+            runs: &runs,
             up,
             jobs: &jobs,
             counted,
@@ -418,7 +419,7 @@ impl Experiment<'_> {
                 ended.reports.sent_by_others(index),
             )
             .map_err(|invalid| RoundFailure { culprit, invalid })?;
-        let name = ended.turns[index].candidate.name();
+        let name = ended.runs[index].candidate.name();
         let mut record = measured.record(&self.session, name, ended.up[index].seat);
         if let Some(counted) = counted {
             record.left_out = Some(counted.left_out);
@@ -428,7 +429,7 @@ impl Experiment<'_> {
             record.latency_means = counted.latency_means;
         }
         if let Some(cores) = ended.cores {
-            record.cores = cores.record(ended.turns[index].candidate.variant.systems());
+            record.cores = cores.record(ended.runs[index].candidate.variant.systems());
         }
         record.shared.clone_from(&ended.shared);
         record.network = ended.network.record(index);
@@ -471,10 +472,10 @@ fn slots_kept(job: &Job) -> Option<usize> {
 }
 
 /// The receivers of the load, one for each candidate.
-fn receivers(turns: &[Turn<'_>], jobs: &[Job]) -> Vec<Receiver> {
-    let each = turns.iter().zip(jobs);
-    each.map(|(turn, job)| Receiver {
-        target: turn.candidate.name().to_owned(),
+fn receivers(runs: &[VariantRun<'_>], jobs: &[Job]) -> Vec<Receiver> {
+    let each = runs.iter().zip(jobs);
+    each.map(|(run, job)| Receiver {
+        target: run.candidate.name().to_owned(),
         load: job.load.clone(),
     })
     .collect()

@@ -1,7 +1,7 @@
-//! The steps of a turn: start, proof, settling, warm-up, measurement.
+//! The steps of a variant run: start, proof, settling, warm-up, measurement.
 //!
-//! A [`Turn`] is one candidate in one phase of the run. It only borrows. Its steps can therefore run for one
-//! candidate after the other, or interleaved over several candidates that are up at once.
+//! A [`VariantRun`] is one candidate in one phase of the run. It only borrows. Its steps can therefore run for
+//! one candidate after the other, or interleaved over several candidates that are up at once.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub(super) enum Occasion {
 
 /// One candidate in one phase of the run.
 #[derive(Clone, Copy)]
-pub(super) struct Turn<'t> {
+pub(super) struct VariantRun<'t> {
     pub(super) session: &'t Session<'t>,
     pub(super) candidate: &'t Candidate<'t>,
     occasion: Occasion,
@@ -71,10 +71,13 @@ impl Occasion {
     }
 }
 
-impl<'t> Turn<'t> {
-    /// The turn of the proof, before all rounds.
-    pub(super) fn of_proof(session: &'t Session<'t>, candidate: &'t Candidate<'t>) -> Turn<'t> {
-        Turn {
+impl<'t> VariantRun<'t> {
+    /// The variant run of the proof, before all rounds.
+    pub(super) fn of_proof(
+        session: &'t Session<'t>,
+        candidate: &'t Candidate<'t>,
+    ) -> VariantRun<'t> {
+        VariantRun {
             session,
             candidate,
             occasion: Occasion::Proof,
@@ -88,8 +91,8 @@ impl<'t> Turn<'t> {
         session: &'t Session<'t>,
         candidate: &'t Candidate<'t>,
         round: &Round,
-    ) -> Turn<'t> {
-        Turn {
+    ) -> VariantRun<'t> {
+        VariantRun {
             session,
             candidate,
             occasion: Occasion::Round(round.number),
@@ -103,8 +106,8 @@ impl<'t> Turn<'t> {
         session: &'t Session<'t>,
         candidate: &'t Candidate<'t>,
         arrival_seed: u64,
-    ) -> Turn<'t> {
-        Turn {
+    ) -> VariantRun<'t> {
+        VariantRun {
             session,
             candidate,
             occasion: Occasion::Flamegraph,
@@ -114,14 +117,14 @@ impl<'t> Turn<'t> {
         }
     }
 
-    /// Returns the turn in this group of the round.
-    pub(super) fn in_group(self, group: Option<u32>) -> Turn<'t> {
-        Turn { group, ..self }
+    /// Returns the variant run in this group of the round.
+    pub(super) fn in_group(self, group: Option<u32>) -> VariantRun<'t> {
+        VariantRun { group, ..self }
     }
 
-    /// Returns the turn with its systems on these cores. `None` if the scheduler places all systems.
-    pub(super) fn on(self, cores: Option<&'t Cores>) -> Turn<'t> {
-        Turn { cores, ..self }
+    /// Returns the variant run with its systems on these cores. `None` if the scheduler places all systems.
+    pub(super) fn on(self, cores: Option<&'t Cores>) -> VariantRun<'t> {
+        VariantRun { cores, ..self }
     }
 
     /// The folder of the logs, `VARIANT/OCCASION`. A baseline runs once in each of its groups.
@@ -150,7 +153,7 @@ impl<'t> Turn<'t> {
         self.start_as(rig, &setups)
     }
 
-    /// Like [`Turn::start`], with setups that differ from the variant's own.
+    /// Like [`VariantRun::start`], with setups that differ from the variant's own.
     pub(super) fn start_as(&self, rig: &mut Rig, setups: &[Setup]) -> Result<Running, Invalid> {
         self.session
             .start(rig, setups, &self.folder(), None)
@@ -171,11 +174,11 @@ impl<'t> Turn<'t> {
         self.setups().filter(|setup| !setup.is_shared).collect()
     }
 
-    /// Like [`Turn::start`], next to systems that all candidates share.
+    /// Like [`VariantRun::start`], next to systems that all candidates share.
     ///
     /// # Errors
     ///
-    /// Like [`Turn::start`].
+    /// Like [`VariantRun::start`].
     pub(super) fn start_beside(
         &self,
         rig: &mut Rig,
@@ -305,7 +308,7 @@ impl<'t> Turn<'t> {
         }
     }
 
-    /// The load of this turn.
+    /// The load of this variant run.
     pub(super) fn job(&self, running: &Running) -> Job {
         let lab = self.session.lab;
         let proven = self.candidate.proven();
@@ -356,7 +359,11 @@ impl<'t> Turn<'t> {
         }
         let label = format!("{}, warming up", self.label());
         self.session
-            .discard(&Turn::warmup_job(job, length), &label, "while warming up")
+            .discard(
+                &VariantRun::warmup_job(job, length),
+                &label,
+                "while warming up",
+            )
             .map(|_| ())
     }
 
