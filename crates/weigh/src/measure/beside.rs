@@ -13,7 +13,7 @@ use super::groups::{CoresUsed, Crowd, Group, Groups, Member, has_room, placed, s
 use super::placement::Cores;
 use super::round::Round;
 use super::running_variant::{RoundFailure, RunningVariant};
-use super::variant_run::Occasion;
+use super::variant_run::RunPhase;
 use crate::invalid::Invalid;
 use crate::systems::{RunningSystems, UsageReading};
 
@@ -119,7 +119,7 @@ impl Experiment<'_> {
             return Ok(None);
         }
         let number = group.number.map(|(number, _)| number);
-        let folder = Path::new(SHARED).join(Occasion::Round(round.number).folder_in(number));
+        let folder = Path::new(SHARED).join(RunPhase::Round(round.number).folder_in(number));
         self.session
             .start(&mut self.rig, &setups, &folder, None)
             .map(Some)

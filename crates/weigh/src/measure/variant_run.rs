@@ -28,7 +28,7 @@ use crate::systems::RunningSystems;
 
 /// The phase of the run that needs a candidate's systems.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Occasion {
+pub(super) enum RunPhase {
     /// The first proof, before all rounds.
     Proof,
     /// The measurement in the round of this number, from 0.
@@ -42,7 +42,7 @@ pub(super) enum Occasion {
 pub(super) struct VariantRun<'t> {
     pub(super) session: &'t Session<'t>,
     pub(super) candidate: &'t Candidate<'t>,
-    occasion: Occasion,
+    phase: RunPhase,
     /// The group of the candidate, from 0. `None` if the round has a single group.
     group: Option<u32>,
     /// The seed of random arrivals. See [`Round::arrival_seed`].
@@ -51,13 +51,13 @@ pub(super) struct VariantRun<'t> {
     cores: Option<&'t Cores>,
 }
 
-impl Occasion {
+impl RunPhase {
     /// The folder of the logs, as a single name.
     fn folder(self) -> String {
         match self {
-            Occasion::Proof => "proof".to_owned(),
-            Occasion::Round(number) => format!("round-{}", number + 1),
-            Occasion::Flamegraph => "flamegraph".to_owned(),
+            RunPhase::Proof => "proof".to_owned(),
+            RunPhase::Round(number) => format!("round-{}", number + 1),
+            RunPhase::Flamegraph => "flamegraph".to_owned(),
         }
     }
 
@@ -80,7 +80,7 @@ impl<'t> VariantRun<'t> {
         VariantRun {
             session,
             candidate,
-            occasion: Occasion::Proof,
+            phase: RunPhase::Proof,
             group: None,
             arrival_seed: session.seed,
             cores: None,
@@ -95,7 +95,7 @@ impl<'t> VariantRun<'t> {
         VariantRun {
             session,
             candidate,
-            occasion: Occasion::Round(round.number),
+            phase: RunPhase::Round(round.number),
             group: None,
             arrival_seed: round.arrival_seed,
             cores: None,
@@ -110,7 +110,7 @@ impl<'t> VariantRun<'t> {
         VariantRun {
             session,
             candidate,
-            occasion: Occasion::Flamegraph,
+            phase: RunPhase::Flamegraph,
             group: None,
             arrival_seed,
             cores: None,
@@ -127,19 +127,19 @@ impl<'t> VariantRun<'t> {
         VariantRun { cores, ..self }
     }
 
-    /// The folder of the logs, `VARIANT/OCCASION`. A baseline runs once in each of its groups.
+    /// The folder of the logs, `VARIANT/PHASE`. A baseline runs once in each of its groups.
     fn folder(&self) -> PathBuf {
         let variant = record::file_name(self.candidate.name());
-        PathBuf::from(variant).join(self.occasion.folder_in(self.group))
+        PathBuf::from(variant).join(self.phase.folder_in(self.group))
     }
 
     /// The current activity, for the progress display.
     pub(super) fn label(&self) -> String {
         let name = self.candidate.name();
-        match self.occasion {
-            Occasion::Proof => format!("proving {name}"),
-            Occasion::Round(number) => format!("round {}, {name}", number + 1),
-            Occasion::Flamegraph => format!("sampling {name}"),
+        match self.phase {
+            RunPhase::Proof => format!("proving {name}"),
+            RunPhase::Round(number) => format!("round {}, {name}", number + 1),
+            RunPhase::Flamegraph => format!("sampling {name}"),
         }
     }
 
