@@ -19,7 +19,6 @@
 //! | one of several generators of a round, in a pod | [`shard`], [`peers`] |
 //! | sampled rounds, which do not count | [`profile`] |
 
-mod beside;
 mod candidate;
 mod candidate_id;
 mod capacity;
@@ -29,6 +28,7 @@ mod design;
 mod duration_text;
 mod footprint;
 mod gates_rule;
+mod group_round;
 mod groups;
 mod host_watch;
 mod in_pods;

@@ -84,7 +84,7 @@ impl<'r> Reading<'r> {
         }
     }
 
-    /// Reads all counters after the load. `beside` counts the requests of the other generators.
+    /// Reads all counters after the load. `sent_by_others` counts the requests of the other generators.
     ///
     /// # Errors
     ///
@@ -95,12 +95,12 @@ impl<'r> Reading<'r> {
         rig: &Rig,
         look: Look,
         measurement: Measurement,
-        beside: RequestCounts,
+        sent_by_others: RequestCounts,
     ) -> Result<Measured, Invalid> {
         // An interrupted load leaves requests in flight that the systems counted and the generator did not.
         // Its counts can therefore not be compared.
-        let counts =
-            (!measurement.interrupted).then(|| RequestCounts::of(&measurement).plus(beside));
+        let counts = (!measurement.interrupted)
+            .then(|| RequestCounts::of(&measurement).plus(sent_by_others));
         let observed = counts.map(|counts| self.observer.end(counts));
         let Observed {
             seen: mut proofs,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use load::Job;
 
 use super::Experiment;
-use super::beside::Beside;
+use super::group_round::GroupContext;
 use super::round::Round;
 use super::running_variant::RunningVariant;
 use super::settling::Settling;
@@ -24,7 +24,7 @@ impl Experiment<'_> {
         &mut self,
         round: &Round,
         up: &mut [RunningVariant],
-        beside: &Beside<'_>,
+        context: &GroupContext<'_>,
     ) -> Result<Vec<Option<Duration>>, Invalid> {
         let lab_settle = self.session.lab.settle;
         let mut unsettled = up.iter().filter(|one| !one.running.is_settled).peekable();
@@ -39,7 +39,7 @@ impl Experiment<'_> {
             .iter()
             .map(|one| Settling::new(settle, one.running.compiles()))
             .collect();
-        let label = beside.label(round, "settling side by side");
+        let label = context.label(round, "settling side by side");
         while !self.session.stop.is_asked() {
             // If one candidate finishes, the other candidates can only get faster. That counts as a gain, so
             // they settle longer and never too briefly.

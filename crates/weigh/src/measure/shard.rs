@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use stats::cycles::Cause;
 
 use super::Experiment;
-use super::beside::Beside;
 use super::counted_cycles::{disturbances, dues_of, has_every_slot};
 use super::design::Design;
+use super::group_round::GroupContext;
 use super::groups::Group;
 use super::host_watch::HostWatch;
 use super::peers::{PeerReports, Peers, ShardReport};
@@ -92,24 +92,24 @@ impl Experiment<'_> {
             number: None,
             variants: self.candidates.compared(),
         };
-        let beside = Beside {
+        let context = GroupContext {
             group: &group,
             shared: None,
             cores: None,
         };
-        let mut up = self.bring_up(&round, &beside);
-        self.leave_needless(&mut up, &beside);
+        let mut up = self.bring_up(&round, &context);
+        self.leave_needless(&mut up, &context);
         self.agree_on(&up)?;
         let loads = self
-            .settle_once_for_all(&round, &mut up, &beside)
-            .and_then(|()| self.ready_together(&round, &mut up, &beside));
+            .settle_once_for_all(&round, &mut up, &context)
+            .and_then(|()| self.ready_together(&round, &mut up, &context));
         let loads = loads.and_then(|loads| {
             // A barrier: all warm-up responses must arrive before the counters of the systems are read.
             self.peers().exchange(&()).map(|_| loads)
         });
         let together = loads
             .map_err(RoundFailure::from)
-            .and_then(|loads| self.attempts_together(&round, &up, &loads, &beside));
+            .and_then(|loads| self.attempts_together(&round, &up, &loads, &context));
         match together {
             Ok(together) => {
                 self.take_down(up, together);
@@ -213,10 +213,10 @@ impl Experiment<'_> {
         &mut self,
         round: &Round,
         up: &mut [RunningVariant],
-        beside: &Beside<'_>,
+        context: &GroupContext<'_>,
     ) -> Result<(), Invalid> {
         if self.peers().shard().index() == 0 {
-            self.settle_together(round, up, beside)?;
+            self.settle_together(round, up, context)?;
         }
         for one in up {
             one.running.is_settled = true;

@@ -21,10 +21,10 @@ use schedule::SlicePlan;
 use stats::cycles::Validity;
 
 use super::Experiment;
-use super::beside::Beside;
 use super::cores_used::{Used, first_rate, planned};
 use super::counted_cycles::{WatchedLoad, leave_out, plan_of};
 use super::design::Design;
+use super::group_round::GroupContext;
 use super::groups::Group;
 use super::in_slices::InSlices;
 use super::in_turn::{ATTEMPTS, end_of, in_round};
@@ -128,9 +128,13 @@ impl Experiment<'_> {
 
     /// Starts and proves the candidates in the order of this round. The order changes from round to round, so
     /// that start order and ports favor no candidate.
-    pub(super) fn bring_up(&mut self, round: &Round, beside: &Beside<'_>) -> Vec<RunningVariant> {
+    pub(super) fn bring_up(
+        &mut self,
+        round: &Round,
+        context: &GroupContext<'_>,
+    ) -> Vec<RunningVariant> {
         let mut up = Vec::new();
-        let group = beside.group;
+        let group = context.group;
         for seat in round.seats() {
             let seat = Seat {
                 group: group.number.map(|(number, _)| number),
@@ -145,7 +149,7 @@ impl Experiment<'_> {
             let run =
                 VariantRun::of_round(&self.session, self.candidates.get(seat.candidate), round)
                     .in_group(seat.group)
-                    .on(beside.cores.as_ref());
+                    .on(context.cores.as_ref());
             let setups = run.candidate.variant.systems();
             let earlier = self.reused.take(seat.candidate);
             let running = match (earlier, self.reused.reuse().partly(setups)) {
@@ -154,7 +158,7 @@ impl Experiment<'_> {
                     run.restart(&mut self.rig, running, kept)
                 }
                 (Some(running), _) => Ok(running),
-                (None, _) => run.start_beside(&mut self.rig, beside.shared.as_ref()),
+                (None, _) => run.start_with_shared(&mut self.rig, context.shared.as_ref()),
             };
             let proven = running.and_then(|mut running| match run.prove_once(&mut running) {
                 Ok(()) => Ok(running),
@@ -195,9 +199,13 @@ impl Experiment<'_> {
     }
 
     /// Stops candidates that have no remaining comparison.
-    pub(super) fn leave_needless(&mut self, up: &mut Vec<RunningVariant>, beside: &Beside<'_>) {
+    pub(super) fn leave_needless(
+        &mut self,
+        up: &mut Vec<RunningVariant>,
+        context: &GroupContext<'_>,
+    ) {
         let is_over = self.is_over();
-        let variants = &beside.group.variants;
+        let variants = &context.group.variants;
         let (stay, leave) = std::mem::take(up).into_iter().partition(|one| {
             let id = one.seat.candidate;
             !is_over && !self.candidates.is_needless_in(id, variants)
@@ -216,9 +224,9 @@ impl Experiment<'_> {
         &mut self,
         round: &Round,
         up: &mut [RunningVariant],
-        beside: &Beside<'_>,
+        context: &GroupContext<'_>,
     ) -> Result<Loads, Invalid> {
-        let costs = self.settle_together(round, up, beside)?;
+        let costs = self.settle_together(round, up, context)?;
         if !self.session.load.is_open() {
             // One variant at a time has the load, so responses of one cannot crowd another.
             let (jobs, slices) = self.ready_in_slices(round, up)?;
@@ -251,7 +259,7 @@ impl Experiment<'_> {
                 .iter()
                 .map(|job| VariantRun::warmup_job(job, warmup))
                 .collect();
-            let label = beside.label(round, "warming up");
+            let label = context.label(round, "warming up");
             let usage = || -> Vec<Vec<UsageReading>> {
                 let systems = up.iter().map(|one| &one.running.systems);
                 systems.map(|systems| systems.usage(&self.rig)).collect()
@@ -284,10 +292,10 @@ impl Experiment<'_> {
         round: &Round,
         up: &[RunningVariant],
         loads: &Loads,
-        beside: &Beside<'_>,
+        context: &GroupContext<'_>,
     ) -> Result<Together, RoundFailure> {
         for attempt in 1.. {
-            let mut together = self.measure_together(round, up, loads, beside)?;
+            let mut together = self.measure_together(round, up, loads, context)?;
             // After this exchange, all generators have read the counters of the systems for this attempt.
             let all = self.attempts_of_all(Attempt::of(&together.records))?;
             let is_disturbed = attempt < ATTEMPTS
@@ -313,11 +321,11 @@ impl Experiment<'_> {
         round: &Round,
         up: &[RunningVariant],
         loads: &Loads,
-        beside: &Beside<'_>,
+        context: &GroupContext<'_>,
     ) -> Result<Together, RoundFailure> {
         self.session.go_on()?;
         let runs: Vec<VariantRun<'_>> = up.iter().map(|one| self.run_of(round, one)).collect();
-        let label = beside.label(round, "side by side");
+        let label = context.label(round, "side by side");
         tracing::debug!(label, "the load begins");
         let readings: Vec<Reading<'_>> = runs
             .iter()
@@ -329,7 +337,7 @@ impl Experiment<'_> {
                 reading.map_err(|invalid| RoundFailure { culprit, invalid })
             })
             .collect::<Result<_, RoundFailure>>()?;
-        let shared_before = beside.usage(&self.rig);
+        let shared_before = context.usage(&self.rig);
         let jobs = self.starting_together(&loads.jobs)?;
         let targets: Vec<Address> = jobs.iter().map(|job| job.target.address.clone()).collect();
         let send = |live: &Live| -> Result<(Vec<Measurement>, Looks), LoadError> {
@@ -337,7 +345,7 @@ impl Experiment<'_> {
                 let looks = readings.iter().map(|reading| reading.look(&self.rig));
                 Looks {
                     own: looks.collect(),
-                    shared: beside.usage(&self.rig),
+                    shared: context.usage(&self.rig),
                     segments: segments_to_each(&targets),
                 }
             };
@@ -368,7 +376,7 @@ impl Experiment<'_> {
             reports,
             network,
             shared,
-            cores: beside.cores.as_ref(),
+            cores: context.cores.as_ref(),
             began,
         };
         let mut together = Together {

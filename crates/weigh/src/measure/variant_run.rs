@@ -179,7 +179,7 @@ impl<'t> VariantRun<'t> {
     /// # Errors
     ///
     /// Like [`VariantRun::start`].
-    pub(super) fn start_beside(
+    pub(super) fn start_with_shared(
         &self,
         rig: &mut Rig,
         shared: Option<&RunningSystems>,

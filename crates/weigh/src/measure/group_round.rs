@@ -25,7 +25,7 @@ const SHARED: &str = "shared";
 const TOO_NARROW: &str = "one core for each system is too narrow, or not known to be enough";
 
 /// The context of a running group: its members, shared systems and cores.
-pub(super) struct Beside<'g> {
+pub(super) struct GroupContext<'g> {
     pub(super) group: &'g Group,
     /// The shared systems. `None` if each candidate has its own systems.
     pub(super) shared: Option<RunningSystems>,
@@ -41,21 +41,21 @@ impl Experiment<'_> {
             Ok(shared) => shared,
             Err(invalid) => return self.reject_all(group, &invalid),
         };
-        let beside = Beside {
+        let context = GroupContext {
             group,
             shared,
             cores: self.design.cores_of(group).cloned(),
         };
-        let mut up = self.bring_up(round, &beside);
-        self.leave_needless(&mut up, &beside);
+        let mut up = self.bring_up(round, &context);
+        self.leave_needless(&mut up, &context);
         if !up.is_empty() {
-            let loads = self.ready_together(round, &mut up, &beside);
+            let loads = self.ready_together(round, &mut up, &context);
             let loads = loads.map_err(RoundFailure::from);
             if loads.is_ok() && !self.is_over() {
-                self.look_at(round, &beside, &up);
+                self.look_at(round, &context, &up);
             }
             // Measured only if the group has its final members and cores.
-            let is_placed = beside.cores.as_ref() == self.design.cores_of(group);
+            let is_placed = context.cores.as_ref() == self.design.cores_of(group);
             let is_final = self.design.order == Order::SideBySide
                 && is_placed
                 && (group.number.is_some() || self.design.is_one_group());
@@ -71,8 +71,8 @@ impl Experiment<'_> {
                 }
             } else {
                 let together =
-                    loads.and_then(|loads| self.attempts_together(round, &up, &loads, &beside));
-                let ended = beside.shared.as_ref();
+                    loads.and_then(|loads| self.attempts_together(round, &up, &loads, &context));
+                let ended = context.shared.as_ref();
                 let ended = ended.and_then(|shared| shared.ended(&mut self.rig));
                 match (together, ended) {
                     (Ok(together), None) => self.take_down(up, together),
@@ -86,7 +86,7 @@ impl Experiment<'_> {
             }
         }
         // Stopped last, because the candidates may need it until they have ended.
-        if let Some(shared) = beside.shared {
+        if let Some(shared) = context.shared {
             let is_well = shared.ended(&mut self.rig).is_none();
             self.reused
                 .keep_or_stop_shared(&mut self.rig, shared, is_well);
@@ -137,18 +137,18 @@ impl Experiment<'_> {
     }
 
     /// Evaluates the warm-up of the first round, which decides groups and cores.
-    fn look_at(&mut self, round: &Round, beside: &Beside<'_>, up: &[RunningVariant]) {
+    fn look_at(&mut self, round: &Round, context: &GroupContext<'_>, up: &[RunningVariant]) {
         let is_named = self.session.lab.groups.is_some();
         if self.design.groups.is_none() {
             self.decide_groups(up);
-        } else if let Some(cores) = &beside.cores
+        } else if let Some(cores) = &context.cores
             && is_named
             && round.number == 0
         {
             let is_wide = has_room(&self.members(up), cores, self.host.before.cpus_allowed);
             if !is_wide {
-                tracing::debug!(group = ?beside.group.index(), "{TOO_NARROW}");
-                self.design.place_none_of(beside.group);
+                tracing::debug!(group = ?context.group.index(), "{TOO_NARROW}");
+                self.design.place_none_of(context.group);
             }
         }
     }
@@ -222,7 +222,7 @@ impl Experiment<'_> {
     }
 }
 
-impl Beside<'_> {
+impl GroupContext<'_> {
     /// A label such as `round 2, group 1 of 2, warming up`.
     pub(super) fn label(&self, round: &Round, what: &str) -> String {
         let number = round.number + 1;
