@@ -70,12 +70,12 @@ impl Experiment<'_> {
                     Err(failure) => self.give_up(up, &failure),
                 }
             } else {
-                let together =
+                let result =
                     loads.and_then(|loads| self.attempts_together(round, &up, &loads, &context));
                 let ended = context.shared.as_ref();
                 let ended = ended.and_then(|shared| shared.ended(&mut self.rig));
-                match (together, ended) {
-                    (Ok(together), None) => self.take_down(up, together),
+                match (result, ended) {
+                    (Ok(result), None) => self.take_down(up, result),
                     (Err(failure), None) => self.give_up(up, &failure),
                     // A shared system ended. No single variant is at fault, so all are rejected.
                     (_, Some(ended)) => {

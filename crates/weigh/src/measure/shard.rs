@@ -107,12 +107,12 @@ impl Experiment<'_> {
             // A barrier: all warm-up responses must arrive before the counters of the systems are read.
             self.peers().exchange(&()).map(|_| loads)
         });
-        let together = loads
+        let result = loads
             .map_err(RoundFailure::from)
             .and_then(|loads| self.attempts_together(&round, &up, &loads, &context));
-        match together {
-            Ok(together) => {
-                self.take_down(up, together);
+        match result {
+            Ok(result) => {
+                self.take_down(up, result);
                 Ok(())
             }
             Err(failure) => {

@@ -55,13 +55,13 @@ pub(super) struct Loads {
 }
 
 /// The results of one load of all candidates, in their order.
-pub(super) struct Together {
+pub(super) struct GroupResult {
     measured: Vec<Measured>,
     pub(super) records: Vec<RoundRecord>,
 }
 
 /// All facts about the load of all candidates at its end.
-struct Ended<'e> {
+struct RunEnd<'e> {
     runs: &'e [VariantRun<'e>],
     up: &'e [RunningVariant],
     jobs: &'e [Job],
@@ -293,23 +293,23 @@ impl Experiment<'_> {
         up: &[RunningVariant],
         loads: &Loads,
         context: &GroupContext<'_>,
-    ) -> Result<Together, RoundFailure> {
+    ) -> Result<GroupResult, RoundFailure> {
         for attempt in 1.. {
-            let mut together = self.measure_together(round, up, loads, context)?;
+            let mut result = self.measure_together(round, up, loads, context)?;
             // After this exchange, all generators have read the counters of the systems for this attempt.
-            let all = self.attempts_of_all(Attempt::of(&together.records))?;
+            let all = self.attempts_of_all(Attempt::of(&result.records))?;
             let is_disturbed = attempt < ATTEMPTS
                 && all.iter().all(|one| !one.is_interrupted)
                 && all.iter().any(|one| one.is_disturbed);
-            for record in &mut together.records {
+            for record in &mut result.records {
                 record.disturbed = is_disturbed;
                 let line = record::line(record, round.planned);
                 self.session.progress.note(&line);
             }
             // Stored before the responses are judged, because wrong responses are evidence.
-            self.records.extend(together.records.iter().cloned());
+            self.records.extend(result.records.iter().cloned());
             if !is_disturbed {
-                return Ok(together);
+                return Ok(result);
             }
         }
         unreachable!("the last attempt counts")
@@ -322,7 +322,7 @@ impl Experiment<'_> {
         up: &[RunningVariant],
         loads: &Loads,
         context: &GroupContext<'_>,
-    ) -> Result<Together, RoundFailure> {
+    ) -> Result<GroupResult, RoundFailure> {
         self.session.go_on()?;
         let runs: Vec<VariantRun<'_>> = up.iter().map(|one| self.run_of(round, one)).collect();
         let label = context.label(round, "side by side");
@@ -367,7 +367,7 @@ impl Experiment<'_> {
         let reports = self.exchange_reports(&jobs, &measurements, &watched.host)?;
         let cores = self.host.before.cpus_allowed;
         let counted = watched.counted(&jobs, &measurements, &reports, cores);
-        let ended = Ended {
+        let end = RunEnd {
             runs: &runs,
             up,
             jobs: &jobs,
@@ -379,17 +379,17 @@ impl Experiment<'_> {
             cores: context.cores.as_ref(),
             began,
         };
-        let mut together = Together {
+        let mut result = GroupResult {
             measured: Vec::new(),
             records: Vec::new(),
         };
         let each = readings.into_iter().zip(looks.own).zip(measurements);
         for (index, ((reading, look), measurement)) in each.enumerate() {
-            let (measured, record) = self.end_of_one(&ended, index, reading, look, measurement)?;
-            together.records.push(record);
-            together.measured.push(measured);
+            let (measured, record) = self.end_of_one(&end, index, reading, look, measurement)?;
+            result.records.push(record);
+            result.measured.push(measured);
         }
-        Ok(together)
+        Ok(result)
     }
 
     /// The processes of each candidate that could take cores from other candidates. Their processor time
@@ -405,17 +405,17 @@ impl Experiment<'_> {
     /// The result of the load of one candidate.
     fn end_of_one(
         &self,
-        ended: &Ended<'_>,
+        end: &RunEnd<'_>,
         index: usize,
         reading: Reading<'_>,
         look: Look,
         mut measurement: Measurement,
     ) -> Result<(Measured, RoundRecord), RoundFailure> {
-        let counted = ended
+        let counted = end
             .counted
             .as_ref()
             .map(|validity| leave_out(&mut measurement, validity, index, self.session.shard()));
-        if let Some(in_slices) = &ended.in_slices {
+        if let Some(in_slices) = &end.in_slices {
             in_slices.fold(&mut measurement, index);
         }
         let culprit = Some(index);
@@ -424,11 +424,11 @@ impl Experiment<'_> {
                 &self.rig,
                 look,
                 measurement,
-                ended.reports.sent_by_others(index),
+                end.reports.sent_by_others(index),
             )
             .map_err(|invalid| RoundFailure { culprit, invalid })?;
-        let name = ended.runs[index].candidate.name();
-        let mut record = measured.record(&self.session, name, ended.up[index].seat);
+        let name = end.runs[index].candidate.name();
+        let mut record = measured.record(&self.session, name, end.up[index].seat);
         if let Some(counted) = counted {
             record.left_out = Some(counted.left_out);
             record.requests = counted.requests;
@@ -436,13 +436,13 @@ impl Experiment<'_> {
             record.left_out_answers = counted.left_out_answers;
             record.latency_means = counted.latency_means;
         }
-        if let Some(cores) = ended.cores {
-            record.cores = cores.record(ended.runs[index].candidate.variant.systems());
+        if let Some(cores) = end.cores {
+            record.cores = cores.record(end.runs[index].candidate.variant.systems());
         }
-        record.shared.clone_from(&ended.shared);
-        record.network = ended.network.record(index);
-        record.generators = self.generators(ended.jobs, &record, ended.began);
-        if let Some(in_slices) = &ended.in_slices {
+        record.shared.clone_from(&end.shared);
+        record.network = end.network.record(index);
+        record.generators = self.generators(end.jobs, &record, end.began);
+        if let Some(in_slices) = &end.in_slices {
             record.left_out = in_slices.left_out();
             record.slices = Some(in_slices.record(&measured.measurement));
         }
@@ -450,8 +450,8 @@ impl Experiment<'_> {
     }
 
     /// Judges the responses of each candidate, and stops or keeps its systems.
-    pub(super) fn take_down(&mut self, up: Vec<RunningVariant>, together: Together) {
-        let Together { measured, records } = together;
+    pub(super) fn take_down(&mut self, up: Vec<RunningVariant>, result: GroupResult) {
+        let GroupResult { measured, records } = result;
         let each = up.into_iter().zip(measured).zip(records);
         for ((RunningVariant { seat, running, .. }, measured), record) in each {
             let wrong = record::wrong_answers(&record)
