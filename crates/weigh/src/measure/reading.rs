@@ -1,6 +1,6 @@
 //! Readings of counters before and after a load, for one measurement.
 //!
-//! [`Reading::begin`] runs before the load, [`Reading::look`] with its last response, and [`Reading::end`]
+//! [`Reading::begin`] runs before the load, [`Reading::sample`] with its last response, and [`Reading::end`]
 //! after it. Several readings may be open at once, each for another candidate.
 
 use std::time::Instant;
@@ -30,7 +30,7 @@ pub(super) struct Reading<'r> {
 }
 
 /// The counters at the end of a load, while its connections are open.
-pub(super) struct Look {
+pub(super) struct UsageSample {
     moment: Option<Moment>,
     usage: Vec<UsageReading>,
 }
@@ -77,8 +77,8 @@ impl<'r> Reading<'r> {
 
     /// Reads the cost of the load. Must be called before the load's connections close. A server may end a
     /// thread together with its connection, and the kernel's counters of that thread would be lost.
-    pub(super) fn look(&self, rig: &Rig) -> Look {
-        Look {
+    pub(super) fn sample(&self, rig: &Rig) -> UsageSample {
+        UsageSample {
             moment: rig::moment(),
             usage: self.systems.usage(rig),
         }
@@ -93,7 +93,7 @@ impl<'r> Reading<'r> {
     pub(super) fn end(
         self,
         rig: &Rig,
-        look: Look,
+        sample: UsageSample,
         measurement: Measurement,
         sent_by_others: RequestCounts,
     ) -> Result<Measured, Invalid> {
@@ -116,8 +116,8 @@ impl<'r> Reading<'r> {
         Ok(Measured {
             began: self.began,
             measurement,
-            machine: record::machine(self.moment, look.moment),
-            systems: systems_used(&self.usage, &look.usage, &shares),
+            machine: record::machine(self.moment, sample.moment),
+            systems: systems_used(&self.usage, &sample.usage, &shares),
             proofs,
             unproven,
         })

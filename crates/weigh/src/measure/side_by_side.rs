@@ -31,7 +31,7 @@ use super::in_turn::{ATTEMPTS, end_of, in_round};
 use super::network_watch::{NetworkWatch, segments_to_each};
 use super::peers::PeerReports;
 use super::placement::Cores;
-use super::reading::{Look, Measured, Reading, systems_used};
+use super::reading::{Measured, Reading, UsageSample, systems_used};
 use super::round::{Round, Seat};
 use super::running::root_cause;
 use super::running_variant::{RoundFailure, RunningVariant};
@@ -77,9 +77,9 @@ struct RunEnd<'e> {
 }
 
 /// The readings at the end of the load of all candidates.
-struct Looks {
+struct UsageSamples {
     /// One reading for each candidate.
-    own: Vec<Look>,
+    own: Vec<UsageSample>,
     /// Readings of the systems that all candidates share.
     shared: Vec<UsageReading>,
     /// The segments sent by the load's connections, for each candidate.
@@ -340,16 +340,16 @@ impl Experiment<'_> {
         let shared_before = context.usage(&self.rig);
         let jobs = self.starting_together(&loads.jobs)?;
         let targets: Vec<Address> = jobs.iter().map(|job| job.target.address.clone()).collect();
-        let send = |live: &Live| -> Result<(Vec<Measurement>, Looks), LoadError> {
-            let look = || {
-                let looks = readings.iter().map(|reading| reading.look(&self.rig));
-                Looks {
-                    own: looks.collect(),
+        let send = |live: &Live| -> Result<(Vec<Measurement>, UsageSamples), LoadError> {
+            let take_samples = || {
+                let samples = readings.iter().map(|reading| reading.sample(&self.rig));
+                UsageSamples {
+                    own: samples.collect(),
                     shared: context.usage(&self.rig),
                     segments: segments_to_each(&targets),
                 }
             };
-            load::run_together(&jobs, live, self.session.stop.flag(), look)
+            load::run_together(&jobs, live, self.session.stop.flag(), take_samples)
         };
         let pids = self.pids_watched(up, loads);
         let ((sent, mut network), watched) = WatchedLoad::during(&pids, || {
@@ -358,9 +358,9 @@ impl Experiment<'_> {
                 progress.measuring(&label, receivers(&runs, &jobs), send)
             })
         });
-        let (measurements, looks) = sent.map_err(|error| load_failed(&error))?;
-        let shared = systems_used(&shared_before, &looks.shared, &[]);
-        network.count(looks.segments);
+        let (measurements, samples) = sent.map_err(|error| load_failed(&error))?;
+        let shared = systems_used(&shared_before, &samples.shared, &[]);
+        network.count(samples.segments);
         tracing::debug!(label, "the load has ended");
         let began = measurements.iter().find_map(|seen| seen.began);
         let in_slices = self.counted_slices(loads.slices.as_ref(), &measurements, &watched.host)?;
@@ -383,9 +383,9 @@ impl Experiment<'_> {
             measured: Vec::new(),
             records: Vec::new(),
         };
-        let each = readings.into_iter().zip(looks.own).zip(measurements);
-        for (index, ((reading, look), measurement)) in each.enumerate() {
-            let (measured, record) = self.end_of_one(&end, index, reading, look, measurement)?;
+        let each = readings.into_iter().zip(samples.own).zip(measurements);
+        for (index, ((reading, sample), measurement)) in each.enumerate() {
+            let (measured, record) = self.end_of_one(&end, index, reading, sample, measurement)?;
             result.records.push(record);
             result.measured.push(measured);
         }
@@ -408,7 +408,7 @@ impl Experiment<'_> {
         end: &RunEnd<'_>,
         index: usize,
         reading: Reading<'_>,
-        look: Look,
+        sample: UsageSample,
         mut measurement: Measurement,
     ) -> Result<(Measured, RoundRecord), RoundFailure> {
         let counted = end
@@ -422,7 +422,7 @@ impl Experiment<'_> {
         let measured = reading
             .end(
                 &self.rig,
-                look,
+                sample,
                 measurement,
                 end.reports.sent_by_others(index),
             )

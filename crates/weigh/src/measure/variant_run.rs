@@ -15,7 +15,7 @@ use rig::Rig;
 use super::FAILURES_KEPT;
 use super::candidate::Candidate;
 use super::placement::Cores;
-use super::reading::{Look, Measured, Reading};
+use super::reading::{Measured, Reading, UsageSample};
 use super::round::Round;
 use super::running::Running;
 use super::session::{Session, load_failed};
@@ -405,9 +405,9 @@ impl<'t> VariantRun<'t> {
         let label = self.label();
         tracing::debug!(label, "the load begins");
         let reading = self.begin(rig, running)?;
-        let send = |live: &Live| -> Result<(Measurement, Look), LoadError> {
-            let look = || reading.look(rig);
-            load::run_and_look(job, live, self.session.stop.flag(), look)
+        let send = |live: &Live| -> Result<(Measurement, UsageSample), LoadError> {
+            let take_sample = || reading.sample(rig);
+            load::run_and_look(job, live, self.session.stop.flag(), take_sample)
         };
         let receiver = Receiver {
             target: self.candidate.name().to_owned(),
@@ -415,14 +415,14 @@ impl<'t> VariantRun<'t> {
         };
         let progress = &self.session.progress;
         let sent = progress.measuring(&label, vec![receiver], send);
-        let (measurement, look) = sent.map_err(|error| load_failed(&error))?;
+        let (measurement, sample) = sent.map_err(|error| load_failed(&error))?;
         tracing::debug!(
             label,
             interrupted = measurement.interrupted,
             took = ?measurement.elapsed,
             "the load has ended"
         );
-        reading.end(rig, look, measurement, RequestCounts::default())
+        reading.end(rig, sample, measurement, RequestCounts::default())
     }
 }
 
