@@ -9,7 +9,7 @@ use rig::Rig;
 
 use super::Experiment;
 use super::cores_used::first_rate;
-use super::groups::{CoresUsed, Crowd, Group, Groups, Member, has_room, placed, split};
+use super::groups::{CoreFit, CoresUsed, Group, Groups, Member, has_room, placed, split};
 use super::placement::Cores;
 use super::round::Round;
 use super::running_variant::{RoundFailure, RunningVariant};
@@ -172,14 +172,14 @@ impl Experiment<'_> {
         let members = self.members(up);
         let cores = self.host.before.cpus_allowed as f64;
         let all = self.candidates.compared();
-        let mut crowd = split(&members, cores);
+        let mut fit = split(&members, cores);
         if let Some(placed_on) = self.design.cores() {
             let placed = placed(&members, placed_on).map(|members| split(&members, cores));
             // The scheduler can choose from all cores. A placement that needs more groups makes a run longer,
             // or impossible.
             match placed {
-                Some(placed) if placed.has_room() && placed.groups() <= crowd.groups() => {
-                    crowd = placed;
+                Some(placed) if placed.has_room() && placed.groups() <= fit.groups() => {
+                    fit = placed;
                 }
                 _ => {
                     tracing::debug!("{TOO_NARROW}");
@@ -187,9 +187,9 @@ impl Experiment<'_> {
                 }
             }
         }
-        match crowd {
-            Crowd::Fits(_) => self.design.groups = Some(Groups::whole(all)),
-            Crowd::Splits(groups, because) => {
+        match fit {
+            CoreFit::Fits(_) => self.design.groups = Some(Groups::whole(all)),
+            CoreFit::Splits(groups, because) => {
                 let variants = groups.into_iter().map(|(variants, _)| variants).collect();
                 // A different seed, because the seed itself already orders the candidates.
                 let seed = self.session.seed.wrapping_add(1);
@@ -200,7 +200,7 @@ impl Experiment<'_> {
                 ));
                 self.design.groups = Some(groups);
             }
-            Crowd::PairDoesNotFit { because, fits_at } => {
+            CoreFit::PairTooLarge { because, fits_at } => {
                 let remedy = self.lower_rate(fits_at);
                 self.measure_in_turn(because + &remedy);
             }
