@@ -111,7 +111,7 @@ impl Measuring<'_> {
                 return Err(Invalid::new(InvalidKind::Crashed, ended));
             }
             let shown = searching.tell(rate, measured);
-            let number = self.seat.round + 1;
+            let number = self.position.round + 1;
             let progress = &self.run.session.progress;
             progress.note(&format!("round {number}: {shown}"));
         }
@@ -120,7 +120,9 @@ impl Measuring<'_> {
         record.search = Some(search);
         self.keep(record);
         let unproven = measured.unproven;
-        unproven.map_or(Ok(()), |invalid| Err(in_round(invalid, self.seat.round)))
+        unproven.map_or(Ok(()), |invalid| {
+            Err(in_round(invalid, self.position.round))
+        })
     }
 }
 
@@ -164,7 +166,7 @@ impl Experiment<'_> {
 
     /// Tries the next rate of one search. Returns the search unless it has ended.
     fn advance(&mut self, round: &Round, mut seeker: Seeker) -> Option<Seeker> {
-        let id = seeker.up.seat.candidate;
+        let id = seeker.up.position.candidate;
         // The user stopped the run, or the candidate has no remaining comparison.
         if self.is_over() || self.candidates.is_needless(id) {
             seeker.up.running.stop(&mut self.rig);
@@ -202,25 +204,27 @@ impl Experiment<'_> {
     /// Records the result of a search, and stops or keeps the systems.
     fn conclude(&mut self, round: &Round, seeker: Seeker) {
         let Seeker { up, searching } = seeker;
-        let RunningVariant { seat, running, .. } = up;
+        let RunningVariant {
+            position, running, ..
+        } = up;
         let end = match searching.end() {
             Ok((measured, search)) => {
-                let name = self.candidates.get(seat.candidate).name();
-                let mut record = measured.record(&self.session, name, seat);
+                let name = self.candidates.get(position.candidate).name();
+                let mut record = measured.record(&self.session, name, position);
                 record.search = Some(search);
                 let line = record::line(&record, round.planned);
                 self.session.progress.note(&line);
                 self.records.push(record);
                 measured
                     .unproven
-                    .map(|invalid| in_round(invalid, seat.round))
+                    .map(|invalid| in_round(invalid, position.round))
             }
             Err(invalid) => Some(invalid),
         };
         self.reused
-            .keep_or_stop(&mut self.rig, seat.candidate, running, end.is_none());
+            .keep_or_stop(&mut self.rig, position.candidate, running, end.is_none());
         if let Some(invalid) = end {
-            self.reject(seat.candidate, invalid);
+            self.reject(position.candidate, invalid);
         }
     }
 }

@@ -60,9 +60,12 @@ impl Experiment<'_> {
                 && is_placed
                 && (group.number.is_some() || self.design.is_one_group());
             if loads.is_ok() && !is_final && !self.is_over() {
-                for RunningVariant { seat, running, .. } in up {
+                for RunningVariant {
+                    position, running, ..
+                } in up
+                {
                     self.reused
-                        .keep_or_stop(&mut self.rig, seat.candidate, running, is_placed);
+                        .keep_or_stop(&mut self.rig, position.candidate, running, is_placed);
                 }
             } else if let Some(capacity) = self.session.lab.capacity {
                 match loads {
@@ -156,8 +159,10 @@ impl Experiment<'_> {
     /// The processor use of running candidates, in the order of the report. The order of the round would
     /// change from run to run.
     fn members(&self, up: &[RunningVariant]) -> Vec<Member> {
-        let member =
-            |one: &RunningVariant| self.candidates.member(one.seat.candidate, one.used.clone());
+        let member = |one: &RunningVariant| {
+            self.candidates
+                .member(one.position.candidate, one.used.clone())
+        };
         let mut members: Vec<Member> = up.iter().map(member).collect();
         members.sort_by_key(|member| member.id);
         for member in &members {

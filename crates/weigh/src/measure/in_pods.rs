@@ -75,7 +75,7 @@ impl RoundStrategy for InPods<'_, '_> {
         for record in &experiment.records[known..] {
             progress.note(&record::line(record, round.planned));
         }
-        for _ in round.seats() {
+        for _ in round.positions() {
             progress.step();
         }
         Ok(())
@@ -137,7 +137,10 @@ impl Experiment<'_> {
         environment: &mut Option<Environment>,
     ) -> Result<(), ClusterError> {
         let lab = self.session.lab;
-        let ids: Vec<CandidateId> = round.seats().map(|seat| seat.candidate).collect();
+        let ids: Vec<CandidateId> = round
+            .positions()
+            .map(|position| position.candidate)
+            .collect();
         let ids: Vec<CandidateId> = ids
             .into_iter()
             .filter(|id| !self.candidates.is_needless(*id))

@@ -8,7 +8,7 @@ use rig::Rig;
 
 use super::Experiment;
 use super::reading::Measured;
-use super::round::{Round, Seat};
+use super::round::{Position, Round};
 use super::running::{Running, root_cause};
 use super::variant_run::VariantRun;
 use crate::invalid::Invalid;
@@ -29,7 +29,7 @@ pub(super) struct VariantRunResult {
 /// The measured part of a variant run.
 pub(super) struct Measuring<'t> {
     pub(super) run: VariantRun<'t>,
-    pub(super) seat: Seat,
+    pub(super) position: Position,
     /// Total number of rounds as currently expected, for the progress lines.
     rounds_planned: usize,
     pub(super) rig: &'t mut Rig,
@@ -40,19 +40,19 @@ pub(super) struct Measuring<'t> {
 impl Experiment<'_> {
     /// Measures every remaining candidate, in this round's order.
     pub(super) fn in_turn(&mut self, round: &Round) {
-        for seat in round.seats() {
+        for position in round.positions() {
             // Checked for each candidate, because a failed variant run may leave no comparison.
             if self.is_over() {
                 return;
             }
-            if !self.candidates.is_needless(seat.candidate) {
-                let VariantRunResult { records, end } = self.run_variant(round, seat);
+            if !self.candidates.is_needless(position.candidate) {
+                let VariantRunResult { records, end } = self.run_variant(round, position);
                 let mut all = records.iter();
-                let pushed_back = all.find_map(|it| self.pushed_back(seat.candidate, it));
+                let pushed_back = all.find_map(|it| self.pushed_back(position.candidate, it));
                 let end = pushed_back.map_or(end, Err);
                 self.records.extend(records);
                 if let Err(invalid) = end {
-                    self.reject(seat.candidate, invalid);
+                    self.reject(position.candidate, invalid);
                 }
             }
             // Rejected candidates count too, because the bar counts planned variant runs.
@@ -61,15 +61,19 @@ impl Experiment<'_> {
     }
 
     /// One candidate's variant run: start, repeat the proof, settle, warm up, measure, stop.
-    fn run_variant(&mut self, round: &Round, seat: Seat) -> VariantRunResult {
-        let run = VariantRun::of_round(&self.session, self.candidates.get(seat.candidate), round);
+    fn run_variant(&mut self, round: &Round, position: Position) -> VariantRunResult {
+        let run = VariantRun::of_round(
+            &self.session,
+            self.candidates.get(position.candidate),
+            round,
+        );
         tracing::debug!(
             round = round.number + 1,
-            position = seat.position,
+            position = position.index,
             variant = run.candidate.name(),
             "a turn begins"
         );
-        let running = match self.reused.take(seat.candidate) {
+        let running = match self.reused.take(position.candidate) {
             Some(running) => Ok(running),
             None => run.start(&mut self.rig),
         };
@@ -89,7 +93,7 @@ impl Experiment<'_> {
             .and_then(|()| run.settle_once(&mut running));
         let mut measuring = Measuring {
             run,
-            seat,
+            position,
             rounds_planned: round.planned,
             rig: &mut self.rig,
             running: &running,
@@ -104,8 +108,8 @@ impl Experiment<'_> {
         let ended = running.ended(&mut self.rig);
         let is_well = measured.is_ok() && ended.is_none();
         self.reused
-            .keep_or_stop(&mut self.rig, seat.candidate, running, is_well);
-        let end = end_of(measured.err(), ended, seat.round).map_or(Ok(()), Err);
+            .keep_or_stop(&mut self.rig, position.candidate, running, is_well);
+        let end = end_of(measured.err(), ended, position.round).map_or(Ok(()), Err);
         VariantRunResult { records, end }
     }
 }
@@ -130,7 +134,7 @@ impl Measuring<'_> {
             self.keep(record);
             let unproven = measured.unproven;
             if let Some(invalid) =
-                wrong.or_else(|| unproven.map(|invalid| in_round(invalid, self.seat.round)))
+                wrong.or_else(|| unproven.map(|invalid| in_round(invalid, self.position.round)))
             {
                 return Err(invalid);
             }
@@ -157,7 +161,7 @@ impl Measuring<'_> {
         let VariantRun {
             session, candidate, ..
         } = self.run;
-        measured.record(session, candidate.name(), self.seat)
+        measured.record(session, candidate.name(), self.position)
     }
 
     /// Stores a record, and prints its line.

@@ -10,7 +10,7 @@ use load::Measurement;
 use report::recording::{MachineUse, ProofSeen, RoundRecord, SystemUsage};
 use rig::{Moment, Rig};
 
-use super::round::Seat;
+use super::round::Position;
 use super::session::Session;
 use crate::environment::instant;
 use crate::invalid::Invalid;
@@ -126,13 +126,18 @@ impl<'r> Reading<'r> {
 
 impl Measured {
     /// The record of the measurement. The caller adds attempts and searches.
-    pub(super) fn record(&self, session: &Session<'_>, variant: &str, seat: Seat) -> RoundRecord {
+    pub(super) fn record(
+        &self,
+        session: &Session<'_>,
+        variant: &str,
+        position: Position,
+    ) -> RoundRecord {
         // Recordings use 32 bits, and the limit of rounds is far lower.
         let number = |index: usize| u32::try_from(index).expect("no lab has so many rounds");
         RoundRecord {
-            round: number(seat.round),
-            position: number(seat.position),
-            group: seat.group,
+            round: number(position.round),
+            position: number(position.index),
+            group: position.group,
             variant: variant.to_owned(),
             started_offset_us: model::micros(self.began.duration_since(session.started)),
             machine: self.machine,

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::groups::CoresUsed;
-use super::round::Seat;
+use super::round::Position;
 use super::running::Running;
 use crate::invalid::Invalid;
 
 /// A candidate with its running systems.
 pub(super) struct RunningVariant {
-    pub(super) seat: Seat,
+    pub(super) position: Position,
     pub(super) running: Running,
     /// Processor use seen during settling and warm-up. `None` without both.
     pub(super) used: Option<CoresUsed>,

@@ -93,7 +93,7 @@ impl Experiment<'_> {
                 None => settling.add(window),
             }
             if !settling.goes_on() {
-                let name = self.candidates.get(up[index].seat.candidate).name();
+                let name = self.candidates.get(up[index].position.candidate).name();
                 tracing::debug!(label, name, steps = settling.steps(), "has settled");
             }
         }

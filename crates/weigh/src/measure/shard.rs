@@ -192,7 +192,7 @@ impl Experiment<'_> {
     fn agree_on(&self, up: &[RunningVariant]) -> Result<(), Invalid> {
         let names = up
             .iter()
-            .map(|one| self.candidates.get(one.seat.candidate).name());
+            .map(|one| self.candidates.get(one.position.candidate).name());
         let own: Vec<String> = names.map(str::to_owned).collect();
         let all = self.peers().exchange(&own)?;
         match all.iter().position(|other| *other != own) {

@@ -32,7 +32,7 @@ use super::network_watch::{NetworkWatch, segments_to_each};
 use super::peers::PeerReports;
 use super::placement::Cores;
 use super::reading::{Measured, Reading, UsageSample, systems_used};
-use super::round::{Round, Seat};
+use super::round::{Position, Round};
 use super::running::root_cause;
 use super::running_variant::{RoundFailure, RunningVariant};
 use super::session::load_failed;
@@ -115,15 +115,15 @@ impl Experiment<'_> {
                 self.group(round, &group);
             }
         }
-        for _ in round.seats() {
+        for _ in round.positions() {
             self.session.progress.step();
         }
     }
 
     /// Returns the variant run of a running candidate.
     pub(super) fn run_of(&self, round: &Round, one: &RunningVariant) -> VariantRun<'_> {
-        let candidate = self.candidates.get(one.seat.candidate);
-        VariantRun::of_round(&self.session, candidate, round).in_group(one.seat.group)
+        let candidate = self.candidates.get(one.position.candidate);
+        VariantRun::of_round(&self.session, candidate, round).in_group(one.position.group)
     }
 
     /// Starts and proves the candidates in the order of this round. The order changes from round to round, so
@@ -135,23 +135,26 @@ impl Experiment<'_> {
     ) -> Vec<RunningVariant> {
         let mut up = Vec::new();
         let group = context.group;
-        for seat in round.seats() {
-            let seat = Seat {
+        for position in round.positions() {
+            let position = Position {
                 group: group.number.map(|(number, _)| number),
-                ..seat
+                ..position
             };
             let is_needless = self
                 .candidates
-                .is_needless_in(seat.candidate, &group.variants);
+                .is_needless_in(position.candidate, &group.variants);
             if self.is_over() || is_needless {
                 continue;
             }
-            let run =
-                VariantRun::of_round(&self.session, self.candidates.get(seat.candidate), round)
-                    .in_group(seat.group)
-                    .on(context.cores.as_ref());
+            let run = VariantRun::of_round(
+                &self.session,
+                self.candidates.get(position.candidate),
+                round,
+            )
+            .in_group(position.group)
+            .on(context.cores.as_ref());
             let setups = run.candidate.variant.systems();
-            let earlier = self.reused.take(seat.candidate);
+            let earlier = self.reused.take(position.candidate);
             let running = match (earlier, self.reused.reuse().partly(setups)) {
                 // In the first round the systems come from the proof and have received no load.
                 (Some(running), Some(kept)) if round.number > 0 => {
@@ -171,13 +174,13 @@ impl Experiment<'_> {
             });
             match proven {
                 Ok(running) => up.push(RunningVariant {
-                    seat,
+                    position,
                     running,
                     used: None,
                 }),
                 // The user stopped the run, so the candidate is not at fault.
                 Err(invalid) if invalid.kind == InvalidKind::Interrupted => {}
-                Err(invalid) => self.reject(seat.candidate, invalid),
+                Err(invalid) => self.reject(position.candidate, invalid),
             }
         }
         up
@@ -187,13 +190,19 @@ impl Experiment<'_> {
     /// round. If the user stops the run, the earlier measurements remain valid.
     pub(super) fn give_up(&mut self, up: Vec<RunningVariant>, failure: &RoundFailure) {
         let is_stopped = failure.invalid.kind == InvalidKind::Interrupted;
-        for (position, RunningVariant { seat, running, .. }) in up.into_iter().enumerate() {
+        for (
+            index,
+            RunningVariant {
+                position, running, ..
+            },
+        ) in up.into_iter().enumerate()
+        {
             let ended = running.ended(&mut self.rig);
             running.stop(&mut self.rig);
-            let is_its_doing = failure.culprit.is_none_or(|culprit| culprit == position);
+            let is_its_doing = failure.culprit.is_none_or(|culprit| culprit == index);
             if !is_stopped && (is_its_doing || ended.is_some()) {
                 let invalid = root_cause(ended, failure.invalid.clone());
-                self.reject(seat.candidate, in_round(invalid, seat.round));
+                self.reject(position.candidate, in_round(invalid, position.round));
             }
         }
     }
@@ -207,15 +216,17 @@ impl Experiment<'_> {
         let is_over = self.is_over();
         let variants = &context.group.variants;
         let (stay, leave) = std::mem::take(up).into_iter().partition(|one| {
-            let id = one.seat.candidate;
+            let id = one.position.candidate;
             !is_over && !self.candidates.is_needless_in(id, variants)
         });
         *up = stay;
         for one in leave {
             let is_well = !is_over;
-            let RunningVariant { seat, running, .. } = one;
+            let RunningVariant {
+                position, running, ..
+            } = one;
             self.reused
-                .keep_or_stop(&mut self.rig, seat.candidate, running, is_well);
+                .keep_or_stop(&mut self.rig, position.candidate, running, is_well);
         }
     }
 
@@ -267,7 +278,11 @@ impl Experiment<'_> {
             let before = usage();
             let (sent, after) = self.session.discard_together(&short, &label, usage)?;
             for (index, one) in up.iter_mut().enumerate() {
-                let setups = self.candidates.get(one.seat.candidate).variant.systems();
+                let setups = self
+                    .candidates
+                    .get(one.position.candidate)
+                    .variant
+                    .systems();
                 let used = Used {
                     before: &before[index],
                     after: &after[index],
@@ -428,7 +443,7 @@ impl Experiment<'_> {
             )
             .map_err(|invalid| RoundFailure { culprit, invalid })?;
         let name = end.runs[index].candidate.name();
-        let mut record = measured.record(&self.session, name, end.up[index].seat);
+        let mut record = measured.record(&self.session, name, end.up[index].position);
         if let Some(counted) = counted {
             record.left_out = Some(counted.left_out);
             record.requests = counted.requests;
@@ -453,19 +468,29 @@ impl Experiment<'_> {
     pub(super) fn take_down(&mut self, up: Vec<RunningVariant>, result: GroupResult) {
         let GroupResult { measured, records } = result;
         let each = up.into_iter().zip(measured).zip(records);
-        for ((RunningVariant { seat, running, .. }, measured), record) in each {
+        for (
+            (
+                RunningVariant {
+                    position, running, ..
+                },
+                measured,
+            ),
+            record,
+        ) in each
+        {
             let wrong = record::wrong_answers(&record)
                 .map(|reason| Invalid::new(InvalidKind::Mismatched, reason));
             let unproven = measured.unproven;
-            let pushed_back = self.pushed_back(seat.candidate, &record);
+            let pushed_back = self.pushed_back(position.candidate, &record);
             let wrong = pushed_back.or(wrong);
-            let symptom = wrong.or_else(|| unproven.map(|invalid| in_round(invalid, seat.round)));
+            let symptom =
+                wrong.or_else(|| unproven.map(|invalid| in_round(invalid, position.round)));
             let ended = running.ended(&mut self.rig);
-            let end = end_of(symptom, ended, seat.round);
+            let end = end_of(symptom, ended, position.round);
             self.reused
-                .keep_or_stop(&mut self.rig, seat.candidate, running, end.is_none());
+                .keep_or_stop(&mut self.rig, position.candidate, running, end.is_none());
             if let Some(invalid) = end {
-                self.reject(seat.candidate, invalid);
+                self.reject(position.candidate, invalid);
             }
         }
     }
