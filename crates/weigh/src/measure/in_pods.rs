@@ -27,7 +27,7 @@ use crate::environment::instant;
 use crate::exit::Failure;
 use crate::invalid::Invalid;
 use crate::pods::round_spec::{Place, RoundSpec, ThisRound};
-use crate::pods::stage::{Lost, RunningPods, Stage};
+use crate::pods::stage::{RoundError, RunningPods, Stage};
 use crate::pods::wanted::Wanted;
 use crate::record;
 
@@ -185,8 +185,8 @@ impl Experiment<'_> {
                 self.describe(stage, &wanted, &pods, &generated.generators, number);
                 return Ok(());
             }
-            Err(Lost::Cluster(error)) => Err(error),
-            Err(Lost::Generator(reason)) => {
+            Err(RoundError::Cluster(error)) => Err(error),
+            Err(RoundError::Generator(reason)) => {
                 let invalid = Invalid::new(InvalidKind::LoadFailed, reason);
                 for (_, id) in &in_round_ids {
                     self.reject(*id, in_round(invalid.clone(), round.number));
@@ -229,7 +229,7 @@ impl Experiment<'_> {
         source: &Source,
         up: &RunningPods<'_, '_>,
         ids: &[(usize, CandidateId)],
-    ) -> Result<Generated, Lost> {
+    ) -> Result<Generated, RoundError> {
         let lab = self.session.lab;
         let names: Vec<String> = ids
             .iter()

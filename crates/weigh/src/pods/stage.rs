@@ -70,16 +70,16 @@ pub(crate) struct RunningPods<'s, 'c> {
 }
 
 /// The reason for a round without a result.
-pub(crate) enum Lost {
+pub(crate) enum RoundError {
     /// A request to the cluster failed.
     Cluster(ClusterError),
     /// A generator has not sent its part.
     Generator(String),
 }
 
-impl From<ClusterError> for Lost {
-    fn from(error: ClusterError) -> Lost {
-        Lost::Cluster(error)
+impl From<ClusterError> for RoundError {
+    fn from(error: ClusterError) -> RoundError {
+        RoundError::Cluster(error)
     }
 }
 
@@ -302,10 +302,11 @@ impl<'c> Stage<'c> {
         up: &RunningPods<'_, '_>,
         spec: &RoundSpec,
         readings: &mut Readings,
-    ) -> Result<(Vec<Recording>, Vec<PodState>), Lost> {
-        let text = serde_json::to_vec(spec).map_err(|error| Lost::Generator(error.to_string()))?;
+    ) -> Result<(Vec<Recording>, Vec<PodState>), RoundError> {
+        let text =
+            serde_json::to_vec(spec).map_err(|error| RoundError::Generator(error.to_string()))?;
         if text.len() > round_spec::BYTES_MOST {
-            return Err(Lost::Generator(format!(
+            return Err(RoundError::Generator(format!(
                 "the job of the generators has {} bytes, but a Secret holds only {}. Send fewer or shorter requests",
                 text.len(),
                 round_spec::BYTES_MOST
@@ -328,7 +329,7 @@ impl<'c> Stage<'c> {
         &self,
         up: &RunningPods<'_, '_>,
         readings: &mut Readings,
-    ) -> Result<Vec<PodState>, Lost> {
+    ) -> Result<Vec<PodState>, RoundError> {
         let began = instant();
         let mut seen: BTreeMap<u32, PodState> = BTreeMap::new();
         let mut read_at: Option<Instant> = None;
@@ -340,7 +341,7 @@ impl<'c> Stage<'c> {
             }
             let now: BTreeMap<u32, PodState> = generators_among(pods);
             if let Some((index, pod, why)) = lost(&seen, &now) {
-                return Err(Lost::Generator(self.in_words(index, &pod, &why)));
+                return Err(RoundError::Generator(self.in_words(index, &pod, &why)));
             }
             let is_done = |pod: &PodState| pod.phase == Phase::Succeeded;
             if now.len() == self.generators as usize && now.values().all(is_done) {
@@ -348,7 +349,7 @@ impl<'c> Stage<'c> {
             }
             seen = now;
             if began.elapsed() > self.deadline {
-                return Err(Lost::Generator(self.overdue(&seen)));
+                return Err(RoundError::Generator(self.overdue(&seen)));
             }
             if self.connection().is_stopped() {
                 let what = "wait for the generators".to_owned();
@@ -391,9 +392,9 @@ impl<'c> Stage<'c> {
         )
     }
 
-    fn result_of(&self, pod: &PodState) -> Result<Recording, Lost> {
+    fn result_of(&self, pod: &PodState) -> Result<Recording, RoundError> {
         let log = self.connection().text(Resource::PodLogs, &pod.name)?;
-        let wrong = |reason: String| Lost::Generator(format!("{}: {reason}", pod.placed()));
+        let wrong = |reason: String| RoundError::Generator(format!("{}: {reason}", pod.placed()));
         let bytes = result::read(&log).map_err(wrong)?;
         let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
         Recording::from_json(&text).map_err(|error| wrong(error.to_string()))
