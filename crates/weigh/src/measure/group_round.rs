@@ -10,8 +10,10 @@ use rig::Rig;
 use super::Experiment;
 use super::cores_used::first_rate;
 use super::groups::{CoreFit, CoresUsed, Group, Groups, Member, has_room, placed, split};
+use super::in_turn::in_round;
 use super::placement::Cores;
 use super::round::Round;
+use super::running::root_cause;
 use super::running_variant::{RoundFailure, RunningVariant};
 use super::variant_run::RunPhase;
 use crate::invalid::Invalid;
@@ -126,6 +128,50 @@ impl Experiment<'_> {
         self.session
             .start(&mut self.rig, &setups, &folder, None)
             .map(Some)
+    }
+
+    /// Stops all systems of a failed round. The culprit is rejected and the other candidates get another
+    /// round. If the user stops the run, the earlier measurements remain valid.
+    pub(super) fn give_up(&mut self, up: Vec<RunningVariant>, failure: &RoundFailure) {
+        let is_stopped = failure.invalid.kind == InvalidKind::Interrupted;
+        for (
+            index,
+            RunningVariant {
+                position, running, ..
+            },
+        ) in up.into_iter().enumerate()
+        {
+            let ended = running.ended(&mut self.rig);
+            running.stop(&mut self.rig);
+            let is_its_doing = failure.culprit.is_none_or(|culprit| culprit == index);
+            if !is_stopped && (is_its_doing || ended.is_some()) {
+                let invalid = root_cause(ended, failure.invalid.clone());
+                self.reject(position.candidate, in_round(invalid, position.round));
+            }
+        }
+    }
+
+    /// Stops candidates that have no remaining comparison.
+    pub(super) fn leave_needless(
+        &mut self,
+        up: &mut Vec<RunningVariant>,
+        context: &GroupContext<'_>,
+    ) {
+        let is_over = self.is_over();
+        let variants = &context.group.variants;
+        let (stay, leave) = std::mem::take(up).into_iter().partition(|one| {
+            let id = one.position.candidate;
+            !is_over && !self.candidates.is_needless_in(id, variants)
+        });
+        *up = stay;
+        for one in leave {
+            let is_well = !is_over;
+            let RunningVariant {
+                position, running, ..
+            } = one;
+            self.reused
+                .keep_or_stop(&mut self.rig, position.candidate, running, is_well);
+        }
     }
 
     /// Rejects all remaining candidates of a group.

@@ -186,50 +186,6 @@ impl Experiment<'_> {
         up
     }
 
-    /// Stops all systems of a failed round. The culprit is rejected and the other candidates get another
-    /// round. If the user stops the run, the earlier measurements remain valid.
-    pub(super) fn give_up(&mut self, up: Vec<RunningVariant>, failure: &RoundFailure) {
-        let is_stopped = failure.invalid.kind == InvalidKind::Interrupted;
-        for (
-            index,
-            RunningVariant {
-                position, running, ..
-            },
-        ) in up.into_iter().enumerate()
-        {
-            let ended = running.ended(&mut self.rig);
-            running.stop(&mut self.rig);
-            let is_its_doing = failure.culprit.is_none_or(|culprit| culprit == index);
-            if !is_stopped && (is_its_doing || ended.is_some()) {
-                let invalid = root_cause(ended, failure.invalid.clone());
-                self.reject(position.candidate, in_round(invalid, position.round));
-            }
-        }
-    }
-
-    /// Stops candidates that have no remaining comparison.
-    pub(super) fn leave_needless(
-        &mut self,
-        up: &mut Vec<RunningVariant>,
-        context: &GroupContext<'_>,
-    ) {
-        let is_over = self.is_over();
-        let variants = &context.group.variants;
-        let (stay, leave) = std::mem::take(up).into_iter().partition(|one| {
-            let id = one.position.candidate;
-            !is_over && !self.candidates.is_needless_in(id, variants)
-        });
-        *up = stay;
-        for one in leave {
-            let is_well = !is_over;
-            let RunningVariant {
-                position, running, ..
-            } = one;
-            self.reused
-                .keep_or_stop(&mut self.rig, position.candidate, running, is_well);
-        }
-    }
-
     /// Settles each candidate, and warms all candidates up together. Returns the loads.
     pub(super) fn ready_together(
         &mut self,
@@ -342,16 +298,7 @@ impl Experiment<'_> {
         let runs: Vec<VariantRun<'_>> = up.iter().map(|one| self.run_of(round, one)).collect();
         let label = context.label(round, "side by side");
         tracing::debug!(label, "the load begins");
-        let readings: Vec<Reading<'_>> = runs
-            .iter()
-            .zip(up)
-            .enumerate()
-            .map(|(position, (run, one))| {
-                let culprit = Some(position);
-                let reading = run.begin(&self.rig, &one.running);
-                reading.map_err(|invalid| RoundFailure { culprit, invalid })
-            })
-            .collect::<Result<_, RoundFailure>>()?;
+        let readings = self.begin_readings(&runs, up)?;
         let shared_before = context.usage(&self.rig);
         let jobs = self.starting_together(&loads.jobs)?;
         let targets: Vec<Address> = jobs.iter().map(|job| job.target.address.clone()).collect();
@@ -405,6 +352,21 @@ impl Experiment<'_> {
             result.measured.push(measured);
         }
         Ok(result)
+    }
+
+    /// Reads the counters of all candidates before their load.
+    fn begin_readings<'r>(
+        &self,
+        runs: &[VariantRun<'r>],
+        up: &'r [RunningVariant],
+    ) -> Result<Vec<Reading<'r>>, RoundFailure> {
+        let each = runs.iter().zip(up).enumerate();
+        each.map(|(index, (run, one))| {
+            let culprit = Some(index);
+            let reading = run.begin(&self.rig, &one.running);
+            reading.map_err(|invalid| RoundFailure { culprit, invalid })
+        })
+        .collect()
     }
 
     /// The processes of each candidate that could take cores from other candidates. Their processor time
