@@ -15,7 +15,7 @@
 //! | searches for the highest rate, in turn or side by side | [`capacity`] |
 //! | the steps of a variant run, for any design of a round | [`variant_run`], [`running`], [`settling`] |
 //! | readings before and after a load | [`reading`] |
-//! | a lab in a cluster | [`in_pods`], [`pod_usage`] |
+//! | a lab in a cluster | [`in_pods`], [`pod_systems`], [`pod_usage`] |
 //! | one of several generators of a round, in a pod | [`shard`], [`peers`] |
 //! | sampled rounds, which do not count | [`profile`] |
 
@@ -38,6 +38,7 @@ mod neighbor_watch;
 mod network_watch;
 mod peers;
 mod placement;
+mod pod_systems;
 mod pod_usage;
 mod prediction;
 mod preparation;
@@ -66,12 +67,13 @@ use std::time::Duration;
 use candidate::Candidates;
 use candidate_id::CandidateId;
 use design::Design;
-pub(crate) use in_pods::{Source, wanted};
+pub(crate) use in_pods::Source;
 pub(crate) use in_turn::ATTEMPTS;
 use lab::Lab;
 use load::{AwakeCores, keep_cores_awake};
 use model::{InvalidKind, Order, StatusRule};
 pub(crate) use peers::Peers;
+pub(crate) use pod_systems::wanted;
 use report::Recording;
 use report::recording::{ClusterText, Environment, Profile, RateChosen, RoundRecord};
 use reused_systems::ReusedSystems;

@@ -2,7 +2,6 @@
 //! the recordings of the generators.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ use super::Experiment;
 use super::candidate_id::CandidateId;
 use super::design::Design;
 use super::in_turn::in_round;
+use super::pod_systems::{places, wanted, wanted_each};
 use super::pod_usage::{moments, used};
 use super::round::Round;
 use super::round_loop::RoundStrategy;
@@ -26,7 +26,7 @@ use crate::digest::sha256;
 use crate::environment::instant;
 use crate::exit::Failure;
 use crate::invalid::Invalid;
-use crate::pods::round_spec::{Place, RoundSpec, ThisRound};
+use crate::pods::round_spec::{RoundSpec, ThisRound};
 use crate::pods::stage::{RoundError, RunningPods, Stage};
 use crate::pods::wanted::Wanted;
 use crate::record;
@@ -297,8 +297,7 @@ impl Experiment<'_> {
         let ended_us = ends.max().unwrap_or_default();
         for (position, id) in ids {
             let name = self.candidates.get(*id).name();
-            let told = first.variant(name);
-            let proof = told.and_then(|told| told.proof.clone());
+            let proof = first.variant(name).and_then(|record| record.proof.clone());
             self.candidates.get_mut(*id).set_proof_elsewhere(proof);
             let is_whole = |attempt: &Vec<RoundRecord>| attempt.len() == recordings.len();
             let own = parts.get(name).filter(|all| all.iter().all(is_whole));
@@ -328,15 +327,7 @@ impl Experiment<'_> {
                 (whole.systems, whole.shared) = (usage(false), usage(true));
                 self.records.push(whole);
             }
-            // The first generator with a reason decides, because the other reasons follow from it.
-            let mut told = recordings.iter().filter_map(|it| it.variant(name));
-            let reason = told.find_map(|told| match &told.status {
-                VariantStatus::Invalid { kind, reason } if *kind != InvalidKind::NotNeeded => {
-                    Some(Invalid::new(*kind, reason.clone()))
-                }
-                _ => None,
-            });
-            if let Some(invalid) = reason {
+            if let Some(invalid) = reason_of(recordings, name) {
                 self.reject(*id, invalid);
             } else if own.is_none() && !self.candidates.is_needless(*id) {
                 let reason = "some generators have no measurement of it".to_owned();
@@ -470,80 +461,14 @@ fn parts_of(recordings: &[Recording]) -> Parts {
     parts
 }
 
-/// The systems of these variants. Shared systems appear once, at the beginning.
-pub(crate) fn wanted<'a>(lab: &'a lab::Lab, variants: &[usize]) -> Vec<Wanted<'a>> {
-    let mut all: Vec<Wanted<'a>> = Vec::new();
-    for one in wanted_each(lab, variants) {
-        let is_known = |other: &Wanted<'_>| {
-            other.variant == one.variant && other.setup.system == one.setup.system
-        };
-        if !all.iter().any(is_known) {
-            all.push(one);
+/// The reason why a variant has no number, if there is one.
+fn reason_of(recordings: &[Recording], variant: &str) -> Option<Invalid> {
+    // The first generator with a reason decides, because the other reasons follow from it.
+    let mut records = recordings.iter().filter_map(|it| it.variant(variant));
+    records.find_map(|record| match &record.status {
+        VariantStatus::Invalid { kind, reason } if *kind != InvalidKind::NotNeeded => {
+            Some(Invalid::new(*kind, reason.clone()))
         }
-    }
-    // The sort is stable, so that each system stays behind its dependencies.
-    all.sort_by_key(|one| one.variant.is_some());
-    all
-}
-
-/// The systems of each of these variants.
-fn wanted_each<'a>(lab: &'a lab::Lab, variants: &[usize]) -> Vec<Wanted<'a>> {
-    let mut all = Vec::new();
-    for &variant in variants {
-        let Some(candidate) = lab.all().nth(variant) else {
-            continue;
-        };
-        let own = candidate
-            .systems()
-            .iter()
-            .filter(|setup| setup.balances.is_none());
-        all.extend(own.map(|setup| Wanted {
-            variant: (!setup.is_shared).then_some(variant),
-            setup,
-        }));
-    }
-    all
-}
-
-/// The addresses of each variant's systems for the generators.
-fn places(
-    stage: &Stage<'_>,
-    wanted: &[Wanted<'_>],
-    pods: &[PodState],
-    lab: &lab::Lab,
-) -> Vec<Place> {
-    let mut places = Vec::new();
-    for one in wanted {
-        let port = stage.port_of(one);
-        let loaded = stage.loaded_of(one, pods);
-        // Behind a Service, any of several instances may respond.
-        let are_several = match one.setup.manifests() {
-            Some(_) => loaded.len() > 1,
-            None => one.setup.replicas.is_some(),
-        };
-        let instances = loaded.into_iter().filter_map(|pod| {
-            let ip = pod.ip.as_ref()?.parse().ok()?;
-            Some(SocketAddr::new(ip, port))
-        });
-        let instances: Vec<SocketAddr> = match are_several {
-            true => instances.collect(),
-            false => Vec::new(),
-        };
-        let address = stage.address(one);
-        let variants = lab.all().enumerate().filter(|(position, variant)| {
-            let is_own = one.variant.is_none_or(|own| own == *position);
-            is_own
-                && variant
-                    .systems()
-                    .iter()
-                    .any(|setup| setup.system == one.setup.system)
-        });
-        places.extend(variants.map(|(_, variant)| Place {
-            variant: variant.name.clone(),
-            system: one.setup.system.clone(),
-            address,
-            instances: instances.clone(),
-        }));
-    }
-    places
+        _ => None,
+    })
 }
