@@ -18,8 +18,8 @@ use model::InvalidKind;
 use rig::{BuildSpec, Rig};
 use serde_json::Value;
 
+use document::{DocumentInputs, read, written};
 pub(crate) use document::{Entrance, Labels, Planned, Written};
-use document::{Wish, read, written};
 pub(crate) use tool::{OF_OTHERS, Tool};
 
 use crate::containers;
@@ -138,13 +138,13 @@ impl Projects {
         let (_, found) = found.expect("all compose files of the lab were read");
         let Resolved { tool, document } = found.as_ref().map_err(Clone::clone)?;
         let is_folder = |path: &str| fs::metadata(path).map_or(true, |it| it.is_dir());
-        let wish = Wish {
+        let inputs = DocumentInputs {
             compose,
             labels,
             is_folder: &is_folder,
             image_ports: &image_ports,
         };
-        let written = written(document, wish).map_err(|why| {
+        let written = written(document, inputs).map_err(|why| {
             let reason = format!("`{system}`, {}: {}", compose.file.display(), why.join("; "));
             Invalid::new(InvalidKind::NotReady, reason)
         })?;

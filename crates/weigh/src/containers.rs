@@ -37,19 +37,19 @@ pub(crate) fn engine() -> Result<&'static Engine, Invalid> {
 /// program is killed. Must be called before the first object is created.
 pub(crate) fn keep(rig: &mut Rig, engine: &Engine) -> Result<(), Invalid> {
     // The name of a run contains no space.
-    let errand = format!("{} {}", rig.run(), engine.host().path());
-    let kept = rig.run_at_end(&errand);
+    let cleanup_task = format!("{} {}", rig.run(), engine.host().path());
+    let kept = rig.run_at_end(&cleanup_task);
     kept.map_err(|error| Invalid::new(InvalidKind::NotReady, error.to_string()))
 }
 
-/// Runs the cleanup task of [`keep`]. `errand` contains its arguments.
+/// Runs the cleanup task of [`keep`]. `cleanup_task` contains its arguments.
 ///
 /// # Errors
 /// The objects that remain in the engine.
-pub(crate) fn run_errand(errand: &str, owner: OwnerEnd) -> Result<(), String> {
-    let (run, socket) = errand
+pub(crate) fn run_cleanup_task(cleanup_task: &str, owner: OwnerEnd) -> Result<(), String> {
+    let (run, socket) = cleanup_task
         .split_once(' ')
-        .ok_or_else(|| format!("expected a run and a socket, found `{errand}`"))?;
+        .ok_or_else(|| format!("expected a run and a socket, found `{cleanup_task}`"))?;
     let engine = Engine::connect(&Host::at(socket)).map_err(|error| error.to_string())?;
     let removed = match owner {
         OwnerEnd::Finished => engine.sweep(run),

@@ -16,7 +16,7 @@ const LAUNCH: &str = "launch";
 /// installs one file.
 pub(crate) fn helper(mut arguments: ArgsOs) -> Option<ExitCode> {
     match arguments.nth(1)?.to_str()? {
-        KEEPER => Some(rig::keeper::main(run_errand)),
+        KEEPER => Some(rig::keeper::main(run_cleanup_task)),
         LAUNCH => Some(rig::launch::main(arguments)),
         _ => None,
     }
@@ -27,6 +27,7 @@ pub(crate) fn helper(mut arguments: ArgsOs) -> Option<ExitCode> {
 ///
 /// # Errors
 /// The objects that remain.
-fn run_errand(errand: &str, owner: OwnerEnd) -> Result<(), String> {
-    pods::errand::run(errand, owner).unwrap_or_else(|| containers::run_errand(errand, owner))
+fn run_cleanup_task(cleanup_task: &str, owner: OwnerEnd) -> Result<(), String> {
+    pods::cleanup_task::run(cleanup_task, owner)
+        .unwrap_or_else(|| containers::run_cleanup_task(cleanup_task, owner))
 }

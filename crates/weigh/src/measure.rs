@@ -6,19 +6,19 @@
 //! | builds and first proofs | [`preparation`] |
 //! | short loads after the first proof, and a load that fits | [`trial`] |
 //! | number and order of the rounds | [`round`], [`stopping_rule`], [`gates_rule`] |
+//! | the loop over the rounds, and its strategies | [`round_loop`] |
 //! | one round, one candidate after the other | [`in_turn`] |
 //! | side by side or in turn, and the groups of candidates | [`design`], [`footprint`], [`groups`], [`placement`] |
 //! | one round, all candidates at once | [`side_by_side`], [`in_slices`] |
 //! | prediction of a run, for `weigh check` | [`prediction`] |
 //! | selection of the requests that count | [`counted_cycles`], [`host_watch`], [`neighbor_watch`] |
 //! | searches for the highest rate, in turn or side by side | [`capacity`] |
-//! | the steps of a turn, for any design of a round | [`turn`], [`running`], [`settling`] |
+//! | the steps of a variant run, for any design of a round | [`variant_run`], [`running`], [`settling`] |
 //! | readings before and after a load | [`reading`] |
-//! | a lab in a cluster | [`in_pods`], [`pod_usage`] |
+//! | a lab in a cluster | [`in_pods`], [`pod_systems`], [`pod_usage`] |
 //! | one of several generators of a round, in a pod | [`shard`], [`peers`] |
 //! | sampled rounds, which do not count | [`profile`] |
 
-mod beside;
 mod candidate;
 mod candidate_id;
 mod capacity;
@@ -28,6 +28,7 @@ mod design;
 mod duration_text;
 mod footprint;
 mod gates_rule;
+mod group_round;
 mod groups;
 mod host_watch;
 mod in_pods;
@@ -37,6 +38,7 @@ mod neighbor_watch;
 mod network_watch;
 mod peers;
 mod placement;
+mod pod_systems;
 mod pod_usage;
 mod prediction;
 mod preparation;
@@ -44,7 +46,9 @@ mod profile;
 mod reading;
 mod reused_systems;
 mod round;
+mod round_loop;
 mod running;
+mod running_variant;
 mod session;
 mod settling;
 mod settling_together;
@@ -53,8 +57,7 @@ mod side_by_side;
 mod stopping_rule;
 mod trial;
 mod try_out;
-mod turn;
-mod up;
+mod variant_run;
 mod watching;
 
 use std::collections::BTreeSet;
@@ -64,22 +67,22 @@ use std::time::Duration;
 use candidate::Candidates;
 use candidate_id::CandidateId;
 use design::Design;
-use gates_rule::is_decided;
-pub(crate) use in_pods::{Source, wanted};
+pub(crate) use in_pods::Source;
 pub(crate) use in_turn::ATTEMPTS;
 use lab::Lab;
 use load::{AwakeCores, keep_cores_awake};
 use model::{InvalidKind, Order, StatusRule};
 pub(crate) use peers::Peers;
+pub(crate) use pod_systems::wanted;
 use report::Recording;
 use report::recording::{ClusterText, Environment, Profile, RateChosen, RoundRecord};
 use reused_systems::ReusedSystems;
 use rig::machine::{self, Machine};
 use rig::{KeeperCommand, Rig};
-use round::{Rounds, Seen};
+use round::Rounds;
+use round_loop::{InTurn, SideBySide};
 use session::Session;
 use settling_together::RESETTLE;
-use stopping_rule::Next;
 
 use crate::build_cache::BuildCache;
 use crate::compose::Projects;
@@ -97,9 +100,6 @@ use crate::systems::Addresses;
 
 /// Pairs of request and response that a measurement keeps for each kind of failure.
 pub(crate) const FAILURES_KEPT: usize = 3;
-
-/// Number of rounds after which the live table is no longer rebuilt after every round.
-const INTERIM_MOST: usize = 32;
 
 /// Time spent observing other programs before `weigh` starts the systems.
 pub(crate) const LOOK_BEFORE: Duration = Duration::from_millis(200);
@@ -308,42 +308,14 @@ impl<'a> Experiment<'a> {
         })
     }
 
-    /// Measures the rounds until the stopping rule is met or the run is over.
+    /// Measures the rounds, in the order of the design.
     fn measure(&mut self) {
         self.host.precedence = self.take_precedence();
         self.choose_design();
-        let began = instant();
-        while !self.is_over()
-            && let Some(round) = self.rounds.begin()
-        {
-            tracing::debug!(
-                round = round.number + 1,
-                planned = round.planned,
-                "a round begins"
-            );
-            let known = self.records.len();
-            if let Some(account) = self.session.progress.account() {
-                account.round(round.number + 1, round.planned);
-            }
-            match self.design.order {
-                Order::SideBySide => self.side_by_side(&round),
-                Order::InTurn => self.in_turn(&round),
-            }
-            if let Some(account) = self.session.progress.account() {
-                self.records[known..]
-                    .iter()
-                    .for_each(|record| account.measured(record));
-            }
-            self.show_interim(round.number + 1);
-            if self.has_yielded {
-                self.end_all("the run was stopped, because a server asked for less load");
-                break;
-            }
-            // Checked after whole rounds only, because then every candidate has been measured once.
-            if self.has_enough(instant().duration_since(began)) {
-                break;
-            }
-        }
+        let Ok(()) = match self.design.order {
+            Order::SideBySide => self.measure_rounds(&mut SideBySide),
+            Order::InTurn => self.measure_rounds(&mut InTurn),
+        };
     }
 
     /// Gives systems and generator priority over other programs, unless the lab disables it. A system that
@@ -355,60 +327,6 @@ impl<'a> Experiment<'a> {
         lab.precedence
             && systems.all(lab::Setup::is_process)
             && self.rig.take_precedence().unwrap_or(false)
-    }
-
-    /// Shows an interim table of the measured rounds on a terminal. It runs between rounds, when it disturbs
-    /// no measurement.
-    fn show_interim(&mut self, rounds: usize) {
-        // The table reads all rounds again. With many rounds it is therefore not rebuilt after each one.
-        let is_due = rounds.is_multiple_of((rounds / INTERIM_MOST).max(1));
-        if !is_due || !self.session.progress.is_live() || self.session.stop.is_asked() {
-            return;
-        }
-        let width = self.session.progress.width();
-        let lines = report::interim(&self.summary_so_far(), width);
-        self.session.progress.table(&lines);
-    }
-
-    /// The summary of all rounds until now.
-    fn summary_so_far(&mut self) -> report::Summary {
-        let profiles = std::mem::take(&mut self.profiles);
-        let recording = self.recording();
-        let summary = report::Summary::of(&recording);
-        self.records = recording.rounds;
-        self.profiles = profiles;
-        summary
-    }
-
-    /// True if the measured rounds, which lasted `took`, are sufficient.
-    fn has_enough(&mut self, took: Duration) -> bool {
-        // A round that was cut short yields no interval.
-        if self.is_over() {
-            return false;
-        }
-        let is_decided = self.rounds.looks_at_gates() && {
-            let summary = self.summary_so_far();
-            is_decided(&self.gates.judge(summary))
-        };
-        let seen = Seen {
-            took,
-            records: &self.records,
-            compared: &self.candidates.names_compared(),
-            is_side_by_side: self.design.order == Order::SideBySide
-                && self.session.lab.capacity.is_none(),
-            is_decided,
-        };
-        match self.rounds.next(&seen) {
-            Next::End => true,
-            Next::GoOn(news) => {
-                if let Some(news) = news {
-                    let measurements = self.rounds.planned() * self.candidates.len();
-                    self.session.progress.note(&news);
-                    self.session.progress.expect(measurements as u64);
-                }
-                false
-            }
-        }
     }
 
     /// True if another turn would be useless.
@@ -424,7 +342,7 @@ impl<'a> Experiment<'a> {
         let mut systems = variant.systems().iter();
         let target = systems
             .next_back()
-            .filter(|_| !is_ours && turn::yields(variant))?;
+            .filter(|_| !is_ours && variant_run::yields(variant))?;
         let asked = StatusRule::PUSHED_BACK
             .into_iter()
             .find(|status| record.statuses.contains_key(status))?;

@@ -8,20 +8,20 @@
 //! | the cluster's part of a run and of its rounds | [`stage`] |
 //! | systems that a round needs | [`wanted`] |
 //! | the start of these systems | [`start_progress`] |
-//! | the input of a generator | [`told`] |
-//! | the connections between generators | [`meeting`] |
+//! | the input of a generator | [`round_spec`] |
+//! | the connections between generators | [`barrier`] |
 //! | the result of a generator | [`result`] |
-//! | the task of the keeper after the end of `weigh` | [`errand`] |
+//! | the task of the keeper after the end of `weigh` | [`cleanup_task`] |
 
-pub(crate) mod errand;
+pub(crate) mod barrier;
+pub(crate) mod cleanup_task;
 pub(crate) mod manifests;
-pub(crate) mod meeting;
 pub(crate) mod refusal;
 pub(crate) mod result;
+pub(crate) mod round_spec;
 pub(crate) mod stage;
 mod start_progress;
 pub(crate) mod systems;
-pub(crate) mod told;
 pub(crate) mod wanted;
 
 /// Where a lab is to be measured, and by which image of weigh.

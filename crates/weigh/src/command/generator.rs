@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::measure::{Experiment, Peers};
-use crate::pods::meeting::Meeting;
-use crate::pods::{result, told};
+use crate::pods::barrier::GeneratorBarrier;
+use crate::pods::{result, round_spec};
 use crate::stop::Stop;
 use crate::systems::Addresses;
 
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long, env = "JOB_COMPLETION_INDEX")]
     index: u32,
     /// Where the first generator listens for the others.
-    #[arg(long, default_value_t = SocketAddr::from(([0, 0, 0, 0], told::MEETING_PORT)))]
+    #[arg(long, default_value_t = SocketAddr::from(([0, 0, 0, 0], round_spec::BARRIER_PORT)))]
     listen: SocketAddr,
     /// The pod that it is.
     #[arg(long, env = "WEIGH_POD", default_value = "")]
@@ -35,14 +35,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
-    let told = told::read(&args.told).map_err(Failure::bad_input)?;
-    let shard = told.shard(args.index).map_err(Failure::bad_input)?;
-    let lab = told.lab(shard).map_err(Failure::bad_input)?;
+    let spec = round_spec::read(&args.told).map_err(Failure::bad_input)?;
+    let shard = spec.shard(args.index).map_err(Failure::bad_input)?;
+    let lab = spec.lab(shard).map_err(Failure::bad_input)?;
     let addresses = Addresses::unasked(&lab)?;
-    let meeting = Meeting::join(shard, &told.meeting(args.listen)).map_err(Failure::not_ready)?;
-    let peers = Peers::of(meeting, args.pod.clone(), args.node.clone());
+    let barrier =
+        GeneratorBarrier::join(shard, &spec.barrier(args.listen)).map_err(Failure::not_ready)?;
+    let peers = Peers::of(barrier, args.pod.clone(), args.node.clone());
     let experiment = Experiment::new(&lab, addresses, Path::new("."), console, stop)?;
-    let recording = experiment.send_shard(told.round, peers)?;
+    let recording = experiment.send_shard(spec.round, peers)?;
     if stop.is_asked() {
         // After a stop, its recording is incomplete.
         return Err(Failure::not_ready("it was stopped before it was done"));

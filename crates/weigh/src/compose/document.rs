@@ -28,7 +28,7 @@ pub(crate) type Labels = BTreeMap<String, String>;
 
 /// The inputs of a compose file.
 #[derive(Clone, Copy)]
-pub(super) struct Wish<'a> {
+pub(super) struct DocumentInputs<'a> {
     pub(super) compose: &'a Compose,
     pub(super) labels: &'a Labels,
     /// True if a path of the host is a folder, or would become one when it is mounted.
@@ -124,10 +124,13 @@ fn value(node: &Node) -> Value {
 /// # Errors
 ///
 /// Every reason why variants would not be separate.
-pub(super) fn written(resolved: &Value, wish: Wish<'_>) -> Result<Written, Vec<String>> {
-    let Wish {
+pub(super) fn written(
+    resolved: &Value,
+    inputs: DocumentInputs<'_>,
+) -> Result<Written, Vec<String>> {
+    let DocumentInputs {
         compose, labels, ..
-    } = wish;
+    } = inputs;
     let none = Map::new();
     let all = resolved["services"].as_object().unwrap_or(&none);
     let is_active = |service: &Value| {
@@ -144,13 +147,13 @@ pub(super) fn written(resolved: &Value, wish: Wish<'_>) -> Result<Written, Vec<S
     let mut services = Vec::new();
     for (name, given) in &active {
         if !compose.without.iter().any(|left_out| left_out == name) {
-            let service = Service::of(name, given, wish, &mut remarks);
+            let service = Service::of(name, given, inputs, &mut remarks);
             services.extend((service.planned.replicas > 0).then_some(service));
         }
     }
-    let entrance = ports::entrance(&services, wish, &mut remarks);
+    let entrance = ports::entrance(&services, inputs, &mut remarks);
     let of_services: Vec<&Value> = services.iter().map(|it| &it.given["volumes"]).collect();
-    let volumes = volumes::used(resolved, &of_services, wish, &mut remarks);
+    let volumes = volumes::used(resolved, &of_services, inputs, &mut remarks);
     let networks = networks(resolved, &services, labels, &mut remarks);
     let (Some(entrance), true) = (entrance, remarks.refused.is_empty()) else {
         return Err(remarks.refused);

@@ -14,7 +14,7 @@ use super::in_turn::{Measuring, in_round};
 use super::reading::Measured;
 use super::round::Round;
 use super::running::root_cause;
-use super::up::Up;
+use super::running_variant::RunningVariant;
 use crate::invalid::Invalid;
 use crate::record;
 
@@ -103,7 +103,7 @@ impl Measuring<'_> {
         while let Some((rate, job)) = searching.next() {
             // Needs no warm-up, because the previous rate has warmed the systems.
             let measured = self.measure(&job)?;
-            if measured.measurement.interrupted || self.turn.session.stop.is_asked() {
+            if measured.measurement.interrupted || self.run.session.stop.is_asked() {
                 return Err(Invalid::interrupted());
             }
             // A target that ended fails every further rate. That is a crash and not a capacity.
@@ -111,8 +111,8 @@ impl Measuring<'_> {
                 return Err(Invalid::new(InvalidKind::Crashed, ended));
             }
             let shown = searching.tell(rate, measured);
-            let number = self.seat.round + 1;
-            let progress = &self.turn.session.progress;
+            let number = self.position.round + 1;
+            let progress = &self.run.session.progress;
             progress.note(&format!("round {number}: {shown}"));
         }
         let (measured, search) = searching.end()?;
@@ -120,13 +120,15 @@ impl Measuring<'_> {
         record.search = Some(search);
         self.keep(record);
         let unproven = measured.unproven;
-        unproven.map_or(Ok(()), |invalid| Err(in_round(invalid, self.seat.round)))
+        unproven.map_or(Ok(()), |invalid| {
+            Err(in_round(invalid, self.position.round))
+        })
     }
 }
 
 /// A running candidate with its search.
 struct Seeker {
-    up: Up,
+    up: RunningVariant,
     searching: Searching,
 }
 
@@ -137,7 +139,7 @@ impl Experiment<'_> {
     pub(super) fn search_together(
         &mut self,
         round: &Round,
-        up: Vec<Up>,
+        up: Vec<RunningVariant>,
         jobs: Vec<Job>,
         capacity: Capacity,
     ) {
@@ -164,7 +166,7 @@ impl Experiment<'_> {
 
     /// Tries the next rate of one search. Returns the search unless it has ended.
     fn advance(&mut self, round: &Round, mut seeker: Seeker) -> Option<Seeker> {
-        let id = seeker.up.seat.candidate;
+        let id = seeker.up.position.candidate;
         // The user stopped the run, or the candidate has no remaining comparison.
         if self.is_over() || self.candidates.is_needless(id) {
             seeker.up.running.stop(&mut self.rig);
@@ -174,8 +176,8 @@ impl Experiment<'_> {
             self.conclude(round, seeker);
             return None;
         };
-        let turn = self.turn_of(round, &seeker.up);
-        let measured = turn.measure(&self.rig, &seeker.up.running, &job);
+        let run = self.run_of(round, &seeker.up);
+        let measured = run.measure(&self.rig, &seeker.up.running, &job);
         let name = self.candidates.get(id).name();
         let ended = seeker.up.running.ended(&mut self.rig);
         let invalid = match (measured, ended) {
@@ -202,25 +204,27 @@ impl Experiment<'_> {
     /// Records the result of a search, and stops or keeps the systems.
     fn conclude(&mut self, round: &Round, seeker: Seeker) {
         let Seeker { up, searching } = seeker;
-        let Up { seat, running, .. } = up;
+        let RunningVariant {
+            position, running, ..
+        } = up;
         let end = match searching.end() {
             Ok((measured, search)) => {
-                let name = self.candidates.get(seat.candidate).name();
-                let mut record = measured.record(&self.session, name, seat);
+                let name = self.candidates.get(position.candidate).name();
+                let mut record = measured.record(&self.session, name, position);
                 record.search = Some(search);
                 let line = record::line(&record, round.planned);
                 self.session.progress.note(&line);
                 self.records.push(record);
                 measured
                     .unproven
-                    .map(|invalid| in_round(invalid, seat.round))
+                    .map(|invalid| in_round(invalid, position.round))
             }
             Err(invalid) => Some(invalid),
         };
         self.reused
-            .keep_or_stop(&mut self.rig, seat.candidate, running, end.is_none());
+            .keep_or_stop(&mut self.rig, position.candidate, running, end.is_none());
         if let Some(invalid) = end {
-            self.reject(seat.candidate, invalid);
+            self.reject(position.candidate, invalid);
         }
     }
 }

@@ -12,7 +12,7 @@ use stats::cycles::{Cause, Disturbance, Validity};
 use super::host_watch::HostWatch;
 use super::neighbor_watch::NeighborWatch;
 use super::peers::PeerReports;
-use super::up::nanoseconds;
+use super::running_variant::nanoseconds;
 
 /// Maximum number of requests of a rotation with separate records. In a longer rotation, each is sent only a
 /// few times per round.

@@ -68,13 +68,13 @@ pub(super) struct Group {
 
 /// The result of the first round: one group or several.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Crowd {
+pub(super) enum CoreFit {
     /// All candidates fit into one group.
     Fits(Fill),
     /// The groups and the reason for them.
     Splits(Vec<(Vec<CandidateId>, Fill)>, String),
     /// Not even a variant and its baseline fit together.
-    PairDoesNotFit {
+    PairTooLarge {
         /// The reason, with the variant and its use.
         because: String,
         /// The part of the planned rate that would let all pairs fit.
@@ -155,22 +155,22 @@ impl Fill {
     }
 }
 
-impl Crowd {
+impl CoreFit {
     /// The number of groups that are needed. `usize::MAX` if no number is enough.
     pub(super) fn groups(&self) -> usize {
         match self {
-            Crowd::Fits(_) => 1,
-            Crowd::Splits(groups, _) => groups.len(),
-            Crowd::PairDoesNotFit { .. } => usize::MAX,
+            CoreFit::Fits(_) => 1,
+            CoreFit::Splits(groups, _) => groups.len(),
+            CoreFit::PairTooLarge { .. } => usize::MAX,
         }
     }
 
     /// True if each system has room on its single core.
     pub(super) fn has_room(&self) -> bool {
         match self {
-            Crowd::Fits(fill) => fill.is_room(),
-            Crowd::Splits(groups, _) => groups.iter().all(|(_, fill)| fill.is_room()),
-            Crowd::PairDoesNotFit { .. } => false,
+            CoreFit::Fits(fill) => fill.is_room(),
+            CoreFit::Splits(groups, _) => groups.iter().all(|(_, fill)| fill.is_room()),
+            CoreFit::PairTooLarge { .. } => false,
         }
     }
 }
@@ -237,7 +237,7 @@ pub(super) fn placed(members: &[Member], on: &Cores) -> Option<Vec<Member>> {
 
 /// Splits candidates into the fewest groups that do not crowd `cores` cores. First fit, the heaviest first,
 /// with heavy and light candidates in different groups.
-pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
+pub(super) fn split(members: &[Member], cores: f64) -> CoreFit {
     let total = |member: &Member| member.used.as_ref().map_or(0.0, CoresUsed::total);
     let fill = |variants: &[&Member]| fill(variants, members, cores);
     let mut variants: Vec<&Member> = members
@@ -250,7 +250,7 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
     });
     let fullest = pairs.max_by(|(_, one), (_, other)| one.total_cmp(other));
     if let Some((variant, pair)) = fullest.filter(|(_, pair)| *pair > PAIR_SHARE) {
-        return Crowd::PairDoesNotFit {
+        return CoreFit::PairTooLarge {
             because: format!(
                 "`{}` and its baseline together would use {:.0} % of their cores",
                 variant.name,
@@ -289,7 +289,7 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
         }
     }
     if groups.len() < 2 {
-        return Crowd::Fits(all);
+        return CoreFit::Fits(all);
     }
     let because = match heavy.is_empty() {
         true => format!(
@@ -301,7 +301,7 @@ pub(super) fn split(members: &[Member], cores: f64) -> Crowd {
             heavy.join(" and ")
         ),
     };
-    Crowd::Splits(named(&groups, members), because)
+    CoreFit::Splits(named(&groups, members), because)
 }
 
 /// The fill of the machine with these variants and their baselines.

@@ -2,7 +2,6 @@
 //! the recordings of the generators.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,14 +18,16 @@ use super::Experiment;
 use super::candidate_id::CandidateId;
 use super::design::Design;
 use super::in_turn::in_round;
+use super::pod_systems::{places, wanted, wanted_each};
 use super::pod_usage::{moments, used};
 use super::round::Round;
+use super::round_loop::RoundStrategy;
 use crate::digest::sha256;
 use crate::environment::instant;
 use crate::exit::Failure;
 use crate::invalid::Invalid;
-use crate::pods::stage::{Lost, Stage, Up};
-use crate::pods::told::{Place, ThisRound, Told};
+use crate::pods::round_spec::{RoundSpec, ThisRound};
+use crate::pods::stage::{RoundError, RunningPods, Stage};
 use crate::pods::wanted::Wanted;
 use crate::record;
 
@@ -52,14 +53,43 @@ struct Generated {
     readings: Readings,
 }
 
+/// All candidates at once, in the pods of a cluster.
+struct InPods<'s, 'c> {
+    stage: &'s mut Stage<'c>,
+    source: &'s Source,
+    /// The environment of the first generator. `None` until a round has a measurement.
+    environment: Option<Environment>,
+}
+
+impl RoundStrategy for InPods<'_, '_> {
+    type Error = ClusterError;
+
+    fn carry_out(
+        &mut self,
+        experiment: &mut Experiment<'_>,
+        round: &Round,
+    ) -> Result<(), ClusterError> {
+        let known = experiment.records.len();
+        experiment.round_in_pods(round, self.stage, self.source, &mut self.environment)?;
+        let progress = &experiment.session.progress;
+        for record in &experiment.records[known..] {
+            progress.note(&record::line(record, round.planned));
+        }
+        for _ in round.positions() {
+            progress.step();
+        }
+        Ok(())
+    }
+}
+
 impl Experiment<'_> {
     /// Registers a cleanup task with the keeper. It deletes the run's objects in the cluster if this process
     /// is killed.
     ///
     /// # Errors
     /// When the keeper refuses it.
-    pub(crate) fn keep(&mut self, errand: &str) -> Result<(), Failure> {
-        let kept = self.rig.run_at_end(errand);
+    pub(crate) fn keep(&mut self, cleanup_task: &str) -> Result<(), Failure> {
+        let kept = self.rig.run_at_end(cleanup_task);
         kept.map_err(|error| Failure::bug(error.to_string()))
     }
 
@@ -73,8 +103,13 @@ impl Experiment<'_> {
         source: &Source,
     ) -> Result<Recording, Failure> {
         self.design = Design::elsewhere(self.candidates.compared());
-        let mut environment = None;
-        let measured = self.rounds_in_pods(&mut stage, source, &mut environment);
+        let mut in_pods = InPods {
+            stage: &mut stage,
+            source,
+            environment: None,
+        };
+        let measured = self.measure_rounds(&mut in_pods);
+        let environment = in_pods.environment;
         self.cluster = Some(self.cluster_text(&stage, source));
         let ended = stage.end();
         self.session.progress.finish();
@@ -93,42 +128,6 @@ impl Experiment<'_> {
         Ok(recording)
     }
 
-    fn rounds_in_pods(
-        &mut self,
-        stage: &mut Stage<'_>,
-        source: &Source,
-        environment: &mut Option<Environment>,
-    ) -> Result<(), ClusterError> {
-        let began = instant();
-        while !self.is_over()
-            && let Some(round) = self.rounds.begin()
-        {
-            let known = self.records.len();
-            if let Some(account) = self.session.progress.account() {
-                account.round(round.number + 1, round.planned);
-            }
-            self.round_in_pods(&round, stage, source, environment)?;
-            if let Some(account) = self.session.progress.account() {
-                self.records[known..]
-                    .iter()
-                    .for_each(|record| account.measured(record));
-            }
-            for record in &self.records[known..] {
-                self.session
-                    .progress
-                    .note(&record::line(record, round.planned));
-            }
-            for _ in round.seats() {
-                self.session.progress.step();
-            }
-            self.show_interim(round.number + 1);
-            if self.has_enough(instant().duration_since(began)) {
-                break;
-            }
-        }
-        Ok(())
-    }
-
     /// One round: all systems start, the generators send the load, and all pods are deleted.
     fn round_in_pods(
         &mut self,
@@ -138,7 +137,10 @@ impl Experiment<'_> {
         environment: &mut Option<Environment>,
     ) -> Result<(), ClusterError> {
         let lab = self.session.lab;
-        let ids: Vec<CandidateId> = round.seats().map(|seat| seat.candidate).collect();
+        let ids: Vec<CandidateId> = round
+            .positions()
+            .map(|position| position.candidate)
+            .collect();
         let ids: Vec<CandidateId> = ids
             .into_iter()
             .filter(|id| !self.candidates.is_needless(*id))
@@ -183,8 +185,8 @@ impl Experiment<'_> {
                 self.describe(stage, &wanted, &pods, &generated.generators, number);
                 return Ok(());
             }
-            Err(Lost::Cluster(error)) => Err(error),
-            Err(Lost::Generator(reason)) => {
+            Err(RoundError::Cluster(error)) => Err(error),
+            Err(RoundError::Generator(reason)) => {
                 let invalid = Invalid::new(InvalidKind::LoadFailed, reason);
                 for (_, id) in &in_round_ids {
                     self.reject(*id, in_round(invalid.clone(), round.number));
@@ -225,9 +227,9 @@ impl Experiment<'_> {
         round: &Round,
         stage: &Stage<'_>,
         source: &Source,
-        up: &Up<'_, '_>,
+        up: &RunningPods<'_, '_>,
         ids: &[(usize, CandidateId)],
-    ) -> Result<Generated, Lost> {
+    ) -> Result<Generated, RoundError> {
         let lab = self.session.lab;
         let names: Vec<String> = ids
             .iter()
@@ -240,10 +242,10 @@ impl Experiment<'_> {
             variants: names,
             places,
             generators: stage.generators,
-            meeting: stage.meeting(),
+            barrier: stage.barrier(),
             token: sha256(format!("{} {:?}", self.session.seed, instant()).as_bytes()),
         };
-        let told = Told::of(
+        let spec = RoundSpec::of(
             lab,
             self.session.seed,
             &source.files,
@@ -259,7 +261,7 @@ impl Experiment<'_> {
                 many => format!("{many} generators"),
             }
         ));
-        let (recordings, generators) = stage.generate(up, &told, &mut readings)?;
+        let (recordings, generators) = stage.generate(up, &spec, &mut readings)?;
         let parts = parts_of(&recordings);
         Ok(Generated {
             parts,
@@ -295,8 +297,7 @@ impl Experiment<'_> {
         let ended_us = ends.max().unwrap_or_default();
         for (position, id) in ids {
             let name = self.candidates.get(*id).name();
-            let told = first.variant(name);
-            let proof = told.and_then(|told| told.proof.clone());
+            let proof = first.variant(name).and_then(|record| record.proof.clone());
             self.candidates.get_mut(*id).set_proof_elsewhere(proof);
             let is_whole = |attempt: &Vec<RoundRecord>| attempt.len() == recordings.len();
             let own = parts.get(name).filter(|all| all.iter().all(is_whole));
@@ -326,15 +327,7 @@ impl Experiment<'_> {
                 (whole.systems, whole.shared) = (usage(false), usage(true));
                 self.records.push(whole);
             }
-            // The first generator with a reason decides, because the other reasons follow from it.
-            let mut told = recordings.iter().filter_map(|it| it.variant(name));
-            let reason = told.find_map(|told| match &told.status {
-                VariantStatus::Invalid { kind, reason } if *kind != InvalidKind::NotNeeded => {
-                    Some(Invalid::new(*kind, reason.clone()))
-                }
-                _ => None,
-            });
-            if let Some(invalid) = reason {
+            if let Some(invalid) = reason_of(recordings, name) {
                 self.reject(*id, invalid);
             } else if own.is_none() && !self.candidates.is_needless(*id) {
                 let reason = "some generators have no measurement of it".to_owned();
@@ -348,7 +341,7 @@ impl Experiment<'_> {
     fn look_after(
         &mut self,
         stage: &Stage<'_>,
-        up: &Up<'_, '_>,
+        up: &RunningPods<'_, '_>,
         wanted: &[Wanted<'_>],
         ids: &[(usize, CandidateId)],
         round: &Round,
@@ -468,80 +461,14 @@ fn parts_of(recordings: &[Recording]) -> Parts {
     parts
 }
 
-/// The systems of these variants. Shared systems appear once, at the beginning.
-pub(crate) fn wanted<'a>(lab: &'a lab::Lab, variants: &[usize]) -> Vec<Wanted<'a>> {
-    let mut all: Vec<Wanted<'a>> = Vec::new();
-    for one in wanted_each(lab, variants) {
-        let is_known = |other: &Wanted<'_>| {
-            other.variant == one.variant && other.setup.system == one.setup.system
-        };
-        if !all.iter().any(is_known) {
-            all.push(one);
+/// The reason why a variant has no number, if there is one.
+fn reason_of(recordings: &[Recording], variant: &str) -> Option<Invalid> {
+    // The first generator with a reason decides, because the other reasons follow from it.
+    let mut records = recordings.iter().filter_map(|it| it.variant(variant));
+    records.find_map(|record| match &record.status {
+        VariantStatus::Invalid { kind, reason } if *kind != InvalidKind::NotNeeded => {
+            Some(Invalid::new(*kind, reason.clone()))
         }
-    }
-    // The sort is stable, so that each system stays behind its dependencies.
-    all.sort_by_key(|one| one.variant.is_some());
-    all
-}
-
-/// The systems of each of these variants.
-fn wanted_each<'a>(lab: &'a lab::Lab, variants: &[usize]) -> Vec<Wanted<'a>> {
-    let mut all = Vec::new();
-    for &variant in variants {
-        let Some(candidate) = lab.all().nth(variant) else {
-            continue;
-        };
-        let own = candidate
-            .systems()
-            .iter()
-            .filter(|setup| setup.balances.is_none());
-        all.extend(own.map(|setup| Wanted {
-            variant: (!setup.is_shared).then_some(variant),
-            setup,
-        }));
-    }
-    all
-}
-
-/// The addresses of each variant's systems for the generators.
-fn places(
-    stage: &Stage<'_>,
-    wanted: &[Wanted<'_>],
-    pods: &[PodState],
-    lab: &lab::Lab,
-) -> Vec<Place> {
-    let mut places = Vec::new();
-    for one in wanted {
-        let port = stage.port_of(one);
-        let loaded = stage.loaded_of(one, pods);
-        // Behind a Service, any of several instances may respond.
-        let are_several = match one.setup.manifests() {
-            Some(_) => loaded.len() > 1,
-            None => one.setup.replicas.is_some(),
-        };
-        let instances = loaded.into_iter().filter_map(|pod| {
-            let ip = pod.ip.as_ref()?.parse().ok()?;
-            Some(SocketAddr::new(ip, port))
-        });
-        let instances: Vec<SocketAddr> = match are_several {
-            true => instances.collect(),
-            false => Vec::new(),
-        };
-        let address = stage.address(one);
-        let variants = lab.all().enumerate().filter(|(position, variant)| {
-            let is_own = one.variant.is_none_or(|own| own == *position);
-            is_own
-                && variant
-                    .systems()
-                    .iter()
-                    .any(|setup| setup.system == one.setup.system)
-        });
-        places.extend(variants.map(|(_, variant)| Place {
-            variant: variant.name.clone(),
-            system: one.setup.system.clone(),
-            address,
-            instances: instances.clone(),
-        }));
-    }
-    places
+        _ => None,
+    })
 }

@@ -25,7 +25,7 @@ use super::Experiment;
 use super::counted_cycles::ByStatus;
 use super::host_watch::HostWatch;
 use super::round::Round;
-use super::up::{Up, nanoseconds};
+use super::running_variant::{RunningVariant, nanoseconds};
 use crate::invalid::Invalid;
 use model::micros;
 
@@ -42,12 +42,12 @@ impl Experiment<'_> {
     pub(super) fn ready_in_slices(
         &self,
         round: &Round,
-        up: &[Up],
+        up: &[RunningVariant],
     ) -> Result<(Vec<Job>, SlicePlan), Invalid> {
         let lab = self.session.lab;
         let mut jobs: Vec<Job> = up
             .iter()
-            .map(|one| self.turn_of(round, one).job(&one.running))
+            .map(|one| self.run_of(round, one).job(&one.running))
             .collect();
         // Labs that end by a count are measured in turn.
         let total = self

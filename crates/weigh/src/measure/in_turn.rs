@@ -8,17 +8,17 @@ use rig::Rig;
 
 use super::Experiment;
 use super::reading::Measured;
-use super::round::{Round, Seat};
+use super::round::{Position, Round};
 use super::running::{Running, root_cause};
-use super::turn::Turn;
+use super::variant_run::VariantRun;
 use crate::invalid::Invalid;
 use crate::record;
 
 /// Maximum number of attempts at a measurement. The last attempt counts even if it was disturbed.
 pub(crate) const ATTEMPTS: u32 = 3;
 
-/// The result of a turn.
-pub(super) struct TurnOutcome {
+/// The result of a variant run.
+pub(super) struct VariantRunResult {
     /// The measurements. Disturbed measurements and measurements with wrong responses are included as
     /// evidence.
     pub(super) records: Vec<RoundRecord>,
@@ -26,10 +26,10 @@ pub(super) struct TurnOutcome {
     pub(super) end: Result<(), Invalid>,
 }
 
-/// The measured part of a turn.
+/// The measured part of a variant run.
 pub(super) struct Measuring<'t> {
-    pub(super) turn: Turn<'t>,
-    pub(super) seat: Seat,
+    pub(super) run: VariantRun<'t>,
+    pub(super) position: Position,
     /// Total number of rounds as currently expected, for the progress lines.
     rounds_planned: usize,
     pub(super) rig: &'t mut Rig,
@@ -40,43 +40,47 @@ pub(super) struct Measuring<'t> {
 impl Experiment<'_> {
     /// Measures every remaining candidate, in this round's order.
     pub(super) fn in_turn(&mut self, round: &Round) {
-        for seat in round.seats() {
-            // Checked for each candidate, because a failed turn may leave no comparison.
+        for position in round.positions() {
+            // Checked for each candidate, because a failed variant run may leave no comparison.
             if self.is_over() {
                 return;
             }
-            if !self.candidates.is_needless(seat.candidate) {
-                let TurnOutcome { records, end } = self.turn(round, seat);
+            if !self.candidates.is_needless(position.candidate) {
+                let VariantRunResult { records, end } = self.run_variant(round, position);
                 let mut all = records.iter();
-                let pushed_back = all.find_map(|it| self.pushed_back(seat.candidate, it));
+                let pushed_back = all.find_map(|it| self.pushed_back(position.candidate, it));
                 let end = pushed_back.map_or(end, Err);
                 self.records.extend(records);
                 if let Err(invalid) = end {
-                    self.reject(seat.candidate, invalid);
+                    self.reject(position.candidate, invalid);
                 }
             }
-            // Rejected candidates count too, because the bar counts planned turns.
+            // Rejected candidates count too, because the bar counts planned variant runs.
             self.session.progress.step();
         }
     }
 
-    /// One candidate's turn: start, repeat the proof, settle, warm up, measure, stop.
-    fn turn(&mut self, round: &Round, seat: Seat) -> TurnOutcome {
-        let turn = Turn::of_round(&self.session, self.candidates.get(seat.candidate), round);
+    /// One candidate's variant run: start, repeat the proof, settle, warm up, measure, stop.
+    fn run_variant(&mut self, round: &Round, position: Position) -> VariantRunResult {
+        let run = VariantRun::of_round(
+            &self.session,
+            self.candidates.get(position.candidate),
+            round,
+        );
         tracing::debug!(
             round = round.number + 1,
-            position = seat.position,
-            variant = turn.candidate.name(),
+            position = position.index,
+            variant = run.candidate.name(),
             "a turn begins"
         );
-        let running = match self.reused.take(seat.candidate) {
+        let running = match self.reused.take(position.candidate) {
             Some(running) => Ok(running),
-            None => turn.start(&mut self.rig),
+            None => run.start(&mut self.rig),
         };
         let mut running = match running {
             Ok(running) => running,
             Err(invalid) => {
-                return TurnOutcome {
+                return VariantRunResult {
                     records: Vec::new(),
                     end: Err(invalid),
                 };
@@ -84,12 +88,12 @@ impl Experiment<'_> {
         };
         // A proof holds for one start, so each start needs one. It precedes the load, because the load leaves
         // data behind that would change the responses (rows, used up limits).
-        let ready = turn
+        let ready = run
             .prove_once(&mut running)
-            .and_then(|()| turn.settle_once(&mut running));
+            .and_then(|()| run.settle_once(&mut running));
         let mut measuring = Measuring {
-            turn,
-            seat,
+            run,
+            position,
             rounds_planned: round.planned,
             rig: &mut self.rig,
             running: &running,
@@ -104,9 +108,9 @@ impl Experiment<'_> {
         let ended = running.ended(&mut self.rig);
         let is_well = measured.is_ok() && ended.is_none();
         self.reused
-            .keep_or_stop(&mut self.rig, seat.candidate, running, is_well);
-        let end = end_of(measured.err(), ended, seat.round).map_or(Ok(()), Err);
-        TurnOutcome { records, end }
+            .keep_or_stop(&mut self.rig, position.candidate, running, is_well);
+        let end = end_of(measured.err(), ended, position.round).map_or(Ok(()), Err);
+        VariantRunResult { records, end }
     }
 }
 
@@ -130,7 +134,7 @@ impl Measuring<'_> {
             self.keep(record);
             let unproven = measured.unproven;
             if let Some(invalid) =
-                wrong.or_else(|| unproven.map(|invalid| in_round(invalid, self.seat.round)))
+                wrong.or_else(|| unproven.map(|invalid| in_round(invalid, self.position.round)))
             {
                 return Err(invalid);
             }
@@ -144,26 +148,26 @@ impl Measuring<'_> {
 
     /// Warms up. Returns the load of this round.
     pub(super) fn ready(&self) -> Result<Job, Invalid> {
-        let job = self.turn.job(self.running);
-        self.turn.warm_up(&job)?;
+        let job = self.run.job(self.running);
+        self.run.warm_up(&job)?;
         Ok(job)
     }
 
     pub(super) fn measure(&self, job: &Job) -> Result<Measured, Invalid> {
-        self.turn.measure(self.rig, self.running, job)
+        self.run.measure(self.rig, self.running, job)
     }
 
     pub(super) fn record(&self, measured: &Measured) -> RoundRecord {
-        let Turn {
+        let VariantRun {
             session, candidate, ..
-        } = self.turn;
-        measured.record(session, candidate.name(), self.seat)
+        } = self.run;
+        measured.record(session, candidate.name(), self.position)
     }
 
     /// Stores a record, and prints its line.
     pub(super) fn keep(&mut self, record: RoundRecord) {
         let line = record::line(&record, self.rounds_planned);
-        self.turn.session.progress.note(&line);
+        self.run.session.progress.note(&line);
         self.records.push(record);
     }
 }

@@ -7,7 +7,7 @@ use rig::processor_time;
 use stats::cycles::Disturbance;
 use stats::occupied::{CoreReading, occupied};
 
-use super::up::nanoseconds;
+use super::running_variant::nanoseconds;
 use super::watching::watching;
 use crate::environment::instant;
 

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use stats::cycles::{Cause, Disturbance};
 
 use crate::invalid::Invalid;
-use crate::pods::meeting::{ClockOffset, Meeting};
+use crate::pods::barrier::{ClockOffset, GeneratorBarrier};
 use crate::prove::RequestCounts;
 
 /// The generators of a load. Each sends one shard.
 pub(crate) struct Peers {
-    meeting: RefCell<Meeting>,
+    barrier: RefCell<GeneratorBarrier>,
     /// The pod of this generator.
     pub(super) pod: String,
     /// The node of that pod.
@@ -41,20 +41,20 @@ pub(super) struct PeerReports {
 
 impl Peers {
     /// Returns the generators that have joined a barrier. This one is `pod` on `node`.
-    pub(crate) fn of(meeting: Meeting, pod: String, node: String) -> Peers {
+    pub(crate) fn of(barrier: GeneratorBarrier, pod: String, node: String) -> Peers {
         Peers {
-            meeting: RefCell::new(meeting),
+            barrier: RefCell::new(barrier),
             pod,
             node,
         }
     }
 
     pub(super) fn shard(&self) -> Shard {
-        self.meeting.borrow().shard()
+        self.barrier.borrow().shard()
     }
 
     pub(super) fn clock(&self) -> ClockOffset {
-        self.meeting.borrow().clock()
+        self.barrier.borrow().clock()
     }
 
     /// Sends a value to all generators and returns the values of all, in their order. Waits for all.
@@ -65,7 +65,7 @@ impl Peers {
     where
         T: Serialize + DeserializeOwned + Clone,
     {
-        self.meeting.borrow_mut().exchange(own).map_err(alone)
+        self.barrier.borrow_mut().exchange(own).map_err(alone)
     }
 
     /// Returns the common start time of all generators.
@@ -73,7 +73,7 @@ impl Peers {
     /// # Errors
     /// Fails if a generator is gone.
     pub(super) fn agree(&self) -> Result<Instant, Invalid> {
-        self.meeting.borrow_mut().agree().map_err(alone)
+        self.barrier.borrow_mut().agree().map_err(alone)
     }
 }
 

@@ -9,7 +9,7 @@ use schedule::{SliceLengths, SlicePlan};
 use super::Experiment;
 use super::candidate_id::CandidateId;
 use super::duration_text::duration_text;
-use super::groups::{CoresUsed, Crowd, Member, Part, split};
+use super::groups::{CoreFit, CoresUsed, Member, Part, split};
 use super::trial::Trial;
 
 /// The time of a round besides starts and loads: reading counters and stopping systems.
@@ -45,26 +45,26 @@ impl Experiment<'_> {
             load: &self.session.load,
             cores: self.host.before.cpus_allowed as f64,
         };
-        let crowd = split(&self.members_of(&predicted), predicted.cores);
+        let fit = split(&self.members_of(&predicted), predicted.cores);
         let is_open = predicted.load.is_open();
-        let order = match (self.design.order, &crowd) {
-            (Order::SideBySide, Crowd::PairDoesNotFit { .. }) if is_open => Order::InTurn,
+        let order = match (self.design.order, &fit) {
+            (Order::SideBySide, CoreFit::PairTooLarge { .. }) if is_open => Order::InTurn,
             (order, _) => order,
         };
         let mut lines = vec![self.in_flight(&predicted)];
-        match &crowd {
+        match &fit {
             _ if self.design.order == Order::InTurn || !is_open => {}
-            Crowd::Fits(_) => {}
-            Crowd::Splits(groups, because) => lines.push(format!(
+            CoreFit::Fits(_) => {}
+            CoreFit::Splits(groups, because) => lines.push(format!(
                 "in {} groups, each with its baseline: {because}",
                 groups.len()
             )),
-            Crowd::PairDoesNotFit { because, fits_at } => {
+            CoreFit::PairTooLarge { because, fits_at } => {
                 let remedy = self.lower_rate(*fits_at);
                 lines.push(format!("in turn, not side by side: {because}{remedy}"));
             }
         }
-        lines.push(self.length(&predicted, order, &crowd));
+        lines.push(self.length(&predicted, order, &fit));
         lines.push(self.precision(&predicted));
         lines
     }
@@ -101,7 +101,7 @@ impl Experiment<'_> {
     }
 
     /// The time of the whole run.
-    fn length(&self, predicted: &Predicted<'_>, order: Order, crowd: &Crowd) -> String {
+    fn length(&self, predicted: &Predicted<'_>, order: Order, fit: &CoreFit) -> String {
         let lab = self.session.lab;
         let variants = u32::try_from(predicted.tried.len()).unwrap_or(u32::MAX);
         let start: Duration = predicted.tried.iter().map(|(_, trial)| trial.start).sum();
@@ -114,7 +114,7 @@ impl Experiment<'_> {
         let (ready, loaded) = match (order, is_open) {
             (Order::InTurn, _) => (settle + lab.warmup, load * variants),
             (Order::SideBySide, true) => {
-                let groups = u32::try_from(crowd.groups()).unwrap_or(1);
+                let groups = u32::try_from(fit.groups()).unwrap_or(1);
                 (settle + lab.warmup, load * groups)
             }
             (Order::SideBySide, false) => {

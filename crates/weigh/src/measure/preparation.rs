@@ -8,7 +8,7 @@ use super::Experiment;
 use super::candidate_id::CandidateId;
 use super::footprint::Footprint;
 use super::running::{Running, root_cause};
-use super::turn::Turn;
+use super::variant_run::VariantRun;
 use crate::build_cache::{BuildCache, missing_program};
 use crate::environment::instant;
 use crate::invalid::Invalid;
@@ -84,18 +84,18 @@ impl Experiment<'_> {
     fn prove(&mut self, id: CandidateId) -> Result<(), Invalid> {
         // A system that is started here and kept stays on its cores.
         let cores = self.design.cores().filter(|_| self.reused.is_on());
-        let turn = Turn::of_proof(&self.session, self.candidates.get(id)).on(cores);
-        tracing::debug!(variant = turn.candidate.name(), "proving");
-        self.session.progress.show(&turn.label());
+        let run = VariantRun::of_proof(&self.session, self.candidates.get(id)).on(cores);
+        tracing::debug!(variant = run.candidate.name(), "proving");
+        self.session.progress.show(&run.label());
         // Without a proven baseline there is no comparison.
         if self.candidates.has_lost_baseline(id) {
             return Err(self.candidates.why_unmeasured(id, false));
         }
         let began = instant();
-        let mut running = turn.start(&mut self.rig)?;
-        let candidate = turn.candidate;
+        let mut running = run.start(&mut self.rig)?;
+        let candidate = run.candidate;
         let baseline = self.candidates.baseline_of(id);
-        let proven = turn.prove(&mut running, baseline.map(|baseline| baseline.proven()));
+        let proven = run.prove(&mut running, baseline.map(|baseline| baseline.proven()));
         let start = instant().duration_since(began);
         let ended = running.ended(&mut self.rig);
         let footprint = Footprint::of(&self.rig, candidate.variant.systems(), &running.systems);
@@ -153,8 +153,8 @@ impl Experiment<'_> {
         if !self.tries_out {
             return Ok(());
         }
-        let turn = Turn::of_proof(&self.session, self.candidates.get(id));
-        let tried = turn.try_out(&self.rig, running, start);
+        let run = VariantRun::of_proof(&self.session, self.candidates.get(id));
+        let tried = run.try_out(&self.rig, running, start);
         let ended = running.ended(&mut self.rig);
         // A rate choice needs the trial of every variant. For a prediction, a failed trial does not matter.
         if self.session.lab.rate_choice.is_none() {

@@ -19,7 +19,7 @@ use super::Experiment;
 use super::candidate::Candidate;
 use super::running::{Running, root_cause};
 use super::session::load_failed;
-use super::turn::Turn;
+use super::variant_run::VariantRun;
 use crate::environment;
 use crate::invalid::Invalid;
 use crate::perf::{Perf, RATE_HZ, Sampling};
@@ -77,7 +77,7 @@ struct Seen {
 /// A candidate's sampled round.
 struct SampledRound<'t> {
     perf: &'t Perf,
-    turn: Turn<'t>,
+    run: VariantRun<'t>,
     rig: &'t mut Rig,
     /// Distinguishes its files from the files of other candidates.
     number: usize,
@@ -108,7 +108,7 @@ impl Experiment<'_> {
             let found = match &perf {
                 Ok(perf) => SampledRound {
                     perf,
-                    turn: Turn::of_flamegraph(&self.session, candidate, seed),
+                    run: VariantRun::of_flamegraph(&self.session, candidate, seed),
                     rig: &mut self.rig,
                     number,
                 }
@@ -127,9 +127,9 @@ impl Experiment<'_> {
 
 impl SampledRound<'_> {
     fn carry_out(self) -> Result<Vec<Sampled>, Invalid> {
-        let candidate = self.turn.candidate;
+        let candidate = self.run.candidate;
         let setups: Vec<Setup> = candidate.variant.systems().iter().map(named).collect();
-        let mut running = self.turn.start_as(self.rig, &setups)?;
+        let mut running = self.run.start_as(self.rig, &setups)?;
         // Read before the stop. The process ids locate the files with function names.
         let processes = running.systems.processes(self.rig);
         let seen = self.load(&mut running);
@@ -147,19 +147,19 @@ impl SampledRound<'_> {
 
     /// Sends the load while all systems are sampled.
     fn load(&self, running: &mut Running) -> Result<Vec<Seen>, Invalid> {
-        let turn = self.turn;
-        turn.prove_once(running)?;
-        let job = turn.job(running);
+        let run = self.run;
+        run.prove_once(running)?;
+        let job = run.job(running);
         let job = Job {
             load: of_length(&job.load),
             ..job
         };
-        turn.warm_up(&job)?;
+        run.warm_up(&job)?;
         let attached = self.attach(running);
         // Read after the samplers have started, so that their start is excluded.
         let before = running.systems.usage(self.rig);
-        let session = turn.session;
-        let loaded = session.progress.during(&turn.label(), |live| {
+        let session = run.session;
+        let loaded = session.progress.during(&run.label(), |live| {
             load::run(&job, live, session.stop.flag())
         });
         let after = running.systems.usage(self.rig);

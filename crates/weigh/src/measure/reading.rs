@@ -1,6 +1,6 @@
 //! Readings of counters before and after a load, for one measurement.
 //!
-//! [`Reading::begin`] runs before the load, [`Reading::look`] with its last response, and [`Reading::end`]
+//! [`Reading::begin`] runs before the load, [`Reading::sample`] with its last response, and [`Reading::end`]
 //! after it. Several readings may be open at once, each for another candidate.
 
 use std::time::Instant;
@@ -10,7 +10,7 @@ use load::Measurement;
 use report::recording::{MachineUse, ProofSeen, RoundRecord, SystemUsage};
 use rig::{Moment, Rig};
 
-use super::round::Seat;
+use super::round::Position;
 use super::session::Session;
 use crate::environment::instant;
 use crate::invalid::Invalid;
@@ -30,7 +30,7 @@ pub(super) struct Reading<'r> {
 }
 
 /// The counters at the end of a load, while its connections are open.
-pub(super) struct Look {
+pub(super) struct UsageSample {
     moment: Option<Moment>,
     usage: Vec<UsageReading>,
 }
@@ -77,14 +77,14 @@ impl<'r> Reading<'r> {
 
     /// Reads the cost of the load. Must be called before the load's connections close. A server may end a
     /// thread together with its connection, and the kernel's counters of that thread would be lost.
-    pub(super) fn look(&self, rig: &Rig) -> Look {
-        Look {
+    pub(super) fn sample(&self, rig: &Rig) -> UsageSample {
+        UsageSample {
             moment: rig::moment(),
             usage: self.systems.usage(rig),
         }
     }
 
-    /// Reads all counters after the load. `beside` counts the requests of the other generators.
+    /// Reads all counters after the load. `sent_by_others` counts the requests of the other generators.
     ///
     /// # Errors
     ///
@@ -93,14 +93,14 @@ impl<'r> Reading<'r> {
     pub(super) fn end(
         self,
         rig: &Rig,
-        look: Look,
+        sample: UsageSample,
         measurement: Measurement,
-        beside: RequestCounts,
+        sent_by_others: RequestCounts,
     ) -> Result<Measured, Invalid> {
         // An interrupted load leaves requests in flight that the systems counted and the generator did not.
         // Its counts can therefore not be compared.
-        let counts =
-            (!measurement.interrupted).then(|| RequestCounts::of(&measurement).plus(beside));
+        let counts = (!measurement.interrupted)
+            .then(|| RequestCounts::of(&measurement).plus(sent_by_others));
         let observed = counts.map(|counts| self.observer.end(counts));
         let Observed {
             seen: mut proofs,
@@ -116,8 +116,8 @@ impl<'r> Reading<'r> {
         Ok(Measured {
             began: self.began,
             measurement,
-            machine: record::machine(self.moment, look.moment),
-            systems: systems_used(&self.usage, &look.usage, &shares),
+            machine: record::machine(self.moment, sample.moment),
+            systems: systems_used(&self.usage, &sample.usage, &shares),
             proofs,
             unproven,
         })
@@ -126,13 +126,18 @@ impl<'r> Reading<'r> {
 
 impl Measured {
     /// The record of the measurement. The caller adds attempts and searches.
-    pub(super) fn record(&self, session: &Session<'_>, variant: &str, seat: Seat) -> RoundRecord {
+    pub(super) fn record(
+        &self,
+        session: &Session<'_>,
+        variant: &str,
+        position: Position,
+    ) -> RoundRecord {
         // Recordings use 32 bits, and the limit of rounds is far lower.
         let number = |index: usize| u32::try_from(index).expect("no lab has so many rounds");
         RoundRecord {
-            round: number(seat.round),
-            position: number(seat.position),
-            group: seat.group,
+            round: number(position.round),
+            position: number(position.index),
+            group: position.group,
             variant: variant.to_owned(),
             started_offset_us: model::micros(self.began.duration_since(session.started)),
             machine: self.machine,

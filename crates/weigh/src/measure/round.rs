@@ -27,11 +27,11 @@ pub(super) struct Round {
 
 /// A candidate's place in a round.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seat {
+pub(super) struct Position {
     /// The round's number, from 0.
     pub(super) round: usize,
     /// The place in the round's order, from 0.
-    pub(super) position: usize,
+    pub(super) index: usize,
     pub(super) candidate: CandidateId,
     /// The group of the candidate, from 0. `None` if the round has a single group.
     pub(super) group: Option<u32>,
@@ -39,10 +39,10 @@ pub(super) struct Seat {
 
 impl Round {
     /// Every candidate once, in the order of this round.
-    pub(super) fn seats(&self) -> impl Iterator<Item = Seat> {
-        (0..).zip(&self.order).map(|(position, candidate)| Seat {
+    pub(super) fn positions(&self) -> impl Iterator<Item = Position> {
+        (0..).zip(&self.order).map(|(index, candidate)| Position {
             round: self.number,
-            position,
+            index,
             candidate: *candidate,
             group: None,
         })

@@ -5,10 +5,10 @@ use std::time::Duration;
 use load::Job;
 
 use super::Experiment;
-use super::beside::Beside;
+use super::group_round::GroupContext;
 use super::round::Round;
+use super::running_variant::RunningVariant;
 use super::settling::Settling;
-use super::up::Up;
 use crate::invalid::Invalid;
 
 /// Length of the settling load if equal systems have settled in an earlier round. It fills connections, pools
@@ -23,8 +23,8 @@ impl Experiment<'_> {
     pub(super) fn settle_together(
         &mut self,
         round: &Round,
-        up: &mut [Up],
-        beside: &Beside<'_>,
+        up: &mut [RunningVariant],
+        context: &GroupContext<'_>,
     ) -> Result<Vec<Option<Duration>>, Invalid> {
         let lab_settle = self.session.lab.settle;
         let mut unsettled = up.iter().filter(|one| !one.running.is_settled).peekable();
@@ -39,7 +39,7 @@ impl Experiment<'_> {
             .iter()
             .map(|one| Settling::new(settle, one.running.compiles()))
             .collect();
-        let label = beside.label(round, "settling side by side");
+        let label = context.label(round, "settling side by side");
         while !self.session.stop.is_asked() {
             // If one candidate finishes, the other candidates can only get faster. That counts as a gain, so
             // they settle longer and never too briefly.
@@ -47,8 +47,8 @@ impl Experiment<'_> {
                 .filter(|index| settlings[*index].goes_on())
                 .map(|index| {
                     let (one, settling) = (&up[index], &settlings[index]);
-                    let turn = self.turn_of(round, one);
-                    (index, turn.settling_job(&one.running, settling))
+                    let run = self.run_of(round, one);
+                    (index, run.settling_job(&one.running, settling))
                 })
                 .collect();
             if jobs.is_empty() {
@@ -65,7 +65,7 @@ impl Experiment<'_> {
     /// Sends one window of the settling load to the unsettled candidates, by their positions.
     fn settling_window(
         &self,
-        up: &[Up],
+        up: &[RunningVariant],
         jobs: &[(usize, Job)],
         settlings: &mut [Settling],
         label: &str,
@@ -93,7 +93,7 @@ impl Experiment<'_> {
                 None => settling.add(window),
             }
             if !settling.goes_on() {
-                let name = self.candidates.get(up[index].seat.candidate).name();
+                let name = self.candidates.get(up[index].position.candidate).name();
                 tracing::debug!(label, name, steps = settling.steps(), "has settled");
             }
         }

@@ -17,16 +17,16 @@ use serde::{Deserialize, Serialize};
 use stats::cycles::Cause;
 
 use super::Experiment;
-use super::beside::Beside;
 use super::counted_cycles::{disturbances, dues_of, has_every_slot};
 use super::design::Design;
+use super::group_round::GroupContext;
 use super::groups::Group;
 use super::host_watch::HostWatch;
 use super::peers::{PeerReports, Peers, ShardReport};
 use super::reused_systems::ReusedSystems;
 use super::round::Round;
-use super::turn::Turn;
-use super::up::{Spoiled, Up};
+use super::running_variant::{RoundFailure, RunningVariant};
+use super::variant_run::VariantRun;
 use crate::build_cache::BuildCache;
 use crate::exit::Failure;
 use crate::invalid::Invalid;
@@ -92,32 +92,32 @@ impl Experiment<'_> {
             number: None,
             variants: self.candidates.compared(),
         };
-        let beside = Beside {
+        let context = GroupContext {
             group: &group,
             shared: None,
             cores: None,
         };
-        let mut up = self.bring_up(&round, &beside);
-        self.leave_needless(&mut up, &beside);
+        let mut up = self.bring_up(&round, &context);
+        self.leave_needless(&mut up, &context);
         self.agree_on(&up)?;
         let loads = self
-            .settle_once_for_all(&round, &mut up, &beside)
-            .and_then(|()| self.ready_together(&round, &mut up, &beside));
+            .settle_once_for_all(&round, &mut up, &context)
+            .and_then(|()| self.ready_together(&round, &mut up, &context));
         let loads = loads.and_then(|loads| {
             // A barrier: all warm-up responses must arrive before the counters of the systems are read.
             self.peers().exchange(&()).map(|_| loads)
         });
-        let together = loads
-            .map_err(Spoiled::from)
-            .and_then(|loads| self.attempts_together(&round, &up, &loads, &beside));
-        match together {
-            Ok(together) => {
-                self.take_down(up, together);
+        let result = loads
+            .map_err(RoundFailure::from)
+            .and_then(|loads| self.attempts_together(&round, &up, &loads, &context));
+        match result {
+            Ok(result) => {
+                self.take_down(up, result);
                 Ok(())
             }
-            Err(spoiled) => {
-                let invalid = spoiled.invalid.clone();
-                self.give_up(up, &spoiled);
+            Err(failure) => {
+                let invalid = failure.invalid.clone();
+                self.give_up(up, &failure);
                 Err(invalid)
             }
         }
@@ -179,8 +179,8 @@ impl Experiment<'_> {
                 &decoded(&told.bodies)?,
             );
             self.candidates.get_mut(id).set_proven(proven);
-            let turn = Turn::of_proof(&self.session, self.candidates.get(id));
-            let mut running = turn.start(&mut self.rig)?;
+            let run = VariantRun::of_proof(&self.session, self.candidates.get(id));
+            let mut running = run.start(&mut self.rig)?;
             running.is_proven = true;
             running.is_prepared = true;
             self.reused.keep_or_stop(&mut self.rig, id, running, true);
@@ -189,10 +189,10 @@ impl Experiment<'_> {
     }
 
     /// Checks that all generators load the same variants.
-    fn agree_on(&self, up: &[Up]) -> Result<(), Invalid> {
+    fn agree_on(&self, up: &[RunningVariant]) -> Result<(), Invalid> {
         let names = up
             .iter()
-            .map(|one| self.candidates.get(one.seat.candidate).name());
+            .map(|one| self.candidates.get(one.position.candidate).name());
         let own: Vec<String> = names.map(str::to_owned).collect();
         let all = self.peers().exchange(&own)?;
         match all.iter().position(|other| *other != own) {
@@ -212,11 +212,11 @@ impl Experiment<'_> {
     fn settle_once_for_all(
         &mut self,
         round: &Round,
-        up: &mut [Up],
-        beside: &Beside<'_>,
+        up: &mut [RunningVariant],
+        context: &GroupContext<'_>,
     ) -> Result<(), Invalid> {
         if self.peers().shard().index() == 0 {
-            self.settle_together(round, up, beside)?;
+            self.settle_together(round, up, context)?;
         }
         for one in up {
             one.running.is_settled = true;
@@ -225,7 +225,7 @@ impl Experiment<'_> {
     }
 
     /// Adds the common start time to the loads. They stay unchanged if this is the only generator.
-    pub(super) fn starting_together(&self, jobs: &[Job]) -> Result<Vec<Job>, Spoiled> {
+    pub(super) fn starting_together(&self, jobs: &[Job]) -> Result<Vec<Job>, RoundFailure> {
         let Some(peers) = &self.session.peers else {
             return Ok(jobs.to_vec());
         };
@@ -243,7 +243,7 @@ impl Experiment<'_> {
         jobs: &[Job],
         measurements: &[Measurement],
         host: &HostWatch,
-    ) -> Result<PeerReports, Spoiled> {
+    ) -> Result<PeerReports, RoundFailure> {
         let Some(peers) = &self.session.peers else {
             return Ok(PeerReports::none());
         };

@@ -21,23 +21,23 @@ use schedule::SlicePlan;
 use stats::cycles::Validity;
 
 use super::Experiment;
-use super::beside::Beside;
 use super::cores_used::{Used, first_rate, planned};
 use super::counted_cycles::{WatchedLoad, leave_out, plan_of};
 use super::design::Design;
+use super::group_round::GroupContext;
 use super::groups::Group;
 use super::in_slices::InSlices;
 use super::in_turn::{ATTEMPTS, end_of, in_round};
 use super::network_watch::{NetworkWatch, segments_to_each};
 use super::peers::PeerReports;
 use super::placement::Cores;
-use super::reading::{Look, Measured, Reading, systems_used};
-use super::round::{Round, Seat};
+use super::reading::{Measured, Reading, UsageSample, systems_used};
+use super::round::{Position, Round};
 use super::running::root_cause;
+use super::running_variant::{RoundFailure, RunningVariant};
 use super::session::load_failed;
 use super::shard::Attempt;
-use super::turn::Turn;
-use super::up::{Spoiled, Up};
+use super::variant_run::VariantRun;
 use crate::invalid::Invalid;
 use crate::published::Receiver;
 use crate::record;
@@ -55,15 +55,15 @@ pub(super) struct Loads {
 }
 
 /// The results of one load of all candidates, in their order.
-pub(super) struct Together {
+pub(super) struct GroupResult {
     measured: Vec<Measured>,
     pub(super) records: Vec<RoundRecord>,
 }
 
 /// All facts about the load of all candidates at its end.
-struct Ended<'e> {
-    turns: &'e [Turn<'e>],
-    up: &'e [Up],
+struct RunEnd<'e> {
+    runs: &'e [VariantRun<'e>],
+    up: &'e [RunningVariant],
     jobs: &'e [Job],
     /// The cycles that count. `None` if this is unknown.
     counted: Option<Validity>,
@@ -77,9 +77,9 @@ struct Ended<'e> {
 }
 
 /// The readings at the end of the load of all candidates.
-struct Looks {
+struct UsageSamples {
     /// One reading for each candidate.
-    own: Vec<Look>,
+    own: Vec<UsageSample>,
     /// Readings of the systems that all candidates share.
     shared: Vec<UsageReading>,
     /// The segments sent by the load's connections, for each candidate.
@@ -115,47 +115,55 @@ impl Experiment<'_> {
                 self.group(round, &group);
             }
         }
-        for _ in round.seats() {
+        for _ in round.positions() {
             self.session.progress.step();
         }
     }
 
-    /// The turn of a running candidate.
-    pub(super) fn turn_of(&self, round: &Round, one: &Up) -> Turn<'_> {
-        let candidate = self.candidates.get(one.seat.candidate);
-        Turn::of_round(&self.session, candidate, round).in_group(one.seat.group)
+    /// Returns the variant run of a running candidate.
+    pub(super) fn run_of(&self, round: &Round, one: &RunningVariant) -> VariantRun<'_> {
+        let candidate = self.candidates.get(one.position.candidate);
+        VariantRun::of_round(&self.session, candidate, round).in_group(one.position.group)
     }
 
     /// Starts and proves the candidates in the order of this round. The order changes from round to round, so
     /// that start order and ports favor no candidate.
-    pub(super) fn bring_up(&mut self, round: &Round, beside: &Beside<'_>) -> Vec<Up> {
+    pub(super) fn bring_up(
+        &mut self,
+        round: &Round,
+        context: &GroupContext<'_>,
+    ) -> Vec<RunningVariant> {
         let mut up = Vec::new();
-        let group = beside.group;
-        for seat in round.seats() {
-            let seat = Seat {
+        let group = context.group;
+        for position in round.positions() {
+            let position = Position {
                 group: group.number.map(|(number, _)| number),
-                ..seat
+                ..position
             };
             let is_needless = self
                 .candidates
-                .is_needless_in(seat.candidate, &group.variants);
+                .is_needless_in(position.candidate, &group.variants);
             if self.is_over() || is_needless {
                 continue;
             }
-            let turn = Turn::of_round(&self.session, self.candidates.get(seat.candidate), round)
-                .in_group(seat.group)
-                .on(beside.cores.as_ref());
-            let setups = turn.candidate.variant.systems();
-            let earlier = self.reused.take(seat.candidate);
+            let run = VariantRun::of_round(
+                &self.session,
+                self.candidates.get(position.candidate),
+                round,
+            )
+            .in_group(position.group)
+            .on(context.cores.as_ref());
+            let setups = run.candidate.variant.systems();
+            let earlier = self.reused.take(position.candidate);
             let running = match (earlier, self.reused.reuse().partly(setups)) {
                 // In the first round the systems come from the proof and have received no load.
                 (Some(running), Some(kept)) if round.number > 0 => {
-                    turn.restart(&mut self.rig, running, kept)
+                    run.restart(&mut self.rig, running, kept)
                 }
                 (Some(running), _) => Ok(running),
-                (None, _) => turn.start_beside(&mut self.rig, beside.shared.as_ref()),
+                (None, _) => run.start_with_shared(&mut self.rig, context.shared.as_ref()),
             };
-            let proven = running.and_then(|mut running| match turn.prove_once(&mut running) {
+            let proven = running.and_then(|mut running| match run.prove_once(&mut running) {
                 Ok(()) => Ok(running),
                 Err(symptom) => {
                     // Read before the stop. Afterwards all systems have ended.
@@ -165,59 +173,27 @@ impl Experiment<'_> {
                 }
             });
             match proven {
-                Ok(running) => up.push(Up {
-                    seat,
+                Ok(running) => up.push(RunningVariant {
+                    position,
                     running,
                     used: None,
                 }),
                 // The user stopped the run, so the candidate is not at fault.
                 Err(invalid) if invalid.kind == InvalidKind::Interrupted => {}
-                Err(invalid) => self.reject(seat.candidate, invalid),
+                Err(invalid) => self.reject(position.candidate, invalid),
             }
         }
         up
-    }
-
-    /// Stops all systems of a failed round. The culprit is rejected and the other candidates get another
-    /// round. If the user stops the run, the earlier measurements remain valid.
-    pub(super) fn give_up(&mut self, up: Vec<Up>, spoiled: &Spoiled) {
-        let is_stopped = spoiled.invalid.kind == InvalidKind::Interrupted;
-        for (position, Up { seat, running, .. }) in up.into_iter().enumerate() {
-            let ended = running.ended(&mut self.rig);
-            running.stop(&mut self.rig);
-            let is_its_doing = spoiled.by.is_none_or(|by| by == position);
-            if !is_stopped && (is_its_doing || ended.is_some()) {
-                let invalid = root_cause(ended, spoiled.invalid.clone());
-                self.reject(seat.candidate, in_round(invalid, seat.round));
-            }
-        }
-    }
-
-    /// Stops candidates that have no remaining comparison.
-    pub(super) fn leave_needless(&mut self, up: &mut Vec<Up>, beside: &Beside<'_>) {
-        let is_over = self.is_over();
-        let variants = &beside.group.variants;
-        let (stay, leave) = std::mem::take(up).into_iter().partition(|one| {
-            let id = one.seat.candidate;
-            !is_over && !self.candidates.is_needless_in(id, variants)
-        });
-        *up = stay;
-        for one in leave {
-            let is_well = !is_over;
-            let Up { seat, running, .. } = one;
-            self.reused
-                .keep_or_stop(&mut self.rig, seat.candidate, running, is_well);
-        }
     }
 
     /// Settles each candidate, and warms all candidates up together. Returns the loads.
     pub(super) fn ready_together(
         &mut self,
         round: &Round,
-        up: &mut [Up],
-        beside: &Beside<'_>,
+        up: &mut [RunningVariant],
+        context: &GroupContext<'_>,
     ) -> Result<Loads, Invalid> {
-        let costs = self.settle_together(round, up, beside)?;
+        let costs = self.settle_together(round, up, context)?;
         if !self.session.load.is_open() {
             // One variant at a time has the load, so responses of one cannot crowd another.
             let (jobs, slices) = self.ready_in_slices(round, up)?;
@@ -235,7 +211,7 @@ impl Experiment<'_> {
                     variants,
                     seed: round.arrival_seed,
                 }),
-                ..self.turn_of(round, one).job(&one.running)
+                ..self.run_of(round, one).job(&one.running)
             })
             .collect();
         // Counted once, because all candidates share one plan. Counting random arrivals requires drawing
@@ -248,9 +224,9 @@ impl Experiment<'_> {
         if !jobs.is_empty() && !warmup.is_zero() {
             let short: Vec<Job> = jobs
                 .iter()
-                .map(|job| Turn::warmup_job(job, warmup))
+                .map(|job| VariantRun::warmup_job(job, warmup))
                 .collect();
-            let label = beside.label(round, "warming up");
+            let label = context.label(round, "warming up");
             let usage = || -> Vec<Vec<UsageReading>> {
                 let systems = up.iter().map(|one| &one.running.systems);
                 systems.map(|systems| systems.usage(&self.rig)).collect()
@@ -258,7 +234,11 @@ impl Experiment<'_> {
             let before = usage();
             let (sent, after) = self.session.discard_together(&short, &label, usage)?;
             for (index, one) in up.iter_mut().enumerate() {
-                let setups = self.candidates.get(one.seat.candidate).variant.systems();
+                let setups = self
+                    .candidates
+                    .get(one.position.candidate)
+                    .variant
+                    .systems();
                 let used = Used {
                     before: &before[index],
                     after: &after[index],
@@ -281,26 +261,26 @@ impl Experiment<'_> {
     pub(super) fn attempts_together(
         &mut self,
         round: &Round,
-        up: &[Up],
+        up: &[RunningVariant],
         loads: &Loads,
-        beside: &Beside<'_>,
-    ) -> Result<Together, Spoiled> {
+        context: &GroupContext<'_>,
+    ) -> Result<GroupResult, RoundFailure> {
         for attempt in 1.. {
-            let mut together = self.measure_together(round, up, loads, beside)?;
+            let mut result = self.measure_together(round, up, loads, context)?;
             // After this exchange, all generators have read the counters of the systems for this attempt.
-            let all = self.attempts_of_all(Attempt::of(&together.records))?;
+            let all = self.attempts_of_all(Attempt::of(&result.records))?;
             let is_disturbed = attempt < ATTEMPTS
                 && all.iter().all(|one| !one.is_interrupted)
                 && all.iter().any(|one| one.is_disturbed);
-            for record in &mut together.records {
+            for record in &mut result.records {
                 record.disturbed = is_disturbed;
                 let line = record::line(record, round.planned);
                 self.session.progress.note(&line);
             }
             // Stored before the responses are judged, because wrong responses are evidence.
-            self.records.extend(together.records.iter().cloned());
+            self.records.extend(result.records.iter().cloned());
             if !is_disturbed {
-                return Ok(together);
+                return Ok(result);
             }
         }
         unreachable!("the last attempt counts")
@@ -310,56 +290,47 @@ impl Experiment<'_> {
     pub(super) fn measure_together(
         &self,
         round: &Round,
-        up: &[Up],
+        up: &[RunningVariant],
         loads: &Loads,
-        beside: &Beside<'_>,
-    ) -> Result<Together, Spoiled> {
+        context: &GroupContext<'_>,
+    ) -> Result<GroupResult, RoundFailure> {
         self.session.go_on()?;
-        let turns: Vec<Turn<'_>> = up.iter().map(|one| self.turn_of(round, one)).collect();
-        let label = beside.label(round, "side by side");
+        let runs: Vec<VariantRun<'_>> = up.iter().map(|one| self.run_of(round, one)).collect();
+        let label = context.label(round, "side by side");
         tracing::debug!(label, "the load begins");
-        let readings: Vec<Reading<'_>> = turns
-            .iter()
-            .zip(up)
-            .enumerate()
-            .map(|(position, (turn, one))| {
-                let by = Some(position);
-                let reading = turn.begin(&self.rig, &one.running);
-                reading.map_err(|invalid| Spoiled { by, invalid })
-            })
-            .collect::<Result<_, Spoiled>>()?;
-        let shared_before = beside.usage(&self.rig);
+        let readings = self.begin_readings(&runs, up)?;
+        let shared_before = context.usage(&self.rig);
         let jobs = self.starting_together(&loads.jobs)?;
         let targets: Vec<Address> = jobs.iter().map(|job| job.target.address.clone()).collect();
-        let send = |live: &Live| -> Result<(Vec<Measurement>, Looks), LoadError> {
-            let look = || {
-                let looks = readings.iter().map(|reading| reading.look(&self.rig));
-                Looks {
-                    own: looks.collect(),
-                    shared: beside.usage(&self.rig),
+        let send = |live: &Live| -> Result<(Vec<Measurement>, UsageSamples), LoadError> {
+            let take_samples = || {
+                let samples = readings.iter().map(|reading| reading.sample(&self.rig));
+                UsageSamples {
+                    own: samples.collect(),
+                    shared: context.usage(&self.rig),
                     segments: segments_to_each(&targets),
                 }
             };
-            load::run_together(&jobs, live, self.session.stop.flag(), look)
+            load::run_together(&jobs, live, self.session.stop.flag(), take_samples)
         };
         let pids = self.pids_watched(up, loads);
         let ((sent, mut network), watched) = WatchedLoad::during(&pids, || {
             NetworkWatch::during(&targets, || {
                 let progress = &self.session.progress;
-                progress.measuring(&label, receivers(&turns, &jobs), send)
+                progress.measuring(&label, receivers(&runs, &jobs), send)
             })
         });
-        let (measurements, looks) = sent.map_err(|error| load_failed(&error))?;
-        let shared = systems_used(&shared_before, &looks.shared, &[]);
-        network.count(looks.segments);
+        let (measurements, samples) = sent.map_err(|error| load_failed(&error))?;
+        let shared = systems_used(&shared_before, &samples.shared, &[]);
+        network.count(samples.segments);
         tracing::debug!(label, "the load has ended");
         let began = measurements.iter().find_map(|seen| seen.began);
         let in_slices = self.counted_slices(loads.slices.as_ref(), &measurements, &watched.host)?;
         let reports = self.exchange_reports(&jobs, &measurements, &watched.host)?;
         let cores = self.host.before.cpus_allowed;
         let counted = watched.counted(&jobs, &measurements, &reports, cores);
-        let ended = Ended {
-            turns: &turns,
+        let end = RunEnd {
+            runs: &runs,
             up,
             jobs: &jobs,
             counted,
@@ -367,25 +338,40 @@ impl Experiment<'_> {
             reports,
             network,
             shared,
-            cores: beside.cores.as_ref(),
+            cores: context.cores.as_ref(),
             began,
         };
-        let mut together = Together {
+        let mut result = GroupResult {
             measured: Vec::new(),
             records: Vec::new(),
         };
-        let each = readings.into_iter().zip(looks.own).zip(measurements);
-        for (index, ((reading, look), measurement)) in each.enumerate() {
-            let (measured, record) = self.end_of_one(&ended, index, reading, look, measurement)?;
-            together.records.push(record);
-            together.measured.push(measured);
+        let each = readings.into_iter().zip(samples.own).zip(measurements);
+        for (index, ((reading, sample), measurement)) in each.enumerate() {
+            let (measured, record) = self.end_of_one(&end, index, reading, sample, measurement)?;
+            result.records.push(record);
+            result.measured.push(measured);
         }
-        Ok(together)
+        Ok(result)
+    }
+
+    /// Reads the counters of all candidates before their load.
+    fn begin_readings<'r>(
+        &self,
+        runs: &[VariantRun<'r>],
+        up: &'r [RunningVariant],
+    ) -> Result<Vec<Reading<'r>>, RoundFailure> {
+        let each = runs.iter().zip(up).enumerate();
+        each.map(|(index, (run, one))| {
+            let culprit = Some(index);
+            let reading = run.begin(&self.rig, &one.running);
+            reading.map_err(|invalid| RoundFailure { culprit, invalid })
+        })
+        .collect()
     }
 
     /// The processes of each candidate that could take cores from other candidates. Their processor time
     /// shows it. Empty in a closed loop and in a search, where one candidate at a time has the load.
-    fn pids_watched(&self, up: &[Up], loads: &Loads) -> Vec<Vec<i32>> {
+    fn pids_watched(&self, up: &[RunningVariant], loads: &Loads) -> Vec<Vec<i32>> {
         if loads.slices.is_some() || self.session.lab.capacity.is_some() {
             return Vec::new();
         }
@@ -396,30 +382,30 @@ impl Experiment<'_> {
     /// The result of the load of one candidate.
     fn end_of_one(
         &self,
-        ended: &Ended<'_>,
+        end: &RunEnd<'_>,
         index: usize,
         reading: Reading<'_>,
-        look: Look,
+        sample: UsageSample,
         mut measurement: Measurement,
-    ) -> Result<(Measured, RoundRecord), Spoiled> {
-        let counted = ended
+    ) -> Result<(Measured, RoundRecord), RoundFailure> {
+        let counted = end
             .counted
             .as_ref()
             .map(|validity| leave_out(&mut measurement, validity, index, self.session.shard()));
-        if let Some(in_slices) = &ended.in_slices {
+        if let Some(in_slices) = &end.in_slices {
             in_slices.fold(&mut measurement, index);
         }
-        let by = Some(index);
+        let culprit = Some(index);
         let measured = reading
             .end(
                 &self.rig,
-                look,
+                sample,
                 measurement,
-                ended.reports.sent_by_others(index),
+                end.reports.sent_by_others(index),
             )
-            .map_err(|invalid| Spoiled { by, invalid })?;
-        let name = ended.turns[index].candidate.name();
-        let mut record = measured.record(&self.session, name, ended.up[index].seat);
+            .map_err(|invalid| RoundFailure { culprit, invalid })?;
+        let name = end.runs[index].candidate.name();
+        let mut record = measured.record(&self.session, name, end.up[index].position);
         if let Some(counted) = counted {
             record.left_out = Some(counted.left_out);
             record.requests = counted.requests;
@@ -427,13 +413,13 @@ impl Experiment<'_> {
             record.left_out_answers = counted.left_out_answers;
             record.latency_means = counted.latency_means;
         }
-        if let Some(cores) = ended.cores {
-            record.cores = cores.record(ended.turns[index].candidate.variant.systems());
+        if let Some(cores) = end.cores {
+            record.cores = cores.record(end.runs[index].candidate.variant.systems());
         }
-        record.shared.clone_from(&ended.shared);
-        record.network = ended.network.record(index);
-        record.generators = self.generators(ended.jobs, &record, ended.began);
-        if let Some(in_slices) = &ended.in_slices {
+        record.shared.clone_from(&end.shared);
+        record.network = end.network.record(index);
+        record.generators = self.generators(end.jobs, &record, end.began);
+        if let Some(in_slices) = &end.in_slices {
             record.left_out = in_slices.left_out();
             record.slices = Some(in_slices.record(&measured.measurement));
         }
@@ -441,22 +427,32 @@ impl Experiment<'_> {
     }
 
     /// Judges the responses of each candidate, and stops or keeps its systems.
-    pub(super) fn take_down(&mut self, up: Vec<Up>, together: Together) {
-        let Together { measured, records } = together;
+    pub(super) fn take_down(&mut self, up: Vec<RunningVariant>, result: GroupResult) {
+        let GroupResult { measured, records } = result;
         let each = up.into_iter().zip(measured).zip(records);
-        for ((Up { seat, running, .. }, measured), record) in each {
+        for (
+            (
+                RunningVariant {
+                    position, running, ..
+                },
+                measured,
+            ),
+            record,
+        ) in each
+        {
             let wrong = record::wrong_answers(&record)
                 .map(|reason| Invalid::new(InvalidKind::Mismatched, reason));
             let unproven = measured.unproven;
-            let pushed_back = self.pushed_back(seat.candidate, &record);
+            let pushed_back = self.pushed_back(position.candidate, &record);
             let wrong = pushed_back.or(wrong);
-            let symptom = wrong.or_else(|| unproven.map(|invalid| in_round(invalid, seat.round)));
+            let symptom =
+                wrong.or_else(|| unproven.map(|invalid| in_round(invalid, position.round)));
             let ended = running.ended(&mut self.rig);
-            let end = end_of(symptom, ended, seat.round);
+            let end = end_of(symptom, ended, position.round);
             self.reused
-                .keep_or_stop(&mut self.rig, seat.candidate, running, end.is_none());
+                .keep_or_stop(&mut self.rig, position.candidate, running, end.is_none());
             if let Some(invalid) = end {
-                self.reject(seat.candidate, invalid);
+                self.reject(position.candidate, invalid);
             }
         }
     }
@@ -471,10 +467,10 @@ fn slots_kept(job: &Job) -> Option<usize> {
 }
 
 /// The receivers of the load, one for each candidate.
-fn receivers(turns: &[Turn<'_>], jobs: &[Job]) -> Vec<Receiver> {
-    let each = turns.iter().zip(jobs);
-    each.map(|(turn, job)| Receiver {
-        target: turn.candidate.name().to_owned(),
+fn receivers(runs: &[VariantRun<'_>], jobs: &[Job]) -> Vec<Receiver> {
+    let each = runs.iter().zip(jobs);
+    each.map(|(run, job)| Receiver {
+        target: run.candidate.name().to_owned(),
         load: job.load.clone(),
     })
     .collect()

@@ -17,7 +17,7 @@ use super::Experiment;
 use super::candidate_id::CandidateId;
 use super::running::Running;
 use super::trial::Trial;
-use super::turn::Turn;
+use super::variant_run::VariantRun;
 use crate::invalid::Invalid;
 
 /// Number of requests of the first load.
@@ -35,7 +35,7 @@ const REPEATS: u32 = 6;
 /// If a load costs less than this share of the previous load, another one follows.
 const STILL_FASTER: f64 = 0.8;
 
-impl Turn<'_> {
+impl VariantRun<'_> {
     /// Sends both loads and returns their results. `None` if no response arrived.
     ///
     /// # Errors

@@ -24,9 +24,9 @@ mod manifests;
 
 use super::manifests::OfSystems;
 use super::result;
+use super::round_spec::{self, BARRIER_PORT, RoundSpec};
 use super::start_progress::{PLACED_WITHIN, StartProgress};
 use super::systems::{self, Which};
-use super::told::{self, MEETING_PORT, Told};
 use super::wanted::Wanted;
 use crate::environment::instant;
 use crate::invalid::Invalid;
@@ -60,7 +60,7 @@ pub(crate) struct Stage<'c> {
 }
 
 /// The pods of one round.
-pub(crate) struct Up<'s, 'c> {
+pub(crate) struct RunningPods<'s, 'c> {
     owner: OwnedRound<'s, 'c>,
     /// The pods of systems at the time when all were ready.
     pub(crate) pods: Vec<PodState>,
@@ -70,16 +70,16 @@ pub(crate) struct Up<'s, 'c> {
 }
 
 /// The reason for a round without a result.
-pub(crate) enum Lost {
+pub(crate) enum RoundError {
     /// A request to the cluster failed.
     Cluster(ClusterError),
     /// A generator has not sent its part.
     Generator(String),
 }
 
-impl From<ClusterError> for Lost {
-    fn from(error: ClusterError) -> Lost {
-        Lost::Cluster(error)
+impl From<ClusterError> for RoundError {
+    fn from(error: ClusterError) -> RoundError {
+        RoundError::Cluster(error)
     }
 }
 
@@ -130,9 +130,9 @@ impl<'c> Stage<'c> {
                 self.services.insert(name, address);
             }
         }
-        let meeting = self.generators_of(0).meeting();
-        let address = self.make_service(meeting, MEETING_PORT)?;
-        self.services.insert(self.meeting_name(), address);
+        let barrier = self.generators_of(0).meeting();
+        let address = self.make_service(barrier, BARRIER_PORT)?;
+        self.services.insert(self.barrier_name(), address);
         Ok(())
     }
 
@@ -157,26 +157,26 @@ impl<'c> Stage<'c> {
         }
     }
 
-    fn meeting_name(&self) -> String {
+    fn barrier_name(&self) -> String {
         format!("wb-{}-generators", self.run.id())
     }
 
     fn generators_of(&self, round: u32) -> Generators {
         Generators {
-            name: self.meeting_name(),
-            object: format!("{}-r{round}", self.meeting_name()),
+            name: self.barrier_name(),
+            object: format!("{}-r{round}", self.barrier_name()),
             image: self.image.clone(),
             pull: "IfNotPresent",
             args: vec!["generator".to_owned(), format!("{TOLD_IN}/job.json")],
             count: self.generators,
-            port: MEETING_PORT,
+            port: BARRIER_PORT,
             deadline: self.deadline,
         }
     }
 
     /// The address of the first generator, used by the barrier.
-    pub(crate) fn meeting(&self) -> SocketAddr {
-        self.services[&self.meeting_name()]
+    pub(crate) fn barrier(&self) -> SocketAddr {
+        self.services[&self.barrier_name()]
     }
 
     /// The address of a system's Service.
@@ -225,7 +225,7 @@ impl<'c> Stage<'c> {
         &'s self,
         round: u32,
         wanted: &[Wanted<'_>],
-    ) -> Result<Up<'s, 'c>, ClusterError> {
+    ) -> Result<RunningPods<'s, 'c>, ClusterError> {
         self.run.live_on(self.deadline + PLACED_WITHIN)?;
         let owner = self.run.round(round)?;
         let mut progress = StartProgress::of(wanted);
@@ -244,7 +244,7 @@ impl<'c> Stage<'c> {
                 }
             }
             if progress.is_over() {
-                return Ok(Up {
+                return Ok(RunningPods {
                     owner,
                     pods,
                     failed: progress.failed(wanted),
@@ -299,16 +299,17 @@ impl<'c> Stage<'c> {
     /// When one of them does not send its part, or the cluster cannot be reached.
     pub(crate) fn generate(
         &self,
-        up: &Up<'_, '_>,
-        told: &Told,
+        up: &RunningPods<'_, '_>,
+        spec: &RoundSpec,
         readings: &mut Readings,
-    ) -> Result<(Vec<Recording>, Vec<PodState>), Lost> {
-        let text = serde_json::to_vec(told).map_err(|error| Lost::Generator(error.to_string()))?;
-        if text.len() > told::BYTES_MOST {
-            return Err(Lost::Generator(format!(
+    ) -> Result<(Vec<Recording>, Vec<PodState>), RoundError> {
+        let text =
+            serde_json::to_vec(spec).map_err(|error| RoundError::Generator(error.to_string()))?;
+        if text.len() > round_spec::BYTES_MOST {
+            return Err(RoundError::Generator(format!(
                 "the job of the generators has {} bytes, but a Secret holds only {}. Send fewer or shorter requests",
                 text.len(),
-                told::BYTES_MOST
+                round_spec::BYTES_MOST
             )));
         }
         let generators = self.generators_of(up.owner.number());
@@ -324,7 +325,11 @@ impl<'c> Stage<'c> {
     }
 
     /// Waits until all generators have finished. Returns their pods, in the order of their shards.
-    fn watch(&self, up: &Up<'_, '_>, readings: &mut Readings) -> Result<Vec<PodState>, Lost> {
+    fn watch(
+        &self,
+        up: &RunningPods<'_, '_>,
+        readings: &mut Readings,
+    ) -> Result<Vec<PodState>, RoundError> {
         let began = instant();
         let mut seen: BTreeMap<u32, PodState> = BTreeMap::new();
         let mut read_at: Option<Instant> = None;
@@ -336,7 +341,7 @@ impl<'c> Stage<'c> {
             }
             let now: BTreeMap<u32, PodState> = generators_among(pods);
             if let Some((index, pod, why)) = lost(&seen, &now) {
-                return Err(Lost::Generator(self.in_words(index, &pod, &why)));
+                return Err(RoundError::Generator(self.in_words(index, &pod, &why)));
             }
             let is_done = |pod: &PodState| pod.phase == Phase::Succeeded;
             if now.len() == self.generators as usize && now.values().all(is_done) {
@@ -344,7 +349,7 @@ impl<'c> Stage<'c> {
             }
             seen = now;
             if began.elapsed() > self.deadline {
-                return Err(Lost::Generator(self.overdue(&seen)));
+                return Err(RoundError::Generator(self.overdue(&seen)));
             }
             if self.connection().is_stopped() {
                 let what = "wait for the generators".to_owned();
@@ -387,9 +392,9 @@ impl<'c> Stage<'c> {
         )
     }
 
-    fn result_of(&self, pod: &PodState) -> Result<Recording, Lost> {
+    fn result_of(&self, pod: &PodState) -> Result<Recording, RoundError> {
         let log = self.connection().text(Resource::PodLogs, &pod.name)?;
-        let wrong = |reason: String| Lost::Generator(format!("{}: {reason}", pod.placed()));
+        let wrong = |reason: String| RoundError::Generator(format!("{}: {reason}", pod.placed()));
         let bytes = result::read(&log).map_err(wrong)?;
         let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
         Recording::from_json(&text).map_err(|error| wrong(error.to_string()))
@@ -440,7 +445,7 @@ impl<'c> Stage<'c> {
     ///
     /// # Errors
     /// When the cluster cannot be reached.
-    pub(crate) fn pods_now(&self, up: &Up<'_, '_>) -> Result<Vec<PodState>, ClusterError> {
+    pub(crate) fn pods_now(&self, up: &RunningPods<'_, '_>) -> Result<Vec<PodState>, ClusterError> {
         self.pods(&up.owner.selector())
     }
 
@@ -448,7 +453,7 @@ impl<'c> Stage<'c> {
     ///
     /// # Errors
     /// When the cluster cannot be reached, or an object remains.
-    pub(crate) fn end_round(up: Up<'_, '_>) -> Result<(), ClusterError> {
+    pub(crate) fn end_round(up: RunningPods<'_, '_>) -> Result<(), ClusterError> {
         up.owner.end()
     }
 

@@ -20,7 +20,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// The proofs by counters, with their first readings.
 pub(crate) struct Observer<'a> {
-    asked: Vec<Asked<'a>>,
+    proofs: Vec<CounterProof<'a>>,
 }
 
 /// The results of the second readings.
@@ -32,7 +32,8 @@ pub(crate) struct Observed {
     pub(crate) failed: Option<Invalid>,
 }
 
-struct Asked<'a> {
+/// One proof by a counter, with its first reading.
+struct CounterProof<'a> {
     name: &'a str,
     /// The addresses to read: every instance of a system with several.
     targets: Vec<Target>,
@@ -52,14 +53,14 @@ impl<'a> Observer<'a> {
         variant: &'a Variant,
         systems: &RunningSystems,
     ) -> Result<Observer<'a>, Invalid> {
-        let mut asked = Vec::new();
+        let mut proofs = Vec::new();
         for proof in &variant.proofs {
             let ProofWhat::Seen { url, number, rule } = &proof.what else {
                 continue;
             };
             let (targets, path) =
                 locate(url, systems).map_err(|reason| not_proven(&proof.name, reason))?;
-            let mut one = Asked {
+            let mut one = CounterProof {
                 name: &proof.name,
                 targets,
                 path,
@@ -71,26 +72,26 @@ impl<'a> Observer<'a> {
             if matches!(rule, SeenRule::PerRequest { .. }) {
                 one.before = one.count().map_err(|reason| not_proven(one.name, reason))?;
             }
-            asked.push(one);
+            proofs.push(one);
         }
-        Ok(Observer { asked })
+        Ok(Observer { proofs })
     }
 
     /// Takes the second readings, and compares their growth with the requests in between.
     pub(crate) fn end(self, counts: RequestCounts) -> Observed {
         let mut seen = Vec::new();
         let mut failed = None;
-        for asked in &self.asked {
-            let (words, is_right) = match asked.judge(counts) {
+        for proof in &self.proofs {
+            let (words, is_right) = match proof.judge(counts) {
                 Ok(words) => (words, true),
                 Err(words) => (words, false),
             };
             // All proofs are judged and kept as evidence. The first failure is the reason.
             if !is_right && failed.is_none() {
-                failed = Some(not_proven(asked.name, words.clone()));
+                failed = Some(not_proven(proof.name, words.clone()));
             }
             seen.push(ProofSeen {
-                proof: asked.name.to_owned(),
+                proof: proof.name.to_owned(),
                 seen: words,
             });
         }
@@ -98,7 +99,7 @@ impl<'a> Observer<'a> {
     }
 }
 
-impl Asked<'_> {
+impl CounterProof<'_> {
     fn ask(&self, target: &Target) -> Result<Answer, String> {
         let request = Request::get(&self.path);
         let shown = format!("`{}{}`", url_of(target), self.path);

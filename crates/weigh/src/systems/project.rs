@@ -73,7 +73,7 @@ pub(super) struct Plan<'a> {
 }
 
 /// Running services, with the loaded one last, and the address of the loaded one.
-pub(super) struct Up {
+pub(super) struct RunningProject {
     pub(super) services: Vec<Service>,
     pub(super) place: Endpoint,
 }
@@ -85,7 +85,7 @@ impl Plan<'_> {
     ///
     /// The mistake in the file, or the service that did not start with its last lines of output. No container
     /// is left then.
-    pub(super) fn start(self, rig: &mut Rig) -> Result<Up, Invalid> {
+    pub(super) fn start(self, rig: &mut Rig) -> Result<RunningProject, Invalid> {
         let began = instant();
         let engine = containers::engine()?;
         containers::keep(rig, engine)?;
@@ -205,7 +205,7 @@ impl Plan<'_> {
         project: Project,
         members: Vec<Member>,
         written: &Written,
-    ) -> Result<Up, Invalid> {
+    ) -> Result<RunningProject, Invalid> {
         let place = match place_of(&members, &written.entrance) {
             Some(address) => Endpoint::from(address),
             None => {
@@ -240,7 +240,7 @@ impl Plan<'_> {
         }
         // The loaded service is last, because the target is always the last system.
         services.sort_by_key(|it| it.planned.name == self.compose.service);
-        Ok(Up { services, place })
+        Ok(RunningProject { services, place })
     }
 
     fn service(

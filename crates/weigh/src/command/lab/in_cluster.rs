@@ -14,7 +14,7 @@ use crate::exit::Failure;
 use crate::files::{Disk, Kept};
 use crate::measure::{ATTEMPTS, Experiment, Source, wanted};
 use crate::pods::stage::{BESIDE_LOAD, Stage};
-use crate::pods::{ClusterArgs, errand, manifests, refusal};
+use crate::pods::{ClusterArgs, cleanup_task, manifests, refusal};
 use crate::stop::Stop;
 use crate::systems::Addresses;
 
@@ -60,7 +60,7 @@ impl Run<'_> {
             .deciding(self.gates.with_those_of(lab));
         let id = run_id(&lab.name);
         // Registered before the first object is created, because this process may be killed at any moment.
-        experiment.keep(&errand::of_run(&id, &place, connection.namespace()))?;
+        experiment.keep(&cleanup_task::of_run(&id, &place, connection.namespace()))?;
         let deadline = deadline(lab);
         console.say(format_args!(
             "weigh: run `{id}` in the namespace `{}` of Kubernetes {}",

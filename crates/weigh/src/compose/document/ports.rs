@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::service::Service;
-use super::{Entrance, Remarks, Wish, as_text};
+use super::{DocumentInputs, Entrance, Remarks, as_text};
 
 /// The port of the loaded service. `None` if it is unknown. The file is then refused.
 pub(super) fn entrance(
     services: &[Service],
-    wish: Wish<'_>,
+    inputs: DocumentInputs<'_>,
     remarks: &mut Remarks,
 ) -> Option<Entrance> {
-    let compose = wish.compose;
+    let compose = inputs.compose;
     let find = |name: &str| services.iter().find(|it| it.planned.name == name);
     let loaded = find(&compose.service)?;
     let name = &loaded.planned.name;
@@ -39,7 +39,7 @@ pub(super) fn entrance(
     }
     let known = match compose.port {
         Some(port) => [port].into(),
-        None => ports(loaded, last, wish),
+        None => ports(loaded, last, inputs),
     };
     let mut known = known.into_iter();
     match (known.next(), known.next()) {
@@ -63,14 +63,14 @@ pub(super) fn entrance(
 }
 
 /// The published ports, otherwise the exposed ports, of the file or the image.
-fn ports(loaded: &Service, owner: &Service, wish: Wish<'_>) -> BTreeSet<u16> {
+fn ports(loaded: &Service, owner: &Service, inputs: DocumentInputs<'_>) -> BTreeSet<u16> {
     let of = |key: &str| -> BTreeSet<u16> {
         let services = [loaded, owner].into_iter();
         let items =
             services.flat_map(|service| service.given[key].as_array().into_iter().flatten());
         items.filter_map(target).collect()
     };
-    let of_image = || (wish.image_ports)(loaded.image()).into_iter().collect();
+    let of_image = || (inputs.image_ports)(loaded.image()).into_iter().collect();
     let in_file = ["ports", "expose"].into_iter().map(of);
     let mut known = in_file.filter(|ports| !ports.is_empty());
     known.next().unwrap_or_else(of_image)

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::quantities::{bytes, cores};
 use super::volumes::writable_paths;
-use super::{Labels, Planned, Remarks, Wish, as_text, escaped, label, pairs, texts};
+use super::{DocumentInputs, Labels, Planned, Remarks, as_text, escaped, label, pairs, texts};
 use crate::digest::sha256;
 
 /// Omitted keys. `weigh` itself decides about the name, the ports and the restart of a project, and the
@@ -36,9 +36,14 @@ pub(super) struct Service {
 }
 
 impl Service {
-    pub(super) fn of(name: &str, given: &Value, wish: Wish<'_>, remarks: &mut Remarks) -> Service {
+    pub(super) fn of(
+        name: &str,
+        given: &Value,
+        inputs: DocumentInputs<'_>,
+        remarks: &mut Remarks,
+    ) -> Service {
         let unchanged = ServiceChange::default();
-        let mut changes = wish.compose.services.iter();
+        let mut changes = inputs.compose.services.iter();
         let change = changes.find(|change| change.service == name);
         let change = change.unwrap_or(&unchanged);
         check(name, given, remarks);
@@ -53,13 +58,13 @@ impl Service {
         }
         // A mounted file is usually a configuration, but a folder usually contains data.
         for folder in writable_paths(&given["volumes"]) {
-            if (wish.is_folder)(&folder) {
+            if (inputs.is_folder)(&folder) {
                 remarks.refuse(format!(
                     "`{name}` can write to the folder `{folder}`, which all variants would share. Mount it read-only (`:ro`), or use a volume"
                 ));
             }
         }
-        leave_out(name, &mut changed, &wish.compose.without, remarks);
+        leave_out(name, &mut changed, &inputs.compose.without, remarks);
         if !change.env.is_empty() {
             let mut env = pairs(&given["environment"]);
             let variables = change.env.iter();

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use lab::{Compose, ServiceChange};
 use serde_json::{Value, json};
 
-use super::{Wish, Written, read, written};
+use super::{DocumentInputs, Written, read, written};
 
 /// The output of compose's `config` for an API behind nginx, with Redis.
 const STACK: &str = r#"
@@ -41,7 +41,7 @@ fn labels() -> BTreeMap<String, String> {
 
 fn of(text: &str, compose: &Compose) -> Result<Written, Vec<String>> {
     let resolved = read(text).expect("YAML");
-    let wish = Wish {
+    let inputs = DocumentInputs {
         compose,
         labels: &labels(),
         is_folder: &|path| !path.contains(".conf"),
@@ -53,7 +53,7 @@ fn of(text: &str, compose: &Compose) -> Result<Written, Vec<String>> {
             }
         },
     };
-    written(&resolved, wish)
+    written(&resolved, inputs)
 }
 
 fn loaded(service: &str) -> Compose {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Remarks, Wish, is_external, label};
+use super::{DocumentInputs, Remarks, is_external, label};
 
 /// A named volume that a service has mounted.
 struct Mount {
@@ -16,7 +16,7 @@ struct Mount {
 pub(super) fn used(
     resolved: &Value,
     of_services: &[&Value],
-    wish: Wish<'_>,
+    inputs: DocumentInputs<'_>,
     remarks: &mut Remarks,
 ) -> Value {
     // For each volume, true if all its mounts are read-only.
@@ -48,7 +48,7 @@ pub(super) fn used(
                 "the volume `{name}` is `{device}` for every variant, so variants would write into one another's data. Mount it read-only, or remove its `driver_opts`"
             ));
         }
-        label(&mut volume, wish.labels);
+        label(&mut volume, inputs.labels);
         volumes.insert(name, Value::Object(volume));
     }
     Value::Object(volumes)

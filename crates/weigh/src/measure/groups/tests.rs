@@ -20,9 +20,9 @@ fn members(used: &[f64]) -> Vec<Member> {
 }
 
 /// The numbers of the variants in each group.
-fn numbers(crowd: &Crowd) -> Vec<Vec<usize>> {
-    let Crowd::Splits(groups, _) = crowd else {
-        panic!("expected groups, found {crowd:?}");
+fn numbers(fit: &CoreFit) -> Vec<Vec<usize>> {
+    let CoreFit::Splits(groups, _) = fit else {
+        panic!("expected groups, found {fit:?}");
     };
     let number = |id: &CandidateId| {
         let mut numbers = 0..100;
@@ -35,9 +35,9 @@ fn numbers(crowd: &Crowd) -> Vec<Vec<usize>> {
 }
 
 /// The fill of the machine by all candidates, in percent.
-fn percent_of_all(crowd: &Crowd) -> f64 {
-    let Crowd::Fits(Fill(share)) = crowd else {
-        panic!("expected one group, found {crowd:?}");
+fn percent_of_all(fit: &CoreFit) -> f64 {
+    let CoreFit::Fits(Fill(share)) = fit else {
+        panic!("expected one group, found {fit:?}");
     };
     (share * 100.0).round()
 }
@@ -46,15 +46,15 @@ fn percent_of_all(crowd: &Crowd) -> f64 {
 fn light_variants_are_together() {
     assert_eq!(percent_of_all(&split(&members(&[0.05; 8]), 2.0)), 20.0);
     // Half of the cores may be used, and no variant is heavy.
-    let crowd = split(&members(&[0.2, 0.2, 0.2, 0.2, 0.2]), 2.0);
-    assert_eq!(percent_of_all(&crowd), 50.0);
+    let fit = split(&members(&[0.2, 0.2, 0.2, 0.2, 0.2]), 2.0);
+    assert_eq!(percent_of_all(&fit), 50.0);
 }
 
 #[test]
 fn a_heavy_variant_gets_a_group_of_its_own() {
-    let crowd = split(&members(&[0.02, 0.03, 0.5, 0.02]), 2.0);
-    assert_eq!(numbers(&crowd), [vec![1, 3], vec![2]]);
-    let Crowd::Splits(_, because) = crowd else {
+    let fit = split(&members(&[0.02, 0.03, 0.5, 0.02]), 2.0);
+    assert_eq!(numbers(&fit), [vec![1, 3], vec![2]]);
+    let CoreFit::Splits(_, because) = fit else {
         unreachable!("it was split")
     };
     assert_eq!(
@@ -70,9 +70,9 @@ fn a_heavy_variant_gets_a_group_of_its_own() {
 #[test]
 fn variants_that_together_use_too_much_are_split_into_few_groups() {
     // The baseline is in each group. 0.2 plus three times 0.25 is the maximum for half of two cores.
-    let crowd = split(&members(&[0.2, 0.25, 0.25, 0.25, 0.25]), 2.0);
-    assert_eq!(numbers(&crowd), [vec![1, 2, 3], vec![4]]);
-    let Crowd::Splits(groups, _) = crowd else {
+    let fit = split(&members(&[0.2, 0.25, 0.25, 0.25, 0.25]), 2.0);
+    assert_eq!(numbers(&fit), [vec![1, 2, 3], vec![4]]);
+    let CoreFit::Splits(groups, _) = fit else {
         unreachable!("it was split")
     };
     let permille = groups.iter().map(|(_, Fill(share))| share * 1e3);
@@ -81,9 +81,9 @@ fn variants_that_together_use_too_much_are_split_into_few_groups() {
 
 #[test]
 fn a_pair_that_fills_the_cores_is_not_measured_side_by_side() {
-    let crowd = split(&members(&[0.9, 0.9]), 2.0);
-    let Crowd::PairDoesNotFit { because, fits_at } = crowd else {
-        panic!("expected a refusal, found {crowd:?}");
+    let fit = split(&members(&[0.9, 0.9]), 2.0);
+    let CoreFit::PairTooLarge { because, fits_at } = fit else {
+        panic!("expected a refusal, found {fit:?}");
     };
     // A round side by side may use half of the cores.
     assert!((fits_at - 0.5 / 0.9).abs() < 1e-9);
@@ -100,8 +100,8 @@ fn systems_pinned_to_a_core_share_that_core() {
         member.used = Some(used_on(Some(vec![1]), 0.2));
     }
     // 0.8 of sixteen cores is little, but 0.8 of core 1 is too much.
-    let crowd = split(&pinned, 16.0);
-    assert_eq!(numbers(&crowd), [vec![1], vec![2], vec![3]]);
+    let fit = split(&pinned, 16.0);
+    assert_eq!(numbers(&fit), [vec![1], vec![2], vec![3]]);
 }
 
 #[test]

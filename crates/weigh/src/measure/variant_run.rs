@@ -1,7 +1,7 @@
-//! The steps of a turn: start, proof, settling, warm-up, measurement.
+//! The steps of a variant run: start, proof, settling, warm-up, measurement.
 //!
-//! A [`Turn`] is one candidate in one phase of the run. It only borrows. Its steps can therefore run for one
-//! candidate after the other, or interleaved over several candidates that are up at once.
+//! A [`VariantRun`] is one candidate in one phase of the run. It only borrows. Its steps can therefore run for
+//! one candidate after the other, or interleaved over several candidates that are up at once.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use rig::Rig;
 use super::FAILURES_KEPT;
 use super::candidate::Candidate;
 use super::placement::Cores;
-use super::reading::{Look, Measured, Reading};
+use super::reading::{Measured, Reading, UsageSample};
 use super::round::Round;
 use super::running::Running;
 use super::session::{Session, load_failed};
@@ -28,7 +28,7 @@ use crate::systems::RunningSystems;
 
 /// The phase of the run that needs a candidate's systems.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Occasion {
+pub(super) enum RunPhase {
     /// The first proof, before all rounds.
     Proof,
     /// The measurement in the round of this number, from 0.
@@ -39,10 +39,10 @@ pub(super) enum Occasion {
 
 /// One candidate in one phase of the run.
 #[derive(Clone, Copy)]
-pub(super) struct Turn<'t> {
+pub(super) struct VariantRun<'t> {
     pub(super) session: &'t Session<'t>,
     pub(super) candidate: &'t Candidate<'t>,
-    occasion: Occasion,
+    phase: RunPhase,
     /// The group of the candidate, from 0. `None` if the round has a single group.
     group: Option<u32>,
     /// The seed of random arrivals. See [`Round::arrival_seed`].
@@ -51,13 +51,13 @@ pub(super) struct Turn<'t> {
     cores: Option<&'t Cores>,
 }
 
-impl Occasion {
+impl RunPhase {
     /// The folder of the logs, as a single name.
     fn folder(self) -> String {
         match self {
-            Occasion::Proof => "proof".to_owned(),
-            Occasion::Round(number) => format!("round-{}", number + 1),
-            Occasion::Flamegraph => "flamegraph".to_owned(),
+            RunPhase::Proof => "proof".to_owned(),
+            RunPhase::Round(number) => format!("round-{}", number + 1),
+            RunPhase::Flamegraph => "flamegraph".to_owned(),
         }
     }
 
@@ -71,13 +71,16 @@ impl Occasion {
     }
 }
 
-impl<'t> Turn<'t> {
-    /// The turn of the proof, before all rounds.
-    pub(super) fn of_proof(session: &'t Session<'t>, candidate: &'t Candidate<'t>) -> Turn<'t> {
-        Turn {
+impl<'t> VariantRun<'t> {
+    /// The variant run of the proof, before all rounds.
+    pub(super) fn of_proof(
+        session: &'t Session<'t>,
+        candidate: &'t Candidate<'t>,
+    ) -> VariantRun<'t> {
+        VariantRun {
             session,
             candidate,
-            occasion: Occasion::Proof,
+            phase: RunPhase::Proof,
             group: None,
             arrival_seed: session.seed,
             cores: None,
@@ -88,11 +91,11 @@ impl<'t> Turn<'t> {
         session: &'t Session<'t>,
         candidate: &'t Candidate<'t>,
         round: &Round,
-    ) -> Turn<'t> {
-        Turn {
+    ) -> VariantRun<'t> {
+        VariantRun {
             session,
             candidate,
-            occasion: Occasion::Round(round.number),
+            phase: RunPhase::Round(round.number),
             group: None,
             arrival_seed: round.arrival_seed,
             cores: None,
@@ -103,40 +106,40 @@ impl<'t> Turn<'t> {
         session: &'t Session<'t>,
         candidate: &'t Candidate<'t>,
         arrival_seed: u64,
-    ) -> Turn<'t> {
-        Turn {
+    ) -> VariantRun<'t> {
+        VariantRun {
             session,
             candidate,
-            occasion: Occasion::Flamegraph,
+            phase: RunPhase::Flamegraph,
             group: None,
             arrival_seed,
             cores: None,
         }
     }
 
-    /// Returns the turn in this group of the round.
-    pub(super) fn in_group(self, group: Option<u32>) -> Turn<'t> {
-        Turn { group, ..self }
+    /// Returns the variant run in this group of the round.
+    pub(super) fn in_group(self, group: Option<u32>) -> VariantRun<'t> {
+        VariantRun { group, ..self }
     }
 
-    /// Returns the turn with its systems on these cores. `None` if the scheduler places all systems.
-    pub(super) fn on(self, cores: Option<&'t Cores>) -> Turn<'t> {
-        Turn { cores, ..self }
+    /// Returns the variant run with its systems on these cores. `None` if the scheduler places all systems.
+    pub(super) fn on(self, cores: Option<&'t Cores>) -> VariantRun<'t> {
+        VariantRun { cores, ..self }
     }
 
-    /// The folder of the logs, `VARIANT/OCCASION`. A baseline runs once in each of its groups.
+    /// The folder of the logs, `VARIANT/PHASE`. A baseline runs once in each of its groups.
     fn folder(&self) -> PathBuf {
         let variant = record::file_name(self.candidate.name());
-        PathBuf::from(variant).join(self.occasion.folder_in(self.group))
+        PathBuf::from(variant).join(self.phase.folder_in(self.group))
     }
 
     /// The current activity, for the progress display.
     pub(super) fn label(&self) -> String {
         let name = self.candidate.name();
-        match self.occasion {
-            Occasion::Proof => format!("proving {name}"),
-            Occasion::Round(number) => format!("round {}, {name}", number + 1),
-            Occasion::Flamegraph => format!("sampling {name}"),
+        match self.phase {
+            RunPhase::Proof => format!("proving {name}"),
+            RunPhase::Round(number) => format!("round {}, {name}", number + 1),
+            RunPhase::Flamegraph => format!("sampling {name}"),
         }
     }
 
@@ -150,7 +153,7 @@ impl<'t> Turn<'t> {
         self.start_as(rig, &setups)
     }
 
-    /// Like [`Turn::start`], with setups that differ from the variant's own.
+    /// Like [`VariantRun::start`], with setups that differ from the variant's own.
     pub(super) fn start_as(&self, rig: &mut Rig, setups: &[Setup]) -> Result<Running, Invalid> {
         self.session
             .start(rig, setups, &self.folder(), None)
@@ -171,12 +174,12 @@ impl<'t> Turn<'t> {
         self.setups().filter(|setup| !setup.is_shared).collect()
     }
 
-    /// Like [`Turn::start`], next to systems that all candidates share.
+    /// Like [`VariantRun::start`], next to systems that all candidates share.
     ///
     /// # Errors
     ///
-    /// Like [`Turn::start`].
-    pub(super) fn start_beside(
+    /// Like [`VariantRun::start`].
+    pub(super) fn start_with_shared(
         &self,
         rig: &mut Rig,
         shared: Option<&RunningSystems>,
@@ -305,7 +308,7 @@ impl<'t> Turn<'t> {
         }
     }
 
-    /// The load of this turn.
+    /// The load of this variant run.
     pub(super) fn job(&self, running: &Running) -> Job {
         let lab = self.session.lab;
         let proven = self.candidate.proven();
@@ -356,7 +359,11 @@ impl<'t> Turn<'t> {
         }
         let label = format!("{}, warming up", self.label());
         self.session
-            .discard(&Turn::warmup_job(job, length), &label, "while warming up")
+            .discard(
+                &VariantRun::warmup_job(job, length),
+                &label,
+                "while warming up",
+            )
             .map(|_| ())
     }
 
@@ -398,9 +405,9 @@ impl<'t> Turn<'t> {
         let label = self.label();
         tracing::debug!(label, "the load begins");
         let reading = self.begin(rig, running)?;
-        let send = |live: &Live| -> Result<(Measurement, Look), LoadError> {
-            let look = || reading.look(rig);
-            load::run_and_look(job, live, self.session.stop.flag(), look)
+        let send = |live: &Live| -> Result<(Measurement, UsageSample), LoadError> {
+            let take_sample = || reading.sample(rig);
+            load::run_and_look(job, live, self.session.stop.flag(), take_sample)
         };
         let receiver = Receiver {
             target: self.candidate.name().to_owned(),
@@ -408,14 +415,14 @@ impl<'t> Turn<'t> {
         };
         let progress = &self.session.progress;
         let sent = progress.measuring(&label, vec![receiver], send);
-        let (measurement, look) = sent.map_err(|error| load_failed(&error))?;
+        let (measurement, sample) = sent.map_err(|error| load_failed(&error))?;
         tracing::debug!(
             label,
             interrupted = measurement.interrupted,
             took = ?measurement.elapsed,
             "the load has ended"
         );
-        reading.end(rig, look, measurement, RequestCounts::default())
+        reading.end(rig, sample, measurement, RequestCounts::default())
     }
 }
 

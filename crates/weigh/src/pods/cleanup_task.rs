@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 const WORD: &str = "kubernetes ";
 
 #[derive(Serialize, Deserialize)]
-struct Errand {
+struct CleanupTask {
     run: String,
     context: Option<String>,
     namespace: String,
@@ -17,18 +17,18 @@ struct Errand {
 
 /// The cleanup task for a run in a cluster.
 pub(crate) fn of_run(run: &str, place: &ClusterContext, namespace: &str) -> String {
-    let errand = Errand {
+    let cleanup_task = CleanupTask {
         run: run.to_owned(),
         context: place.context.clone(),
         namespace: namespace.to_owned(),
     };
-    let text = serde_json::to_string(&errand).expect("texts are JSON");
+    let text = serde_json::to_string(&cleanup_task).expect("texts are JSON");
     format!("{WORD}{text}")
 }
 
 /// Runs the task. `None` if it is not a task for a cluster.
-pub(crate) fn run(errand: &str, owner: OwnerEnd) -> Option<Result<(), String>> {
-    let text = errand.strip_prefix(WORD)?;
+pub(crate) fn run(cleanup_task: &str, owner: OwnerEnd) -> Option<Result<(), String>> {
+    let text = cleanup_task.strip_prefix(WORD)?;
     Some(match owner {
         // `weigh` has deleted all objects itself, or reported the remaining ones.
         OwnerEnd::Finished => Ok(()),
@@ -37,13 +37,14 @@ pub(crate) fn run(errand: &str, owner: OwnerEnd) -> Option<Result<(), String>> {
 }
 
 fn removed(text: &str) -> Result<(), String> {
-    let errand: Errand = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let cleanup_task: CleanupTask =
+        serde_json::from_str(text).map_err(|error| error.to_string())?;
     let place = ClusterContext {
-        context: errand.context,
-        namespace: Some(errand.namespace),
+        context: cleanup_task.context,
+        namespace: Some(cleanup_task.namespace),
     };
     let connection = ApiConnection::open(&place, || false).map_err(|error| error.to_string())?;
-    cluster::owner::end(&connection, &errand.run).map_err(|error| error.to_string())
+    cluster::owner::end(&connection, &cleanup_task.run).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -51,9 +52,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_errand_of_others_is_left_to_them() {
+    fn a_cleanup_task_of_another_service_is_ignored() {
         assert!(run("run /var/run/docker.sock", OwnerEnd::Finished).is_none());
-        let errand = of_run("x", &ClusterContext::default(), "default");
-        assert_eq!(run(&errand, OwnerEnd::Finished), Some(Ok(())));
+        let cleanup_task = of_run("x", &ClusterContext::default(), "default");
+        assert_eq!(run(&cleanup_task, OwnerEnd::Finished), Some(Ok(())));
     }
 }

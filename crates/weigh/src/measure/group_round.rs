@@ -9,11 +9,13 @@ use rig::Rig;
 
 use super::Experiment;
 use super::cores_used::first_rate;
-use super::groups::{CoresUsed, Crowd, Group, Groups, Member, has_room, placed, split};
+use super::groups::{CoreFit, CoresUsed, Group, Groups, Member, has_room, placed, split};
+use super::in_turn::in_round;
 use super::placement::Cores;
 use super::round::Round;
-use super::turn::Occasion;
-use super::up::{Spoiled, Up};
+use super::running::root_cause;
+use super::running_variant::{RoundFailure, RunningVariant};
+use super::variant_run::RunPhase;
 use crate::invalid::Invalid;
 use crate::systems::{RunningSystems, UsageReading};
 
@@ -25,7 +27,7 @@ const SHARED: &str = "shared";
 const TOO_NARROW: &str = "one core for each system is too narrow, or not known to be enough";
 
 /// The context of a running group: its members, shared systems and cores.
-pub(super) struct Beside<'g> {
+pub(super) struct GroupContext<'g> {
     pub(super) group: &'g Group,
     /// The shared systems. `None` if each candidate has its own systems.
     pub(super) shared: Option<RunningSystems>,
@@ -41,52 +43,55 @@ impl Experiment<'_> {
             Ok(shared) => shared,
             Err(invalid) => return self.reject_all(group, &invalid),
         };
-        let beside = Beside {
+        let context = GroupContext {
             group,
             shared,
             cores: self.design.cores_of(group).cloned(),
         };
-        let mut up = self.bring_up(round, &beside);
-        self.leave_needless(&mut up, &beside);
+        let mut up = self.bring_up(round, &context);
+        self.leave_needless(&mut up, &context);
         if !up.is_empty() {
-            let loads = self.ready_together(round, &mut up, &beside);
-            let loads = loads.map_err(Spoiled::from);
+            let loads = self.ready_together(round, &mut up, &context);
+            let loads = loads.map_err(RoundFailure::from);
             if loads.is_ok() && !self.is_over() {
-                self.look_at(round, &beside, &up);
+                self.look_at(round, &context, &up);
             }
             // Measured only if the group has its final members and cores.
-            let is_placed = beside.cores.as_ref() == self.design.cores_of(group);
+            let is_placed = context.cores.as_ref() == self.design.cores_of(group);
             let is_final = self.design.order == Order::SideBySide
                 && is_placed
                 && (group.number.is_some() || self.design.is_one_group());
             if loads.is_ok() && !is_final && !self.is_over() {
-                for Up { seat, running, .. } in up {
+                for RunningVariant {
+                    position, running, ..
+                } in up
+                {
                     self.reused
-                        .keep_or_stop(&mut self.rig, seat.candidate, running, is_placed);
+                        .keep_or_stop(&mut self.rig, position.candidate, running, is_placed);
                 }
             } else if let Some(capacity) = self.session.lab.capacity {
                 match loads {
                     Ok(loads) => self.search_together(round, up, loads.jobs, capacity),
-                    Err(spoiled) => self.give_up(up, &spoiled),
+                    Err(failure) => self.give_up(up, &failure),
                 }
             } else {
-                let together =
-                    loads.and_then(|loads| self.attempts_together(round, &up, &loads, &beside));
-                let ended = beside.shared.as_ref();
+                let result =
+                    loads.and_then(|loads| self.attempts_together(round, &up, &loads, &context));
+                let ended = context.shared.as_ref();
                 let ended = ended.and_then(|shared| shared.ended(&mut self.rig));
-                match (together, ended) {
-                    (Ok(together), None) => self.take_down(up, together),
-                    (Err(spoiled), None) => self.give_up(up, &spoiled),
+                match (result, ended) {
+                    (Ok(result), None) => self.take_down(up, result),
+                    (Err(failure), None) => self.give_up(up, &failure),
                     // A shared system ended. No single variant is at fault, so all are rejected.
                     (_, Some(ended)) => {
                         let invalid = Invalid::new(InvalidKind::Crashed, ended);
-                        self.give_up(up, &Spoiled::from(invalid));
+                        self.give_up(up, &RoundFailure::from(invalid));
                     }
                 }
             }
         }
         // Stopped last, because the candidates may need it until they have ended.
-        if let Some(shared) = beside.shared {
+        if let Some(shared) = context.shared {
             let is_well = shared.ended(&mut self.rig).is_none();
             self.reused
                 .keep_or_stop_shared(&mut self.rig, shared, is_well);
@@ -119,10 +124,54 @@ impl Experiment<'_> {
             return Ok(None);
         }
         let number = group.number.map(|(number, _)| number);
-        let folder = Path::new(SHARED).join(Occasion::Round(round.number).folder_in(number));
+        let folder = Path::new(SHARED).join(RunPhase::Round(round.number).folder_in(number));
         self.session
             .start(&mut self.rig, &setups, &folder, None)
             .map(Some)
+    }
+
+    /// Stops all systems of a failed round. The culprit is rejected and the other candidates get another
+    /// round. If the user stops the run, the earlier measurements remain valid.
+    pub(super) fn give_up(&mut self, up: Vec<RunningVariant>, failure: &RoundFailure) {
+        let is_stopped = failure.invalid.kind == InvalidKind::Interrupted;
+        for (
+            index,
+            RunningVariant {
+                position, running, ..
+            },
+        ) in up.into_iter().enumerate()
+        {
+            let ended = running.ended(&mut self.rig);
+            running.stop(&mut self.rig);
+            let is_its_doing = failure.culprit.is_none_or(|culprit| culprit == index);
+            if !is_stopped && (is_its_doing || ended.is_some()) {
+                let invalid = root_cause(ended, failure.invalid.clone());
+                self.reject(position.candidate, in_round(invalid, position.round));
+            }
+        }
+    }
+
+    /// Stops candidates that have no remaining comparison.
+    pub(super) fn leave_needless(
+        &mut self,
+        up: &mut Vec<RunningVariant>,
+        context: &GroupContext<'_>,
+    ) {
+        let is_over = self.is_over();
+        let variants = &context.group.variants;
+        let (stay, leave) = std::mem::take(up).into_iter().partition(|one| {
+            let id = one.position.candidate;
+            !is_over && !self.candidates.is_needless_in(id, variants)
+        });
+        *up = stay;
+        for one in leave {
+            let is_well = !is_over;
+            let RunningVariant {
+                position, running, ..
+            } = one;
+            self.reused
+                .keep_or_stop(&mut self.rig, position.candidate, running, is_well);
+        }
     }
 
     /// Rejects all remaining candidates of a group.
@@ -137,26 +186,29 @@ impl Experiment<'_> {
     }
 
     /// Evaluates the warm-up of the first round, which decides groups and cores.
-    fn look_at(&mut self, round: &Round, beside: &Beside<'_>, up: &[Up]) {
+    fn look_at(&mut self, round: &Round, context: &GroupContext<'_>, up: &[RunningVariant]) {
         let is_named = self.session.lab.groups.is_some();
         if self.design.groups.is_none() {
             self.decide_groups(up);
-        } else if let Some(cores) = &beside.cores
+        } else if let Some(cores) = &context.cores
             && is_named
             && round.number == 0
         {
             let is_wide = has_room(&self.members(up), cores, self.host.before.cpus_allowed);
             if !is_wide {
-                tracing::debug!(group = ?beside.group.index(), "{TOO_NARROW}");
-                self.design.place_none_of(beside.group);
+                tracing::debug!(group = ?context.group.index(), "{TOO_NARROW}");
+                self.design.place_none_of(context.group);
             }
         }
     }
 
     /// The processor use of running candidates, in the order of the report. The order of the round would
     /// change from run to run.
-    fn members(&self, up: &[Up]) -> Vec<Member> {
-        let member = |one: &Up| self.candidates.member(one.seat.candidate, one.used.clone());
+    fn members(&self, up: &[RunningVariant]) -> Vec<Member> {
+        let member = |one: &RunningVariant| {
+            self.candidates
+                .member(one.position.candidate, one.used.clone())
+        };
         let mut members: Vec<Member> = up.iter().map(member).collect();
         members.sort_by_key(|member| member.id);
         for member in &members {
@@ -167,18 +219,18 @@ impl Experiment<'_> {
     }
 
     /// Decides the groups of all rounds, by the processor use during the warm-up of all candidates.
-    fn decide_groups(&mut self, up: &[Up]) {
+    fn decide_groups(&mut self, up: &[RunningVariant]) {
         let members = self.members(up);
         let cores = self.host.before.cpus_allowed as f64;
         let all = self.candidates.compared();
-        let mut crowd = split(&members, cores);
+        let mut fit = split(&members, cores);
         if let Some(placed_on) = self.design.cores() {
             let placed = placed(&members, placed_on).map(|members| split(&members, cores));
             // The scheduler can choose from all cores. A placement that needs more groups makes a run longer,
             // or impossible.
             match placed {
-                Some(placed) if placed.has_room() && placed.groups() <= crowd.groups() => {
-                    crowd = placed;
+                Some(placed) if placed.has_room() && placed.groups() <= fit.groups() => {
+                    fit = placed;
                 }
                 _ => {
                     tracing::debug!("{TOO_NARROW}");
@@ -186,9 +238,9 @@ impl Experiment<'_> {
                 }
             }
         }
-        match crowd {
-            Crowd::Fits(_) => self.design.groups = Some(Groups::whole(all)),
-            Crowd::Splits(groups, because) => {
+        match fit {
+            CoreFit::Fits(_) => self.design.groups = Some(Groups::whole(all)),
+            CoreFit::Splits(groups, because) => {
                 let variants = groups.into_iter().map(|(variants, _)| variants).collect();
                 // A different seed, because the seed itself already orders the candidates.
                 let seed = self.session.seed.wrapping_add(1);
@@ -199,7 +251,7 @@ impl Experiment<'_> {
                 ));
                 self.design.groups = Some(groups);
             }
-            Crowd::PairDoesNotFit { because, fits_at } => {
+            CoreFit::PairTooLarge { because, fits_at } => {
                 let remedy = self.lower_rate(fits_at);
                 self.measure_in_turn(because + &remedy);
             }
@@ -221,7 +273,7 @@ impl Experiment<'_> {
     }
 }
 
-impl Beside<'_> {
+impl GroupContext<'_> {
     /// A label such as `round 2, group 1 of 2, warming up`.
     pub(super) fn label(&self, round: &Round, what: &str) -> String {
         let number = round.number + 1;

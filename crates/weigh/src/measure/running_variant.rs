@@ -3,28 +3,31 @@
 use std::time::Duration;
 
 use super::groups::CoresUsed;
-use super::round::Seat;
+use super::round::Position;
 use super::running::Running;
 use crate::invalid::Invalid;
 
 /// A candidate with its running systems.
-pub(super) struct Up {
-    pub(super) seat: Seat,
+pub(super) struct RunningVariant {
+    pub(super) position: Position,
     pub(super) running: Running,
     /// Processor use seen during settling and warm-up. `None` without both.
     pub(super) used: Option<CoresUsed>,
 }
 
 /// The failure of a round, with its culprit.
-pub(super) struct Spoiled {
+pub(super) struct RoundFailure {
     /// The culprit, as a position among the running candidates. `None` if all failed.
-    pub(super) by: Option<usize>,
+    pub(super) culprit: Option<usize>,
     pub(super) invalid: Invalid,
 }
 
-impl From<Invalid> for Spoiled {
-    fn from(invalid: Invalid) -> Spoiled {
-        Spoiled { by: None, invalid }
+impl From<Invalid> for RoundFailure {
+    fn from(invalid: Invalid) -> RoundFailure {
+        RoundFailure {
+            culprit: None,
+            invalid,
+        }
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct ClockOffset {
 }
 
 /// The generators of one round, as seen by one of them.
-pub(crate) struct Meeting {
+pub(crate) struct GeneratorBarrier {
     shard: Shard,
     lines: Lines,
     clock: ClockOffset,
@@ -73,7 +73,7 @@ struct Hello {
 }
 
 /// The addresses and the secret of a barrier.
-pub(crate) struct MeetingPlace<'a> {
+pub(crate) struct BarrierAddress<'a> {
     /// Listen address of the first generator.
     pub(crate) listen: SocketAddr,
     /// Address of the first generator for the other generators.
@@ -84,14 +84,17 @@ pub(crate) struct MeetingPlace<'a> {
     pub(crate) within: Duration,
 }
 
-impl Meeting {
+impl GeneratorBarrier {
     /// Waits until all generators are connected, and compares clocks.
     ///
     /// # Errors
     /// When one does not connect in time.
-    pub(crate) fn join(shard: Shard, place: &MeetingPlace<'_>) -> Result<Meeting, String> {
+    pub(crate) fn join(
+        shard: Shard,
+        place: &BarrierAddress<'_>,
+    ) -> Result<GeneratorBarrier, String> {
         if shard.is_whole() {
-            return Ok(Meeting {
+            return Ok(GeneratorBarrier {
                 shard,
                 lines: Lines::Alone,
                 clock: ClockOffset::default(),
@@ -101,7 +104,7 @@ impl Meeting {
         if shard.index() > 0 {
             let mut first = connect(shard, place, deadline)?;
             let clock = first.ask_for_time()?;
-            return Ok(Meeting {
+            return Ok(GeneratorBarrier {
                 shard,
                 lines: Lines::Other(Box::new(first)),
                 clock,
@@ -111,7 +114,7 @@ impl Meeting {
         for other in &mut others {
             other.tell_time()?;
         }
-        Ok(Meeting {
+        Ok(GeneratorBarrier {
             shard,
             lines: Lines::First(others),
             clock: ClockOffset::default(),
@@ -176,7 +179,7 @@ impl Meeting {
     }
 }
 
-fn connect(shard: Shard, place: &MeetingPlace<'_>, deadline: Instant) -> Result<Line, String> {
+fn connect(shard: Shard, place: &BarrierAddress<'_>, deadline: Instant) -> Result<Line, String> {
     loop {
         let error = match TcpStream::connect_timeout(&place.connect, CONNECT) {
             Ok(stream) => {
@@ -207,7 +210,7 @@ fn connect(shard: Shard, place: &MeetingPlace<'_>, deadline: Instant) -> Result<
 
 fn accept_all(
     shard: Shard,
-    place: &MeetingPlace<'_>,
+    place: &BarrierAddress<'_>,
     deadline: Instant,
 ) -> Result<Vec<Line>, String> {
     let wrong = |error: std::io::Error| format!("cannot listen on {}: {error}", place.listen);
@@ -245,7 +248,7 @@ fn accept_all(
 }
 
 /// The number of the generator, from 1. `None` for a stranger.
-fn introduced(stream: TcpStream, place: &MeetingPlace<'_>, of: u32) -> Option<(usize, Line)> {
+fn introduced(stream: TcpStream, place: &BarrierAddress<'_>, of: u32) -> Option<(usize, Line)> {
     let mut line = Line::new(stream, "a stranger".to_owned()).ok()?;
     line.patience(CONNECT).ok()?;
     let hello: Hello = line.hear().ok()?;
@@ -348,9 +351,9 @@ fn compared(asked: Timestamp, theirs: i128, way: Duration) -> ClockOffset {
 mod tests {
     use super::*;
 
-    fn place(port: u16, within: Duration) -> MeetingPlace<'static> {
+    fn place(port: u16, within: Duration) -> BarrierAddress<'static> {
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        MeetingPlace {
+        BarrierAddress {
             listen: address,
             connect: address,
             token: "known to few",
@@ -366,14 +369,15 @@ mod tests {
     fn all(
         of: u32,
         port: u16,
-        act: impl Fn(&mut Meeting) -> Result<String, String> + Sync,
+        act: impl Fn(&mut GeneratorBarrier) -> Result<String, String> + Sync,
     ) -> Vec<Result<String, String>> {
         std::thread::scope(|scope| {
             let act = &act;
             let join = move |number: u32| {
                 let shard = Shard::new(number, of).expect("a shard");
-                let mut meeting = Meeting::join(shard, &place(port, Duration::from_secs(10)))?;
-                act(&mut meeting)
+                let mut barrier =
+                    GeneratorBarrier::join(shard, &place(port, Duration::from_secs(10)))?;
+                act(&mut barrier)
             };
             let threads: Vec<_> = (1..=of)
                 .map(|number| scope.spawn(move || join(number)))
@@ -387,9 +391,9 @@ mod tests {
 
     #[test]
     fn what_each_tells_all_hear_in_their_order() {
-        let heard = all(3, free_port(), |meeting| {
-            let own = meeting.shard().index() * 10;
-            Ok(format!("{:?}", meeting.exchange(&own)?))
+        let heard = all(3, free_port(), |barrier| {
+            let own = barrier.shard().index() * 10;
+            Ok(format!("{:?}", barrier.exchange(&own)?))
         });
         assert_eq!(heard, vec![Ok("[0, 10, 20]".to_owned()); 3]);
     }
@@ -397,9 +401,9 @@ mod tests {
     #[test]
     fn all_agree_on_one_moment() {
         let began = instant();
-        let moments = all(3, free_port(), |meeting| {
-            let at = meeting.agree()?.duration_since(began).as_nanos();
-            let error = meeting.clock().error_ns;
+        let moments = all(3, free_port(), |barrier| {
+            let at = barrier.agree()?.duration_since(began).as_nanos();
+            let error = barrier.clock().error_ns;
             Ok(format!("{at} {error}"))
         });
         let numbers = |text: &Result<String, String>| -> Vec<i128> {
@@ -419,11 +423,11 @@ mod tests {
 
     #[test]
     fn one_that_goes_away_ends_it_for_all() {
-        let ends = all(3, free_port(), |meeting| {
-            if meeting.shard().index() == 1 {
+        let ends = all(3, free_port(), |barrier| {
+            if barrier.shard().index() == 1 {
                 return Ok("gone".to_owned());
             }
-            meeting.exchange(&0).map(|_| "met".to_owned())
+            barrier.exchange(&0).map(|_| "met".to_owned())
         });
         assert_eq!(
             ends[0].as_ref().unwrap_err(),
@@ -435,7 +439,7 @@ mod tests {
     #[test]
     fn one_that_does_not_come_is_named() {
         let shard = Shard::new(1, 3).expect("a shard");
-        let error = Meeting::join(shard, &place(free_port(), Duration::from_millis(50)));
+        let error = GeneratorBarrier::join(shard, &place(free_port(), Duration::from_millis(50)));
         let error = error.err().expect("none came");
         assert!(
             error.starts_with("generator 2 of 3 did not connect"),
@@ -460,8 +464,8 @@ mod tests {
                     std::thread::park_timeout(Duration::from_millis(10));
                 }
             });
-            let heard = all(2, port, |meeting| {
-                Ok(format!("{:?}", meeting.exchange(&1)?))
+            let heard = all(2, port, |barrier| {
+                Ok(format!("{:?}", barrier.exchange(&1)?))
             });
             assert_eq!(heard, vec![Ok("[1, 1]".to_owned()); 2]);
         });

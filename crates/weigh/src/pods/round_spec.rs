@@ -11,18 +11,18 @@ use lab::{Elsewhere, Lab, Variant};
 use model::{Load, Settle, Shard};
 use serde::{Deserialize, Serialize};
 
-use super::meeting::MeetingPlace;
+use super::barrier::BarrierAddress;
 use crate::environment;
 use crate::files::Unwritten;
 
 /// Maximum size of a job in bytes: the size limit of a Secret minus its other fields.
 pub(crate) const BYTES_MOST: usize = 900 * 1024;
 /// Port of the barrier on the first generator.
-pub(crate) const MEETING_PORT: u16 = 7100;
+pub(crate) const BARRIER_PORT: u16 = 7100;
 
 /// The job of the generators of a round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct RoundSpec {
     /// The version of `weigh` that created the job. Another version would plan differently.
     pub(crate) weigh: String,
     /// Path of the lab file.
@@ -43,7 +43,8 @@ pub(crate) struct Told {
     rounds: u32,
     generators: u32,
     /// Address of the first generator for the other generators.
-    meeting: SocketAddr,
+    #[serde(rename = "meeting")]
+    barrier: SocketAddr,
     /// A secret that only the generators of this round share.
     token: String,
     /// Time limit of the barrier, in seconds.
@@ -68,11 +69,11 @@ pub(crate) struct ThisRound {
     pub(crate) variants: Vec<String>,
     pub(crate) places: Vec<Place>,
     pub(crate) generators: u32,
-    pub(crate) meeting: SocketAddr,
+    pub(crate) barrier: SocketAddr,
     pub(crate) token: String,
 }
 
-impl Told {
+impl RoundSpec {
     /// The job for a lab that was read from these files.
     pub(crate) fn of(
         lab: &Lab,
@@ -80,11 +81,11 @@ impl Told {
         files: &[(PathBuf, Vec<u8>)],
         settings: &[(String, String)],
         round: ThisRound,
-    ) -> Told {
+    ) -> RoundSpec {
         let files = files
             .iter()
             .map(|(path, content)| (path.clone(), STANDARD.encode(content)));
-        Told {
+        RoundSpec {
             weigh: environment::version().version,
             lab: lab.path.clone(),
             files: files.collect(),
@@ -97,7 +98,7 @@ impl Told {
             round: round.number,
             rounds: lab.rounds,
             generators: round.generators,
-            meeting: round.meeting,
+            barrier: round.barrier,
             token: round.token,
             wait_s: 120,
             places: round.places,
@@ -113,10 +114,10 @@ impl Told {
     }
 
     /// The addresses of the barrier.
-    pub(crate) fn meeting(&self, listen: SocketAddr) -> MeetingPlace<'_> {
-        MeetingPlace {
+    pub(crate) fn barrier(&self, listen: SocketAddr) -> BarrierAddress<'_> {
+        BarrierAddress {
             listen,
-            connect: self.meeting,
+            connect: self.barrier,
             token: &self.token,
             within: Duration::from_secs(self.wait_s),
         }
@@ -187,7 +188,7 @@ impl Told {
 ///
 /// # Errors
 /// When the file is missing or unreadable.
-pub(crate) fn read(path: &Path) -> Result<Told, String> {
+pub(crate) fn read(path: &Path) -> Result<RoundSpec, String> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("`{}` cannot be read: {error}", path.display()))?;
     serde_json::from_str(&text)
@@ -203,7 +204,7 @@ mod tests {
         baseline: {name: a}\nvariants: [{name: b}, {name: c}]\nexpect: {status: 200}\n\
         proof: [{name: seen, ask: '{{server.url}}/seen', json: /n, at-least-per-request: 1}]\n";
 
-    fn told() -> Told {
+    fn spec() -> RoundSpec {
         let files = vec![
             (PathBuf::from("l/lab.yaml"), LAB.as_bytes().to_vec()),
             (PathBuf::from("l/r.json"), br#"{"query": "{ a }"}"#.to_vec()),
@@ -221,18 +222,18 @@ mod tests {
             variants: vec!["a".to_owned(), "c".to_owned()],
             places: vec![place("a", 1), place("c", 3)],
             generators: 2,
-            meeting: SocketAddr::from(([10, 0, 0, 9], MEETING_PORT)),
+            barrier: SocketAddr::from(([10, 0, 0, 9], BARRIER_PORT)),
             token: "t".to_owned(),
         };
-        let told = Told::of(&lab, 7, &files, &[], round);
-        let text = serde_json::to_string(&told).expect("JSON");
+        let spec = RoundSpec::of(&lab, 7, &files, &[], round);
+        let text = serde_json::to_string(&spec).expect("JSON");
         serde_json::from_str(&text).expect("the same")
     }
 
     #[test]
-    fn a_generator_reads_the_same_lab_whose_systems_are_where_it_is_told() {
-        let told = told();
-        let lab = told.lab(told.shard(0).expect("a shard")).expect("a lab");
+    fn a_generator_reads_the_same_lab_with_the_addresses_of_its_systems() {
+        let spec = spec();
+        let lab = spec.lab(spec.shard(0).expect("a shard")).expect("a lab");
         assert_eq!(lab.names(), ["a", "c"]);
         assert_eq!(lab.seed, Some(7));
         let places: Vec<&str> = lab
@@ -247,17 +248,17 @@ mod tests {
         assert_eq!(places, ["10.0.0.1", "10.0.0.3"]);
         assert_eq!(lab.baseline.proofs.len(), 1);
         // Only the first generator compares the counters of systems with all requests.
-        let other = told.lab(told.shard(1).expect("a shard")).expect("a lab");
+        let other = spec.lab(spec.shard(1).expect("a shard")).expect("a lab");
         assert!(other.baseline.proofs.is_empty());
-        assert!(told.shard(2).is_err());
+        assert!(spec.shard(2).is_err());
     }
 
     #[test]
     fn a_generator_of_another_version_refuses() {
-        let mut told = told();
-        told.weigh = "0.0.0".to_owned();
-        let refused = told
-            .lab(told.shard(0).expect("a shard"))
+        let mut spec = spec();
+        spec.weigh = "0.0.0".to_owned();
+        let refused = spec
+            .lab(spec.shard(0).expect("a shard"))
             .err()
             .unwrap_or_default();
         assert!(refused.contains("the run has weigh 0.0.0"), "{refused}");

@@ -1,0 +1,169 @@
+//! The loop over the rounds of a run. A [`RoundStrategy`] carries out each round.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use model::Order;
+
+use super::Experiment;
+use super::gates_rule::is_decided;
+use super::round::{Round, Seen};
+use super::stopping_rule::Next;
+use crate::environment::instant;
+
+/// Number of rounds after which the live table is no longer rebuilt after every round.
+const INTERIM_MOST: usize = 32;
+
+/// A way to carry out the rounds of a run.
+pub(super) trait RoundStrategy {
+    /// The failure that ends the run.
+    type Error;
+
+    /// Measures all remaining candidates once. The measurements become records of the experiment.
+    ///
+    /// # Errors
+    /// When the run cannot continue.
+    fn carry_out(
+        &mut self,
+        experiment: &mut Experiment<'_>,
+        round: &Round,
+    ) -> Result<(), Self::Error>;
+}
+
+/// All candidates at once, on this machine.
+///
+/// The first round may show that the candidates cannot run together. All rounds are then in turn.
+pub(super) struct SideBySide;
+
+/// One candidate after the other, on this machine.
+pub(super) struct InTurn;
+
+impl RoundStrategy for SideBySide {
+    type Error = Infallible;
+
+    fn carry_out(
+        &mut self,
+        experiment: &mut Experiment<'_>,
+        round: &Round,
+    ) -> Result<(), Infallible> {
+        if experiment.design.order == Order::InTurn {
+            return InTurn.carry_out(experiment, round);
+        }
+        log_start(round);
+        experiment.side_by_side(round);
+        Ok(())
+    }
+}
+
+impl RoundStrategy for InTurn {
+    type Error = Infallible;
+
+    fn carry_out(
+        &mut self,
+        experiment: &mut Experiment<'_>,
+        round: &Round,
+    ) -> Result<(), Infallible> {
+        log_start(round);
+        experiment.in_turn(round);
+        Ok(())
+    }
+}
+
+fn log_start(round: &Round) {
+    tracing::debug!(
+        round = round.number + 1,
+        planned = round.planned,
+        "a round begins"
+    );
+}
+
+impl Experiment<'_> {
+    /// Measures rounds until the stopping rule is met or the run is over.
+    ///
+    /// # Errors
+    /// When a round fails. The measurements of earlier rounds remain.
+    pub(super) fn measure_rounds<S: RoundStrategy>(
+        &mut self,
+        strategy: &mut S,
+    ) -> Result<(), S::Error> {
+        let began = instant();
+        while !self.is_over()
+            && let Some(round) = self.rounds.begin()
+        {
+            let known = self.records.len();
+            if let Some(account) = self.session.progress.account() {
+                account.round(round.number + 1, round.planned);
+            }
+            strategy.carry_out(self, &round)?;
+            if let Some(account) = self.session.progress.account() {
+                self.records[known..]
+                    .iter()
+                    .for_each(|record| account.measured(record));
+            }
+            self.show_interim(round.number + 1);
+            if self.has_yielded {
+                self.end_all("the run was stopped, because a server asked for less load");
+                break;
+            }
+            // Checked after whole rounds only, because then every candidate has been measured once.
+            if self.has_enough(instant().duration_since(began)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows an interim table of the measured rounds on a terminal. It runs between rounds, when it disturbs
+    /// no measurement.
+    fn show_interim(&mut self, rounds: usize) {
+        // The table reads all rounds again. With many rounds it is therefore not rebuilt after each one.
+        let is_due = rounds.is_multiple_of((rounds / INTERIM_MOST).max(1));
+        if !is_due || !self.session.progress.is_live() || self.session.stop.is_asked() {
+            return;
+        }
+        let width = self.session.progress.width();
+        let lines = report::interim(&self.summary_so_far(), width);
+        self.session.progress.table(&lines);
+    }
+
+    /// The summary of all rounds until now.
+    fn summary_so_far(&mut self) -> report::Summary {
+        let profiles = std::mem::take(&mut self.profiles);
+        let recording = self.recording();
+        let summary = report::Summary::of(&recording);
+        self.records = recording.rounds;
+        self.profiles = profiles;
+        summary
+    }
+
+    /// True if the measured rounds, which lasted `took`, are sufficient.
+    fn has_enough(&mut self, took: Duration) -> bool {
+        // A round that was cut short yields no interval.
+        if self.is_over() {
+            return false;
+        }
+        let is_decided = self.rounds.looks_at_gates() && {
+            let summary = self.summary_so_far();
+            is_decided(&self.gates.judge(summary))
+        };
+        let seen = Seen {
+            took,
+            records: &self.records,
+            compared: &self.candidates.names_compared(),
+            is_side_by_side: self.design.order == Order::SideBySide
+                && self.session.lab.capacity.is_none(),
+            is_decided,
+        };
+        match self.rounds.next(&seen) {
+            Next::End => true,
+            Next::GoOn(news) => {
+                if let Some(news) = news {
+                    let measurements = self.rounds.planned() * self.candidates.len();
+                    self.session.progress.note(&news);
+                    self.session.progress.expect(measurements as u64);
+                }
+                false
+            }
+        }
+    }
+}
