@@ -7,65 +7,10 @@ use crate::summary::{Summary, VariantSummary};
 
 /// The title of the table of bodies.
 pub(crate) const TITLE: &str = "Bodies of responses";
-/// The columns of the table of bodies.
-pub(crate) const HEADINGS: [&str; 5] = [
-    "variant",
-    "encoding",
-    "bytes/response",
-    "decoded",
-    "checked under load",
-];
 /// The title of the table of statuses.
 pub(crate) const STATUS_TITLE: &str = "Latency by status (all responses)";
-/// The columns of the table of statuses.
-pub(crate) const STATUS_HEADINGS: [&str; 7] = [
-    "variant",
-    "status",
-    "responses",
-    "mean",
-    "50 %",
-    "99 %",
-    "max",
-];
-
-/// A row for each variant with counted bodies.
-pub(crate) fn rows(summary: &Summary) -> Vec<[String; 5]> {
-    let counted = counted(summary);
-    counted
-        .map(|row| {
-            let bodies = &row.bodies;
-            [
-                row.name.clone(),
-                bodies.encoding(),
-                bodies.bytes(),
-                bodies.decoded(),
-                bodies.checks(),
-            ]
-        })
-        .collect()
-}
-
-/// A row for each status of each variant that has several right statuses.
-pub(crate) fn status_rows(summary: &Summary) -> Vec<[String; 7]> {
-    let of_variant = |row: &VariantSummary| {
-        let own = row.by_status.iter().map(|(status, seen)| {
-            let latency = |us: f64| digits::duration_ns(us * 1e3);
-            [
-                row.name.clone(),
-                status.to_string(),
-                digits::count(seen.responses),
-                latency(seen.latency_us_mean),
-                latency(seen.latency_us_p50),
-                latency(seen.latency_us_p99),
-                latency(seen.latency_us_max),
-            ]
-        });
-        own.collect::<Vec<_>>()
-    };
-    summary.variants.iter().flat_map(of_variant).collect()
-}
-
-fn counted(summary: &Summary) -> impl Iterator<Item = &VariantSummary> {
+/// The variants with counted bodies.
+pub(crate) fn counted(summary: &Summary) -> impl Iterator<Item = &VariantSummary> {
     let rows = summary.variants.iter();
     rows.filter(|row| row.bodies.bytes_mean.is_some())
 }

@@ -6,6 +6,11 @@ use crate::summary::{MetricSummary, PooledDifference, VariantSummary, tail};
 
 pub(crate) use crate::digits::NOTHING;
 
+/// The text of a missing figure.
+pub(crate) fn nothing() -> String {
+    NOTHING.to_owned()
+}
+
 /// The value of a metric: `0.90`
 pub(crate) fn value(row: &VariantSummary, metric: Metric) -> String {
     let Some(summary) = row.metric(metric) else {
@@ -144,11 +149,6 @@ pub(crate) fn single(value: Option<f64>, unit: Unit) -> String {
         || NOTHING.to_owned(),
         |value| digits::value(unit.shown(value), None),
     )
-}
-
-/// A heading with its unit on a separate line. `CPU (us/req)` becomes two lines.
-pub(crate) fn on_two_lines(heading: &str) -> String {
-    heading.replace(" (", "\n").replace(')', "")
 }
 
 #[cfg(test)]

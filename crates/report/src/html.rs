@@ -27,8 +27,10 @@ use crate::metric::Metric;
 use crate::recording::{Kind, Recording};
 use crate::sent;
 use crate::summary::{CheckState, Summary};
+use crate::table::Table;
+use crate::tables as models;
 use escape::escape;
-use markup::{list, prose};
+use markup::{list, prose, table};
 
 pub use curve::curve;
 pub use history::history;
@@ -59,6 +61,11 @@ impl Section {
             lead: String::new(),
             body,
         }
+    }
+
+    /// A part that consists of one table.
+    fn of(id: &'static str, title: &'static str, content: &Table) -> Self {
+        Self::new(id, title, table(content, ""))
     }
 
     fn lead(self, lead: impl Into<String>) -> Self {
@@ -143,25 +150,22 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
         )),
         distribution(recording, summary),
         shift(recording, summary),
-        Section::new("steps", "Steps of the scenario", tables::steps(recording)).lead(
-            "Each step over the requests of all rounds. A step that did not pass ends its scenario, \
-             and the steps after it are skipped.",
-        ),
+        steps(recording),
         time(recording, summary),
-        Section::new(
+        Section::of(
             "capacity",
             "The highest rate sustained",
-            tables::searches(summary),
+            &models::searches::table(summary),
         ),
         cost(summary),
-        Section::new(
+        Section::of(
             "instances",
             "Requests by instance",
-            tables::by_instance(summary),
+            &models::instances::table(summary),
         ),
-        Section::new("bodies", bodies::TITLE, tables::bodies(summary)),
+        Section::of("bodies", bodies::TITLE, &models::bodies::table(summary)),
         statuses(summary),
-        Section::new("sent", sent::TITLE, tables::was_sent(summary)),
+        Section::of("sent", sent::TITLE, &models::sent::table(summary)),
         hottest(recording),
         Section::new(
             "traffic",
@@ -177,16 +181,8 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
             "How to read it",
             list(&explain::statistics(summary)),
         ),
-        Section::new(
-            "variants",
-            "Variants",
-            provenance::variants(recording),
-        ),
-        Section::new(
-            "machine",
-            "Machine",
-            provenance::environment(recording),
-        ),
+        Section::new("variants", "Variants", provenance::variants(recording)),
+        Section::new("machine", "Machine", provenance::environment(recording)),
         Section::new("requests", "Requests", provenance::requests(recording)),
         Section::new(
             "reproduce",
@@ -196,9 +192,17 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
     ]
 }
 
+fn steps(recording: &Recording) -> Section {
+    let steps = models::steps::table(recording);
+    Section::of("steps", "Steps of the scenario", &steps).lead(
+        "Each step over the requests of all rounds. A step that did not pass ends its scenario, \
+         and the steps after it are skipped.",
+    )
+}
+
 fn statuses(summary: &Summary) -> Section {
-    let table = tables::statuses(summary);
-    Section::new("statuses", bodies::STATUS_TITLE, table)
+    let statuses = models::statuses::table(summary);
+    Section::of("statuses", bodies::STATUS_TITLE, &statuses)
 }
 
 fn heading(recording: &Recording, summary: &Summary) -> String {
@@ -403,7 +407,12 @@ fn cost(summary: &Summary) -> Section {
     } else {
         "Processor time and memory of the systems. The line is the 95 % interval of the sum."
     };
-    Section::new("cost", "Cost by system", bars + &tables::systems(summary)).lead(lead)
+    Section::new(
+        "cost",
+        "Cost by system",
+        bars + &table(&models::systems::table(summary), ""),
+    )
+    .lead(lead)
 }
 
 fn panels(figures: &str) -> String {

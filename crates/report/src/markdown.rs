@@ -6,19 +6,17 @@
 use crate::answer;
 use crate::bodies;
 use crate::cell;
-use crate::cost;
 use crate::describe;
 use crate::digits;
 use crate::explain;
 use crate::gate;
-use crate::hottest;
-use crate::instances;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Profile, Recording};
-use crate::searches;
 use crate::sent;
 use crate::step;
 use crate::summary::{CheckState, Summary, VariantSummary};
+use crate::table::{Cell, Column, Table};
+use crate::tables;
 use crate::terminal::one_line;
 use crate::text::latencies;
 
@@ -53,31 +51,27 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
         add("In words", &list(&in_words));
     }
     add("Rate and cost", &cost_table(summary));
-    let sent = sent::table(summary);
-    add(sent::TITLE, &sent_table(sent));
+    add(sent::TITLE, &printed(&tables::sent::table(summary)));
     add(
         "The highest rate sustained, by round",
-        &plain_grid(&searches::HEADINGS, searches::rows(summary)),
+        &printed(&tables::searches::table(summary)),
     );
-    add("Cost by system", &systems_table(summary));
+    add("Cost by system", &printed(&tables::systems::table(summary)));
     add(
         "Requests by instance",
-        &plain_grid(&instances::HEADINGS, instances::rows(summary)),
+        &printed(&tables::instances::table(summary)),
     );
-    let about_bodies = plain_grid(&bodies::HEADINGS, bodies::rows(summary));
-    let notes = list(&bodies::notes(summary));
-    let between = if notes.is_empty() { "" } else { "\n" };
-    add(bodies::TITLE, &format!("{about_bodies}{between}{notes}"));
+    add(bodies::TITLE, &printed(&tables::bodies::table(summary)));
     add(
         bodies::STATUS_TITLE,
-        &plain_grid(&bodies::STATUS_HEADINGS, bodies::status_rows(summary)),
+        &printed(&tables::statuses::table(summary)),
     );
     add("Hottest functions", &hottest_tables(recording));
     add(
         "Latency over the requests of all rounds",
         &distribution_table(summary),
     );
-    add(step::TITLE, &steps_table(recording));
+    add(step::TITLE, &printed(&tables::steps::table(recording)));
     add("Outcomes", &outcomes_table(summary));
     add("Checks", &checks(summary));
     add("How to read it", &how_to_read(summary));
@@ -177,55 +171,11 @@ fn cost_table(summary: &Summary) -> String {
     grid(&header.map(str::to_owned), &rows)
 }
 
-/// The cost of each system, and the state of its limits.
-fn systems_table(summary: &Summary) -> String {
-    let header = ["Variant"].iter().chain(&cost::HEADINGS);
-    let row = |(variant, cells): (String, cost::Cells)| {
-        let mut row = vec![escape(&variant)];
-        row.extend(cells.iter().map(|cell| escape(cell)));
-        row
-    };
-    let rows: Vec<_> = cost::rows(summary, cell::with_error)
-        .into_iter()
-        .map(row)
-        .collect();
-    grid(
-        &header.map(|name| (*name).to_owned()).collect::<Vec<_>>(),
-        &rows,
-    )
-}
-
-/// A table of unchanged texts.
-fn plain_grid<const N: usize>(headings: &[&str; N], rows: Vec<[String; N]>) -> String {
-    let rows: Vec<Vec<String>> = rows
-        .into_iter()
-        .map(|row| row.map(|cell| escape(&cell)).to_vec())
-        .collect();
-    grid(&headings.map(str::to_owned), &rows)
-}
-
-/// The requests that variants received, if they differ. Empty otherwise.
-fn sent_table(sent: sent::Table) -> String {
-    let rows = sent.rows.iter();
-    let rows = rows.map(|row| row.iter().map(|cell| escape(cell)).collect());
-    let rows: Vec<Vec<String>> = rows.collect();
-    let headings: Vec<String> = sent.headings.into_iter().map(str::to_owned).collect();
-    grid(&headings, &rows)
-}
-
 /// The functions with the most processor time, for each system. Empty without profiles.
 fn hottest_tables(recording: &Recording) -> String {
     let table = |profile: &Profile| {
-        let rows: Vec<Vec<String>> = hottest::rows(profile)
-            .into_iter()
-            .map(|cells| cells.map(|cell| escape(&cell)).to_vec())
-            .collect();
-        let title = hottest::title(profile);
-        format!(
-            "{}\n\n{}\n",
-            escape(&title),
-            grid(&hottest::HEADINGS.map(str::to_owned), &rows)
-        )
+        let table = printed(&tables::hottest::table(profile));
+        format!("{}\n\n{table}\n", escape(&tables::hottest::title(profile)))
     };
     recording.profiles.iter().map(table).collect()
 }
@@ -252,19 +202,6 @@ fn distribution_table(summary: &Summary) -> String {
     };
     let rows: Vec<_> = summary.variants.iter().filter_map(row).collect();
     grid(&header.map(str::to_owned), &rows)
-}
-
-/// The steps of a scenario. Empty without a scenario.
-fn steps_table(recording: &Recording) -> String {
-    let header = ["Variant".to_owned()].into_iter();
-    let header = header.chain(step::HEADINGS.map(capital));
-    let row = |(variant, cells): (String, [String; 5])| {
-        let mut row = vec![escape(&variant)];
-        row.extend(cells.iter().map(|cell| escape(cell)));
-        row
-    };
-    let rows: Vec<_> = step::rows(recording).into_iter().map(row).collect();
-    grid(&header.collect::<Vec<_>>(), &rows)
 }
 
 fn outcomes_table(summary: &Summary) -> String {
@@ -371,6 +308,15 @@ pub(crate) fn with_difference(row: &VariantSummary, metric: Metric, between: &st
     };
     // Two tildes would strike out the text between them.
     shown.replace('~', "\\~")
+}
+
+/// Prints a table, and its notes as a list.
+fn printed(table: &Table) -> String {
+    let row = |row: &Vec<_>| row.iter().map(|cell: &Cell| escape(cell.whole())).collect();
+    let header: Vec<String> = table.columns.iter().map(Column::on_one_line).collect();
+    let rows: Vec<Vec<String>> = table.rows.iter().map(row).collect();
+    let between = if table.notes.is_empty() { "" } else { "\n" };
+    format!("{}{between}{}", grid(&header, &rows), list(&table.notes))
 }
 
 /// A table with readable source. Empty without rows.

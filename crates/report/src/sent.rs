@@ -1,63 +1,11 @@
-//! Table and sentences about the requests that variants received, if they differ, for all report formats.
+//! Sentences about the requests that variants received, if they differ.
 
-use crate::cell;
 use crate::describe;
-use crate::digits;
-use crate::metric::Unit;
 use crate::recording::Recording;
-use crate::summary::{SentSummary, Summary, VariantSummary, requests_of};
+use crate::summary::{SentSummary, Summary, requests_of};
 
 /// The title of the table.
 pub(crate) const TITLE: &str = "Requests sent";
-
-/// A table with one row per variant. It has no rows if all variants received equal requests.
-pub(crate) struct Table {
-    pub(crate) headings: Vec<&'static str>,
-    pub(crate) rows: Vec<Vec<String>>,
-}
-
-/// Bytes of a request and of a response. With batches, the table also has the cost of an operation. Latency
-/// belongs to a whole request, so only processor time can be divided.
-pub(crate) fn table(summary: &Summary) -> Table {
-    let rows = || {
-        let rows = summary.variants.iter();
-        rows.filter_map(|row| Some((row, row.sent.as_ref()?)))
-    };
-    let has_batches = rows().any(|(_, sent)| sent.operations_per_request != 1.0);
-    let mut headings = vec!["Variant", "Sent (B/request)", "Received (B/request)"];
-    if has_batches {
-        headings.extend([
-            "Operations a request",
-            "CPU (us/operation)",
-            "Overhead (us/operation)",
-        ]);
-    }
-    let row = |(row, sent): (&VariantSummary, &SentSummary)| {
-        let bytes =
-            |bytes: Option<f64>| bytes.map_or_else(nothing, |bytes| digits::value(bytes, None));
-        let mut cells = vec![
-            row.name.clone(),
-            bytes(sent.bytes_sent_per_request),
-            bytes(sent.bytes_received_per_request),
-        ];
-        if has_batches {
-            let cpu = sent.cpu_us_per_operation.as_ref();
-            let overhead = cpu.and_then(|it| cell::difference_of(it, Unit::Microseconds, 1.0));
-            cells.push(digits::planned(sent.operations_per_request));
-            cells.push(cpu.map_or_else(nothing, |it| cell::with_error(it, Unit::Microseconds)));
-            cells.push(overhead.unwrap_or_else(nothing));
-        }
-        cells
-    };
-    Table {
-        headings,
-        rows: rows().map(row).collect(),
-    }
-}
-
-fn nothing() -> String {
-    cell::NOTHING.to_owned()
-}
 
 /// Sentences about differences between the requests. Empty if all variants received equal requests.
 pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
@@ -242,7 +190,7 @@ mod tests {
         renamed.name = "renamed".to_owned();
         recording.variants[1].requests = vec![renamed];
         let summary = Summary::of(&recording);
-        assert!(table(&summary).rows.is_empty());
+        assert!(crate::tables::sent::table(&summary).rows.is_empty());
         assert!(sentences(&summary).is_empty());
         assert!(!markdown(&recording, &summary).contains(TITLE));
         let text = serde_json::to_string(&recording).unwrap();

@@ -3,11 +3,9 @@
 use model::Outcomes;
 use stats::Histogram;
 
-use crate::cell;
 use crate::digits;
 use crate::float::float;
-use crate::metric::Unit;
-use crate::recording::{Recording, RoundRecord};
+use crate::recording::RoundRecord;
 use crate::summary::{named_outcomes, tail};
 
 /// One step over several measurements.
@@ -46,25 +44,6 @@ pub(crate) fn all(rounds: &[&RoundRecord]) -> Vec<Step> {
 /// Title of the table of steps.
 pub(crate) const TITLE: &str = "Steps of the scenario, over the requests of all rounds";
 
-/// The headings of the table, after the variant's heading. Latencies are in milliseconds.
-pub(crate) const HEADINGS: [&str; 5] = ["step", "p50 ms", "p99 ms", "max ms", "outcomes"];
-
-/// The rows of the table with the variants' names, in the order of variants and steps.
-pub(crate) fn rows(recording: &Recording) -> Vec<(String, [String; 5])> {
-    let mut rows = Vec::new();
-    for variant in &recording.variants {
-        let rounds: Vec<_> = recording.rounds_of(&variant.name).collect();
-        for step in all(&rounds) {
-            let [p50, p99, max] = step
-                .quantiles_us()
-                .map(|us| cell::single(us, Unit::Milliseconds));
-            let outcomes = step.outcomes();
-            rows.push((variant.name.clone(), [step.name, p50, p99, max, outcomes]));
-        }
-    }
-    rows
-}
-
 impl Step {
     /// p50, p99 and maximum, in microseconds. `None` without a response. p99 is `None` if too few requests
     /// lie beyond it.
@@ -92,9 +71,10 @@ impl Step {
 mod tests {
     use super::*;
     use crate::Hdr;
-    use crate::recording::StepRecord;
+    use crate::recording::{Recording, StepRecord};
     use crate::sample::Sample;
     use crate::summary::Summary;
+    use crate::tables;
     use crate::terminal::Terminal;
 
     /// Two rounds with two steps each. The second step is skipped once per round.
@@ -127,10 +107,10 @@ mod tests {
     fn a_step_is_pooled_over_the_rounds_of_its_variant() {
         let recording = recording();
         let rounds = recording.rounds_of("b").count();
-        let rows = rows(&recording);
-        let names: Vec<_> = rows
-            .iter()
-            .map(|(name, cells)| (&**name, &*cells[0]))
+        let rows = tables::steps::table(&recording).rows;
+        let cell = |row: usize, column: usize| rows[row][column].whole();
+        let names: Vec<_> = (0..rows.len())
+            .map(|row| (cell(row, 0), cell(row, 1)))
             .collect();
         assert_eq!(
             names,
@@ -141,8 +121,8 @@ mod tests {
                 ("b", "pay <now>")
             ]
         );
-        assert_eq!(rows[3].1[4], format!("passed {rounds}, skipped {rounds}"));
-        assert!(rows[3].1[1].starts_with('7'), "{:?}", rows[3]);
+        assert_eq!(cell(3, 5), format!("passed {rounds}, skipped {rounds}"));
+        assert!(cell(3, 2).starts_with('7'), "{}", cell(3, 2));
     }
 
     #[test]

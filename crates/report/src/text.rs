@@ -6,23 +6,20 @@ mod table;
 
 use crate::bodies;
 use crate::cell;
-use crate::cost;
 use crate::describe;
 use crate::digits;
 use crate::explain;
 use crate::gate;
-use crate::hottest as functions;
-use crate::instances;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Profile, Recording};
-use crate::searches;
 use crate::sent;
 use crate::step;
 use crate::summary::{Distribution, FewPay, Summary, VariantSummary, Verdict, named_outcomes};
+use crate::tables;
 use crate::terminal::{Terminal, Tone, columns, finished, toned};
 
 pub use short::text;
-pub(crate) use table::table;
+pub(crate) use table::{printed, table};
 
 /// Renders a lab's recording for a terminal, with every table.
 pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
@@ -50,18 +47,33 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     );
     add(
         "The highest rate sustained, by round",
-        &searches(summary, width),
+        &printed(&tables::searches::table(summary), width),
     );
-    add(step::TITLE, &steps(recording, width));
+    add(
+        step::TITLE,
+        &printed(&tables::steps::table(recording), width),
+    );
     add(
         "Rates within rounds, throughput, outcomes",
         &traffic(summary, width),
     );
-    add("Cost by system", &systems(summary, width));
-    add("Requests by instance", &by_instance(summary, width));
-    add(bodies::TITLE, &bodies_table(summary, width));
-    add(bodies::STATUS_TITLE, &statuses_table(summary, width));
-    add(sent::TITLE, &was_sent(summary, width));
+    add(
+        "Cost by system",
+        &printed(&tables::systems::table(summary), width),
+    );
+    add(
+        "Requests by instance",
+        &printed(&tables::instances::table(summary), width),
+    );
+    add(
+        bodies::TITLE,
+        &printed(&tables::bodies::table(summary), width),
+    );
+    add(
+        bodies::STATUS_TITLE,
+        &printed(&tables::statuses::table(summary), width),
+    );
+    add(sent::TITLE, &printed(&tables::sent::table(summary), width));
     add("Hottest functions", &hottest(recording, width));
     let troubles = explain::troubles(summary);
     // The report states explicitly that the checks were made.
@@ -297,91 +309,6 @@ fn traffic(summary: &Summary, width: usize) -> String {
     table(width, header, summary.variants.iter().map(row), &[0, 6])
 }
 
-fn steps(recording: &Recording, width: usize) -> String {
-    let header = ["variant"].iter().chain(&step::HEADINGS);
-    let header = header.map(|name| (*name).to_owned()).collect();
-    let row = |(variant, cells): (String, [String; 5])| {
-        let mut row = vec![variant];
-        row.extend(cells);
-        row
-    };
-    table(
-        width,
-        header,
-        step::rows(recording).into_iter().map(row),
-        &[0, 1, 5],
-    )
-}
-
-/// The cost of each system, and the state of its limits.
-fn systems(summary: &Summary, width: usize) -> String {
-    let header = [
-        "variant",
-        "system",
-        "CPU\nus/req",
-        "memory\nMiB",
-        "switches\n/req",
-        "forced\n/req",
-        "waited\nus/req",
-        "limits",
-        "CPU read\nfrom",
-    ];
-    let row = |(variant, cells): (String, cost::Cells)| {
-        let mut row = vec![variant];
-        row.extend(cells);
-        row
-    };
-    let rows = cost::rows(summary, cell::of).into_iter().map(row);
-    table(width, header.map(str::to_owned).to_vec(), rows, &[0, 7])
-}
-
-/// The encoding and the bytes of bodies, with the necessary remarks.
-fn bodies_table(summary: &Summary, width: usize) -> String {
-    let header = bodies::HEADINGS.map(str::to_owned).to_vec();
-    let rows = bodies::rows(summary).into_iter().map(Vec::from);
-    table(width, header, rows, &[0, 1, 4]) + &list(&bodies::notes(summary), width)
-}
-
-fn statuses_table(summary: &Summary, width: usize) -> String {
-    let header = bodies::STATUS_HEADINGS.map(str::to_owned).to_vec();
-    let rows = bodies::status_rows(summary).into_iter().map(Vec::from);
-    table(width, header, rows, &[0])
-}
-
-/// Responses of each instance behind a balancer.
-fn by_instance(summary: &Summary, width: usize) -> String {
-    let header = [
-        "variant",
-        "system",
-        "instance",
-        "answers",
-        "share",
-        "CPU\nus/answer",
-    ];
-    let rows = instances::rows(summary).into_iter().map(Vec::from);
-    table(width, header.map(str::to_owned).to_vec(), rows, &[0, 1, 2])
-}
-
-/// The requests that variants received, if they differ between variants.
-fn was_sent(summary: &Summary, width: usize) -> String {
-    let sent = sent::table(summary);
-    let header = sent.headings.iter();
-    let header = header.map(|heading| cell::on_two_lines(heading));
-    table(width, header.collect(), sent.rows.into_iter(), &[0])
-}
-
-fn searches(summary: &Summary, width: usize) -> String {
-    let rows = searches::rows(summary).into_iter().map(Vec::from);
-    let header = [
-        "variant",
-        "round",
-        "requests/s\nsustained",
-        "its p99\nms",
-        "not sustained",
-    ];
-    table(width, header.map(str::to_owned).to_vec(), rows, &[0, 4])
-}
-
 /// The functions with the most processor time, for each sampled system.
 fn hottest(recording: &Recording, width: usize) -> String {
     let profiles = recording.profiles.iter();
@@ -392,10 +319,8 @@ fn hottest(recording: &Recording, width: usize) -> String {
 }
 
 fn hot_functions(profile: &Profile, width: usize) -> String {
-    let title = wrapped("", &functions::title(profile), width);
-    let rows = functions::rows(profile).into_iter();
-    let header = functions::HEADINGS.map(str::to_owned).to_vec();
-    title + &table(width, header, rows.map(Vec::from), &[0])
+    let title = wrapped("", &tables::hottest::title(profile), width);
+    title + &printed(&tables::hottest::table(profile), width)
 }
 
 /// The counts in words: `passed 16,000; 2xx 16,000`.

@@ -3,6 +3,7 @@
 use super::escape::escape;
 use super::terms::explained;
 use crate::cell;
+use crate::table::{Column, Kind, Table};
 
 /// A table with its header. Columns in `words` are aligned left. Empty without rows.
 pub(super) struct Grid<'a> {
@@ -47,6 +48,33 @@ impl Grid<'_> {
             escape(label)
         )
     }
+}
+
+/// Prints a table, and its notes as a list. `caption` is markup.
+pub(super) fn table(table: &Table, caption: &str) -> String {
+    let columns = || table.columns.iter();
+    let is_words = |column: &Column| column.kind != Kind::Figure;
+    let words_at = columns().enumerate().filter(|(_, it)| is_words(it));
+    let row = |row: &Vec<crate::table::Cell>| {
+        let cells = row.iter().zip(columns()).enumerate();
+        let cells = cells.map(|(index, (cell, column))| match index {
+            0 => name(cell.whole()),
+            _ if is_words(column) => words(cell.whole()),
+            _ => figure(cell.whole()),
+        });
+        format!("<tr>{}</tr>\n", cells.collect::<String>())
+    };
+    let grid = Grid {
+        caption,
+        header: columns().map(Column::on_page).collect(),
+        words: &words_at.map(|(index, _)| index).collect::<Vec<_>>(),
+        rows: table.rows.iter().map(row).collect(),
+    };
+    let notes = match table.notes.as_slice() {
+        [] => String::new(),
+        notes => list(notes),
+    };
+    grid.draw(table.label) + &notes
 }
 
 /// The first cell of a row.

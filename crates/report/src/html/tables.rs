@@ -2,20 +2,14 @@
 
 use super::escape::escape;
 use super::forest::{class, verdict_class};
-use super::markup::{Grid, figure, folded, list, name, prose, words};
-use crate::bodies;
+use super::markup::{Grid, figure, folded, list, name, prose, table, words};
 use crate::cell;
-use crate::cost;
 use crate::explain;
 use crate::gate;
-use crate::hottest;
-use crate::instances;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Profile, Recording};
-use crate::searches;
-use crate::sent;
-use crate::step;
 use crate::summary::{Check, CheckState, Summary, VariantSummary};
+use crate::tables;
 use crate::text::{counts, latencies};
 
 const COLUMNS: [Metric; 10] = [
@@ -212,56 +206,6 @@ pub(super) fn traffic(summary: &Summary) -> String {
     table.draw("rates, throughput and outcomes")
 }
 
-/// The cost of each system, and the state of its limits.
-pub(super) fn systems(summary: &Summary) -> String {
-    const WORDS: [usize; 4] = [0, 1, 7, 8];
-    let mut header = vec!["Variant".to_owned()];
-    // Units go to a second line, because the table has nine columns.
-    header.extend(cost::HEADINGS.map(cell::on_two_lines));
-    let row = |(variant, cells): (String, cost::Cells)| {
-        let cells: String = (1..)
-            .zip(&cells)
-            .map(|(column, cell)| match column {
-                column if WORDS.contains(&column) => words(cell),
-                _ => figure(cell),
-            })
-            .collect();
-        format!("<tr>{}{cells}</tr>\n", name(&variant))
-    };
-    let rows = cost::rows(summary, cell::with_error).into_iter();
-    let table = Grid {
-        caption: "",
-        header,
-        words: &WORDS,
-        rows: rows.map(row).collect(),
-    };
-    table.draw("cost by system")
-}
-
-/// The steps of a scenario. Empty without a scenario.
-pub(super) fn steps(recording: &Recording) -> String {
-    let row = |(variant, cells): (String, [String; 5])| {
-        let [step, p50, p99, max, outcomes] = cells;
-        format!(
-            "<tr>{}{}{}{}{}{}</tr>\n",
-            name(&variant),
-            words(&step),
-            figure(&p50),
-            figure(&p99),
-            figure(&max),
-            words(&outcomes)
-        )
-    };
-    let header = ["variant"].iter().chain(&step::HEADINGS);
-    let table = Grid {
-        caption: "",
-        header: header.map(|name| (*name).to_owned()).collect(),
-        words: &[0, 1, 5],
-        rows: step::rows(recording).into_iter().map(row).collect(),
-    };
-    table.draw("steps of the scenario")
-}
-
 /// Links to the drawings of a profile, which are in the page's folder.
 fn drawings(profile: &Profile) -> String {
     let link = |file: &String| {
@@ -275,128 +219,16 @@ fn drawings(profile: &Profile) -> String {
     drawings.map(link).collect()
 }
 
-/// Responses of each instance behind a balancer.
-pub(super) fn by_instance(summary: &Summary) -> String {
-    let row = |[variant, system, instance, answers, share, cpu]: [String; 6]| {
-        let figures = [answers, share, cpu].map(|cell| figure(&cell)).concat();
-        format!(
-            "<tr>{}{}{}{figures}</tr>\n",
-            name(&variant),
-            words(&system),
-            words(&instance)
-        )
-    };
-    let table = Grid {
-        caption: "",
-        header: instances::HEADINGS.map(cell::on_two_lines).to_vec(),
-        words: &[0, 1, 2],
-        rows: instances::rows(summary).into_iter().map(row).collect(),
-    };
-    table.draw("requests by instance")
-}
-
-/// The encoding and the bytes of bodies, with the necessary remarks.
-pub(super) fn bodies(summary: &Summary) -> String {
-    let row = |[variant, encoding, bytes, decoded, checked]: [String; 5]| {
-        let figures = [bytes, decoded].map(|cell| figure(&cell)).concat();
-        format!(
-            "<tr>{}{}{figures}{}</tr>\n",
-            name(&variant),
-            words(&encoding),
-            words(&checked)
-        )
-    };
-    let table = Grid {
-        caption: "",
-        header: bodies::HEADINGS.map(cell::on_two_lines).to_vec(),
-        words: &[0, 1, 4],
-        rows: bodies::rows(summary).into_iter().map(row).collect(),
-    };
-    let notes = bodies::notes(summary);
-    let notes = match notes.is_empty() {
-        true => String::new(),
-        false => list(&notes),
-    };
-    table.draw("bodies of responses") + &notes
-}
-
-/// Latency by status. Empty unless several statuses are right.
-pub(super) fn statuses(summary: &Summary) -> String {
-    let row = |[variant, status, figures @ ..]: [String; 7]| {
-        let figures = figures.map(|cell| figure(&cell)).concat();
-        format!("<tr>{}{}{figures}</tr>\n", name(&variant), words(&status))
-    };
-    let table = Grid {
-        caption: "",
-        header: bodies::STATUS_HEADINGS.map(cell::on_two_lines).to_vec(),
-        words: &[0, 1],
-        rows: bodies::status_rows(summary).into_iter().map(row).collect(),
-    };
-    table.draw("latency by status")
-}
-
-/// The requests that variants received, if they differ between variants.
-pub(super) fn was_sent(summary: &Summary) -> String {
-    let sent = sent::table(summary);
-    let row = |cells: Vec<String>| {
-        let mut cells = cells.iter();
-        let first = cells.next().map_or_else(String::new, |cell| name(cell));
-        let figures: String = cells.map(|cell| figure(cell)).collect();
-        format!("<tr>{first}{figures}</tr>\n")
-    };
-    let header = sent.headings.iter();
-    let header = header.map(|heading| cell::on_two_lines(heading));
-    let table = Grid {
-        caption: "",
-        header: header.collect(),
-        words: &[0],
-        rows: sent.rows.into_iter().map(row).collect(),
-    };
-    table.draw("requests sent")
-}
-
-/// Results of the search for the highest rate.
-pub(super) fn searches(summary: &Summary) -> String {
-    let row = |[variant, round, rate, p99, refused]: [String; 5]| {
-        let figures = [round, rate, p99].map(|cell| figure(&cell)).concat();
-        format!("<tr>{}{figures}{}</tr>\n", name(&variant), words(&refused))
-    };
-    let table = Grid {
-        caption: "",
-        header: searches::HEADINGS.map(cell::on_two_lines).to_vec(),
-        words: &[0, 4],
-        rows: searches::rows(summary).into_iter().map(row).collect(),
-    };
-    table.draw("the highest rate sustained")
-}
-
 /// The functions with the most processor time, for each system. Empty without profiles.
 pub(super) fn hottest(recording: &Recording) -> String {
-    let row = |cells: [String; 4]| {
-        let [function, own, own_us, total] = cells;
-        format!(
-            "<tr>{}{}{}{}</tr>\n",
-            name(&function),
-            figure(&own),
-            figure(&own_us),
-            figure(&total)
-        )
-    };
-    let table = |profile: &Profile| {
-        let rows: Vec<String> = hottest::rows(profile).into_iter().map(row).collect();
-        let title = escape(&hottest::title(profile)) + &drawings(profile);
-        if rows.is_empty() {
-            return format!("<p>{title}</p>\n");
+    let of_profile = |profile: &Profile| {
+        let title = escape(&tables::hottest::title(profile)) + &drawings(profile);
+        match table(&tables::hottest::table(profile), &title).as_str() {
+            "" => format!("<p>{title}</p>\n"),
+            drawn => drawn.to_owned(),
         }
-        let table = Grid {
-            caption: &title,
-            header: hottest::HEADINGS.map(str::to_owned).to_vec(),
-            words: &[0],
-            rows,
-        };
-        table.draw("hottest functions")
     };
-    recording.profiles.iter().map(table).collect()
+    recording.profiles.iter().map(of_profile).collect()
 }
 
 /// The checks that are not in order, then all states, then all figures.

@@ -94,7 +94,10 @@ const TERMS: [Term; 18] = [
 
 /// Text of the page, with an explanation if the word has one. `shown` is text, not markup.
 pub(super) fn explained(word: &str, shown: &str) -> String {
-    let Some(index) = TERMS.iter().position(|term| term.word == word) else {
+    let Some(index) = TERMS
+        .iter()
+        .position(|term| term.word.eq_ignore_ascii_case(word))
+    else {
         return escape(shown);
     };
     format!(

@@ -4,7 +4,8 @@ use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
 
-use super::wrapped;
+use super::{list, wrapped};
+use crate::table::{self, Kind};
 use crate::terminal::columns;
 
 const STYLE: TableStyle =
@@ -12,6 +13,17 @@ const STYLE: TableStyle =
 
 /// Minimum width of a column of words next to figures, if its text is long enough.
 const WORDS: usize = 14;
+
+/// Prints a table, and its notes as a list.
+pub(crate) fn printed(model: &table::Table, width: usize) -> String {
+    let columns = model.columns.iter();
+    let header = columns.clone().map(table::Column::on_terminal).collect();
+    let words = columns.enumerate().filter(|(_, it)| it.kind == Kind::Words);
+    let left: Vec<usize> = words.map(|(index, _)| index).collect();
+    let rows = model.rows.iter();
+    let rows = rows.map(|row| row.iter().map(|cell| cell.brief().to_owned()).collect());
+    table(width, header, rows, &left) + &list(&model.notes, width)
+}
 
 /// A table without lines. Columns that are not in `left` are aligned right.
 ///

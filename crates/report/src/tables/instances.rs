@@ -1,49 +1,52 @@
-//! Rows of the table of responses by instance behind a balancer, for every report format.
+//! Table of responses by instance behind a balancer.
 
 use crate::cell;
 use crate::digits;
 use crate::metric::Unit;
 use crate::summary::{InstanceSummary, Summary};
-
-/// The headings of the table.
-pub(crate) const HEADINGS: [&str; 6] = [
-    "Variant",
-    "System",
-    "Instance",
-    "Answers",
-    "Share",
-    "CPU (us/answer)",
-];
+use crate::table::{Column, Table, row};
 
 /// One row for each instance, and one for the sum over all instances of a system.
-pub(crate) fn rows(summary: &Summary) -> Vec<[String; 6]> {
+pub(crate) fn table(summary: &Summary) -> Table {
     let mut rows = Vec::new();
     for variant in &summary.variants {
         for system in variant.systems.iter().filter(|it| !it.instances.is_empty()) {
-            let row = |instance: &InstanceSummary| {
-                [
+            let of_instance = |instance: &InstanceSummary| {
+                row([
                     variant.name.clone(),
                     system.name.clone(),
                     instance.name.clone(),
                     digits::count(instance.answers),
                     digits::percent(instance.share),
                     cell::single(instance.cpu_us_per_answer, Unit::Microseconds),
-                ]
+                ])
             };
-            rows.extend(system.instances.iter().map(row));
+            rows.extend(system.instances.iter().map(of_instance));
             // The balancer received the sum. A reader compares it with the number of sent requests.
             let answers = system.instances.iter().map(|it| it.answers).sum();
-            rows.push([
+            rows.push(row([
                 variant.name.clone(),
                 system.name.clone(),
                 "all".to_owned(),
                 digits::count(answers),
                 String::new(),
                 String::new(),
-            ]);
+            ]));
         }
     }
-    rows
+    Table {
+        label: "requests by instance",
+        columns: vec![
+            Column::words("variant"),
+            Column::words("system"),
+            Column::words("instance"),
+            Column::figure("answers", ""),
+            Column::figure("share", ""),
+            Column::figure("CPU", "us/answer"),
+        ],
+        rows,
+        notes: Vec::new(),
+    }
 }
 
 #[cfg(test)]
@@ -76,7 +79,11 @@ mod tests {
         let summary = Summary::of(&recording);
         let rounds = recording.rounds_of("four").count() as u64;
         let second: u64 = (0..rounds).map(|number| 1000 + number).sum();
-        let found = rows(&summary);
+        let found: Vec<Vec<String>> = table(&summary)
+            .rows
+            .iter()
+            .map(|row| row.iter().map(|cell| cell.whole().to_owned()).collect())
+            .collect();
         assert_eq!(found.len(), 3, "one row for each instance and one for all");
         assert_eq!(
             found[0][2..4],

@@ -1,34 +1,37 @@
-//! Rows of the table of searches for the highest rate, for every report format.
+//! Table of searches for the highest rate.
 
 use crate::cell;
 use crate::digits;
 use crate::metric::Unit;
 use crate::summary::{SearchSummary, Summary};
-
-/// The headings of the table.
-pub(crate) const HEADINGS: [&str; 5] = [
-    "Variant",
-    "Round",
-    "Sustained (requests/s)",
-    "its p99 (ms)",
-    "Not sustained",
-];
+use crate::table::{Column, Table, row};
 
 /// One row for each search.
-pub(crate) fn rows(summary: &Summary) -> Vec<[String; 5]> {
+pub(crate) fn table(summary: &Summary) -> Table {
     let mut rows = Vec::new();
     for variant in &summary.variants {
         for (round, search) in (1u64..).zip(&variant.searches) {
-            rows.push([
+            rows.push(row([
                 variant.name.clone(),
                 digits::count(round),
                 rate(search.sustained_per_s),
                 cell::single(search.sustained_latency_us_p99, Unit::Milliseconds),
                 refused(search),
-            ]);
+            ]));
         }
     }
-    rows
+    Table {
+        label: "the highest rate sustained",
+        columns: vec![
+            Column::words("variant"),
+            Column::figure("round", ""),
+            Column::figure("sustained", "requests/s"),
+            Column::figure("its p99", "ms"),
+            Column::words("not sustained"),
+        ],
+        rows,
+        notes: Vec::new(),
+    }
 }
 
 /// Reason why no higher rate was found.

@@ -1,0 +1,42 @@
+//! Table of the steps of a scenario.
+
+use crate::cell;
+use crate::metric::Unit;
+use crate::recording::Recording;
+use crate::step;
+use crate::table::{Column, Table, row};
+
+/// A row for each step of each variant. No rows without a scenario.
+pub(crate) fn table(recording: &Recording) -> Table {
+    let mut rows = Vec::new();
+    for variant in &recording.variants {
+        let rounds: Vec<_> = recording.rounds_of(&variant.name).collect();
+        for step in step::all(&rounds) {
+            let [p50, p99, max] = step
+                .quantiles_us()
+                .map(|us| cell::single(us, Unit::Milliseconds));
+            let outcomes = step.outcomes();
+            rows.push(row([
+                variant.name.clone(),
+                step.name,
+                p50,
+                p99,
+                max,
+                outcomes,
+            ]));
+        }
+    }
+    Table {
+        label: "steps of the scenario",
+        columns: vec![
+            Column::words("variant"),
+            Column::words("step"),
+            Column::figure("p50", "ms"),
+            Column::figure("p99", "ms"),
+            Column::figure("max", "ms"),
+            Column::words("outcomes"),
+        ],
+        rows,
+        notes: Vec::new(),
+    }
+}
