@@ -24,10 +24,10 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 mod control;
-mod shelf;
+mod redis_store;
 
 use control::{Freshness, Scope};
-use shelf::{Shelf, Stamps};
+use redis_store::{InvalidationVersions, RedisStore};
 
 /// Maximum number of types that have an invalidation number of their own. Above it, the invalidation of a
 /// type applies to its whole subgraph.
@@ -44,7 +44,7 @@ pub struct AnswerCache {
     answer_bytes_max: usize,
     subgraphs: BTreeMap<String, Cached>,
     /// One store for each distinct Redis configuration.
-    shelves: Vec<Arc<Shelf>>,
+    stores: Vec<Arc<RedisStore>>,
     invalidated: RwLock<Invalidated>,
 }
 
@@ -53,7 +53,7 @@ pub struct AnswerCache {
 struct Cached {
     rules: EffectiveCaching,
     /// The Redis store of its responses, or `None` if they are in memory.
-    shelf: Option<Arc<Shelf>>,
+    store: Option<Arc<RedisStore>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -106,9 +106,9 @@ pub(crate) struct Keys {
 struct Pair {
     public: String,
     private: Option<String>,
-    /// Version stamps that Redis needs to store the response. `None` if the cache is in memory or Redis did
-    /// not respond.
-    stamps: Option<Stamps>,
+    /// Invalidation versions that Redis needs to store the response. `None` if the cache is in memory or
+    /// Redis did not respond.
+    versions: Option<InvalidationVersions>,
 }
 
 /// A list of entities that is partly in the cache.
@@ -183,19 +183,19 @@ impl AnswerCache {
         config: &ResponseCache,
         names: impl Iterator<Item = &'a str>,
     ) -> Result<Option<Self>, LinkError> {
-        let mut shelves: Vec<Arc<Shelf>> = Vec::new();
+        let mut stores: Vec<Arc<RedisStore>> = Vec::new();
         let mut subgraphs = BTreeMap::new();
         for name in names {
             let Some(rules) = config.of_subgraph(name) else {
                 continue;
             };
-            let shelf = match &rules.redis {
+            let store = match &rules.redis {
                 None => None,
-                Some(redis) => Some(shelf::of(redis, &mut shelves)?),
+                Some(redis) => Some(redis_store::of(redis, &mut stores)?),
             };
             let cached = Cached {
                 rules,
-                shelf,
+                store,
                 hits: AtomicU64::new(0),
                 misses: AtomicU64::new(0),
             };
@@ -209,15 +209,15 @@ impl AnswerCache {
                 bytes: bytes_max,
             }),
             subgraphs,
-            shelves,
+            stores,
             invalidated: RwLock::default(),
         }))
     }
 
     /// Connects to each Redis, in the background and again whenever a connection is lost.
     pub fn connect(&self) {
-        for shelf in &self.shelves {
-            shelf.connect();
+        for store in &self.stores {
+            store.connect();
         }
     }
 
@@ -225,8 +225,8 @@ impl AnswerCache {
     /// if all of them are open.
     pub async fn required(&self, patience: Duration) -> bool {
         let began = tokio::time::Instant::now();
-        for shelf in self.shelves.iter().filter(|it| it.is_required()) {
-            if !shelf.ready(patience.saturating_sub(began.elapsed())).await {
+        for store in self.stores.iter().filter(|it| it.is_required()) {
+            if !store.ready(patience.saturating_sub(began.elapsed())).await {
                 return false;
             }
         }
@@ -236,11 +236,11 @@ impl AnswerCache {
     /// Lookups and writes that failed because Redis did not respond in time.
     #[must_use]
     pub fn failures(&self) -> u64 {
-        self.shelves.iter().map(|it| it.failures()).sum()
+        self.stores.iter().map(|it| it.failures()).sum()
     }
 
-    fn shelf(&self, subgraph: &str) -> Option<&Shelf> {
-        self.subgraphs.get(subgraph)?.shelf.as_deref()
+    fn store(&self, subgraph: &str) -> Option<&RedisStore> {
+        self.subgraphs.get(subgraph)?.store.as_deref()
     }
 
     /// True if responses of this subgraph are cached.
@@ -265,8 +265,8 @@ impl AnswerCache {
     /// # Errors
     /// Fails if Redis did not confirm the invalidation in time. The invalidation may have succeeded even so.
     pub async fn invalidate(&self, subgraph: &str, of: Option<&str>) -> Result<(), LinkError> {
-        match self.shelf(subgraph) {
-            Some(shelf) => shelf.invalidate(subgraph, of).await,
+        match self.store(subgraph) {
+            Some(store) => store.invalidate(subgraph, of).await,
             None => {
                 self.invalidate_here(subgraph, of);
                 Ok(())
@@ -483,11 +483,12 @@ impl AnswerCache {
                 Scope::Public => Some(&pair.public),
                 Scope::Private => pair.private.as_ref(),
             };
-            Some((key?, pair.stamps, answer))
+            Some((key?, pair.versions, answer))
         });
-        if let Some(shelf) = self.shelf(subgraph) {
-            let stamped = parts.filter_map(|(key, stamps, answer)| Some((key, stamps?, answer)));
-            shelf.put(stamped, freshness.time);
+        if let Some(store) = self.store(subgraph) {
+            let versioned =
+                parts.filter_map(|(key, versions, answer)| Some((key, versions?, answer)));
+            store.put(versioned, freshness.time);
             return;
         }
         let parts: Vec<_> = parts.collect();
@@ -515,8 +516,8 @@ impl AnswerCache {
         types: &[&str],
         pairs: &mut [Pair],
     ) -> Vec<Option<Arc<Answer>>> {
-        if let Some(shelf) = self.shelf(subgraph) {
-            return shelf.find(subgraph, types, pairs).await;
+        if let Some(store) = self.store(subgraph) {
+            return store.find(subgraph, types, pairs).await;
         }
         let get = |key: &String| self.kept.get(Key::new(key, None));
         let found = pairs
@@ -605,7 +606,7 @@ fn pair(digest: Sha256, client: Option<&str>) -> Pair {
     Pair {
         public: hexadecimal(&digest.finalize()),
         private,
-        stamps: None,
+        versions: None,
     }
 }
 
