@@ -87,13 +87,13 @@ pub(crate) struct Question<'a> {
 }
 
 /// The result of a cache lookup.
-pub(crate) enum Looked {
+pub(crate) enum CacheLookup {
     /// The whole response is in the cache.
     Whole(Reply),
     /// A miss. The response may be stored under these keys.
-    Nothing(Keys),
+    Miss(Keys),
     /// Some entities are in the cache. The body requests the missing entities.
-    Some(Partial, Bytes),
+    Partial(Partial, Bytes),
 }
 
 /// Keys of a response: a public key, and a private key for this client.
@@ -138,13 +138,13 @@ impl Answer {
 type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
 
 /// A parsed GraphQL request body.
-struct Asked<'a> {
+struct CacheQuery<'a> {
     variables: Members<'a>,
     /// All members except `variables`.
     rest: Members<'a>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> CacheQuery<'a> {
     fn read(body: &'a [u8]) -> Option<Self> {
         let mut rest: Members<'a> = serde_json::from_slice(body).ok()?;
         let variables = rest.remove("variables")?;
@@ -307,21 +307,21 @@ impl AnswerCache {
     }
 
     /// Looks up the response to a query.
-    pub(crate) async fn look(&self, question: &Question<'_>) -> Looked {
-        let asked = Asked::read(question.body);
-        let representations = asked.as_ref().and_then(|asked| {
-            let list = asked.variables.get("representations")?;
+    pub(crate) async fn look(&self, question: &Question<'_>) -> CacheLookup {
+        let query = CacheQuery::read(question.body);
+        let representations = query.as_ref().and_then(|query| {
+            let list = query.variables.get("representations")?;
             serde_json::from_str::<Vec<&RawValue>>(list.get()).ok()
         });
-        match (asked, representations) {
-            (Some(asked), Some(list)) if !list.is_empty() => {
-                self.look_for_entities(question, &asked, &list).await
+        match (query, representations) {
+            (Some(query), Some(list)) if !list.is_empty() => {
+                self.look_for_entities(question, &query, &list).await
             }
             _ => self.look_for_whole(question).await,
         }
     }
 
-    async fn look_for_whole(&self, question: &Question<'_>) -> Looked {
+    async fn look_for_whole(&self, question: &Question<'_>) -> CacheLookup {
         // A whole response may contain root fields of any kind, so invalidations of `Query` apply to it.
         let mut digest = self.digest(question, "Query");
         digest.update(question.body);
@@ -334,12 +334,12 @@ impl AnswerCache {
         let [keys] = keys;
         self.count(question.subgraph, usize::from(found.is_some()), 1);
         match found {
-            Some(answer) => Looked::Whole(Reply::new(
+            Some(answer) => CacheLookup::Whole(Reply::new(
                 StatusCode::OK,
                 answer.headers.clone(),
                 answer.body.clone(),
             )),
-            None => Looked::Nothing(Keys {
+            None => CacheLookup::Miss(Keys {
                 subgraph: question.subgraph.to_owned(),
                 own: Some(keys),
                 entities: Vec::new(),
@@ -350,9 +350,9 @@ impl AnswerCache {
     async fn look_for_entities(
         &self,
         question: &Question<'_>,
-        asked: &Asked<'_>,
+        query: &CacheQuery<'_>,
         list: &[&RawValue],
-    ) -> Looked {
+    ) -> CacheLookup {
         let mut keys = Keys {
             subgraph: question.subgraph.to_owned(),
             own: None,
@@ -365,11 +365,11 @@ impl AnswerCache {
                 return self.look_for_whole(question).await;
             };
             let mut digest = self.digest(question, typename);
-            for (name, value) in &asked.rest {
+            for (name, value) in &query.rest {
                 add(&mut digest, name.as_bytes());
                 add(&mut digest, value.get().as_bytes());
             }
-            for (name, value) in &asked.variables {
+            for (name, value) in &query.variables {
                 if *name != "representations" {
                     add(&mut digest, name.as_bytes());
                     add(&mut digest, value.get().as_bytes());
@@ -385,18 +385,18 @@ impl AnswerCache {
         let hits = found.iter().flatten().count();
         self.count(question.subgraph, hits, list.len());
         if hits == 0 {
-            return Looked::Nothing(keys);
+            return CacheLookup::Miss(keys);
         }
         let partial = Partial { keys, found };
         if hits == list.len() {
-            return Looked::Whole(partial.reply(&[], json_headers()));
+            return CacheLookup::Whole(partial.reply(&[], json_headers()));
         }
         let missing = partial.found.iter().zip(list);
         let missing = missing.filter(|(found, _)| found.is_none());
         let missing: Vec<&RawValue> = missing.map(|(_, one)| *one).collect();
-        match body_for(asked, &missing) {
-            Some(body) => Looked::Some(partial, body),
-            None => Looked::Nothing(partial.keys),
+        match body_for(query, &missing) {
+            Some(body) => CacheLookup::Partial(partial, body),
+            None => CacheLookup::Miss(partial.keys),
         }
     }
 
@@ -628,12 +628,12 @@ fn json_headers() -> HeaderMap {
 }
 
 /// The request body for the missing entities.
-fn body_for(asked: &Asked<'_>, missing: &[&RawValue]) -> Option<Bytes> {
+fn body_for(query: &CacheQuery<'_>, missing: &[&RawValue]) -> Option<Bytes> {
     let list = serde_json::value::to_raw_value(missing).ok()?;
-    let mut variables = asked.variables.clone();
+    let mut variables = query.variables.clone();
     variables.insert("representations", &list);
     let variables = serde_json::value::to_raw_value(&variables).ok()?;
-    let mut members = asked.rest.clone();
+    let mut members = query.rest.clone();
     members.insert("variables", &variables);
     serde_json::to_vec(&members).ok().map(Bytes::from)
 }

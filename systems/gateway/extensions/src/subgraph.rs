@@ -11,7 +11,7 @@ use gateway_upstream::{Call, Endpoint, Reply, SendError};
 use http::{HeaderMap, Method, StatusCode, header};
 use serde_json::{Value, json};
 
-use crate::answer_cache::{AnswerCache, Looked, Question};
+use crate::answer_cache::{AnswerCache, CacheLookup, Question};
 use crate::encoding;
 use crate::exchange::{Exchange, Request, Response, Step};
 use crate::failure::FetchProblem;
@@ -229,15 +229,15 @@ impl Subgraph {
             client,
         };
         match answers.look(&question).await {
-            Looked::Whole(reply) => return Ok(reply),
-            Looked::Nothing(keys) => {
+            CacheLookup::Whole(reply) => return Ok(reply),
+            CacheLookup::Miss(keys) => {
                 let sent = self.send(to, headers, body, true).await;
                 if let Ok(reply) = &sent {
                     answers.keep(&keys, reply);
                 }
                 return sent;
             }
-            Looked::Some(partial, fewer) => {
+            CacheLookup::Partial(partial, fewer) => {
                 let sent = self.send(to, headers.clone(), fewer, true).await;
                 if let Ok(reply) = &sent
                     && let Some(whole) = answers.complete(partial, reply)
