@@ -16,10 +16,10 @@ use crate::coprocessor::CoprocessorStage;
 use crate::environment::Environment;
 use crate::event_request::EventRequest;
 use crate::exchange::{Exchange, Response};
-use crate::flights::Flights;
 use crate::header_rules::Rules;
 use crate::observer::{Observer, StageKind};
 use crate::relay::{RelayCall, RelayError};
+use crate::request_coalescing::RequestCoalescing;
 use crate::response_headers::ResponseRules;
 use crate::retry::Budget;
 use crate::script::{Compiled, ScriptError, Source};
@@ -291,7 +291,7 @@ impl Builder<'_> {
             answers: self.extensions.answers.clone().filter(|it| it.has(name)),
             reply_bytes_max: config.limits.subgraph.of_subgraph(name),
             timeout: shaping.timeout,
-            flights: shaping.deduplicate_query.then(Flights::default),
+            in_flight: shaping.deduplicate_query.then(RequestCoalescing::default),
             compression: shaping.compression,
             service: self.service(
                 "subgraph_service",

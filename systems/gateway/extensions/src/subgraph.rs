@@ -15,10 +15,10 @@ use crate::answer_cache::{AnswerCache, CacheLookup, Question};
 use crate::encoding;
 use crate::exchange::{Exchange, Request, Response, Step};
 use crate::failure::FetchProblem;
-use crate::flights::Flights;
 use crate::header_rules::Rules;
 use crate::identifier;
 use crate::json::ResponseParts;
+use crate::request_coalescing::RequestCoalescing;
 use crate::request_key::RequestKey;
 use crate::response_headers::ResponseRules;
 use crate::retry::{Budget, RETRIES_MAX};
@@ -83,7 +83,7 @@ pub(crate) struct Subgraph {
     pub(crate) timeout: Option<Duration>,
     pub(crate) compression: Option<Compression>,
     /// Merges identical in-flight queries into one request. `None` if the feature is off.
-    pub(crate) flights: Option<Flights<Sent>>,
+    pub(crate) in_flight: Option<RequestCoalescing<Sent>>,
     pub(crate) service: Option<Service>,
     pub(crate) response_rules: Option<ResponseRules>,
     pub(crate) retry: Option<Arc<Budget>>,
@@ -99,7 +99,7 @@ impl Subgraph {
         match &self.service {
             None => {
                 let (body, is_query) = (call.body, call.is_query);
-                let is_plain = self.flights.is_none() && self.answers.is_none();
+                let is_plain = self.in_flight.is_none() && self.answers.is_none();
                 let sent = if is_plain {
                     let to = To {
                         endpoint: &self.endpoint,
@@ -261,9 +261,9 @@ impl Subgraph {
     /// comparison happens here and not earlier, because rules may add tenant names to identical client
     /// queries.
     async fn send(&self, to: To<'_>, mut headers: HeaderMap, body: Bytes, is_query: bool) -> Sent {
-        match &self.flights {
+        match &self.in_flight {
             // A mutation is never shared. If two clients send one mutation each, both must run.
-            Some(flights) if is_query => {
+            Some(in_flight) if is_query => {
                 let is_moved = !std::ptr::eq(to.endpoint, &self.endpoint);
                 let moved_to = is_moved.then(|| to.endpoint.as_str());
                 let key = RequestKey::new(moved_to, &headers, &body);
@@ -271,7 +271,7 @@ impl Subgraph {
                 // future of every request 10 KiB larger, shared or not, and that future is moved to the heap
                 // as a whole.
                 let send = Box::pin(self.send_alone(to, &mut headers, body, is_query));
-                flights.join(key, is_for_all, send).await
+                in_flight.join(key, is_for_all, send).await
             }
             _ => self.send_alone(to, &mut headers, body, is_query).await,
         }
