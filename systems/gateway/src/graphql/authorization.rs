@@ -17,7 +17,7 @@ use crate::graphql::engine::{Engine, Operation};
 use crate::graphql::query_planning;
 use crate::graphql::understood;
 use crate::http::reply::{self, Refusal};
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 
 /// Maximum number of paths in one log line.
 const LOGGED_MAX: usize = 20;
@@ -37,7 +37,7 @@ pub(crate) fn require(config: &Authorization, exchange: &Exchange) -> Result<(),
 
 /// Writes the requirements of an operation into the context: scopes, and policies for stages to decide. For a
 /// supergraph without requirements, this costs one comparison.
-pub(crate) async fn announce(serving: &Serving, exchange: &Exchange, text: &Bytes) {
+pub(crate) async fn announce(serving: &WorkerState, exchange: &Exchange, text: &Bytes) {
     match &serving.generation.engine {
         Engine::Federated { operations, .. } if operations.has_rules() => {}
         _ => return,

@@ -29,14 +29,14 @@ use crate::graphql::understood::{self, Checked, decode, not_a_request};
 use crate::http::reply::{self, Refusal as Refused, Reply};
 use crate::http::spans;
 use crate::http::summary::{Client, Summary};
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 use crate::stream::subscription;
 
 /// Runs all stages on a request with its whole body.
 ///
 /// The arguments are references, because each function would move 256 bytes otherwise.
 pub(crate) async fn serve(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     request: &mut Request,
     trace: Option<Active>,
     summary: &mut Summary,
@@ -100,7 +100,7 @@ fn unreadable(headers: &HeaderMap) -> Option<Refused> {
 /// Executes the operations of a list, a few at a time. Each operation starts with the context that the router
 /// stages left.
 async fn answer_all(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     exchange: &Exchange,
     operations: Vec<Bytes>,
     summary: &mut Summary,
@@ -123,7 +123,7 @@ async fn answer_all(
 
 /// Runs the stages after the router on one GraphQL request, in a span of its own.
 async fn answer(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     exchange: &mut Exchange,
     body: Bytes,
     summary: &mut Summary,
@@ -135,7 +135,7 @@ async fn answer(
 }
 
 async fn stages(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     exchange: &mut Exchange,
     body: Bytes,
     summary: &mut Summary,
@@ -206,7 +206,7 @@ async fn stages(
 /// Replaces an id or a hash by the text of the operation. Rejects texts that the operation list does not
 /// allow.
 fn supply(
-    serving: &Serving,
+    serving: &WorkerState,
     exchange: &Exchange,
     media: Media,
     text: &mut Bytes,
@@ -244,7 +244,7 @@ fn take_head(request: &mut Request) -> ClientHead {
 
 /// The media type of the response.
 fn negotiate(
-    serving: &Serving,
+    serving: &WorkerState,
     headers: &HeaderMap,
     summary: &mut Summary,
 ) -> Result<Media, Refused> {
@@ -268,7 +268,7 @@ fn negotiate(
 }
 
 /// Name and version of the client: from the context if a stage set them, otherwise from the headers.
-fn client_of(serving: &Serving, exchange: &Exchange) -> Option<Box<Client>> {
+fn client_of(serving: &WorkerState, exchange: &Exchange) -> Option<Box<Client>> {
     let names = &serving.generation.config.telemetry.apollo;
     let of = |key: &str, header: &HeaderName| {
         exchange.context.text(key).or_else(|| {
@@ -324,7 +324,7 @@ async fn enter(
 
 /// Takes the operation of a request from the cache, or prepares it. Checks its variables.
 async fn plan(
-    serving: &Serving,
+    serving: &WorkerState,
     exchange: &mut Exchange,
     media: Media,
     overrides: &Overrides,

@@ -28,7 +28,7 @@ use crate::http::summary::Summary;
 use crate::http::{compression, csrf, page, rest};
 use crate::process::clock;
 use crate::process::generation::Generation;
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 
 /// Time limit of a request if its configured limit is larger than the clock allows.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
@@ -54,7 +54,7 @@ impl Front {
 /// the request's arrival.
 pub(crate) async fn respond(
     front: &Front,
-    serving: Rc<Serving>,
+    serving: Rc<WorkerState>,
     entrance: Entrance,
     peer: Option<IpAddr>,
     permit: Option<Work>,
@@ -159,7 +159,7 @@ fn early(generation: &Generation, method: &Method, headers: &HeaderMap) -> Optio
 
 /// The whole work for a request, within its time limit.
 async fn within_time(
-    serving: Rc<Serving>,
+    serving: Rc<WorkerState>,
     entrance: Entrance,
     parts: Box<Parts>,
     trace: Option<Active>,
@@ -194,7 +194,7 @@ async fn within_time(
 }
 
 async fn work(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     entrance: Entrance,
     parts: Box<Parts>,
     trace: Option<Active>,

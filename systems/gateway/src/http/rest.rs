@@ -14,7 +14,7 @@ use crate::graphql::pipeline;
 use crate::http::csrf;
 use crate::http::reply::{self, JSON, Reply};
 use crate::http::summary::Summary;
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 
 /// The rejection of a request that a foreign page could have made a browser send. A browser also sends GET
 /// without a preflight, but the configuration allows only queries with GET.
@@ -33,7 +33,7 @@ pub(crate) fn early(csrf: &Csrf, method: &Method, headers: &HeaderMap) -> Option
 
 /// Responds to a request below `/api/rest/`.
 pub(crate) async fn serve(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     request: &mut Request,
     trace: Option<Active>,
     summary: &mut Summary,

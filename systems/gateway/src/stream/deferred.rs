@@ -24,7 +24,7 @@ use crate::graphql::engine::Engine;
 use crate::graphql::subgraphs::Subgraphs;
 use crate::http::reply::{self, Reply};
 use crate::http::summary::Summary;
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 use crate::stream::drain::{End, Term};
 use crate::stream::parts::{Multipart, Part, Rest};
 
@@ -37,7 +37,7 @@ pub(crate) fn format(headers: &HeaderMap) -> Option<IncrementalFormat> {
 /// Executes an operation up to the first part of its response, and stores the rest in the summary. If no
 /// fragment is deferred in the end, the response has a single part.
 pub(crate) async fn execute(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     exchange: &Exchange,
     plan: (Arc<Prepared>, Variables),
     media: Media,
@@ -66,7 +66,7 @@ pub(crate) async fn execute(
         });
         let term = Term {
             deadline: summary.parts_until,
-            drain: Rc::clone(&serving.lasting.drain),
+            drain: Rc::clone(&serving.shared.drain),
         };
         let rest = Remainder {
             work,
@@ -99,7 +99,7 @@ const fn content_type(format: IncrementalFormat) -> HeaderValue {
 
 /// A running execution.
 struct Work {
-    serving: Rc<Serving>,
+    serving: Rc<WorkerState>,
     exchange: Rc<Exchange>,
     plan: Rc<(Arc<Prepared>, Variables)>,
     format: PartsFormat,
@@ -110,7 +110,7 @@ struct Work {
 
 impl Work {
     fn begin(
-        serving: &Rc<Serving>,
+        serving: &Rc<WorkerState>,
         exchange: &Rc<Exchange>,
         plan: (Arc<Prepared>, Variables),
         format: PartsFormat,

@@ -41,7 +41,7 @@ use crate::graphql::subgraphs;
 use crate::http::reply::{self, Reply};
 use crate::http::summary::Summary;
 use crate::process::clock;
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 use crate::stream::parts::Rest;
 use asked::{Asked, headers_weight};
 use feed::{Answering, Feed};
@@ -60,7 +60,7 @@ pub(crate) fn format(headers: &HeaderMap) -> Option<EventFormat> {
 
 /// Opens a subscription. The reply is the beginning of its response. The rest is stored in the summary.
 pub(crate) async fn open(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     exchange: &Exchange,
     plan: (Arc<Prepared>, Variables),
     media: Media,
@@ -79,7 +79,7 @@ pub(crate) async fn open(
         return refused(StatusCode::NOT_ACCEPTABLE, media, error);
     };
     let limit = serving.generation.subscriptions_most.places;
-    let opened = serving.lasting.subscriptions.open(summary.address, limit);
+    let opened = serving.shared.subscriptions.open(summary.address, limit);
     let Some(mut opened) = opened else {
         return too_many(media);
     };
@@ -165,7 +165,7 @@ enum NoSource {
 
 /// Subscribes at the subgraph. If that fails, returns the response to send instead of events.
 async fn source(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     config: &Subscription,
     exchange: &Exchange,
     request: &SubgraphRequest<'_>,
@@ -189,7 +189,7 @@ async fn source(
         expiry: feed::expiry(exchange),
         asked: may_be_again.then(|| Arc::clone(&asked)),
     };
-    let counts = &serving.lasting.subscriptions;
+    let counts = &serving.shared.subscriptions;
     let sources = &serving.generation.subscribed;
     let (receiver, begun) =
         sharing::join(sources, config.queue_capacity.get(), key, client, counts);
@@ -205,7 +205,7 @@ async fn source(
 /// The request for the subgraph, and true if it may be sent again after a lost connection. Fails with the
 /// response to send instead of events.
 async fn asked(
-    serving: &Serving,
+    serving: &WorkerState,
     config: &Subscription,
     exchange: &Exchange,
     request: &SubgraphRequest<'_>,

@@ -10,7 +10,7 @@ use crate::graphql::engine::Engine;
 use crate::graphql::subgraphs::Subgraphs;
 use crate::http::reply::Reply;
 use crate::process::clock;
-use crate::process::serving::{Retirement, Serving};
+use crate::process::worker_state::{Retirement, WorkerState};
 use crate::stream::drain::until;
 use crate::stream::parts::Part;
 use bytes::Bytes;
@@ -70,7 +70,7 @@ impl End {
 
 /// Executes the plan for one event after another.
 pub(super) struct Answering {
-    serving: Rc<Serving>,
+    serving: Rc<WorkerState>,
     exchange: Exchange,
     plan: (Arc<Prepared>, Variables),
 }
@@ -84,7 +84,7 @@ pub(super) struct Answered {
 
 impl Answering {
     pub(super) fn new(
-        serving: &Rc<Serving>,
+        serving: &Rc<WorkerState>,
         exchange: &Exchange,
         plan: (Arc<Prepared>, Variables),
     ) -> Self {
@@ -299,7 +299,7 @@ impl Feed {
                 Err(Ending::Cut) => return Err(End::Stopping),
             };
             // The event may have many clients. It stays in their queues until its turn.
-            self.answering.serving.lasting.turns.take(bytes).await;
+            self.answering.serving.shared.turns.take(bytes).await;
             let Some(event) = self.events.take() else {
                 continue;
             };
@@ -329,8 +329,8 @@ pub(super) fn answer_of(event: Event) -> SubgraphAnswer {
 }
 
 /// Waits until a subscription must end.
-async fn over(serving: &Serving, time: Option<Instant>, late: End) -> End {
-    let drained = pin!(serving.lasting.drain.begun());
+async fn over(serving: &WorkerState, time: Option<Instant>, late: End) -> End {
+    let drained = pin!(serving.shared.drain.begun());
     let reloaded = pin!(serving.retired());
     match select(pin!(until(time)), select(drained, reloaded)).await {
         Either::Left(_) => late,

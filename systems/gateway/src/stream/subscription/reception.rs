@@ -10,7 +10,7 @@ use gateway_config::{Callback, EventSource, WebSocketMode};
 use gateway_federation::GraphqlError;
 
 use crate::process::clock;
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 
 use super::asked::Asked;
 use super::callback;
@@ -21,7 +21,7 @@ use super::socket::{Broken, Ended, Link, MESSAGE_BYTES_MAX, OPENING_MAX};
 
 /// Subscribes at the subgraph, and passes its events to the clients until there are no more events or no more
 /// clients.
-pub(super) async fn receive(serving: Rc<Serving>, receiving: Receiving, asked: Arc<Asked>) {
+pub(super) async fn receive(serving: Rc<WorkerState>, receiving: Receiving, asked: Arc<Asked>) {
     let source = receiving.source();
     let config = serving.generation.config.subscriptions();
     match config.and_then(|config| config.of_subgraph(&asked.name)) {
@@ -35,7 +35,7 @@ pub(super) async fn receive(serving: Rc<Serving>, receiving: Receiving, asked: A
 }
 
 /// Time limit for a subgraph to accept a subscription.
-fn opening_limit(serving: &Serving, name: &str) -> Duration {
+fn opening_limit(serving: &WorkerState, name: &str) -> Duration {
     let own = serving.generation.config.traffic_shaping.of_subgraph(name);
     own.timeout.map_or(OPENING_MAX, |own| own.min(OPENING_MAX))
 }
@@ -48,7 +48,12 @@ async fn unless_left<T>(source: &Source, future: impl Future<Output = T>) -> Opt
     }
 }
 
-async fn by_socket(serving: &Serving, mode: &WebSocketMode, source: &Source, asked: Arc<Asked>) {
+async fn by_socket(
+    serving: &WorkerState,
+    mode: &WebSocketMode,
+    source: &Source,
+    asked: Arc<Asked>,
+) {
     let name = Arc::clone(&asked.name);
     let Some(opened) = unless_left(source, opened(serving, mode, source, &asked)).await else {
         return;
@@ -104,7 +109,7 @@ async fn fail(source: &Source, name: &str, broken: &Broken) {
 
 /// Subscribes again, with a pause before each attempt, up to the maximum number of attempts.
 async fn again(
-    serving: &Serving,
+    serving: &WorkerState,
     mode: &WebSocketMode,
     source: &Source,
     name: &str,
@@ -119,7 +124,7 @@ async fn again(
         );
         tokio::time::sleep(pause).await;
         let (asked, _turn) = turn(serving, source).await?;
-        serving.lasting.subscriptions.reconnects();
+        serving.shared.subscriptions.reconnects();
         match opened(serving, mode, source, &asked).await {
             Ok(link) => return Ok(link),
             Err(next) => broken = next,
@@ -129,10 +134,10 @@ async fn again(
 }
 
 /// Waits for the turn of an attempt. Returns the request to send again.
-async fn turn(serving: &Serving, source: &Source) -> Result<(Arc<Asked>, Turn), Broken> {
+async fn turn(serving: &WorkerState, source: &Source) -> Result<(Arc<Asked>, Turn), Broken> {
     let asked = || source.asked(clock::now()).ok_or_else(Broken::expired);
     let first = asked()?;
-    let attempts = &serving.lasting.subscriptions.attempts;
+    let attempts = &serving.shared.subscriptions.attempts;
     let turn = attempts.turn(&first.request.endpoint).await;
     // The clients may have changed while this waited.
     Ok((asked()?, turn))
@@ -140,8 +145,8 @@ async fn turn(serving: &Serving, source: &Source) -> Result<(Arc<Asked>, Turn), 
 
 /// The result of a future. If the gateway stops or a new generation takes over, it never returns. Then the
 /// attempt is pointless, because each client receives the reason from its own body, and leaves.
-async fn while_serving<T>(serving: &Serving, future: impl Future<Output = T>) -> T {
-    let drained = pin!(serving.lasting.drain.begun());
+async fn while_serving<T>(serving: &WorkerState, future: impl Future<Output = T>) -> T {
+    let drained = pin!(serving.shared.drain.begun());
     let retired = pin!(serving.retired());
     match select(select(drained, retired), pin!(future)).await {
         Either::Left(_) => std::future::pending().await,
@@ -151,7 +156,7 @@ async fn while_serving<T>(serving: &Serving, future: impl Future<Output = T>) ->
 
 /// A connection after the subgraph has accepted the subscription.
 async fn opened(
-    serving: &Serving,
+    serving: &WorkerState,
     mode: &WebSocketMode,
     source: &Source,
     asked: &Asked,
@@ -174,20 +179,20 @@ async fn opened(
 }
 
 /// Maximum size of an event of this subgraph.
-fn event_bytes_max(serving: &Serving, name: &str) -> usize {
+fn event_bytes_max(serving: &WorkerState, name: &str) -> usize {
     let limits = &serving.generation.config.limits.subgraph;
     let own = limits.of_subgraph(name);
     own.map_or(MESSAGE_BYTES_MAX, |own| own.min(MESSAGE_BYTES_MAX))
 }
 
 async fn by_callback(
-    serving: &Serving,
+    serving: &WorkerState,
     config: &Callback,
     source: &Arc<Source>,
     asked: Arc<Asked>,
 ) {
     let name = Arc::clone(&asked.name);
-    let callbacks = &serving.lasting.callbacks;
+    let callbacks = &serving.shared.callbacks;
     let most = event_bytes_max(serving, &name);
     let registration = callbacks.register(&name, most, source);
     let asking = callback::subscribe(registration, &serving.client, config, &asked.request);

@@ -15,12 +15,12 @@ use crate::stream::subscription::opened::Counts;
 use crate::stream::subscription::turns::Turns;
 
 /// A worker's state for requests, until the next reload.
-pub(crate) struct Serving {
+pub(crate) struct WorkerState {
     pub(crate) generation: Arc<Generation>,
     pub(crate) extensions: gateway_extensions::Worker,
     /// The HTTP client. It keeps its connections across reloads.
     pub(crate) client: Client,
-    pub(crate) lasting: Lasting,
+    pub(crate) shared: SharedState,
     /// Begins when a new generation takes over, for responses that would otherwise continue.
     retired: Beginning<Retirement>,
 }
@@ -36,7 +36,7 @@ pub(crate) enum Retirement {
 
 /// A worker's state that survives reloads.
 #[derive(Clone)]
-pub(crate) struct Lasting {
+pub(crate) struct SharedState {
     pub(crate) planning: Arc<Planning>,
     /// The stop of the worker, for responses that still run.
     pub(crate) drain: Rc<Drain>,
@@ -48,13 +48,13 @@ pub(crate) struct Lasting {
     pub(crate) turns: Rc<Turns>,
 }
 
-impl Serving {
+impl WorkerState {
     /// Compiles the parts that belong to one thread.
     pub(crate) fn new(
         generation: Arc<Generation>,
         client: Client,
         shard: &Arc<Shard>,
-        lasting: Lasting,
+        shared: SharedState,
     ) -> Rc<Self> {
         let names = generation.subgraphs.iter().map(|it| it.name.as_str());
         let observer = shard.observer(names);
@@ -62,7 +62,7 @@ impl Serving {
             extensions: generation.extensions.worker(client.clone(), observer),
             client,
             generation,
-            lasting,
+            shared,
             retired: Beginning::default(),
         })
     }
