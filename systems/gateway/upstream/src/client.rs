@@ -25,10 +25,10 @@ use crate::pool::{Origin, Pool};
 use crate::reply::Reply;
 use crate::tls;
 
-mod lasting;
+mod own_connection;
 
-pub use lasting::LastingPlace;
-pub(crate) use lasting::{Held, Lasting};
+pub use own_connection::ConnectionPlace;
+pub(crate) use own_connection::{HeldPlaces, OwnConnection};
 
 /// Settings for all calls of a client.
 #[derive(Clone, Debug)]
@@ -300,7 +300,7 @@ impl Client {
             None => {
                 let total = self.part(self.0.limits.get().total);
                 let left = total.saturating_sub(origin.count_all());
-                left_of(origin, left + origin.lasting())
+                left_of(origin, left + origin.reservations())
             }
         }
     }
@@ -407,7 +407,7 @@ impl Client {
 
 /// Returns `most` places, but at least one for an exchange.
 fn left_of(places: &Places, most: usize) -> usize {
-    most.max(places.lasting() + 1)
+    most.max(places.reservations() + 1)
 }
 
 fn may_be_http2(endpoint: &Endpoint) -> bool {

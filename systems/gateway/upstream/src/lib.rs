@@ -30,7 +30,7 @@ mod unix_socket;
 mod websocket;
 
 pub use call::Call;
-pub use client::{Client, ClientSettings, ConnectionLimits, LastingPlace};
+pub use client::{Client, ClientSettings, ConnectionLimits, ConnectionPlace};
 pub use counters::{Counters, Traffic};
 pub use endpoint::{Endpoint, EndpointError, Policy};
 pub use error::SendError;

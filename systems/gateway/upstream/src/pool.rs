@@ -13,13 +13,13 @@ use tokio::time::Instant;
 
 use crate::connection::Stream;
 use crate::endpoint::Endpoint;
-use crate::places::{Places, Together};
+use crate::places::{PlaceTotals, Places};
 
 #[derive(Default)]
 pub(crate) struct Pool {
     origins: HashMap<Arc<str>, Rc<Origin>>,
     /// The places of all origins together.
-    together: Rc<Together>,
+    together: Rc<PlaceTotals>,
 }
 
 /// The state of one origin. A call looks it up once and holds it until its end.

@@ -10,7 +10,7 @@ use futures_util::future::{Either, select};
 use gateway_config::WebSocketProtocol;
 use gateway_extensions::EventRequest;
 use gateway_federation::GraphqlError;
-use gateway_upstream::{Client, LastingPlace, Received, Upgrade, WebSocket, WebSocketError};
+use gateway_upstream::{Client, ConnectionPlace, Received, Upgrade, WebSocket, WebSocketError};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -381,7 +381,7 @@ impl Link {
 }
 
 /// Counts the connection for the oldest client, until all clients have left.
-async fn counted(place: &LastingPlace, source: &Source) {
+async fn counted(place: &ConnectionPlace, source: &Source) {
     let mut left = pin!(source.left());
     loop {
         place.count_for(source.address());

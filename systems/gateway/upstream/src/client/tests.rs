@@ -10,8 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 use super::*;
 use crate::endpoint::Policy;
 
-mod lasting;
 mod limits;
+mod own_connection;
 
 /// The responses of a server on one connection, one for each request. After the last, the server closes the
 /// connection.
