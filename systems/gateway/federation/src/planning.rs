@@ -26,7 +26,7 @@ use crate::plan::Plan;
 use crate::plan_compiler::{self, Compiled, PlanInputs};
 use crate::proof::{MissingField, PlanGoal, ProofError};
 use crate::refusal::Refusal;
-use crate::requiring::Parting;
+use crate::requiring::RequiresSplit;
 use crate::supergraph::Supergraph;
 use crate::unselected;
 use crate::unserved;
@@ -289,20 +289,20 @@ impl Planning<'_> {
     ) -> Attempt {
         let asked = &operation.selection_set;
         let by_type = by_type(goal.schema, goal.root_type, asked, WRITTEN_MAX);
-        let parting = Parting {
+        let split = RequiresSplit {
             schema: goal.schema,
             composition: goal.composition,
             subgraphs: self.supergraph.subgraphs(),
             variables: operation.variable_definitions.as_deref().unwrap_or(&[]),
         };
-        let parted = parting.part(goal.root_type, by_type.as_ref().unwrap_or(asked));
+        let divided = split.divide(goal.root_type, by_type.as_ref().unwrap_or(asked));
         // The first request of a subscription must be the subscription itself.
         let is_subscription = operation.operation_kind == Some(PlannedKind::Subscription);
-        let Some(parted) = parted.filter(|_| !is_subscription) else {
+        let Some(divided) = divided.filter(|_| !is_subscription) else {
             return Attempt::NotThisWay;
         };
         let rest = PlannedOperation {
-            selection_set: parted.rest,
+            selection_set: divided.rest,
             ..operation.clone()
         };
         let node = match self.whole(&rest) {
@@ -317,7 +317,7 @@ impl Planning<'_> {
             },
         };
         let mut nodes = vec![node];
-        nodes.extend(parted.behind);
+        nodes.extend(divided.behind);
         Attempt::Node(Box::new(PlanNode::Sequence(SequenceNode { nodes })))
     }
 
