@@ -26,7 +26,7 @@ use crate::http::reply::{self, Reply};
 use crate::http::summary::Summary;
 use crate::process::worker_state::WorkerState;
 use crate::stream::drain::{End, Term};
-use crate::stream::parts::{Multipart, Part, Rest};
+use crate::stream::parts::{BodyTail, Multipart, Part};
 
 /// The multipart format that a client accepts, if any.
 pub(crate) fn format(headers: &HeaderMap) -> Option<IncrementalFormat> {
@@ -74,7 +74,10 @@ pub(crate) async fn execute(
             open: piece.open,
             is_over: false,
         };
-        summary.rest = Some(Box::new(Rest::new(stream::unfold(rest, Remainder::next))));
+        summary.rest = Some(Box::new(BodyTail::new(stream::unfold(
+            rest,
+            Remainder::next,
+        ))));
     }
     reply
 }

@@ -42,7 +42,7 @@ use crate::http::reply::{self, Reply};
 use crate::http::summary::Summary;
 use crate::process::clock;
 use crate::process::worker_state::WorkerState;
-use crate::stream::parts::Rest;
+use crate::stream::parts::BodyTail;
 use asked::{Asked, headers_weight};
 use feed::{Answering, Feed};
 use opened::Opened;
@@ -101,14 +101,14 @@ pub(crate) async fn open(
             begin(
                 format,
                 summary,
-                Rest::endless(feed.parts(), format::opener(format)),
+                BodyTail::endless(feed.parts(), format::opener(format)),
             )
         }
         Err(NoSource::NoRoom) => too_many(media),
         Err(NoSource::Answer(answer)) => {
             let answered = answering.answer(answer).await;
             summary.error_count = answered.error_count;
-            let rest = Rest::endless(stream::empty(), format::whole(format));
+            let rest = BodyTail::endless(stream::empty(), format::whole(format));
             let mut reply = begin(format, summary, rest);
             reply.body = answered.body;
             reply
@@ -128,7 +128,7 @@ pub(crate) fn as_events(reply: &mut Reply) {
 }
 
 /// The reply that begins a response of events.
-fn begin(format: EventFormat, summary: &mut Summary, rest: Rest) -> Reply {
+fn begin(format: EventFormat, summary: &mut Summary, rest: BodyTail) -> Reply {
     let media = format::content_type(format);
     let mut reply = reply::with_body(StatusCode::OK, media, format::OPENING);
     let headers = &mut reply.headers;
