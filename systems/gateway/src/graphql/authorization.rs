@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::graphql::engine::{Engine, Operation};
 use crate::graphql::query_planning;
-use crate::graphql::understood;
+use crate::graphql::request_body;
 use crate::http::reply::{self, Refusal};
 use crate::process::worker_state::WorkerState;
 
@@ -43,7 +43,7 @@ pub(crate) async fn announce(serving: &WorkerState, exchange: &Exchange, text: &
         _ => return,
     }
     // An invalid request is reported when it is planned. Until then it has no grants.
-    let Ok(graphql) = understood::decode(text) else {
+    let Ok(graphql) = request_body::decode(text) else {
         return;
     };
     let asked = Asked {

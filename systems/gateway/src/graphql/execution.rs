@@ -63,8 +63,8 @@ pub(crate) async fn execute(
                 log::warn!("a response beyond the limits; its errors name them");
             }
             let body = executed.into_body();
-            if let Some(demand) = &serving.generation.demand {
-                demand.answered(&prepared, &variables, &body, &exchange.context);
+            if let Some(cost_limit) = &serving.generation.cost_limit {
+                cost_limit.answered(&prepared, &variables, &body, &exchange.context);
             }
             reply::with_body(StatusCode::OK, reply::content_type(media), body)
         }

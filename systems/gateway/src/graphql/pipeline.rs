@@ -25,7 +25,7 @@ use crate::graphql::engine::Operation;
 use crate::graphql::execution::{Plan, execute};
 use crate::graphql::progressive_override;
 use crate::graphql::query_planning::{self, status_of_refusal};
-use crate::graphql::understood::{self, Checked, decode, not_a_request};
+use crate::graphql::request_body::{self, Checked, decode, not_a_request};
 use crate::http::reply::{self, Refusal as Refused, Reply};
 use crate::http::spans;
 use crate::http::summary::{Client, Summary};
@@ -145,8 +145,8 @@ async fn stages(
         Ok(media) => media,
         Err(refusal) => return *refusal,
     };
-    let (mut text, checked) = match understood::understand(&exchange.client, body) {
-        Ok(understood) => understood,
+    let (mut text, checked) = match request_body::read(&exchange.client, body) {
+        Ok(read) => read,
         Err(refusal) => return *refusal,
     };
     summary.client = client_of(serving, exchange);
@@ -331,7 +331,7 @@ async fn plan(
     checked: Option<&Checked>,
     text: &Bytes,
 ) -> Result<Plan, Refused> {
-    let graphql = understood::decode_found(text, checked)?;
+    let graphql = request_body::decode_found(text, checked)?;
     let asked = Asked {
         query: &graphql.query,
         operation_name: graphql.operation_name.as_deref(),
@@ -374,8 +374,9 @@ async fn plan(
             &errors,
         ))
     })?;
-    if let (Some(demand), Operation::Federated(prepared)) = (&serving.generation.demand, &operation)
-        && let Err(error) = demand.judge(prepared, &variables, &exchange.context)
+    if let (Some(cost_limit), Operation::Federated(prepared)) =
+        (&serving.generation.cost_limit, &operation)
+        && let Err(error) = cost_limit.judge(prepared, &variables, &exchange.context)
     {
         return Err(Box::new(reply::errors(
             StatusCode::BAD_REQUEST,

@@ -20,7 +20,7 @@ use gateway_telemetry::CollectorError;
 use sha2::{Digest as _, Sha256};
 
 use crate::graphql::apq;
-use crate::graphql::demand::Demand;
+use crate::graphql::cost_limit::CostLimit;
 use crate::graphql::engine::Engine;
 use crate::graphql::operation_list::{self, ManifestError, OperationList};
 use crate::http::admission::{Admission, Rate};
@@ -98,7 +98,7 @@ pub(crate) struct Generation {
     /// The list of known operations. `None` without a list.
     pub(crate) list: Option<OperationList>,
     /// Cost limits of operations. `None` if costs are not estimated.
-    pub(crate) demand: Option<Demand>,
+    pub(crate) cost_limit: Option<CostLimit>,
     /// TLS settings for clients. `None` without TLS.
     pub(crate) tls: Option<Tls>,
     /// Files with values for the configuration (`${file.…}`).
@@ -200,7 +200,7 @@ impl Generation {
         Ok(Self {
             persisted: apq::Queries::new(&config.apq),
             list: OperationList::read(config)?,
-            demand: Demand::new(&config.demand_control),
+            cost_limit: CostLimit::new(&config.demand_control),
             tls: tls(config)?,
             files: environment.files(),
             engine: source.engine,

@@ -167,8 +167,9 @@ impl Work {
     /// Counts the cost of the whole response, at its end.
     fn count_cost(&self, last: &Piece) {
         let (prepared, variables) = &*self.plan;
-        if let (Some(demand), Some(whole)) = (&self.serving.generation.demand, &last.whole) {
-            demand.answered(prepared, variables, whole, &self.exchange.context);
+        if let (Some(cost_limit), Some(whole)) = (&self.serving.generation.cost_limit, &last.whole)
+        {
+            cost_limit.answered(prepared, variables, whole, &self.exchange.context);
         }
     }
 

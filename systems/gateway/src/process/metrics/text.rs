@@ -11,7 +11,7 @@ use gateway_telemetry::Counts as Exported;
 use gateway_upstream::Traffic;
 use telemetry::metrics::{Buckets, Counts, Scrape};
 
-use crate::graphql::demand::{self, Demanded};
+use crate::graphql::cost_limit::{self, CostCounts};
 use crate::stream::subscription::opened::Told;
 
 use super::{
@@ -283,11 +283,11 @@ fn caches(scrape: &mut Scrape<'_>, caches: &Caches) -> Result {
         plans,
         persisted,
         listed,
-        demanded,
+        cost_counts,
         answers,
     } = caches;
-    if let Some(demanded) = demanded {
-        costs(scrape, demanded)?;
+    if let Some(cost_counts) = cost_counts {
+        costs(scrape, cost_counts)?;
     }
     if let Some(answers) = answers {
         kept_answers(scrape, answers)?;
@@ -348,16 +348,16 @@ fn kept_answers(scrape: &mut Scrape<'_>, answers: &Answers) -> Result {
 }
 
 /// Writes the estimated and the actual costs of operations.
-fn costs(scrape: &mut Scrape<'_>, demanded: &Demanded) -> Result {
+fn costs(scrape: &mut Scrape<'_>, counts: &CostCounts) -> Result {
     let results = [
-        ([("cost_result", "COST_OK")], demanded.ok),
+        ([("cost_result", "COST_OK")], counts.ok),
         (
             [("cost_result", "COST_ESTIMATED_TOO_EXPENSIVE")],
-            demanded.too_expensive,
+            counts.too_expensive,
         ),
         (
             [("cost_result", "COST_QUERY_PARSE_FAILURE")],
-            demanded.without,
+            counts.without,
         ),
     ];
     scrape.counters(
@@ -372,12 +372,12 @@ fn costs(scrape: &mut Scrape<'_>, demanded: &Demanded) -> Result {
         (
             "cost_estimated",
             "What operations were estimated to cost",
-            &demanded.estimated,
+            &counts.estimated,
         ),
-        ("cost_actual", "What responses have cost", &demanded.actual),
+        ("cost_actual", "What responses have cost", &counts.actual),
     ] {
         let buckets = Buckets {
-            bounds: &demand::BUCKETS,
+            bounds: &cost_limit::BUCKETS,
             counts: &costs.buckets,
             sum: costs.sum,
         };

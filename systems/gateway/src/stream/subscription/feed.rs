@@ -131,8 +131,8 @@ impl Answering {
         let executed = prepared.execute(variables, &fetch, policies).await;
         let (error_count, is_cut) = (executed.error_count(), executed.is_cut());
         let body = executed.into_body();
-        if let Some(demand) = &self.serving.generation.demand {
-            demand.answered(prepared, variables, &body, &exchange.context);
+        if let Some(cost_limit) = &self.serving.generation.cost_limit {
+            cost_limit.answered(prepared, variables, &body, &exchange.context);
         }
         Answered {
             body,
