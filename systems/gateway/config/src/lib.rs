@@ -112,7 +112,7 @@ pub use surface::{
     Csrf, HealthCheck, Homepage, HttpServer, Limits, Readiness, ReadinessInterval, ResponseSize,
     Rhai, Sandbox, Server, SubgraphSizes, Supergraph, VariableValidation,
 };
-pub use survey::{Survey, Told, survey};
+pub use survey::{Survey, SurveyedKey, survey};
 pub use telemetry::{
     AttributeItem, AttributeValue, BatchProcessor, ClientNames, Exporters, HeaderTexts,
     MetricsCommon, MetricsExporters, Otlp, OtlpGrpc, OtlpHttp, OtlpProtocol, Prometheus,
