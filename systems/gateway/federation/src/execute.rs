@@ -180,19 +180,19 @@ impl Prepared {
     /// Applies the error policies to the errors of fetches.
     pub(crate) fn permitted(
         &self,
-        mut told: Vec<(usize, GraphqlError)>,
+        mut errors: Vec<(usize, GraphqlError)>,
         policies: &ErrorPolicies,
     ) -> Vec<GraphqlError> {
         // Parallel fetches end in any order. After sorting, the same request returns the same list. The sort
         // is stable and keeps each subgraph's own order.
-        told.sort_by_key(|(fetch, _)| *fetch);
+        errors.sort_by_key(|(fetch, _)| *fetch);
         let subgraphs = self.supergraph.subgraphs();
-        let told = told.into_iter().map(|(fetch, mut error)| {
+        let errors = errors.into_iter().map(|(fetch, mut error)| {
             let subgraph = self.plan.fetches[fetch].subgraph;
             policies.apply(subgraph, &subgraphs[subgraph].name, &mut error);
             error
         });
-        told.collect()
+        errors.collect()
     }
 
     fn respond(
@@ -210,8 +210,8 @@ impl Prepared {
         // The gateway itself reports the fields that authorization removed. So no policy for a subgraph hides
         // these errors.
         let mut errors = self.unauthorized.in_errors().to_vec();
-        let told = std::mem::take(&mut state.errors);
-        errors.extend(self.permitted(told, policies));
+        let of_fetches = std::mem::take(&mut state.errors);
+        errors.extend(self.permitted(of_fetches, policies));
         // Violations of the schema come last. No policy applies to them, because their text comes from the
         // client's schema and not from a subgraph.
         let is_cut = !state.excesses.is_empty();

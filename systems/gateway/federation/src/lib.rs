@@ -84,7 +84,7 @@ pub use execute::Executed;
 pub use fetch::{Fetch, OperationKind, SubgraphAnswer, SubgraphRequest};
 pub use limits::Limits;
 pub use operations::Operations;
-pub use options::{AuthorizationOptions, OperationOptions, ToldIn};
+pub use options::{AuthorizationOptions, OperationOptions, ReportIn};
 pub use override_labels::{OverrideLabels, Overrides};
 pub use parts::{Open, PartsFormat, Piece};
 pub use policy::{ErrorPolicies, ErrorPolicy, ExtensionFilter};

@@ -75,7 +75,7 @@ pub struct AuthorizationOptions {
     /// True if a denied field is reported and still answered (`dry_run`).
     pub dry_run: bool,
     /// The member of the response that reports denied fields (`errors.response`).
-    pub told: ToldIn,
+    pub report_in: ReportIn,
 }
 
 impl Default for AuthorizationOptions {
@@ -84,14 +84,14 @@ impl Default for AuthorizationOptions {
             enabled: true,
             reject: false,
             dry_run: false,
-            told: ToldIn::Errors,
+            report_in: ReportIn::Errors,
         }
     }
 }
 
 /// The member of a response that reports denied fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToldIn {
+pub enum ReportIn {
     /// Reports denied fields in `errors`.
     Errors,
     /// Reports denied fields in `extensions.authorizationErrors`.

@@ -55,8 +55,8 @@ pub(crate) fn prepare(
                     chosen,
                     &checked,
                 );
-                let unauthorized = cut.apply(asked.grants, &mut checked)?;
-                let document = unauthorized.asked.as_ref().unwrap_or(document);
+                let authorized = cut.apply(asked.grants, &mut checked)?;
+                let document = authorized.asked.as_ref().unwrap_or(document);
                 let planning = Planning {
                     supergraph,
                     overrides: asked.overrides,
@@ -84,7 +84,7 @@ pub(crate) fn prepare(
                     plan: planned.plan,
                     deferral: planned.deferral.map(Box::new),
                     demands: cut.demands,
-                    unauthorized: unauthorized.told,
+                    unauthorized: authorized.unauthorized,
                     labels: Arc::new(labels.unwrap_or_default()),
                     bounds: options.bounds,
                     cost,

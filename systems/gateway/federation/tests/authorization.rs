@@ -6,8 +6,8 @@ use std::task::{Context, Poll, Waker};
 
 use gateway_federation::{
     Asked, AuthorizationOptions, Demand, Effort, ErrorPolicies, ErrorPolicy, Fetch,
-    OperationOptions, Operations, Overrides, Stop, SubgraphAnswer, SubgraphRequest, Supergraph,
-    ToldIn,
+    OperationOptions, Operations, Overrides, ReportIn, Stop, SubgraphAnswer, SubgraphRequest,
+    Supergraph,
 };
 use serde_json::{Value, json};
 
@@ -376,12 +376,12 @@ fn what_is_told_and_whether_it_is_refused_is_configured() {
     let with = |options: AuthorizationOptions| Gateway::new(options).ask(query, &[]);
     let left = json!({"me": null, "open": {"name": "A"}});
     let (answer, _) = with(AuthorizationOptions {
-        told: ToldIn::Nothing,
+        report_in: ReportIn::Nothing,
         ..options
     });
     assert_eq!(answer, json!({"data": left}));
     let (answer, _) = with(AuthorizationOptions {
-        told: ToldIn::Extensions,
+        report_in: ReportIn::Extensions,
         ..options
     });
     let error = json!({

@@ -13,7 +13,7 @@ use gateway_config::{
 use gateway_extensions::{BuildError, Extensions, KeyStore};
 use gateway_federation::{
     AuthorizationOptions, Bounds, ErrorPolicies, ExtensionFilter, Limits, OperationOptions,
-    Operations, Supergraph, SupergraphError, ToldIn,
+    Operations, ReportIn, Supergraph, SupergraphError,
 };
 use gateway_remote::{Merged, RestEndpoints};
 use gateway_telemetry::CollectorError;
@@ -396,10 +396,10 @@ fn authorization(config: &Config) -> AuthorizationOptions {
         enabled: directives.enabled,
         reject: directives.reject_unauthorized,
         dry_run: directives.dry_run,
-        told: match directives.errors.response {
-            AuthorizationResponse::Errors => ToldIn::Errors,
-            AuthorizationResponse::Extensions => ToldIn::Extensions,
-            AuthorizationResponse::Disabled => ToldIn::Nothing,
+        report_in: match directives.errors.response {
+            AuthorizationResponse::Errors => ReportIn::Errors,
+            AuthorizationResponse::Extensions => ReportIn::Extensions,
+            AuthorizationResponse::Disabled => ReportIn::Nothing,
         },
     }
 }
