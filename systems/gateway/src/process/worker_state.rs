@@ -11,7 +11,7 @@ use crate::process::generation::Generation;
 use crate::process::metrics::Shard;
 use crate::stream::drain::Drain;
 use crate::stream::subscription::callback::Callbacks;
-use crate::stream::subscription::opened::Counts;
+use crate::stream::subscription::opened::SubscriptionCounters;
 use crate::stream::subscription::turns::Turns;
 
 /// A worker's state for requests, until the next reload.
@@ -41,7 +41,7 @@ pub(crate) struct SharedState {
     /// The stop of the worker, for responses that still run.
     pub(crate) drain: Rc<Drain>,
     /// The subscriptions of all workers.
-    pub(crate) subscriptions: Arc<Counts>,
+    pub(crate) subscriptions: Arc<SubscriptionCounters>,
     /// The subscriptions that receive events by callbacks.
     pub(crate) callbacks: Arc<Callbacks>,
     /// The turns for the completion of this worker's events.

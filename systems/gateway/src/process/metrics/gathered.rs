@@ -43,7 +43,7 @@ fn counts(process: &ProcessState, generation: &Generation) -> impl metrics::Coun
         subscriptions: generation
             .config
             .subscriptions()
-            .map(|_| process.subscriptions.told()),
+            .map(|_| process.subscriptions.snapshot()),
     };
     process.metrics.counts(caches, elsewhere)
 }

@@ -12,7 +12,7 @@ use gateway_upstream::Traffic;
 use telemetry::metrics::{Buckets, Counts, Scrape};
 
 use crate::graphql::cost_limit::{self, CostCounts};
-use crate::stream::subscription::opened::Told;
+use crate::stream::subscription::opened::SubscriptionCounts;
 
 use super::{
     Answers, BUCKETS_US, Caches, CallCounts, Client, Histogram, Listed, Metrics, Planning, STAGES,
@@ -50,7 +50,7 @@ pub(super) struct Elsewhere {
     /// Spans and metrics for collectors.
     pub(super) exported: Arc<Exported>,
     /// Subscriptions. `None` if they are off.
-    pub(super) subscriptions: Option<Told>,
+    pub(super) subscriptions: Option<SubscriptionCounts>,
 }
 
 /// The values of one scrape.
@@ -61,7 +61,7 @@ pub(super) struct Snapshot {
     planning: Arc<Planning>,
     traffic: Arc<Traffic>,
     exported: Arc<Exported>,
-    subscriptions: Option<Told>,
+    subscriptions: Option<SubscriptionCounts>,
 }
 
 impl Counts for Snapshot {
@@ -73,37 +73,37 @@ impl Counts for Snapshot {
         self.clients(scrape)?;
         caches(scrape, &self.caches)?;
         exported(scrape, &self.exported)?;
-        if let Some(told) = &self.subscriptions {
-            subscriptions(scrape, told)?;
+        if let Some(counts) = &self.subscriptions {
+            subscriptions(scrape, counts)?;
         }
         planning(scrape, &self.planning, self.caches.plans.queued)
     }
 }
 
 /// Writes the metrics of the clients' subscriptions.
-fn subscriptions(scrape: &mut Scrape<'_>, told: &Told) -> Result {
+fn subscriptions(scrape: &mut Scrape<'_>, counts: &SubscriptionCounts) -> Result {
     let help = "Subscriptions of clients that are open";
-    scrape.gauge("graphql_subscriptions", help, (&[], told.open))?;
+    scrape.gauge("graphql_subscriptions", help, (&[], counts.open))?;
     let help = "Bytes of the requests of subscriptions that are open";
-    let bytes = (&[][..], told.request_bytes);
+    let bytes = (&[][..], counts.request_bytes);
     scrape.gauge("graphql_subscriptions_request_bytes", help, bytes)?;
     let help = "Subscriptions that were refused because too many are open";
-    scrape.counter("graphql_subscriptions_refused", help, told.refused)?;
+    scrape.counter("graphql_subscriptions_refused", help, counts.refused)?;
     let help = "Responses to events of subscriptions";
-    scrape.counter("graphql_subscriptions_events", help, told.events)?;
+    scrape.counter("graphql_subscriptions_events", help, counts.events)?;
     let help = "Events of subscriptions that gave way to newer ones";
-    scrape.counter("graphql_subscriptions_events_skipped", help, told.skipped)?;
+    scrape.counter("graphql_subscriptions_events_skipped", help, counts.skipped)?;
     let help = "Subscriptions at subgraphs that are open";
-    let upstream = (&[][..], told.upstream);
+    let upstream = (&[][..], counts.upstream);
     scrape.gauge("graphql_subscriptions_upstream", help, upstream)?;
     let help = "Subscriptions of clients that joined one at a subgraph";
-    scrape.counter("graphql_subscriptions_joined", help, told.joined)?;
+    scrape.counter("graphql_subscriptions_joined", help, counts.joined)?;
     let help = "Attempts to subscribe again at a subgraph whose connection was lost";
-    scrape.counter("graphql_subscriptions_reconnects", help, told.reconnects)?;
+    scrape.counter("graphql_subscriptions_reconnects", help, counts.reconnects)?;
     let help = "Attempts that wait because many are under way at the same address";
-    let waiting = (&[][..], told.reconnects_waiting);
+    let waiting = (&[][..], counts.reconnects_waiting);
     scrape.gauge("graphql_subscriptions_reconnects_waiting", help, waiting)?;
-    let ended: Vec<_> = told
+    let ended: Vec<_> = counts
         .ended
         .iter()
         .map(|(by, count)| ([("by", *by)], *count))

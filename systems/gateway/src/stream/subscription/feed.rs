@@ -24,7 +24,7 @@ use gateway_federation::{
 use graphql_http::EventFormat;
 
 use super::format;
-use super::opened::{Ended, Opened};
+use super::opened::{EndReason, Opened};
 use super::queue::{Ending, Event};
 use super::sharing::Receiver;
 use super::socket::EXPIRED;
@@ -263,11 +263,11 @@ impl Feed {
         let part = match made {
             Ok(Some(part)) => part,
             Ok(None) => {
-                self.end(Ended::Subgraph);
+                self.end(EndReason::Subgraph);
                 of_gateway(format::complete(self.format))
             }
             Err(end) => {
-                self.end(Ended::Gateway);
+                self.end(EndReason::Gateway);
                 Part {
                     error_count: 1,
                     ..of_gateway(format::fatal(self.format, &end.error()))
@@ -277,7 +277,7 @@ impl Feed {
         Some((part, self))
     }
 
-    fn end(&mut self, why: Ended) {
+    fn end(&mut self, why: EndReason) {
         self.is_over = true;
         self.opened.ends(why);
     }

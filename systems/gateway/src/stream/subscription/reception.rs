@@ -17,7 +17,7 @@ use super::callback;
 use super::queue::{Ending, Event};
 use super::reconnects::{self, Turn};
 use super::sharing::{Receiving, Source};
-use super::socket::{Broken, Ended, Link, MESSAGE_BYTES_MAX, OPENING_MAX};
+use super::socket::{Broken, Link, MESSAGE_BYTES_MAX, OPENING_MAX, StreamEnd};
 
 /// Subscribes at the subgraph, and passes its events to the clients until there are no more events or no more
 /// clients.
@@ -71,13 +71,13 @@ async fn by_socket(
     let mut attempts = 0;
     loop {
         let broken = match link.pump(source).await {
-            Ended::Broken { why, has_given } => {
+            StreamEnd::Broken { why, has_given } => {
                 if has_given {
                     attempts = 0;
                 }
                 why
             }
-            Ended::Complete | Ended::Left => {
+            StreamEnd::Complete | StreamEnd::Left => {
                 source.end(Ending::Complete).await;
                 return link.leave().await;
             }

@@ -18,7 +18,7 @@ use gateway_federation::GraphqlError;
 use tokio::sync::{Notify, watch};
 
 use super::asked::Asked;
-use super::opened::Counts;
+use super::opened::SubscriptionCounters;
 use super::queue::{Ending, Event, Kept, Queue};
 
 /// Clients that receive an event before other tasks of the thread run. Delivery is short, because the
@@ -53,7 +53,7 @@ pub(super) struct Source {
     /// Locked while an event, or the end, is delivered to all clients. So all clients receive them in one
     /// order.
     giving: tokio::sync::Mutex<()>,
-    counts: Arc<Counts>,
+    counts: Arc<SubscriptionCounters>,
 }
 
 #[derive(Debug, Default)]
@@ -118,7 +118,7 @@ pub(super) fn join(
     capacity: usize,
     key: Option<Key>,
     client: Client,
-    counts: &Arc<Counts>,
+    counts: &Arc<SubscriptionCounters>,
 ) -> (Receiver, Option<Receiving>) {
     let Some(key) = key else {
         let (source, receiver) = Source::begin(capacity, client, counts);
@@ -146,7 +146,11 @@ pub(super) fn join(
 }
 
 impl Source {
-    fn begin(capacity: usize, client: Client, counts: &Arc<Counts>) -> (Arc<Self>, Receiver) {
+    fn begin(
+        capacity: usize,
+        client: Client,
+        counts: &Arc<SubscriptionCounters>,
+    ) -> (Arc<Self>, Receiver) {
         counts.begun();
         let source = Arc::new(Self {
             clients: Mutex::default(),

@@ -157,7 +157,7 @@ fn may_change(status: StatusCode) -> bool {
 }
 
 /// The result of receiving events.
-pub(crate) enum Ended {
+pub(crate) enum StreamEnd {
     /// All clients have left.
     Left,
     /// The subgraph reported that there are no more events.
@@ -289,20 +289,20 @@ impl Link {
     }
 
     /// Passes events to the clients until there are no more events or no more clients.
-    pub(crate) async fn pump(&mut self, source: &Source) -> Ended {
+    pub(crate) async fn pump(&mut self, source: &Source) -> StreamEnd {
         let mut has_given = false;
         let place = self.socket.place();
         let ended = {
             let events = pin!(self.events(source, &mut has_given));
             let left = pin!(counted(&place, source));
             match select(left, events).await {
-                Either::Left(_) => return Ended::Left,
+                Either::Left(_) => return StreamEnd::Left,
                 Either::Right((ended, _)) => ended,
             }
         };
         match ended {
-            Ok(()) => Ended::Complete,
-            Err(why) => Ended::Broken { why, has_given },
+            Ok(()) => StreamEnd::Complete,
+            Err(why) => StreamEnd::Broken { why, has_given },
         }
     }
 

@@ -22,7 +22,7 @@ fn asked(name: &str) -> Asked {
     }
 }
 
-fn begin(counts: &Arc<Counts>) -> (Receiving, Receiver) {
+fn begin(counts: &Arc<SubscriptionCounters>) -> (Receiving, Receiver) {
     let (source, receiver) = Source::begin(2, Client::default(), counts);
     let shared = None;
     (Receiving { source, shared }, receiver)
@@ -59,7 +59,7 @@ fn an_end_without_a_reason_is_told_from_the_end_of_events() {
     assert!(complete.opened().now_or_never().unwrap().is_ok());
     assert!(complete.take().is_some());
     assert_eq!(end_of(&complete), Ending::Complete);
-    assert_eq!(counts.told().upstream, 0);
+    assert_eq!(counts.snapshot().upstream, 0);
 }
 
 #[test]
