@@ -84,7 +84,7 @@ pub(crate) fn run(
                 drain: Rc::clone(&drain),
                 subscriptions: Arc::clone(&process.subscriptions),
                 callbacks: Arc::clone(&process.callbacks),
-                turns: Rc::default(),
+                completion_turns: Rc::default(),
             },
         )),
         client,

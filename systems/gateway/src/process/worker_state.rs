@@ -11,8 +11,8 @@ use crate::process::generation::Generation;
 use crate::process::metrics::Shard;
 use crate::stream::drain::Drain;
 use crate::stream::subscription::callback::Callbacks;
+use crate::stream::subscription::completion_turns::CompletionTurns;
 use crate::stream::subscription::opened::SubscriptionCounters;
-use crate::stream::subscription::turns::Turns;
 
 /// A worker's state for requests, until the next reload.
 pub(crate) struct WorkerState {
@@ -45,7 +45,7 @@ pub(crate) struct SharedState {
     /// The subscriptions that receive events by callbacks.
     pub(crate) callbacks: Arc<Callbacks>,
     /// The turns for the completion of this worker's events.
-    pub(crate) turns: Rc<Turns>,
+    pub(crate) completion_turns: Rc<CompletionTurns>,
 }
 
 impl WorkerState {

@@ -11,6 +11,7 @@
 
 mod asked;
 pub(crate) mod callback;
+pub(crate) mod completion_turns;
 mod feed;
 mod format;
 pub(crate) mod opened;
@@ -20,7 +21,6 @@ mod reconnects;
 pub(crate) mod shares;
 pub(crate) mod sharing;
 mod socket;
-pub(crate) mod turns;
 
 use std::net::IpAddr;
 use std::rc::Rc;

@@ -299,7 +299,12 @@ impl Feed {
                 Err(Ending::Cut) => return Err(End::Stopping),
             };
             // The event may have many clients. It stays in their queues until its turn.
-            self.answering.serving.shared.turns.take(bytes).await;
+            self.answering
+                .serving
+                .shared
+                .completion_turns
+                .take(bytes)
+                .await;
             let Some(event) = self.events.take() else {
                 continue;
             };

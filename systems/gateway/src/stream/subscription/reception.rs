@@ -15,7 +15,7 @@ use crate::process::worker_state::WorkerState;
 use super::asked::Asked;
 use super::callback;
 use super::queue::{Ending, Event};
-use super::reconnects::{self, Turn};
+use super::reconnects::{self, AttemptPermit};
 use super::sharing::{Receiving, Source};
 use super::socket::{Broken, Link, MESSAGE_BYTES_MAX, OPENING_MAX, StreamEnd};
 
@@ -123,7 +123,7 @@ async fn again(
             "subgraph `{name}`: {broken}; attempt {attempts} to subscribe again in {pause:?}"
         );
         tokio::time::sleep(pause).await;
-        let (asked, _turn) = turn(serving, source).await?;
+        let (asked, _permit) = acquire(serving, source).await?;
         serving.shared.subscriptions.reconnects();
         match opened(serving, mode, source, &asked).await {
             Ok(link) => return Ok(link),
@@ -133,14 +133,17 @@ async fn again(
     Err(broken)
 }
 
-/// Waits for the turn of an attempt. Returns the request to send again.
-async fn turn(serving: &WorkerState, source: &Source) -> Result<(Arc<Asked>, Turn), Broken> {
+/// Waits until an attempt may run. Returns the request to send again.
+async fn acquire(
+    serving: &WorkerState,
+    source: &Source,
+) -> Result<(Arc<Asked>, AttemptPermit), Broken> {
     let asked = || source.asked(clock::now()).ok_or_else(Broken::expired);
     let first = asked()?;
     let attempts = &serving.shared.subscriptions.attempts;
-    let turn = attempts.turn(&first.request.endpoint).await;
+    let permit = attempts.acquire(&first.request.endpoint).await;
     // The clients may have changed while this waited.
-    Ok((asked()?, turn))
+    Ok((asked()?, permit))
 }
 
 /// The result of a future. If the gateway stops or a new generation takes over, it never returns. Then the

@@ -24,7 +24,7 @@ pub(crate) struct Attempts {
 
 /// A running attempt, until this value is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct AttemptPermit {
     _permit: OwnedSemaphorePermit,
 }
 
@@ -32,13 +32,13 @@ pub(crate) struct Turn {
 struct Waits<'a>(&'a AtomicUsize);
 
 impl Attempts {
-    /// Waits for the turn of an attempt at this address.
-    pub(crate) async fn turn(&self, endpoint: &Endpoint) -> Turn {
+    /// Waits until an attempt at this address may run.
+    pub(crate) async fn acquire(&self, endpoint: &Endpoint) -> AttemptPermit {
         let attempts = self.at(endpoint);
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let _waits = Waits(&self.waiting);
         let permit = attempts.acquire_owned().await;
-        Turn {
+        AttemptPermit {
             _permit: permit.expect("it is never closed"),
         }
     }
@@ -114,24 +114,24 @@ mod tests {
         let same = endpoint("http://localhost:1/b");
         let other = endpoint("http://localhost:2/a");
         let attempts = Attempts::default();
-        let take = |it: &Endpoint| attempts.turn(it).now_or_never();
-        let mut turns: Vec<_> = std::iter::from_fn(|| take(&one)).collect();
-        assert_eq!(turns.len(), ATTEMPTS_AT_ONCE);
+        let take = |it: &Endpoint| attempts.acquire(it).now_or_never();
+        let mut permits: Vec<_> = std::iter::from_fn(|| take(&one)).collect();
+        assert_eq!(permits.len(), ATTEMPTS_AT_ONCE);
         assert!(take(&same).is_none());
         assert!(take(&other).is_some());
-        let mut first = pin!(attempts.turn(&same));
+        let mut first = pin!(attempts.acquire(&same));
         assert!(first.as_mut().now_or_never().is_none());
-        let mut second = Box::pin(attempts.turn(&one));
+        let mut second = Box::pin(attempts.acquire(&one));
         assert!(second.as_mut().now_or_never().is_none());
         assert_eq!(attempts.waiting(), 2);
-        turns.pop();
+        permits.pop();
         assert!(second.as_mut().now_or_never().is_none());
-        turns.extend(first.as_mut().now_or_never());
-        assert_eq!((turns.len(), attempts.waiting()), (ATTEMPTS_AT_ONCE, 1));
+        permits.extend(first.as_mut().now_or_never());
+        assert_eq!((permits.len(), attempts.waiting()), (ATTEMPTS_AT_ONCE, 1));
         // An attempt that no longer waits does not block the next one.
         drop(second);
         assert_eq!(attempts.waiting(), 0);
-        turns.clear();
+        permits.clear();
         assert!(take(&other).is_some());
         assert_eq!(attempts.addresses.lock().unwrap().len(), 2);
         let third = endpoint("http://localhost:3");
