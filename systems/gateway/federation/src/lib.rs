@@ -88,7 +88,7 @@ pub use options::{AuthorizationOptions, OperationOptions, ReportIn};
 pub use override_labels::{OverrideLabels, Overrides};
 pub use parts::{Open, PartsFormat, Piece};
 pub use policy::{ErrorPolicies, ErrorPolicy, ExtensionFilter};
-pub use prepare::Asked;
+pub use prepare::OperationRequest;
 pub use prepared::Prepared;
 pub use refusal::Refusal;
 pub use schema::{Schema, type_name};

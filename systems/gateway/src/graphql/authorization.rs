@@ -8,7 +8,7 @@ use gateway_config::Authorization;
 use gateway_extensions::{
     AUTHENTICATION_REQUIRED, Exchange, JWT_CLAIMS, REQUIRED_POLICIES, REQUIRED_SCOPES,
 };
-use gateway_federation::{Asked, Demand, Grants, Overrides, PathSegment};
+use gateway_federation::{Demand, Grants, OperationRequest, Overrides, PathSegment};
 use gateway_telemetry::{NAME_CHARS_MAX, TEXT_CHARS_MAX, shortened};
 use http::StatusCode;
 use serde_json::{Map, Value};
@@ -46,15 +46,15 @@ pub(crate) async fn announce(serving: &WorkerState, exchange: &Exchange, text: &
     let Ok(graphql) = request_body::decode(text) else {
         return;
     };
-    let asked = Asked {
+    let requested = OperationRequest {
         query: &graphql.query,
         operation_name: graphql.operation_name.as_deref(),
         overrides: &Overrides::default(),
         grants: None,
     };
-    let prepared = match serving.generation.engine.find(&asked) {
+    let prepared = match serving.generation.engine.find(&requested) {
         Some(outcome) => outcome,
-        None => match query_planning::make(serving, &asked).await {
+        None => match query_planning::make(serving, &requested).await {
             Ok(outcome) => outcome,
             Err(_) => return,
         },

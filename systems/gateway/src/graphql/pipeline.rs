@@ -12,7 +12,7 @@ use futures_util::{StreamExt as _, stream};
 use gateway_extensions::{
     CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, Request, Service, Step,
 };
-use gateway_federation::{Asked, GraphqlError, OperationKind, Overrides};
+use gateway_federation::{GraphqlError, OperationKind, OperationRequest, Overrides};
 use gateway_telemetry::{Active, NAME_CHARS_MAX, shortened};
 use graphql_http::{Media, Negotiated};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -332,18 +332,21 @@ async fn plan(
     text: &Bytes,
 ) -> Result<Plan, Refused> {
     let graphql = request_body::decode_found(text, checked)?;
-    let asked = Asked {
+    let requested = OperationRequest {
         query: &graphql.query,
         operation_name: graphql.operation_name.as_deref(),
         overrides,
         grants: None,
     };
     let trace = exchange.trace.as_ref();
-    let mut operation = query_planning::operation(serving, media, trace, &asked).await?;
+    let mut operation = query_planning::operation(serving, media, trace, &requested).await?;
     if let Some(grants) = authorization::grants(exchange, &operation) {
         let grants = Some(&grants);
-        let asked = Asked { grants, ..asked };
-        operation = query_planning::operation(serving, media, trace, &asked).await?;
+        let requested = OperationRequest {
+            grants,
+            ..requested
+        };
+        operation = query_planning::operation(serving, media, trace, &requested).await?;
         authorization::log(&serving.generation.config.authorization, &operation);
     }
     // After planning, because the kind of the operation is in the plan.

@@ -1,6 +1,6 @@
 //! Finds the operation of a request in the cache, or plans it on the planning threads.
 
-use gateway_federation::{Asked, GraphqlError, Refusal, UNAUTHORIZED};
+use gateway_federation::{GraphqlError, OperationRequest, Refusal, UNAUTHORIZED};
 use gateway_telemetry::{Active, Kind};
 use graphql_http::Media;
 use http::StatusCode;
@@ -16,13 +16,13 @@ pub(crate) async fn operation(
     serving: &WorkerState,
     media: Media,
     trace: Option<&Active>,
-    asked: &Asked<'_>,
+    requested: &OperationRequest<'_>,
 ) -> Result<Operation, Refused> {
-    let prepared = match serving.generation.engine.find(asked) {
+    let prepared = match serving.generation.engine.find(requested) {
         Some(outcome) => outcome,
         None => {
             let span = trace.and_then(|it| it.start("query_planning", Kind::Internal));
-            let outcome = make(serving, asked).await;
+            let outcome = make(serving, requested).await;
             if let Some(mut span) = span
                 && !matches!(outcome, Ok(Ok(_)))
             {
@@ -36,7 +36,10 @@ pub(crate) async fn operation(
 
 /// Plans an operation on another thread. Planning can take milliseconds, and the other requests of this
 /// worker would have to wait for it.
-pub(crate) async fn make(serving: &WorkerState, asked: &Asked<'_>) -> Result<Outcome, Refused> {
+pub(crate) async fn make(
+    serving: &WorkerState,
+    requested: &OperationRequest<'_>,
+) -> Result<Outcome, Refused> {
     let generation = &serving.generation;
     let planning = &generation.config.supergraph.query_planning;
     let allowed = Allowed {
@@ -45,10 +48,10 @@ pub(crate) async fn make(serving: &WorkerState, asked: &Asked<'_>) -> Result<Out
     };
     let order = Order {
         engine: generation.engine.clone(),
-        query: asked.query.to_owned(),
-        operation_name: asked.operation_name.map(str::to_owned),
-        overrides: asked.overrides.clone(),
-        grants: asked.grants.cloned(),
+        query: requested.query.to_owned(),
+        operation_name: requested.operation_name.map(str::to_owned),
+        overrides: requested.overrides.clone(),
+        grants: requested.grants.cloned(),
     };
     let planned = serving.shared.planning.plan(order, allowed).await;
     planned.map_err(|reason| {
