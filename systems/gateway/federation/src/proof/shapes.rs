@@ -35,19 +35,19 @@ struct Checking<'a> {
 }
 
 /// A field, and the type that has it.
-type Asked<'a> = (&'a str, &'a FieldSelection);
+type TypedField<'a> = (&'a str, &'a FieldSelection);
 
 impl<'a> Checking<'a> {
     /// Checks the selections at one place.
     fn check(&self, sets: &[(&'a str, &'a SelectionSet)]) -> Result<(), ProofError> {
-        let mut by_key: BTreeMap<&str, Vec<Asked<'a>>> = BTreeMap::new();
+        let mut by_key: BTreeMap<&str, Vec<TypedField<'a>>> = BTreeMap::new();
         for (parent, set) in sets {
             self.collect(parent, set, &mut by_key);
         }
-        for (key, asked) in by_key {
+        for (key, fields) in by_key {
             let mut shape = None;
             let mut below = Vec::new();
-            for (parent, field) in asked {
+            for (parent, field) in fields {
                 let composed = self.goal.composition.field(parent, &field.name);
                 let returns = composed.map_or("", |it| it.returns.as_str());
                 if !field.selections.items.is_empty() {
@@ -78,7 +78,7 @@ impl<'a> Checking<'a> {
         &self,
         parent: &'a str,
         set: &'a SelectionSet,
-        into: &mut BTreeMap<&'a str, Vec<Asked<'a>>>,
+        into: &mut BTreeMap<&'a str, Vec<TypedField<'a>>>,
     ) {
         for item in &set.items {
             match item {
