@@ -12,22 +12,28 @@ use gateway_federation::GraphqlError;
 use crate::process::clock;
 use crate::process::worker_state::WorkerState;
 
-use super::asked::Asked;
 use super::callback;
 use super::queue::{Ending, Event};
 use super::reconnects::{self, AttemptPermit};
 use super::sharing::{Receiving, Source};
 use super::socket::{Broken, Link, MESSAGE_BYTES_MAX, OPENING_MAX, StreamEnd};
+use super::subscribe_request::SubscribeRequest;
 
 /// Subscribes at the subgraph, and passes its events to the clients until there are no more events or no more
 /// clients.
-pub(super) async fn receive(serving: Rc<WorkerState>, receiving: Receiving, asked: Arc<Asked>) {
+pub(super) async fn receive(
+    serving: Rc<WorkerState>,
+    receiving: Receiving,
+    subscribe_request: Arc<SubscribeRequest>,
+) {
     let source = receiving.source();
     let config = serving.generation.config.subscriptions();
-    match config.and_then(|config| config.of_subgraph(&asked.name)) {
-        Some(EventSource::WebSocket(mode)) => by_socket(&serving, mode, source, asked).await,
+    match config.and_then(|config| config.of_subgraph(&subscribe_request.name)) {
+        Some(EventSource::WebSocket(mode)) => {
+            by_socket(&serving, mode, source, subscribe_request).await
+        }
         Some(EventSource::Callback(callback)) => {
-            by_callback(&serving, callback, source, asked).await;
+            by_callback(&serving, callback, source, subscribe_request).await;
         }
         None => unreachable!("the request was made for the way that there is"),
     }
@@ -52,14 +58,15 @@ async fn by_socket(
     serving: &WorkerState,
     mode: &WebSocketMode,
     source: &Source,
-    asked: Arc<Asked>,
+    subscribe_request: Arc<SubscribeRequest>,
 ) {
-    let name = Arc::clone(&asked.name);
-    let Some(opened) = unless_left(source, opened(serving, mode, source, &asked)).await else {
+    let name = Arc::clone(&subscribe_request.name);
+    let Some(opened) = unless_left(source, opened(serving, mode, source, &subscribe_request)).await
+    else {
         return;
     };
     // The clients keep copies of their own, if these may be needed again.
-    drop(asked);
+    drop(subscribe_request);
     let mut link = match opened {
         Ok(link) => link,
         Err(broken) => {
@@ -123,9 +130,9 @@ async fn again(
             "subgraph `{name}`: {broken}; attempt {attempts} to subscribe again in {pause:?}"
         );
         tokio::time::sleep(pause).await;
-        let (asked, _permit) = acquire(serving, source).await?;
+        let (subscribe_request, _permit) = acquire(serving, source).await?;
         serving.shared.subscriptions.reconnects();
-        match opened(serving, mode, source, &asked).await {
+        match opened(serving, mode, source, &subscribe_request).await {
             Ok(link) => return Ok(link),
             Err(next) => broken = next,
         }
@@ -137,13 +144,17 @@ async fn again(
 async fn acquire(
     serving: &WorkerState,
     source: &Source,
-) -> Result<(Arc<Asked>, AttemptPermit), Broken> {
-    let asked = || source.asked(clock::now()).ok_or_else(Broken::expired);
-    let first = asked()?;
+) -> Result<(Arc<SubscribeRequest>, AttemptPermit), Broken> {
+    let subscribe_request = || {
+        source
+            .subscribe_request(clock::now())
+            .ok_or_else(Broken::expired)
+    };
+    let first = subscribe_request()?;
     let attempts = &serving.shared.subscriptions.attempts;
     let permit = attempts.acquire(&first.request.endpoint).await;
     // The clients may have changed while this waited.
-    Ok((asked()?, permit))
+    Ok((subscribe_request()?, permit))
 }
 
 /// The result of a future. If the gateway stops or a new generation takes over, it never returns. Then the
@@ -162,14 +173,14 @@ async fn opened(
     serving: &WorkerState,
     mode: &WebSocketMode,
     source: &Source,
-    asked: &Asked,
+    subscribe_request: &SubscribeRequest,
 ) -> Result<Link, Broken> {
-    let limit = opening_limit(serving, &asked.name);
-    let most = event_bytes_max(serving, &asked.name);
+    let limit = opening_limit(serving, &subscribe_request.name);
+    let most = event_bytes_max(serving, &subscribe_request.name);
     let opening = Link::open(
         &serving.client,
-        &asked.request,
-        asked.parameters.as_ref(),
+        &subscribe_request.request,
+        subscribe_request.parameters.as_ref(),
         mode.protocol,
         mode.heartbeat_interval.0.0,
         most,
@@ -192,19 +203,24 @@ async fn by_callback(
     serving: &WorkerState,
     config: &Callback,
     source: &Arc<Source>,
-    asked: Arc<Asked>,
+    subscribe_request: Arc<SubscribeRequest>,
 ) {
-    let name = Arc::clone(&asked.name);
+    let name = Arc::clone(&subscribe_request.name);
     let callbacks = &serving.shared.callbacks;
     let most = event_bytes_max(serving, &name);
     let registration = callbacks.register(&name, most, source);
-    let asking = callback::subscribe(registration, &serving.client, config, &asked.request);
+    let asking = callback::subscribe(
+        registration,
+        &serving.client,
+        config,
+        &subscribe_request.request,
+    );
     let limit = opening_limit(serving, &name);
     let asking = tokio::time::timeout(limit, asking);
     let Some(answered) = unless_left(source, asking).await else {
         return;
     };
-    drop(asked);
+    drop(subscribe_request);
     let refused = match answered {
         Ok(Ok(registration)) => {
             source.open();
@@ -218,8 +234,8 @@ async fn by_callback(
         callback::Refused::Answer(body) => Event::Response(body),
         callback::Refused::Failed(reason) => {
             log::warn!("subgraph `{name}`: no subscription: {reason}");
-            let told = format!("HTTP fetch failed from '{name}': {reason}");
-            let error = GraphqlError::new(told, "SUBREQUEST_HTTP_ERROR");
+            let text = format!("HTTP fetch failed from '{name}': {reason}");
+            let error = GraphqlError::new(text, "SUBREQUEST_HTTP_ERROR");
             Event::Failed(error.with("service", &*name))
         }
     });

@@ -17,9 +17,9 @@ use gateway_extensions::RequestKey;
 use gateway_federation::GraphqlError;
 use tokio::sync::{Notify, watch};
 
-use super::asked::Asked;
 use super::opened::SubscriptionCounters;
 use super::queue::{Ending, Event, Kept, Queue};
+use super::subscribe_request::SubscribeRequest;
 
 /// Clients that receive an event before other tasks of the thread run. Delivery is short, because the
 /// completion of an event has turns of its own, and a subgraph must not wait for it.
@@ -81,7 +81,7 @@ pub(super) struct Client {
     /// Expiry time of its token.
     pub(crate) expiry: Option<Instant>,
     /// The request that it would send. Set only if a lost connection may be opened again.
-    pub(crate) asked: Option<Arc<Asked>>,
+    pub(crate) subscribe_request: Option<Arc<SubscribeRequest>>,
 }
 
 impl Client {
@@ -198,11 +198,11 @@ impl Source {
     }
 
     /// The request to send again, from the oldest client with a valid token. `None` if no token is valid.
-    pub(crate) fn asked(&self, now: Instant) -> Option<Arc<Asked>> {
+    pub(crate) fn subscribe_request(&self, now: Instant) -> Option<Arc<SubscribeRequest>> {
         let clients = lock(&self.clients);
         let mut members = clients.members.values();
         let valid = members.find(|member| member.client.is_valid(now))?;
-        valid.client.asked.clone()
+        valid.client.subscribe_request.clone()
     }
 
     /// Reports that the subgraph has accepted the subscription.
