@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use chassis::{Client, ConnectionTable, ForeignHost, Hosts};
+use chassis::{ClientNetwork, ConnectionTable, ForeignHost, Hosts};
 use graphql_http::body;
 use graphql_http::{DecodeError, Head, Media, Refusal, Step};
 use http_body_util::Full;
@@ -43,7 +43,7 @@ impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
     /// Routes a request by its path.
-    async fn answer(&self, client: Client, request: Request<Incoming>) -> Reply {
+    async fn answer(&self, client: ClientNetwork, request: Request<Incoming>) -> Reply {
         // First, so that headers of refused requests count too.
         self.metrics.headers(request.headers());
         if let Err(foreign) = self.hosts.check(request.headers(), request.uri()) {
@@ -97,7 +97,7 @@ impl Handler {
     async fn rest(
         &self,
         path: &str,
-        client: Client,
+        client: ClientNetwork,
         request: &Request<Incoming>,
     ) -> (Endpoint, Reply) {
         let Some(route) = Route::of(path) else {
@@ -117,7 +117,7 @@ impl Handler {
         (endpoint, reply)
     }
 
-    async fn graphql(&self, client: Client, request: Request<Incoming>) -> Reply {
+    async fn graphql(&self, client: ClientNetwork, request: Request<Incoming>) -> Reply {
         let head = Head::of(request.method(), request.headers());
         match graphql_http::admit(head, self.body_limit, false) {
             Step::ReadParameters(media) => {
@@ -145,7 +145,7 @@ impl Handler {
         &self,
         media: Media,
         question: Result<Question<'_>, DecodeError>,
-        client: Client,
+        client: ClientNetwork,
         is_get: bool,
     ) -> Reply {
         let question = match question {

@@ -29,13 +29,13 @@ use std::process::ExitCode;
 use telemetry::log::Level;
 
 pub use accept::{accept, pause_after, pause_in_crowd};
-pub use client::Client;
+pub use client::ClientNetwork;
 pub use command_line::{TimeError, read, time, with_file, workers};
-pub use connection::{Connection, ConnectionHandle};
-pub use connection_table::{ConnectionTable, Refusal, Slot};
+pub use connection::{ClientConnection, ConnectionHandle};
+pub use connection_table::{ConnectionRefusal, ConnectionTable, Slot};
 pub use hosts::{ForeignHost, HostFlags, Hosts};
 pub use limits::{
-    ConnectionFlags, HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, HTTP2_STREAMS, Limits, Most,
+    ConnectionFlags, HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, HTTP2_STREAMS, Most, ServerLimits,
     Timeouts, descriptors,
 };
 pub use listener::{Listener, prepare};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use chassis::{Client, ConnectionTable};
+use chassis::{ClientNetwork, ConnectionTable};
 use graphql_http::body;
 use graphql_http::{DecodeError, Head, Media, Refusal, Step};
 use http_body_util::Full;
@@ -64,7 +64,7 @@ impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
     /// Routes a request by its path.
-    async fn answer(&self, _client: Client, request: Request<Incoming>) -> Reply {
+    async fn answer(&self, _client: ClientNetwork, request: Request<Incoming>) -> Reply {
         match request.uri().path() {
             "/locations" => self.graphql(Name::Locations, request).await,
             "/reviews" => self.graphql(Name::Reviews, request).await,

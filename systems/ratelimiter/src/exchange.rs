@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_graphql::Variables;
 use bytes::Bytes;
-use chassis::{Client, ConnectionTable, ForeignHost, Hosts};
+use chassis::{ClientNetwork, ConnectionTable, ForeignHost, Hosts};
 use graphql_http::{DecodeError, DiscardedObject, Media, Negotiated, Refusal, body};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -47,7 +47,7 @@ impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
     /// Handles any request.
-    async fn answer(&self, _client: Client, request: Request<Incoming>) -> Reply {
+    async fn answer(&self, _client: ClientNetwork, request: Request<Incoming>) -> Reply {
         // Before any refusal, because all requests are counted.
         self.metrics.request();
         let is_get = matches!(*request.method(), Method::GET | Method::HEAD);

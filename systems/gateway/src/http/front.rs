@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use chassis::{Client, Work};
+use chassis::{ClientNetwork, Work};
 use gateway_extensions::Request;
 use gateway_telemetry::Active;
 use graphql_http::Negotiated;
@@ -172,7 +172,7 @@ async fn within_time(
     let deadline = now.checked_add(limit).unwrap_or(now + FOR_EVER);
     let mut summary = Summary {
         parts_until: (entrance == Entrance::Graphql).then_some(deadline),
-        address: peer.and_then(|peer| Client::at(peer).counted_address()),
+        address: peer.and_then(|peer| ClientNetwork::at(peer).counted_address()),
         ..Summary::default()
     };
     // The summary lives outside of the limited work, so that the log of a timed-out request contains all
