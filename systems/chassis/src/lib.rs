@@ -26,7 +26,7 @@ mod worker;
 use std::error::Error;
 use std::process::ExitCode;
 
-use telemetry::log::Level;
+use telemetry::log::LogLevel;
 
 pub use accept::{accept, pause_after, pause_in_crowd};
 pub use client::ClientNetwork;
@@ -50,7 +50,7 @@ pub use worker::{Handler, Worker, worker_thread};
 /// if `serve` fails, with a line on standard error. Otherwise it is 0.
 pub fn run<C, E: Error>(
     config: Result<C, clap::Error>,
-    log_level: impl FnOnce(&C) -> Level,
+    log_level: impl FnOnce(&C) -> LogLevel,
     serve: impl FnOnce(&C) -> Result<(), E>,
 ) -> ExitCode {
     let config = match config {
