@@ -207,8 +207,14 @@ mod tests {
     #[test]
     fn debug_is_a_level_of_the_log() {
         assert_eq!(read(&[]).unwrap().log_level(), log::LogLevel::Info);
-        assert_eq!(read(&["--debug"]).unwrap().log_level(), log::LogLevel::Debug);
-        assert_eq!(read(&["--debug=false"]).unwrap().log_level(), log::LogLevel::Info);
+        assert_eq!(
+            read(&["--debug"]).unwrap().log_level(),
+            log::LogLevel::Debug
+        );
+        assert_eq!(
+            read(&["--debug=false"]).unwrap().log_level(),
+            log::LogLevel::Info
+        );
         assert_eq!(
             read(&["--log-level=WARNING"]).unwrap().log_level(),
             log::LogLevel::Warn

@@ -210,7 +210,7 @@ impl Layers {
     /// The span of all callbacks of one side, or `None` if the request is not traced.
     fn span(&self, place: &Place<'_>, side: Side) -> Option<Box<OpenSpan>> {
         let trace = place.exchange.trace.as_ref()?;
-        let mut span = trace.start("rhai_plugin", gateway_telemetry::Kind::Internal)?;
+        let mut span = trace.start("rhai_plugin", gateway_telemetry::SpanKind::Internal)?;
         let service = match (self.kind, side) {
             (Kind::Router, Side::Request) => "RouterRequest",
             (Kind::Router, Side::Response) => "RouterResponse",

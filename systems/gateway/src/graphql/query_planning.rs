@@ -1,7 +1,7 @@
 //! Finds the operation of a request in the cache, or plans it on the planning threads.
 
 use gateway_federation::{GraphqlError, OperationRequest, Refusal, UNAUTHORIZED};
-use gateway_telemetry::{Active, Kind};
+use gateway_telemetry::{Active, SpanKind};
 use graphql_http::Media;
 use http::StatusCode;
 use http::header::{self, HeaderValue};
@@ -21,7 +21,7 @@ pub(crate) async fn operation(
     let prepared = match serving.generation.engine.find(requested) {
         Some(outcome) => outcome,
         None => {
-            let span = trace.and_then(|it| it.start("query_planning", Kind::Internal));
+            let span = trace.and_then(|it| it.start("query_planning", SpanKind::Internal));
             let outcome = make(serving, requested).await;
             if let Some(mut span) = span
                 && !matches!(outcome, Ok(Ok(_)))

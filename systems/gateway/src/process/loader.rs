@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gateway_config::{Config, Reading, RemoteSchema};
 use gateway_extensions::KeyStore;
 use gateway_remote::SourceSchema;
-use gateway_telemetry::Counts;
+use gateway_telemetry::ExportCounts;
 use gateway_upstream::{Client, ClientSettings};
 
 use crate::graphql::engine::Engine;
@@ -27,7 +27,7 @@ pub(crate) struct Loader {
     /// The exports of the current configuration.
     exports: Option<Arc<Exports>>,
     /// Counts of exported data.
-    pub(crate) exported: Arc<Counts>,
+    pub(crate) exported: Arc<ExportCounts>,
 }
 
 impl Loader {

@@ -27,5 +27,5 @@ pub(crate) struct ProcessState {
     /// The subscriptions that receive their events by callbacks.
     pub(crate) callbacks: Arc<Callbacks>,
     /// Counts of the spans and metrics for collectors.
-    pub(crate) exported: Arc<gateway_telemetry::Counts>,
+    pub(crate) exported: Arc<gateway_telemetry::ExportCounts>,
 }

@@ -3,7 +3,7 @@
 use gateway_upstream::{Endpoint, Reply, SendError};
 use http::{HeaderMap, Method};
 
-use crate::span::{Kind, kept};
+use crate::span::{SpanKind, kept};
 use crate::trace::{Active, OpenSpan};
 
 /// Begins a request: writes the trace into its headers, and opens its span if the trace is recorded.
@@ -22,7 +22,7 @@ pub fn sending(
     let named = || format!("{method} {}", kept(configured.uri().path()));
     let Some(mut span) = trace
         .is_recorded()
-        .then(|| trace.start(named(), Kind::Client))
+        .then(|| trace.start(named(), SpanKind::Client))
         .flatten()
     else {
         trace.write(headers);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chassis::ConnectionTable;
-use gateway_telemetry::Counts as Exported;
+use gateway_telemetry::ExportCounts;
 use gateway_upstream::Traffic;
 use telemetry::metrics::{Buckets, Counts, Scrape};
 
@@ -48,7 +48,7 @@ pub(super) struct Elsewhere {
     /// Connections to subgraphs and other services.
     pub(super) traffic: Arc<Traffic>,
     /// Spans and metrics for collectors.
-    pub(super) exported: Arc<Exported>,
+    pub(super) exported: Arc<ExportCounts>,
     /// Subscriptions. `None` if they are off.
     pub(super) subscriptions: Option<SubscriptionCounts>,
 }
@@ -60,7 +60,7 @@ pub(super) struct Snapshot {
     caches: Caches,
     planning: Arc<Planning>,
     traffic: Arc<Traffic>,
-    exported: Arc<Exported>,
+    exported: Arc<ExportCounts>,
     subscriptions: Option<SubscriptionCounts>,
 }
 
@@ -408,8 +408,8 @@ fn list(scrape: &mut Scrape<'_>, listed: Listed) -> Result {
 }
 
 /// Writes the metrics of exports to collectors. Writes no lines without exports.
-fn exported(scrape: &mut Scrape<'_>, counts: &Exported) -> Result {
-    let spans = Exported::of(&counts.exported);
+fn exported(scrape: &mut Scrape<'_>, counts: &ExportCounts) -> Result {
+    let spans = ExportCounts::of(&counts.exported);
     let lost = [
         ("otlp-tracing", "channel full", &counts.overflown),
         ("otlp-tracing", "export failed", &counts.failed),
@@ -417,7 +417,7 @@ fn exported(scrape: &mut Scrape<'_>, counts: &Exported) -> Result {
     ];
     let lost = lost.map(|(name, error, counter)| {
         let labels = [("name", name), ("error", error)];
-        (labels, Exported::of(counter))
+        (labels, ExportCounts::of(counter))
     });
     if spans > 0 {
         let help = "Spans that the collector took";
