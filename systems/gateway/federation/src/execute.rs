@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 
 use crate::answer;
-use crate::bounds::{Bounds, Excess};
+use crate::bounds::{Excess, ExecutionLimits};
 use crate::entities::{Target, write_representations};
 use crate::error::{GraphqlError, PathSegment, write_errors};
 use crate::execution_state::State;
@@ -71,7 +71,7 @@ impl Executed {
         self.error_count
     }
 
-    /// True if data is missing because of [`Bounds`](crate::Bounds).
+    /// True if data is missing because of [`ExecutionLimits`](crate::ExecutionLimits).
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.is_cut
@@ -333,7 +333,7 @@ struct Request {
 fn write_request(
     plan: &FetchPlan,
     variables: &Variables,
-    bounds: &Bounds,
+    bounds: &ExecutionLimits,
     state: &State,
 ) -> Result<Option<Request>, Excess> {
     let mut out = Vec::with_capacity(plan.prefix.len() + 256);

@@ -73,7 +73,7 @@ mod weight;
 
 pub use access_rules::{Demand, Grants};
 pub use authorization::UNAUTHORIZED;
-pub use bounds::Bounds;
+pub use bounds::ExecutionLimits;
 pub use canonical::{Canonical, canonical};
 pub use check::{SUBSCRIPTION_DISABLED, check_operation};
 pub use checked::{AnswerMember, AnswerShape, Checked, MemberSource};
@@ -82,7 +82,7 @@ pub use effort::{Effort, Stop};
 pub use error::{GraphqlError, Location, PathSegment, errors_body};
 pub use execute::Executed;
 pub use fetch::{Fetch, OperationKind, SubgraphAnswer, SubgraphRequest};
-pub use limits::Limits;
+pub use limits::OperationLimits;
 pub use operations::Operations;
 pub use options::{AuthorizationOptions, OperationOptions, ReportIn};
 pub use override_labels::{OverrideLabels, Overrides};

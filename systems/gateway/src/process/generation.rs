@@ -12,8 +12,8 @@ use gateway_config::{
 };
 use gateway_extensions::{BuildError, Extensions, KeyStore};
 use gateway_federation::{
-    AuthorizationOptions, Bounds, ErrorPolicies, ExtensionFilter, Limits, OperationOptions,
-    Operations, ReportIn, Supergraph, SupergraphError,
+    AuthorizationOptions, ErrorPolicies, ExecutionLimits, ExtensionFilter, OperationLimits,
+    OperationOptions, Operations, ReportIn, Supergraph, SupergraphError,
 };
 use gateway_remote::{Merged, RestEndpoints};
 use gateway_telemetry::CollectorError;
@@ -362,7 +362,7 @@ fn options(config: &Config) -> OperationOptions {
         introspection: config.supergraph.introspection,
         introspection_max_depth: limits.introspection_max_depth,
         subscriptions: config.subscriptions().is_some(),
-        limits: Limits {
+        limits: OperationLimits {
             max_selections: limits.max_selections,
             max_depth: most(limits.max_depth),
             max_height: most(limits.max_height),
@@ -373,7 +373,7 @@ fn options(config: &Config) -> OperationOptions {
             warn_only: limits.warn_only,
         },
         authorization: authorization(config),
-        bounds: Bounds {
+        bounds: ExecutionLimits {
             response_bytes: limits.response_max_bytes.0.0,
             answers_bytes: limits.subgraph_answers_max_bytes.0.0,
             fetch_entities: limits.entities_max_per_request.get(),
