@@ -11,7 +11,7 @@ use clap::{ArgAction, Parser, ValueEnum};
 use telemetry::log;
 
 use crate::cors::Origins;
-use crate::sync::{Format, Rules};
+use crate::sync::{ResponseFormat, Rules};
 
 /// The webhook of the IntegrationRoute controller: POST /webhook/sync and
 /// /webhook/addons/certmanager/sync, PUT /route, GET /status and /metrics.
@@ -55,7 +55,7 @@ pub(crate) struct Config {
         value_name = "FORMAT",
         default_value = "today"
     )]
-    compat: Format,
+    compat: ResponseFormat,
 
     /// Web pages of these origins may put routes and ask for the status; none when empty.
     #[arg(
