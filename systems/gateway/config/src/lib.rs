@@ -86,7 +86,7 @@ pub use import::{Import, import};
 pub use key_table::key_table;
 pub use persisted_queries::{PersistedQueries, Safelist};
 pub use query_planning::{PlanCache, PlanCacheInMemory, QueryPlanning};
-pub use read::{Reading, read};
+pub use read::{ReadConfig, read};
 pub use remote_schemas::{
     ConfiguredHeader, Customization, FieldNameChange, NameChange, RemoteSchema,
 };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gateway_config::{
-    AuthorizationResponse, Config, ErrorPolicy, ExtensionKeys, Mistakes, Reading, Surroundings,
+    AuthorizationResponse, Config, ErrorPolicy, ExtensionKeys, Mistakes, ReadConfig, Surroundings,
 };
 use gateway_extensions::{BuildError, Extensions, KeyStore};
 use gateway_federation::{
@@ -144,7 +144,7 @@ pub(crate) fn read_config(
     path: Option<&Path>,
     surroundings: &dyn Surroundings,
     is_development: bool,
-) -> Result<Reading, GenerationError> {
+) -> Result<ReadConfig, GenerationError> {
     let (path, text) = match path {
         None => (Path::new("(no configuration)"), String::new()),
         Some(path) => (path, config_text(path)?),
