@@ -172,7 +172,7 @@ impl Extensions {
 
     /// Builds the extensions of one worker thread. It compiles the scripts again, so that workers share only
     /// data without locks and reference counts.
-    pub fn worker(&self, client: Client, observer: Rc<dyn Observer>) -> Worker {
+    pub fn worker(&self, client: Client, observer: Rc<dyn Observer>) -> ExtensionsWorker {
         let shared = Rc::new(Shared {
             client,
             observer,
@@ -225,7 +225,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn worker(self) -> Worker {
+    fn worker(self) -> ExtensionsWorker {
         let config = &self.extensions.config;
         let tokens = config
             .authentication
@@ -255,7 +255,7 @@ impl Builder<'_> {
             || execution
                 .as_ref()
                 .is_some_and(|service| service.layers.is_some());
-        Worker {
+        ExtensionsWorker {
             router: self.service(
                 "router_service",
                 tokens,
@@ -342,7 +342,7 @@ impl Builder<'_> {
 }
 
 /// The extensions of one worker thread.
-pub struct Worker {
+pub struct ExtensionsWorker {
     /// The outermost service, around the HTTP request. `None` if it has no configured stage.
     pub router: Option<Service>,
     /// The service around a GraphQL request.
@@ -354,7 +354,7 @@ pub struct Worker {
     sees_headers: bool,
 }
 
-impl Worker {
+impl ExtensionsWorker {
     /// True if there is a script or a coprocessor. Both read headers as text.
     pub fn sees_headers(&self) -> bool {
         self.sees_headers

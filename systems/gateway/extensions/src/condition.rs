@@ -5,14 +5,14 @@ use http::HeaderMap;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::exchange::{Exchange, Request, Response};
+use crate::exchange::{Exchange, Response, StageRequest};
 use crate::json;
 
 /// The data that a condition can read.
 #[derive(Clone, Copy)]
 pub(crate) struct ConditionInput<'a> {
     pub(crate) exchange: &'a Exchange,
-    pub(crate) request: Option<&'a Request>,
+    pub(crate) request: Option<&'a StageRequest>,
     pub(crate) response: Option<&'a Response>,
     pub(crate) subgraph: Option<&'a str>,
     pub(crate) environment: &'a dyn Fn(&str) -> Option<String>,

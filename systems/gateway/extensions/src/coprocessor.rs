@@ -17,7 +17,7 @@ use http::{Method, StatusCode};
 
 use crate::address::{endpoint, http2};
 use crate::condition::{ConditionInput, holds};
-use crate::exchange::{Exchange, Request, Response, Step};
+use crate::exchange::{Exchange, Response, StageRequest, Step};
 use crate::failure;
 use crate::json::ResponseParts;
 use crate::observer::{Observer, StageKind};
@@ -95,7 +95,7 @@ impl CoprocessorStage {
     pub(crate) async fn request(
         &self,
         call: &StageCall<'_>,
-        request: &mut Request,
+        request: &mut StageRequest,
     ) -> Result<Step, CoprocessorError> {
         let sent = self.request_message(call.exchange, call.subgraph, request);
         let answer = self.send(call, sent).await?;
@@ -108,7 +108,7 @@ impl CoprocessorStage {
         &self,
         exchange: &Exchange,
         subgraph: Option<(&str, &str)>,
-        request: &Request,
+        request: &StageRequest,
     ) -> Vec<u8> {
         message::of_request(self, exchange, subgraph, request)
     }
@@ -118,7 +118,7 @@ impl CoprocessorStage {
         &self,
         exchange: &Exchange,
         answer: &[u8],
-        request: &mut Request,
+        request: &mut StageRequest,
     ) -> Result<Step, CoprocessorError> {
         let answer = Answer::read(answer, self.kind)?;
         // The context comes first, because its entries apply even if the request ends here.

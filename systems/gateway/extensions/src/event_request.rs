@@ -6,7 +6,7 @@ use gateway_upstream::Endpoint;
 use http::uri::{PathAndQuery, Uri};
 use http::{HeaderMap, HeaderName, Method};
 
-use crate::exchange::{Exchange, Request, Step};
+use crate::exchange::{Exchange, StageRequest, Step};
 use crate::identifier;
 use crate::request_key::RequestKey;
 use crate::subgraph::{Subgraph, SubgraphOutcome};
@@ -44,7 +44,7 @@ impl Subgraph {
         body: Bytes,
     ) -> Result<EventRequest, SubgraphOutcome> {
         let uri = self.at(path).map_err(|error| self.unsendable(&error))?;
-        let mut request = Request {
+        let mut request = StageRequest {
             method: Method::POST,
             uri,
             headers: self.ruled(exchange),

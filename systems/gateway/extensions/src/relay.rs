@@ -10,7 +10,7 @@ use gateway_upstream::{Call, Endpoint, EndpointError, Reply, SendError};
 use http::{HeaderMap, HeaderName, Method, Uri, header};
 
 use crate::encoding;
-use crate::exchange::{Exchange, Request, Response, Step};
+use crate::exchange::{Exchange, Response, StageRequest, Step};
 use crate::identifier;
 use crate::subgraph::Subgraph;
 
@@ -99,7 +99,7 @@ impl Subgraph {
             is_idempotent: call.is_idempotent,
             timeout: call.timeout,
         };
-        let request = Request {
+        let request = StageRequest {
             method: call.method,
             uri: Uri::default(),
             headers,
@@ -110,7 +110,7 @@ impl Subgraph {
             return Ok(with_cookies_only(reply));
         };
         let id = identifier::uuid_v4();
-        let mut request = Request {
+        let mut request = StageRequest {
             uri: endpoint.uri().clone(),
             ..request
         };
@@ -144,7 +144,7 @@ impl Subgraph {
         &self,
         exchange: &Exchange,
         endpoint: &Endpoint,
-        mut request: Request,
+        mut request: StageRequest,
         sending: &Sending,
     ) -> Result<Reply, RelayError> {
         let rendered_headers = if sending.is_graphql {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::answer_cache::{AnswerCache, CacheLookup, Question};
 use crate::encoding;
-use crate::exchange::{Exchange, Request, Response, Step};
+use crate::exchange::{Exchange, Response, StageRequest, Step};
 use crate::failure::FetchProblem;
 use crate::header_rules::Rules;
 use crate::identifier;
@@ -149,7 +149,7 @@ impl Subgraph {
         call: SubgraphCall,
     ) -> SubgraphOutcome {
         let id = identifier::uuid_v4();
-        let mut request = Request {
+        let mut request = StageRequest {
             method: Method::POST,
             uri: self.endpoint.uri().clone(),
             headers,

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use gateway_extensions::{
-    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, Request, Service, Step,
+    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, Service, StageRequest, Step,
 };
 use gateway_federation::{GraphqlError, OperationKind, OperationRequest, Overrides};
 use gateway_telemetry::{Active, NAME_CHARS_MAX, shortened};
@@ -37,7 +37,7 @@ use crate::stream::subscription;
 /// The arguments are references, because each function would move 256 bytes otherwise.
 pub(crate) async fn serve(
     serving: &Rc<WorkerState>,
-    request: &mut Request,
+    request: &mut StageRequest,
     trace: Option<Active>,
     summary: &mut Summary,
 ) -> Reply {
@@ -225,7 +225,7 @@ fn supply(
     }
 }
 
-fn copy_of_head(request: &Request) -> ClientHead {
+fn copy_of_head(request: &StageRequest) -> ClientHead {
     ClientHead {
         method: request.method.clone(),
         uri: request.uri.clone(),
@@ -234,7 +234,7 @@ fn copy_of_head(request: &Request) -> ClientHead {
 }
 
 /// Moves the head out of the request and leaves the body.
-fn take_head(request: &mut Request) -> ClientHead {
+fn take_head(request: &mut StageRequest) -> ClientHead {
     ClientHead {
         method: std::mem::take(&mut request.method),
         uri: std::mem::take(&mut request.uri),
@@ -302,7 +302,7 @@ async fn enter(
     // An invalid request must not reach a stage that expects a valid one.
     decode(text)?;
     let head = &*exchange.client;
-    let mut request = Request {
+    let mut request = StageRequest {
         method: head.method.clone(),
         uri: head.uri.clone(),
         headers: head.headers.clone(),

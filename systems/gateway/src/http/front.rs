@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chassis::{ClientNetwork, Work};
-use gateway_extensions::Request;
+use gateway_extensions::StageRequest;
 use gateway_telemetry::Active;
 use graphql_http::Negotiated;
 use http::header::{self, HeaderMap, HeaderValue};
@@ -217,7 +217,7 @@ async fn work(
         Err(refusal) => return *refusal,
     };
     let parts = *parts;
-    let mut request = Request {
+    let mut request = StageRequest {
         method: parts.method,
         uri: parts.uri,
         headers: parts.headers,

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use gateway_config::Csrf;
-use gateway_extensions::Request;
+use gateway_extensions::StageRequest;
 use gateway_remote::{RestAnswer, RestError, RestRequest, unwrap_response};
 use gateway_telemetry::Active;
 use http::header::{self, HeaderMap, HeaderValue};
@@ -34,7 +34,7 @@ pub(crate) fn early(csrf: &Csrf, method: &Method, headers: &HeaderMap) -> Option
 /// Responds to a request below `/api/rest/`.
 pub(crate) async fn serve(
     serving: &Rc<WorkerState>,
-    request: &mut Request,
+    request: &mut StageRequest,
     trace: Option<Active>,
     summary: &mut Summary,
 ) -> Reply {

@@ -17,7 +17,7 @@ use crate::stream::subscription::opened::SubscriptionCounters;
 /// A worker's state for requests, until the next reload.
 pub(crate) struct WorkerState {
     pub(crate) generation: Arc<Generation>,
-    pub(crate) extensions: gateway_extensions::Worker,
+    pub(crate) extensions: gateway_extensions::ExtensionsWorker,
     /// The HTTP client. It keeps its connections across reloads.
     pub(crate) client: Client,
     pub(crate) shared: SharedState,
