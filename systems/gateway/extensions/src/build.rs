@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway_config::{Config, RhaiLimits};
-use gateway_upstream::{Client, Endpoint, EndpointError, Policy};
+use gateway_upstream::{Client, EndpointError, Policy, UpstreamEndpoint};
 use redis_link::LinkError;
 
 use crate::address::{endpoint, http2, trust};
@@ -53,7 +53,7 @@ pub enum BuildError {
 pub struct Extensions {
     config: Arc<Config>,
     sdl: Arc<str>,
-    subgraphs: Vec<(String, Endpoint)>,
+    subgraphs: Vec<(String, UpstreamEndpoint)>,
     /// Cache of subgraph responses, or `None` if caching is off.
     answers: Option<Arc<AnswerCache>>,
     /// The retry budget of each subgraph, or `None` for subgraphs without retries.
@@ -200,7 +200,7 @@ pub fn subgraph_endpoint(
     config: &Config,
     name: &str,
     url: &str,
-) -> Result<Endpoint, EndpointError> {
+) -> Result<UpstreamEndpoint, EndpointError> {
     let shaping = config.traffic_shaping.of_subgraph(name);
     let tls = config.tls.subgraph.of_subgraph(name);
     let trust = tls.as_ref().map(trust).transpose()?;
@@ -213,7 +213,7 @@ pub fn subgraph_endpoint(
     };
     match config.override_subgraph_url.get(name) {
         Some(over) => endpoint(over, policy),
-        None => Endpoint::parse(url, policy),
+        None => UpstreamEndpoint::parse(url, policy),
     }
 }
 
@@ -278,7 +278,7 @@ impl Builder<'_> {
         }
     }
 
-    fn subgraph(&self, index: usize, name: &str, endpoint: &Endpoint) -> Subgraph {
+    fn subgraph(&self, index: usize, name: &str, endpoint: &UpstreamEndpoint) -> Subgraph {
         let config = &self.extensions.config;
         let shaping = config.traffic_shaping.of_subgraph(name);
         Subgraph {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway_config::{BodyParts, ContextParts, Coprocessor, CoprocessorClient, Stage};
-use gateway_upstream::{Call, Client, Endpoint, EndpointError, Policy, SendError};
+use gateway_upstream::{Call, Client, EndpointError, Policy, SendError, UpstreamEndpoint};
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 
@@ -54,7 +54,7 @@ impl CoprocessorError {
 pub struct CoprocessorStage {
     pub(crate) kind: StageKind,
     pub(crate) stage: Stage,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: UpstreamEndpoint,
     pub(crate) timeout: Duration,
     pub(crate) validates: bool,
     /// The supergraph schema as a JSON string, rendered once.

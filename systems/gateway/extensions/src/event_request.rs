@@ -2,7 +2,7 @@
 //! the response is the caller's job.
 
 use bytes::Bytes;
-use gateway_upstream::Endpoint;
+use gateway_upstream::UpstreamEndpoint;
 use http::uri::{PathAndQuery, Uri};
 use http::{HeaderMap, HeaderName, Method};
 
@@ -15,7 +15,7 @@ use crate::subgraph::{Subgraph, SubgraphOutcome};
 #[derive(Debug)]
 pub struct EventRequest {
     /// The subgraph's endpoint.
-    pub endpoint: Endpoint,
+    pub endpoint: UpstreamEndpoint,
     /// The headers after rules and stages.
     pub headers: HeaderMap,
     /// The GraphQL request as JSON.

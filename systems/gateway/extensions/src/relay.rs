@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use gateway_config::SessionName;
 use gateway_telemetry::{TEXT_CHARS_MAX, shortened};
-use gateway_upstream::{Call, Endpoint, EndpointError, Reply, SendError};
+use gateway_upstream::{Call, EndpointError, Reply, SendError, UpstreamEndpoint};
 use http::{HeaderMap, HeaderName, Method, Uri, header};
 
 use crate::encoding;
@@ -129,7 +129,7 @@ impl Subgraph {
         Ok(response)
     }
 
-    fn moved(&self, url: &str) -> Result<Endpoint, EndpointError> {
+    fn moved(&self, url: &str) -> Result<UpstreamEndpoint, EndpointError> {
         match url.parse::<Uri>() {
             Ok(uri) => self.endpoint.moved_to(&uri),
             Err(error) => Err(EndpointError::NotAUrl {
@@ -143,7 +143,7 @@ impl Subgraph {
     async fn dispatch(
         &self,
         exchange: &Exchange,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         mut request: StageRequest,
         sending: &Sending,
     ) -> Result<Reply, RelayError> {

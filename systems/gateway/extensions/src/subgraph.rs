@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use gateway_config::Compression;
 use gateway_telemetry::{Active, TRACEPARENT, TRACESTATE};
-use gateway_upstream::{Call, Endpoint, Reply, SendError};
+use gateway_upstream::{Call, Reply, SendError, UpstreamEndpoint};
 use http::{HeaderMap, Method, StatusCode, header};
 use serde_json::{Value, json};
 
@@ -71,14 +71,14 @@ fn is_for_all(sent: &Sent) -> bool {
 /// The endpoint of a request, and its trace.
 #[derive(Clone, Copy)]
 struct To<'a> {
-    endpoint: &'a Endpoint,
+    endpoint: &'a UpstreamEndpoint,
     trace: Option<&'a Active>,
 }
 
 pub(crate) struct Subgraph {
     pub(crate) index: usize,
     pub(crate) name: Rc<str>,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: UpstreamEndpoint,
     pub(crate) rules: Rules,
     pub(crate) timeout: Option<Duration>,
     pub(crate) compression: Option<Compression>,
@@ -186,7 +186,7 @@ impl Subgraph {
     async fn fetch(
         &self,
         exchange: &Exchange,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         headers: HeaderMap,
         body: Bytes,
         is_query: bool,
@@ -208,7 +208,7 @@ impl Subgraph {
         &self,
         answers: &AnswerCache,
         exchange: &Exchange,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         headers: HeaderMap,
         body: Bytes,
     ) -> Sent {

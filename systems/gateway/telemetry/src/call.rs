@@ -1,6 +1,6 @@
 //! The spans of the gateway's own requests, by OpenTelemetry's conventions for HTTP clients.
 
-use gateway_upstream::{Endpoint, Reply, SendError};
+use gateway_upstream::{Reply, SendError, UpstreamEndpoint};
 use http::{HeaderMap, Method};
 
 use crate::span::{SpanKind, kept};
@@ -14,8 +14,8 @@ use crate::trace::{Active, OpenSpan};
 pub fn sending(
     trace: Option<&Active>,
     method: &Method,
-    configured: &Endpoint,
-    endpoint: &Endpoint,
+    configured: &UpstreamEndpoint,
+    endpoint: &UpstreamEndpoint,
     headers: &mut HeaderMap,
 ) -> Option<Box<OpenSpan>> {
     let trace = trace?;

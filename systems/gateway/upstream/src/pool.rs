@@ -12,7 +12,7 @@ use hyper::client::conn::http2::SendRequest;
 use tokio::time::Instant;
 
 use crate::connection::Stream;
-use crate::endpoint::Endpoint;
+use crate::endpoint::UpstreamEndpoint;
 use crate::places::{PlaceTotals, Places};
 
 #[derive(Default)]
@@ -112,7 +112,7 @@ impl Origin {
 
 impl Pool {
     /// The state of the endpoint's origin.
-    pub(crate) fn origin(&mut self, endpoint: &Endpoint) -> Rc<Origin> {
+    pub(crate) fn origin(&mut self, endpoint: &UpstreamEndpoint) -> Rc<Origin> {
         let key = endpoint.pool_key();
         // `entry` would clone the key even if the origin exists, which is nearly always the case.
         let origin = match self.origins.get(key) {

@@ -18,7 +18,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, WebSocketCon
 
 use crate::client::{Client, ConnectionPlace, HeldPlaces, OwnConnection};
 use crate::connection::Stream;
-use crate::endpoint::Endpoint;
+use crate::endpoint::UpstreamEndpoint;
 use crate::error::SendError;
 use crate::http1::is_ours;
 
@@ -88,7 +88,7 @@ impl Client {
     /// If the connection fails, or if the service refuses the handshake.
     pub async fn websocket(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         upgrade: Upgrade<'_>,
     ) -> Result<WebSocket, WebSocketError> {
         let request = request(endpoint, &upgrade)?;
@@ -108,7 +108,7 @@ impl Client {
 }
 
 fn request(
-    endpoint: &Endpoint,
+    endpoint: &UpstreamEndpoint,
     upgrade: &Upgrade<'_>,
 ) -> Result<http::Request<()>, WebSocketError> {
     let mut parts = endpoint.uri().clone().into_parts();

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use gateway_telemetry::random_bytes;
-use gateway_upstream::Endpoint;
+use gateway_upstream::UpstreamEndpoint;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Maximum number of running attempts per address. Further attempts wait in the order of their arrival.
@@ -33,7 +33,7 @@ struct Waits<'a>(&'a AtomicUsize);
 
 impl Attempts {
     /// Waits until an attempt at this address may run.
-    pub(crate) async fn acquire(&self, endpoint: &Endpoint) -> AttemptPermit {
+    pub(crate) async fn acquire(&self, endpoint: &UpstreamEndpoint) -> AttemptPermit {
         let attempts = self.at(endpoint);
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let _waits = Waits(&self.waiting);
@@ -43,7 +43,7 @@ impl Attempts {
         }
     }
 
-    fn at(&self, endpoint: &Endpoint) -> Arc<Semaphore> {
+    fn at(&self, endpoint: &UpstreamEndpoint) -> Arc<Semaphore> {
         let address = match endpoint.socket() {
             Some(socket) => socket.display().to_string(),
             None => format!("{:?} {}", endpoint.uri().host(), endpoint.port()),
@@ -109,12 +109,12 @@ mod tests {
 
     #[test]
     fn so_many_are_under_way_at_one_address_and_the_others_wait_in_their_order() {
-        let endpoint = |text| Endpoint::parse(text, Policy::default()).unwrap();
+        let endpoint = |text| UpstreamEndpoint::parse(text, Policy::default()).unwrap();
         let one = endpoint("http://localhost:1/a");
         let same = endpoint("http://localhost:1/b");
         let other = endpoint("http://localhost:2/a");
         let attempts = Attempts::default();
-        let take = |it: &Endpoint| attempts.acquire(it).now_or_never();
+        let take = |it: &UpstreamEndpoint| attempts.acquire(it).now_or_never();
         let mut permits: Vec<_> = std::iter::from_fn(|| take(&one)).collect();
         assert_eq!(permits.len(), ATTEMPTS_AT_ONCE);
         assert!(take(&same).is_none());

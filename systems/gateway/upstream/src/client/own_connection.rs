@@ -9,7 +9,7 @@ use std::rc::{Rc, Weak};
 
 use super::{Client, Tally};
 use crate::connection::Stream;
-use crate::endpoint::{Endpoint, Policy};
+use crate::endpoint::{Policy, UpstreamEndpoint};
 use crate::error::SendError;
 use crate::negotiation::Http2;
 use crate::places::{Place, Places, Reserved};
@@ -45,7 +45,7 @@ impl Client {
     /// clients of this address.
     pub(crate) async fn own_connection(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         address: Option<IpAddr>,
     ) -> Result<OwnConnection, SendError> {
         // A separate statement, because the pool must not be borrowed during the wait.
@@ -69,7 +69,7 @@ impl Client {
     /// wait for another long-lived connection.
     async fn hold(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         places: &Rc<Places>,
         address: Option<IpAddr>,
     ) -> Result<HeldPlaces, SendError> {
@@ -89,7 +89,12 @@ impl Client {
     }
 
     /// Maximum number of long-lived connections to this origin now, out of `total` for all origins.
-    fn most_reservations(&self, endpoint: &Endpoint, origin: &Places, total: usize) -> usize {
+    fn most_reservations(
+        &self,
+        endpoint: &UpstreamEndpoint,
+        origin: &Places,
+        total: usize,
+    ) -> usize {
         match self.own_limit(endpoint) {
             Some(most) => half(self.part(most)),
             // As many as are left for others, as for calls.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use gateway_extensions::EventRequest;
-use gateway_upstream::{Endpoint, Policy};
+use gateway_upstream::{Policy, UpstreamEndpoint};
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn subscribe_request(name: &str) -> SubscribeRequest {
     SubscribeRequest {
         name: name.into(),
         request: EventRequest {
-            endpoint: Endpoint::parse("http://localhost", Policy::default()).unwrap(),
+            endpoint: UpstreamEndpoint::parse("http://localhost", Policy::default()).unwrap(),
             headers: http::HeaderMap::new(),
             body: "{}".into(),
         },

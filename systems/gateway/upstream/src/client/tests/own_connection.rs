@@ -7,17 +7,20 @@ use tokio::task::JoinHandle;
 use super::limits::{client, held, send, until};
 use super::*;
 
-fn lasts(client: &Client, endpoint: &Endpoint) -> JoinHandle<Result<OwnConnection, SendError>> {
+fn lasts(
+    client: &Client,
+    endpoint: &UpstreamEndpoint,
+) -> JoinHandle<Result<OwnConnection, SendError>> {
     let (client, endpoint) = (client.clone(), endpoint.clone());
     tokio::task::spawn_local(async move { client.own_connection(&endpoint, None).await })
 }
 
-async fn opened(client: &Client, endpoint: &Endpoint) -> OwnConnection {
+async fn opened(client: &Client, endpoint: &UpstreamEndpoint) -> OwnConnection {
     let opened = client.own_connection(endpoint, None).await;
     opened.unwrap_or_else(|error| panic!("{error}"))
 }
 
-async fn refused(client: &Client, endpoint: &Endpoint) -> String {
+async fn refused(client: &Client, endpoint: &UpstreamEndpoint) -> String {
     match client.own_connection(endpoint, None).await {
         Err(error) if error.is_crowded() => error.to_string(),
         Err(error) => panic!("{error}"),
