@@ -1,8 +1,9 @@
 //! `cargo xtask aa`: checks the instrument against known differences, on real processes.
 //!
-//! Main idea: the truth is known because we plant it. A server is compared with itself, with itself plus a
-//! planted delay, and next to neighbors that have a known cost. The results of `weigh lab` go into
-//! METHODOLOGY.md. Each piece runs alone, and prints its expected duration before it begins.
+//! Main idea: we know the truth because we plant it. The task compares a server with itself, with
+//! itself plus a planted delay, and next to neighbors with a known cost. The results of `weigh lab`
+//! go into METHODOLOGY.md. Each piece runs alone, and prints its expected duration before it
+//! begins.
 
 mod burners;
 mod choices;
@@ -27,26 +28,26 @@ use crate::repository::root;
 use burners::Burners;
 use labs::{Bench, Programs};
 
-/// What is planted, and how often.
+/// Planted differences, and the number of runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to run.
+    /// Pieces to run, separated by commas.
     #[arg(long, value_enum, value_delimiter = ',', required = true)]
     piece: Vec<Piece>,
-    /// Runs of each lab, instead of the piece's own number.
+    /// Number of runs per lab, instead of the piece's own number.
     #[arg(long, visible_alias = "runs")]
     repeat: Option<u64>,
-    /// Length of the load of a round side by side, in seconds.
+    /// Length of the load in a round side by side, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     seconds: f64,
-    /// Rounds of a run side by side. With more than two variants at least as many as support an
-    /// interval are taken.
+    /// Number of rounds per run side by side. With more than two variants, a run has at least the
+    /// rounds that an interval requires.
     #[arg(long, default_value_t = 8)]
     rounds: u32,
     /// Requests per second to each system side by side, instead of the piece's own number.
     #[arg(long, value_name = "PER_SECOND")]
     rate: Option<u32>,
-    /// The amounts that are planted, in microseconds.
+    /// Planted amounts, in microseconds.
     #[arg(
         long,
         value_name = "US",
@@ -54,7 +55,7 @@ pub(crate) struct Args {
         default_value = "5,20,200"
     )]
     amount: Vec<u32>,
-    /// The labs of `--piece orders`.
+    /// Labs for `--piece orders`.
     #[arg(
         long,
         value_name = "LAB",
@@ -62,20 +63,20 @@ pub(crate) struct Args {
         default_value = "router-extensibility/static-subgraph"
     )]
     lab: Vec<String>,
-    /// Only these variants of them, where a lab has them all.
+    /// Variants of these labs to compare. Each lab must have all of them. The default is all variants.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Keep every core busy meanwhile, with processes of the lowest priority (`nice -n 19`).
+    /// Keep every core busy during the runs, with processes of the lowest priority (`nice -n 19`).
     #[arg(long)]
     busy: bool,
-    /// Take weigh, gateway and planets from this folder instead of building them.
+    /// Use `weigh`, `gateway` and `planets` from this folder instead of building them.
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
-    /// Keep the recordings in this folder.
+    /// Folder for the recordings. Without it, the recordings are deleted.
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
-    /// Only these rows of `--piece latency` and `--piece neighbors`: words of their names, such as
-    /// 'open 12ms', 'closed c=64 jitter' or 'at once'.
+    /// Rows of `--piece latency` and `--piece neighbors` to run, by words of their names. Examples
+    /// are 'open 12ms', 'closed c=64 jitter' and 'at once'.
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     only: Vec<String>,
     #[command(flatten)]
@@ -87,33 +88,34 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Piece {
-    /// In turn: the null server twice. No difference is the truth.
+    /// In turn: the null server twice. The true difference is zero.
     Same,
-    /// In turn: one null server is 200 us later.
+    /// In turn: two null servers, one of them 200 us slower.
     Delay,
     /// In turn: null servers that burn 0.1, 1 and 5 ms of processor time per request.
     Cpu,
-    /// Side by side: the same gateway twice. Some 30 s a run.
+    /// Side by side: the same gateway twice. A run takes about 30 s.
     Twice,
-    /// Side by side: the same gateway twice, with systems on one core each and placed by the scheduler.
+    /// Side by side: the same gateway twice. Each system has its own core, or the scheduler places
+    /// it.
     Placement,
-    /// Side by side: the same gateway twice, with systems and generator before other programs and among
-    /// them.
+    /// Side by side: the same gateway twice. Systems and generator have priority over other
+    /// programs, or the same priority.
     Precedence,
     /// Side by side: the same gateway three times.
     Thrice,
     /// Side by side: the same gateway nine times.
     Nine,
-    /// Side by side: what a gateway asks is some microseconds later.
+    /// Side by side: the origin of one gateway responds some microseconds later.
     PlantedDelay,
-    /// Side by side: what a gateway asks burns some microseconds of processor time more.
+    /// Side by side: the origin of one gateway uses some microseconds more CPU time.
     PlantedBurn,
-    /// Side by side: the same gateway twice beside a bad neighbor.
+    /// Side by side: the same gateway twice, next to a null server that disturbs it.
     Neighbors,
-    /// Labs in both orders: do their intervals overlap?
+    /// Labs in both orders of variants, to check whether their intervals overlap.
     Orders,
-    /// Side by side: services of 0.1 to 400 ms and others that are 2 % later, by `weigh ab`. Hours in all, and
-    /// resumable: see `--only` and `--results`.
+    /// Side by side: services with 0.1 to 400 ms latency, and services that are 2 % slower, by
+    /// `weigh ab`. This takes hours in all and can be resumed (see `--only` and `--results`).
     Latency,
 }
 

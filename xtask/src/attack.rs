@@ -40,25 +40,27 @@ use attacks::Attack;
 use judge::Row;
 use services::{DESCRIPTORS, Running, Service};
 
-/// What is attacked, and how.
+/// Services, attacks and lengths.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Services to attack; all unless given.
+    /// Services to attack. The default is all services.
     #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
     service: Vec<Service>,
-    /// Attacks to carry out; all unless given.
+    /// Attacks to carry out. The default is all attacks.
     #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
     attack: Vec<Attack>,
-    /// Length of one attack in seconds; the well-behaved client asks for as long before and after.
+    /// Length of one attack, in seconds. The well-behaved client sends requests for the same time
+    /// before and after it.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=60))]
     seconds: u64,
-    /// Take the services from this folder instead of building them.
+    /// Use the services from this folder instead of building them.
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
-    /// Write the tables and their summary into docs/attacks.md. Tables of other services stay.
+    /// Write the tables and their summary into docs/attacks.md. Tables of other services stay
+    /// unchanged.
     #[arg(long, conflicts_with = "attack")]
     write: bool,
-    /// Attack no service, and write only the summary of the tables in docs/attacks.md.
+    /// Write only the summary of the tables in docs/attacks.md, without an attack.
     #[arg(long, conflicts_with_all = ["service", "attack", "write"])]
     readme: bool,
 }

@@ -20,28 +20,28 @@ mod table;
 use generator::{Generator, Task};
 use nginx::Nginx;
 
-/// How the generators are compared.
+/// Settings of the comparison.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Turns; every generator runs once in each.
+    /// Number of turns. Every generator runs once per turn.
     #[arg(long, default_value_t = 5)]
     repeat: usize,
-    /// Length of one run in seconds.
+    /// Length of one run, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     seconds: u32,
-    /// Connections of the closed loop.
+    /// Number of connections in the closed loop.
     #[arg(long, default_value_t = 100)]
     connections: u32,
-    /// What to compare them at; everything unless given.
+    /// Tasks to compare. The default is all tasks.
     #[arg(long, value_name = "TASK", value_enum, value_delimiter = ',')]
     task: Vec<Task>,
-    /// Leave out generators whose name holds none of these words.
+    /// Words that select generators. A generator runs if its name contains one of them.
     #[arg(long, value_name = "WORD", value_delimiter = ',')]
     only: Vec<String>,
-    /// Use this weigh instead of building one.
+    /// Use this `weigh` instead of building one.
     #[arg(long, value_name = "PROGRAM")]
     weigh: Option<std::path::PathBuf>,
-    /// Write the tables into docs/bench-load.md; those of other tasks stay.
+    /// Write the tables into docs/bench-load.md. Tables of other tasks stay unchanged.
     #[arg(long)]
     write: bool,
 }

@@ -8,29 +8,31 @@ use anyhow::{Context as _, bail};
 use crate::page;
 use crate::repository::root;
 
-/// What is calibrated.
+/// Parts to calibrate, and their turns.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only these parts.
+    /// Parts to repeat. The default is all parts.
     #[arg(value_name = "PART", value_parser = clap::builder::PossibleValuesParser::new(PARTS))]
     parts: Vec<String>,
-    /// Turns of each row of open and spin.
+    /// Number of turns per row of `open` and `spin`.
     #[arg(long, default_value_t = 3)]
     turns: u32,
-    /// Length of a turn.
+    /// Length of a turn, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 3)]
     seconds: u32,
-    /// A turn in which other programs used more CPU time a second is made again, as often as `tries`
-    /// allows.
+    /// Limit of the CPU time that other programs may use per second, in milliseconds. A turn above
+    /// it is repeated, up to `--tries` times.
     #[arg(long, value_name = "MS", default_value_t = 50)]
     others: u32,
-    /// So is one in which other guests of the host took more of the processors.
+    /// Limit of the CPU time that other guests of the host may take per second, in milliseconds. A
+    /// turn above it is repeated too.
     #[arg(long, value_name = "MS", default_value_t = 5)]
     steal: u32,
-    /// Turns made at most until one is not disturbed; the least disturbed one counts.
+    /// Maximum number of tries until a turn is undisturbed. Otherwise the least disturbed turn
+    /// counts.
     #[arg(long, default_value_t = 10)]
     tries: u32,
-    /// Write the tables into docs/calibration.md; those of other parts stay.
+    /// Write the tables into docs/calibration.md. Tables of other parts stay unchanged.
     #[arg(long)]
     write: bool,
 }

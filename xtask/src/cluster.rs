@@ -7,18 +7,19 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-/// What to do with the cluster.
+/// Action on the cluster.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Cluster {
-    /// Start it, and build what is missing of its programs first (some ten minutes the first time).
+    /// Start the cluster. The first start also builds its missing programs, which takes about ten
+    /// minutes.
     Up,
-    /// End it. Its programs and images stay.
+    /// Stop the cluster. Its programs and images stay.
     Down,
-    /// Make an image of a program and the libraries that it wants.
+    /// Build an image from a program and the libraries that it requires.
     Image {
-        /// The name of the image, such as localhost/weigh:1.
+        /// Name of the image, such as localhost/weigh:1.
         name: String,
-        /// The program, such as target/release/weigh.
+        /// Program of the image, such as target/release/weigh.
         program: PathBuf,
     },
 }

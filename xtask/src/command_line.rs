@@ -10,48 +10,51 @@ use crate::{
     profile_guided, results, shape, slices,
 };
 
-/// Chores of the repository.
+/// Tasks for developers of this repository.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask")]
 enum Chore {
-    /// Run everything that CI runs, in the same order: format, lints, all tests.
+    /// Run all checks of CI in the same order: format, lints, all tests.
     Ci,
-    /// Check the rules of the house: directions, purity, names, words, sizes.
+    /// Check the rules of the repository: dependencies between files, purity, names, words, sizes.
     Tidy,
-    /// Write the generated files again: JSON Schemas and the lab reference.
+    /// Update the generated files: JSON Schemas and the lab reference.
     Schema,
-    /// Write the fingerprint of the code that figures depend on; see CONTRIBUTING.md.
+    /// Update the fingerprint of the code that determines figures (see CONTRIBUTING.md).
     Method,
-    /// Count lines, functions, comments and calls of the sources, by folder.
+    /// Count lines, functions, comments and calls of the sources by folder.
     Shape,
-    /// Hold weigh against other load generators, on the same nginx worker.
+    /// Compare `weigh load` with other load generators on the same nginx worker.
     BenchLoad(bench::Args),
-    /// Hold `weigh lab` against differences that were planted; the results go into METHODOLOGY.md.
+    /// Check `weigh lab` with planted differences. With `--write`, the results go into
+    /// METHODOLOGY.md.
     Aa(aa::Args),
-    /// Try lengths of slices for a closed loop side by side: half-widths at equal total time.
+    /// Compare slice lengths of a closed loop side by side, by the half-widths at equal total time.
     Slices(slices::Args),
-    /// Measure what the gateway adds to its origin.
+    /// Measure the overhead of the gateway over its origin.
     BenchGateway(gateway_bench::Args),
-    /// Let hostile clients at every service, and see whether others are served meanwhile.
+    /// Attack every service with hostile clients, and check whether other clients still receive
+    /// responses.
     Attack(attack::Args),
-    /// Ask a service for hours, at half load, and see whether it takes more and more memory.
+    /// Send requests to a service for hours at half load, and check whether its memory grows.
     Soak(attack::soak::Args),
-    /// Build the book from the pages of the repository: HTML with a search, in target/book.
+    /// Build the book from the pages of the repository, as HTML with a search, in target/book.
     Book,
-    /// Build what people install: static programs, archives, Debian packages, completions, manual pages.
+    /// Build the files of a release: static programs, archives, Debian packages, completions,
+    /// manual pages.
     Dist(dist::Args),
-    /// Build the gateway with what the compiler learns from a run of it, for those who operate it.
+    /// Build the gateway with profile-guided optimization, for users who operate it.
     ProfileGuided(profile_guided::Args),
-    /// A Kubernetes of one real node on this machine, without a registry of images.
+    /// Manage a Kubernetes cluster of one real node on this machine, without an image registry.
     #[command(subcommand)]
     Cluster(cluster::Cluster),
-    /// Start or end a Docker engine in a folder of its own.
+    /// Start or stop a Docker engine in its own folder.
     Engine(engine::Args),
-    /// Write RESULTS.md of a folder of labs from the recordings committed with it.
+    /// Update RESULTS.md of a folder of labs from its committed recordings.
     Results(results::Args),
-    /// Write the figures that sentences of documents quote from recordings.
+    /// Update the figures that documents quote from recordings.
     Figures,
-    /// Hold the engine against the null server: stall formula, punctuality, cost of a sample.
+    /// Calibrate the load engine on the null server: stall formula, punctuality, cost of a sample.
     Calibrate(calibrate::Args),
 }
 

@@ -15,16 +15,16 @@ use crate::hex::hex;
 use crate::repository::root;
 use package::Contents;
 
-/// What is built.
+/// Targets and folder of the files.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only this target; may be given several times.
+    /// Target to build. The flag can be repeated. The default is all targets.
     #[arg(long, value_name = "TRIPLE", value_parser = clap::builder::PossibleValuesParser::new(TARGETS.map(|it| it.triple)))]
     target: Vec<String>,
-    /// Where the files go.
+    /// Folder for the files.
     #[arg(long, value_name = "FOLDER", default_value = "target/dist/files")]
     out: PathBuf,
-    /// Use this static program, of the first target, instead of building.
+    /// Use this static program of the first target instead of building it.
     #[arg(long, value_name = "FILE", hide = true)]
     program: Option<PathBuf>,
 }

@@ -1,6 +1,6 @@
-//! A private container engine for machines without an engine service. It is `dockerd` with its data, socket
-//! and log in one folder, so that the rest of the machine is unchanged, and deleting the folder removes
-//! everything.
+//! A private container engine for machines without an engine service. It is `dockerd` with its
+//! data, socket and log in one folder. So the rest of the machine stays unchanged, and deleting the
+//! folder removes everything.
 
 use std::fs::{self, File};
 use std::os::unix::net::UnixStream;
@@ -14,25 +14,25 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use crate::clock::{now, pause};
 
-/// Start or end a Docker engine in a folder of its own; `./setup containers` installs it.
+/// Start or stop a Docker engine in its own folder. `./setup containers` installs the engine.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to do.
+    /// Action on the engine.
     #[arg(value_enum)]
     act: Act,
-    /// Its data, socket and log are here.
+    /// Folder for the engine's data, socket and log.
     #[arg(long, default_value = "/var/tmp/weighbridge-engine")]
     folder: PathBuf,
-    /// How it keeps images: `vfs` works on every file system, and is slow.
+    /// Storage driver for images. `vfs` works on every file system, but it is slow.
     #[arg(long, default_value = "overlay2")]
     storage: String,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Act {
-    /// Start it, and print the line that leads `weigh` and `docker` to it.
+    /// Start the engine, and print the shell command that connects `weigh` and `docker` to it.
     Up,
-    /// End it; images stay.
+    /// Stop the engine. Images stay.
     Down,
 }
 

@@ -18,28 +18,28 @@ use crate::bench;
 use crate::process::Process;
 use crate::repository::root;
 
-/// How the gateway is measured.
+/// Settings of the measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Turns; everything is measured once in each.
+    /// Number of turns. Each turn measures everything once.
     #[arg(long, default_value_t = 5)]
     repeat: usize,
-    /// Length of one measurement in seconds.
+    /// Length of one measurement, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 4)]
     seconds: u32,
-    /// Requests per second of the open loop.
+    /// Rate of the open loop, in requests per second.
     #[arg(long, default_value_t = 100)]
     rate: u32,
-    /// Connections of the closed loop.
+    /// Number of connections in the closed loop.
     #[arg(long, default_value_t = 16)]
     connections: u32,
     /// Cargo profile of the gateway: `release` or `tuned`.
     #[arg(long, default_value = "release")]
     profile: String,
-    /// The configuration of the gateway; none means all defaults.
+    /// Configuration file of the gateway. Without it, the gateway uses its defaults.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Take weigh, planets and gateway from this folder instead of building them.
+    /// Use `weigh`, `planets` and `gateway` from this folder instead of building them.
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
 }

@@ -22,10 +22,10 @@ use crate::bench::{self, say};
 use crate::repository::root;
 use toolchain::Toolchain;
 
-/// How much the gateway is asked while it counts.
+/// Load of the gateway while the compiler's profile is recorded.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Requests with each configuration.
+    /// Number of requests for each configuration.
     #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(500..=1_000_000))]
     requests: u64,
 }

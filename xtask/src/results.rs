@@ -17,16 +17,16 @@ use serde_json::Value;
 use crate::page;
 use crate::repository::root;
 
-/// Write RESULTS.md of a folder of labs from its recordings.
+/// Update RESULTS.md of a folder of labs from its recordings.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The folder in `labs/`.
+    /// Folder in `labs/` with the labs.
     folder: String,
-    /// First take the recordings in this folder, as `weigh lab --out` leaves them, for the
-    /// committed ones. Of several of a lab, the newest.
+    /// Folder with new recordings, as `weigh lab --out` writes them. They replace the committed
+    /// recordings first. If a lab has several recordings, the newest counts.
     #[arg(long, value_name = "FOLDER")]
     adopt: Option<PathBuf>,
-    /// Take this `weigh` instead of building it.
+    /// Use this `weigh` instead of building it.
     #[arg(long, value_name = "PROGRAM")]
     weigh: Option<PathBuf>,
 }
@@ -69,8 +69,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 fn heading(folder: &str) -> String {
     format!(
         "# Results of `{folder}`\n\n\
-         The tables are written by `cargo xtask results {folder}` from the recordings in `records/`; \
-         `weigh report labs/{folder}/records/NAME.json` shows all there is to know about one.\n"
+         `cargo xtask results {folder}` writes the tables from the recordings in `records/`. \
+         `weigh report labs/{folder}/records/NAME.json` shows the whole report of a recording.\n"
     )
 }
 
@@ -81,7 +81,7 @@ fn adopt(from: &Path, labs: &Path, records: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("`{}` cannot be read", from.display()))?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<Result<_, _>>()?;
-    // Their names end with the time, so that the newest comes last and is kept.
+    // Folder names end with the time. So the newest recording comes last and is kept.
     folders.sort();
     let mut adopted = 0;
     for folder in folders {

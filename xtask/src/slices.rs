@@ -16,28 +16,30 @@ use serde_json::Value;
 use crate::bench;
 use crate::repository::root;
 
-/// What is tried.
+/// Slice lengths, and the runs of each.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Lengths of slices in milliseconds.
+    /// Slice lengths, in milliseconds.
     #[arg(long, value_delimiter = ',', default_value = "50,100,200,300,500,1000")]
     slices: Vec<u32>,
-    /// Seconds of each variant in each round, whatever the slices: with what does not count.
+    /// Length per variant and round, in seconds, independent of the slices. It includes the time
+    /// that does not count.
     #[arg(long, default_value_t = 3.0)]
     seconds: f64,
-    /// Rounds of each lab; at least 6, with which there are intervals.
+    /// Number of rounds per lab. An interval requires at least 6.
     #[arg(long, default_value_t = 8)]
     rounds: u32,
-    /// Labs of each length, each with a seed of its own.
+    /// Number of labs per length, each with its own seed.
     #[arg(long, default_value_t = 3)]
     repeat: u64,
-    /// Connections.
+    /// Number of connections.
     #[arg(long, default_value_t = 8)]
     connections: u32,
-    /// Compare the plain and the tuned build of labs/graphql-server instead of equal null servers.
+    /// Compare the plain and the tuned build of labs/graphql-server instead of two equal null
+    /// servers.
     #[arg(long)]
     graphql: bool,
-    /// Use this weigh instead of building one.
+    /// Use this `weigh` instead of building one.
     #[arg(long, value_name = "PROGRAM")]
     weigh: Option<PathBuf>,
 }

@@ -7,6 +7,7 @@ mod circles;
 mod coprocessors;
 mod english;
 mod graph;
+mod names;
 
 use std::fs;
 use std::path::Path;

@@ -23,7 +23,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(500);
 
 /// The cluster and namespace to use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ClusterContext {
     /// The context of the kubeconfig. `None` for the current context.
     pub context: Option<String>,
     /// The namespace. `None` for the namespace of the context.
@@ -31,7 +31,7 @@ pub struct Place {
 }
 
 /// A connection to a cluster. All calls block.
-pub struct Connection {
+pub struct ApiConnection {
     runtime: Runtime,
     client: Client,
     namespace: String,
@@ -56,39 +56,39 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-impl Connection {
+impl ApiConnection {
     /// Connects like `kubectl`: with `KUBECONFIG`, `~/.kube/config`, or the service account of the pod it
     /// runs in. `is_stopped` returns true if the user wants to stop.
     ///
     /// # Errors
     /// If there is no such cluster or context. The call does not check that the cluster responds.
     pub fn open(
-        place: &Place,
+        place: &ClusterContext,
         is_stopped: impl Fn() -> bool + 'static,
-    ) -> Result<Connection, ClusterError> {
-        Connection::of(Kubeconfig::read(), place, Box::new(is_stopped))
+    ) -> Result<ApiConnection, ClusterError> {
+        ApiConnection::of(Kubeconfig::read(), place, Box::new(is_stopped))
     }
 
     /// Connects with this kubeconfig and ignores the environment.
     ///
     /// # Errors
-    /// See [`Connection::open`].
+    /// See [`ApiConnection::open`].
     pub fn of_file(
         file: &Path,
-        place: &Place,
+        place: &ClusterContext,
         is_stopped: impl Fn() -> bool + 'static,
-    ) -> Result<Connection, ClusterError> {
+    ) -> Result<ApiConnection, ClusterError> {
         let read = Kubeconfig::read_from(file);
         read.as_ref()
             .map_err(|error| ClusterError::Nowhere(error.to_string()))?;
-        Connection::of(read, place, Box::new(is_stopped))
+        ApiConnection::of(read, place, Box::new(is_stopped))
     }
 
     fn of(
         read: Result<Kubeconfig, KubeconfigError>,
-        place: &Place,
+        place: &ClusterContext,
         is_stopped: Box<dyn Fn() -> bool>,
-    ) -> Result<Connection, ClusterError> {
+    ) -> Result<ApiConnection, ClusterError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -116,7 +116,7 @@ impl Connection {
             .block_on(async { Client::try_from(config) })
             .map_err(|error| nowhere(&error))?;
         let namespace = place.namespace.clone();
-        Ok(Connection {
+        Ok(ApiConnection {
             namespace: namespace.unwrap_or_else(|| client.default_namespace().to_owned()),
             runtime,
             client,

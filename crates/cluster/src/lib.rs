@@ -26,6 +26,6 @@ pub mod owner;
 pub mod state;
 pub mod workload;
 
-pub use connection::{Connection, Place};
+pub use connection::{ApiConnection, ClusterContext};
 pub use error::ClusterError;
 pub use owner::Run;

@@ -7,7 +7,7 @@ use crate::connection::name_of;
 
 /// A node, as it describes itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Node {
+pub struct NodeDescription {
     /// Name of the node.
     pub name: String,
     /// Kernel version, such as `6.18.0`.
@@ -26,14 +26,14 @@ pub struct Node {
     pub memory: String,
 }
 
-impl Node {
+impl NodeDescription {
     /// Returns the node from the JSON of the API. Missing values are empty.
     #[must_use]
-    pub fn of(node: &Value) -> Node {
+    pub fn of(node: &Value) -> NodeDescription {
         let info = &node["status"]["nodeInfo"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let capacity = &node["status"]["capacity"];
-        Node {
+        NodeDescription {
             name: name_of(node).to_owned(),
             kernel: text(&info["kernelVersion"]),
             os: text(&info["osImage"]),

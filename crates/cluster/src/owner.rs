@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::call::Resource;
-use crate::connection::{Connection, Heed, name_of, now};
+use crate::connection::{ApiConnection, Heed, name_of, now};
 use crate::error::ClusterError;
 
 /// The label that all objects have.
@@ -48,7 +48,7 @@ impl Owner {
 
     /// Returns the created owner, from the response or, if the response was lost, from the cluster.
     fn found(
-        connection: &Connection,
+        connection: &ApiConnection,
         resource: Resource,
         api_version: &'static str,
         kind: &'static str,
@@ -80,7 +80,7 @@ impl Owner {
 /// One run in a cluster.
 pub struct Run<'c> {
     /// The connection to the cluster of the run.
-    pub connection: &'c Connection,
+    pub connection: &'c ApiConnection,
     id: String,
     owner: Owner,
     began: Instant,
@@ -98,7 +98,7 @@ impl<'c> Run<'c> {
     /// # Errors
     /// If the cluster refuses.
     pub fn begin(
-        connection: &'c Connection,
+        connection: &'c ApiConnection,
         id: &str,
         time_to_live: Duration,
     ) -> Result<Run<'c>, ClusterError> {
@@ -201,7 +201,7 @@ impl<'c> Run<'c> {
 ///
 /// # Errors
 /// If the cluster is away, or an object remains.
-pub fn end(connection: &Connection, id: &str) -> Result<(), ClusterError> {
+pub fn end(connection: &ApiConnection, id: &str) -> Result<(), ClusterError> {
     connection.delete(Resource::Jobs, &name_of_run(id))?;
     wait_until_gone(connection, &format!("{RUN}={id}"), &LEAVING, id)
 }
@@ -259,7 +259,7 @@ const LEAVING: [Resource; 6] = [
 ];
 
 fn wait_until_gone(
-    connection: &Connection,
+    connection: &ApiConnection,
     selector: &str,
     kinds: &[Resource],
     id: &str,

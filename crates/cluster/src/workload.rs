@@ -36,7 +36,7 @@ pub struct Workload {
     /// Folders that are empty at each start.
     pub empty_folders: Vec<String>,
     /// Requests and limits of the container.
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// Number of pods. `None` for one pod without a Deployment.
     pub replicas: Option<u32>,
     /// The time after which the cluster ends its pods in any case.
@@ -60,14 +60,14 @@ pub enum Probe {
 
 /// The resources of a pod. Request and limit are equal, so the cluster classifies the pod as Guaranteed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Limits {
+pub struct ResourceLimits {
     /// Cores, with fractions.
     pub cpus: Option<f64>,
     /// Memory in bytes.
     pub memory: Option<u64>,
 }
 
-impl Limits {
+impl ResourceLimits {
     fn quantities(self) -> Value {
         let mut quantities = serde_json::Map::new();
         if let Some(cpus) = self.cpus {
@@ -240,7 +240,7 @@ mod tests {
             user: Some(1000),
             port: 4000,
             probe: Probe::Listening,
-            limits: Limits {
+            limits: ResourceLimits {
                 cpus: Some(0.25),
                 memory: Some(1 << 27),
             },

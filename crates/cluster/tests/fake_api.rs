@@ -10,7 +10,7 @@ use std::time::Duration;
 use cluster::call::{NEEDED, Resource, Verb};
 use cluster::connection::Heed;
 use cluster::manifests::{Copy, Manifests, Wish};
-use cluster::{ClusterError, Connection, Place, Run};
+use cluster::{ApiConnection, ClusterContext, ClusterError, Run};
 use serde_json::{Value, json};
 
 /// The state of the server.
@@ -55,9 +55,10 @@ impl Api {
         Api { state, kubeconfig }
     }
 
-    fn connection(&self, is_stopped: bool) -> Connection {
+    fn connection(&self, is_stopped: bool) -> ApiConnection {
         let file = self.kubeconfig.path().join("config");
-        Connection::of_file(&file, &Place::default(), move || is_stopped).expect("a kubeconfig")
+        ApiConnection::of_file(&file, &ClusterContext::default(), move || is_stopped)
+            .expect("a kubeconfig")
     }
 
     fn set(&self, change: impl FnOnce(&mut State)) {

@@ -31,7 +31,7 @@ pub use container::{Container, ContainerSpec, Health, Mount, Network, Resources}
 pub use error::{ConnectError, ContainerError, ImageError, RunError};
 pub use host::{Host, Surroundings};
 pub use image::{Image, ImageBuild};
-pub use project::{Member, MemberLimits, PROJECT, Place, Published};
+pub use project::{ContainerAddress, Member, MemberLimits, PROJECT, Published};
 pub use run::Removed;
 
 /// The label that marks an object as ours: `weighbridge`.
@@ -49,12 +49,12 @@ pub struct Engine {
     runtime: Runtime,
     docker: Docker,
     host: Host,
-    version: Version,
+    version: EngineVersion,
 }
 
 /// Name and versions of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
+pub struct EngineVersion {
     /// Product name, `Docker Engine` or `Podman Engine`.
     pub name: String,
     /// Version of the product, such as `20.10.24`.
@@ -63,7 +63,7 @@ pub struct Version {
     pub api: String,
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for EngineVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.name, self.number)
     }
@@ -115,7 +115,7 @@ impl Engine {
             runtime,
             docker,
             host: host.clone(),
-            version: Version {
+            version: EngineVersion {
                 name,
                 number: found.version.unwrap_or_default(),
                 api: client.to_string(),
@@ -131,7 +131,7 @@ impl Engine {
 
     /// Name and versions of the engine.
     #[must_use]
-    pub fn version(&self) -> &Version {
+    pub fn version(&self) -> &EngineVersion {
         &self.version
     }
 }

@@ -33,7 +33,7 @@ pub struct Member {
     /// The limits that the engine reports.
     pub limits: MemberLimits,
     /// Addresses in networks of containers, in the order of the networks' names.
-    pub places: Vec<Place>,
+    pub places: Vec<ContainerAddress>,
     /// Ports that it publishes on this machine.
     pub published: Vec<Published>,
 }
@@ -49,7 +49,7 @@ pub struct MemberLimits {
 
 /// Position of a container in one network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ContainerAddress {
     /// Address of the container in this network.
     pub address: IpAddr,
     /// The gateway of the network. It is an address of this machine if the engine runs directly on it.
@@ -147,12 +147,12 @@ fn member(found: ContainerInspectResponse) -> Member {
     }
 }
 
-fn places(settings: &NetworkSettings) -> Vec<Place> {
+fn places(settings: &NetworkSettings) -> Vec<ContainerAddress> {
     let networks = settings.networks.iter().flatten();
     let mut networks: Vec<_> = networks.collect();
     networks.sort_by_key(|(name, _)| *name);
     let place = |(_, endpoint): (&String, &bollard::models::EndpointSettings)| {
-        Some(Place {
+        Some(ContainerAddress {
             address: endpoint.ip_address.as_ref()?.parse().ok()?,
             gateway: endpoint.gateway.as_ref().and_then(|it| it.parse().ok()),
         })

@@ -103,7 +103,7 @@ fn run(name: &str, samples: u64, is_looked_at: bool, times: impl Fn(u64, u64) ->
     let whole = recorder.into_measurement(cost, None);
     assert_eq!(whole.outcomes.passed, samples);
     println!(
-        "- {name}: {:.1} ns per request; memory grew by {} KiB over the first {} and by {} KiB over all {}",
+        "- {name}: {:.1} ns per request. Memory grew by {} KiB over the first {} and by {} KiB over all {}",
         took_ns / samples as f64,
         early - before,
         samples / 100,

@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Rate, as_micros};
 
-/// What is looked for: the highest of some rates at which 99 % of the latencies stay below a limit.
-/// Each rate exceeds the one before by the same share.
+/// The goal of a search: the highest rate at which 99 % of the latencies stay below a limit. Each rate of the
+/// search exceeds the previous rate by an equal share.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Capacity {
-    /// The lowest rate.
+    /// The lowest rate of the search.
     #[serde(rename = "rate_from_per_s")]
     #[schemars(with = "f64")]
     from: Rate,
-    /// The highest rate.
+    /// The highest rate of the search.
     #[serde(rename = "rate_to_per_s")]
     #[schemars(with = "f64")]
     to: Rate,
-    /// By how many percent each rate exceeds the one before.
+    /// Increase from one rate to the next, in percent.
     step_percent: f64,
     /// The limit that 99 % of the latencies stay below, in microseconds.
     #[serde(rename = "latency_us_p99_below", with = "as_micros")]
@@ -33,9 +33,9 @@ pub enum CapacityError {
     /// The highest rate is not above the lowest.
     #[error("expected rates from the lowest to a higher one, found {from} to {to}")]
     Order {
-        /// The lowest rate.
+        /// The lowest rate, as the user gave it.
         from: Rate,
-        /// The highest rate.
+        /// The highest rate, as the user gave it.
         to: Rate,
     },
     /// There are too many rates, or they are too far apart.

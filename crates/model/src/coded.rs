@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 /// Name of the content coding of plain bodies (RFC 9110, section 8.4.1).
 pub const IDENTITY: &str = "identity";
 
-/// Right answers with a `Content-Encoding`, by how their content was found right. Only of requests
-/// whose rules look at the body.
+/// Right responses with a `Content-Encoding`, by the method that checked their content. Only requests with
+/// rules about the body count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodedAnswers {
-    /// By the same bytes as an answer that was decoded.
+    /// The bytes are equal to an already decoded response.
     pub same_bytes: u64,
-    /// By the checksum and the length at the end of a gzip body.
+    /// The checksum and the length at the end of a gzip body are right.
     pub checksum: u64,
-    /// By decoding it when it came.
+    /// The generator decoded the body when it arrived.
     pub decoded: u64,
-    /// Not by itself: the bytes differ from answer to answer.
+    /// The body itself was not checked, because its bytes differ from response to response.
     pub differing: u64,
-    /// Of `checksum` and `differing`, those that were decoded when the load was over.
+    /// Number of responses of `checksum` and `differing` that were decoded after the end of the load.
     pub sampled: u64,
 }
 

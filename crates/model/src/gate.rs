@@ -36,23 +36,23 @@ pub enum Subject {
     Overhead,
     /// The ratio: variant divided by baseline.
     Ratio,
-    /// The variant's own figure.
+    /// The figure of the variant itself.
     Value,
 }
 
 /// The side of the limit on which a figure must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Relation {
-    /// Below the limit.
+    /// The figure must be below the limit.
     #[serde(rename = "<")]
     Below,
-    /// Below the limit or equal to it.
+    /// The figure must be below the limit or equal to it.
     #[serde(rename = "<=")]
     AtMost,
-    /// Above the limit.
+    /// The figure must be above the limit.
     #[serde(rename = ">")]
     Above,
-    /// Above the limit or equal to it.
+    /// The figure must be above the limit or equal to it.
     #[serde(rename = ">=")]
     AtLeast,
 }

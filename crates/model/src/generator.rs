@@ -7,34 +7,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::as_micros;
 
-/// One stretch in which a generator thread did not run although work was due: latencies measured
+/// A stretch of time during which a generator thread did not run although work was due. Latencies measured
 /// across it contain the generator's own delay.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub struct Pause {
-    /// Its start, in microseconds since the first send.
+    /// Start of the pause, in microseconds since the first send.
     #[serde(rename = "at_us", with = "as_micros")]
     #[schemars(with = "u64")]
     pub at: Duration,
-    /// Its length in microseconds.
+    /// Length of the pause in microseconds.
     #[serde(rename = "length_us", with = "as_micros")]
     #[schemars(with = "u64")]
     pub length: Duration,
 }
 
-/// What generating the load cost.
+/// Cost of the load generator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorCost {
-    /// Processor time of its threads in microseconds, user and system, from the start of the load to
-    /// its end.
+    /// Processor time of the generator's threads in microseconds, user and system, from the start of the load
+    /// to its end.
     #[serde(rename = "cpu_us", with = "as_micros")]
     #[schemars(with = "u64")]
     pub cpu: Duration,
-    /// Its threads: those that really ran.
+    /// Number of threads that the generator used.
     pub threads: u32,
-    /// How long its threads were ready to run while others had the core, in microseconds, summed
-    /// over threads; absent where the kernel does not count it (`/proc/thread-self/schedstat`).
+    /// Time during which the threads were ready to run while other programs had the core. In microseconds,
+    /// summed over threads. Absent if the kernel does not count it (`/proc/thread-self/schedstat`).
     #[serde(
         rename = "waited_for_cpu_us",
         default,
@@ -43,12 +43,12 @@ pub struct GeneratorCost {
     )]
     #[schemars(with = "Option<u64>")]
     pub waited_for_cpu: Option<Duration>,
-    /// Whether all its threads could have real-time priority, which an open loop asks for.
+    /// True if all threads could have real-time priority, which an open loop requests.
     #[serde(default)]
     pub realtime: bool,
-    /// How long they had it in microseconds, summed over threads: on cores that they share with
-    /// systems, they have it only while they use little of them. Absent where they could not, and in
-    /// older recordings, in which they had it all the time.
+    /// Time with real-time priority in microseconds, summed over threads. On cores shared with systems,
+    /// threads have this priority only while they use little of the cores. Absent if they could not have it.
+    /// Also absent in older recordings, because threads then had it all the time.
     #[serde(
         rename = "realtime_us",
         default,
@@ -57,9 +57,9 @@ pub struct GeneratorCost {
     )]
     #[schemars(with = "Option<u64>")]
     pub realtime_for: Option<Duration>,
-    /// Stretches in which it did not run although work was due, in order of time.
+    /// Pauses in order of time: stretches without running although work was due.
     pub pauses: Vec<Pause>,
-    /// Pauses beyond those listed.
+    /// Number of pauses beyond the listed pauses.
     #[serde(rename = "pauses_unlisted")]
     pub pauses_dropped: u64,
 }

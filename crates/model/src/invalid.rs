@@ -5,29 +5,29 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What kind of thing kept a variant from having a number.
+/// The kind of problem that kept a variant from having a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InvalidKind {
-    /// It answered, and wrongly.
+    /// The variant sent a wrong response.
     Mismatched,
-    /// It was seen not to do its work.
+    /// A proof showed that the variant did not do its work.
     NotProven,
-    /// It did not become ready in time, or ended before.
+    /// The variant did not become ready in time, or ended before.
     NotReady,
-    /// A program it needs is not installed.
+    /// A program that the variant needs is not installed.
     ProgramMissing,
-    /// Its build failed.
+    /// A build of the variant failed.
     BuildFailed,
-    /// A system of it ended while it was loaded.
+    /// A system of the variant ended during the load.
     Crashed,
-    /// The load itself could not be carried out.
+    /// The generator could not send the load.
     LoadFailed,
-    /// The user stopped the run before it was measured.
+    /// The user stopped the run before the measurement of the variant.
     Interrupted,
-    /// Nothing is wrong with it, and nothing was left to compare it with.
+    /// The variant has no problem, but there was no other variant left to compare with it.
     NotNeeded,
-    /// The revision that it was to be measured in does not have it.
+    /// The measured revision does not contain the variant.
     Absent,
 }
 

@@ -7,57 +7,57 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Rate, as_micros};
 
-/// How requests arrive, and when the load ends.
+/// The arrival of requests, and the end of the load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "loop", rename_all = "kebab-case")]
 pub enum Load {
-    /// Closed loop: every connection sends its next request as soon as its last answer is complete.
+    /// Closed loop: every connection sends its next request as soon as its last response is complete.
     Closed {
-        /// Connections, each with at most one request under way. At least 1.
+        /// Number of connections, each with at most one request in flight. At least 1.
         connections: u32,
-        /// When to stop sending.
+        /// The condition for the end of the sends.
         #[serde(flatten)]
         stop: Stop,
     },
-    /// Open loop: requests leave by plan, whether or not earlier ones were answered.
+    /// Open loop: requests leave by plan, even if earlier requests have no response yet.
     Open {
-        /// Phases in order; the plan is their concatenation. At least one.
+        /// Phases in order, at least one. The plan is their concatenation.
         phases: Vec<Phase>,
         /// The law of the gaps between requests.
         arrival: Arrival,
-        /// How many connections may be open at once, over all threads. At least 1. A slot that finds
-        /// all of them (and all their streams) busy waits, and the wait is part of its latency.
+        /// Maximum number of open connections over all threads. At least 1. If all connections and all their
+        /// streams are busy, a slot waits, and the wait is part of its latency.
         connections_max: u32,
-        /// The most requests of a round, at least 1; absent for all that the phases plan.
+        /// Maximum number of requests of a round, at least 1. Absent for all planned requests of the phases.
         #[serde(rename = "requests")]
         requests_max: Option<u64>,
     },
 }
 
-/// When a closed loop stops sending: at whichever comes first.
+/// Condition for the end of a closed loop. If both limits are present, the earlier one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stop {
-    /// Stop after this many requests a round.
+    /// Number of requests of a round.
     pub requests: Option<u64>,
-    /// Stop after this long a round, in microseconds.
+    /// Length of a round in microseconds.
     #[serde(rename = "duration_us", default, with = "as_micros::option")]
     #[schemars(with = "Option<u64>")]
     pub duration: Option<Duration>,
 }
 
-/// One stretch of an open plan in which the rate goes linearly from one value to the other.
+/// A stretch of an open plan. The rate changes linearly from one value to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Phase {
-    /// Its length in microseconds. The largest number at a constant rate means until the last
-    /// request.
+    /// Length of the phase in microseconds. If the rate is constant, the largest number means "until the last
+    /// request".
     #[serde(rename = "duration_us", with = "as_micros")]
     #[schemars(with = "u64")]
     pub duration: Duration,
-    /// Requests per second at its start.
+    /// Requests per second at the start of the phase.
     #[serde(rename = "rate_from_per_s")]
     #[schemars(with = "f64")]
     pub from: Rate,
-    /// Requests per second at its end: the same as at its start for a constant rate.
+    /// Requests per second at the end of the phase. Equal to the rate at the start if the rate is constant.
     #[serde(rename = "rate_to_per_s")]
     #[schemars(with = "f64")]
     pub to: Rate,
@@ -84,7 +84,7 @@ pub enum Arrival {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Arrival")]
 enum Law {
-    /// Equal gaps.
+    /// Equal gaps between requests.
     Uniform,
     /// Exponential gaps, drawn from the recording's seed.
     Poisson,
@@ -95,7 +95,7 @@ enum Law {
 pub struct Settle {
     /// Connections of the loop. At least 1.
     pub connections: u32,
-    /// The longest that it takes, in microseconds. Above 0.
+    /// Maximum time of this load, in microseconds. Above 0.
     #[serde(rename = "within_us", with = "as_micros")]
     #[schemars(with = "u64")]
     pub within: Duration,

@@ -7,33 +7,33 @@ mod meaning;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One kind of figure. Its serialized name carries the unit.
+/// One kind of figure. Its serialized name contains the unit.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub enum Metric {
-    /// Complete answers that met the expectation, per second of the measurement.
+    /// Complete responses that met the expectation, per second of the measurement.
     #[serde(rename = "requests_per_s")]
     Requests,
-    /// Shortest latency.
+    /// Shortest latency of a round.
     #[serde(rename = "latency_us_min")]
     Min,
-    /// Mean latency.
+    /// Mean latency over requests.
     #[serde(rename = "latency_us_mean")]
     Mean,
-    /// Typical latency: the mean of the fastest three quarters of the requests of a round (a trimmed
-    /// mean, cut on one side); where a round side by side sends several requests in turn, of the
-    /// fastest three quarters of each of them.
+    /// Typical latency: the mean of the fastest three quarters of the requests of a round (a trimmed mean,
+    /// cut on one side). If a round side by side sends several requests in turn, each request has its own
+    /// fastest three quarters.
     #[serde(rename = "latency_us_typical")]
     Typical,
-    /// Mean latency of the slowest quarter of the requests of a round: those that [`Metric::Typical`] does
-    /// not have. The mean of all is three quarters of the one and a quarter of the other.
+    /// Mean latency of the slowest quarter of the requests of a round, which [`Metric::Typical`] excludes.
+    /// The mean of all requests is three quarters of the typical latency plus a quarter of this mean.
     #[serde(rename = "latency_us_slow_quarter")]
     SlowQuarter,
     /// Standard deviation of latency over the requests of a round.
     #[serde(rename = "latency_us_stdev")]
     Stdev,
-    /// Median latency.
+    /// Latency that half of the requests do not exceed.
     #[serde(rename = "latency_us_p50")]
     P50,
     /// Latency that 75 % of the requests do not exceed.
@@ -51,32 +51,33 @@ pub enum Metric {
     /// Latency that 99.9 % of the requests do not exceed.
     #[serde(rename = "latency_us_p999")]
     P999,
-    /// Longest latency.
+    /// Longest latency of a round.
     #[serde(rename = "latency_us_max")]
     Max,
     /// Bytes received and sent, in 10^6 bytes per second.
     #[serde(rename = "throughput_mb_per_s")]
     Throughput,
-    /// Processor time of all systems per complete answer.
+    /// Processor time of all systems per complete response.
     #[serde(rename = "cpu_us_per_request")]
     Cpu,
-    /// Sum of the systems' peak memory.
+    /// Sum of the peak memory of the systems.
     #[serde(rename = "memory_peak_bytes")]
     Memory,
-    /// Context switches of all systems per complete answer, voluntary and not.
+    /// Context switches of all systems per complete response, voluntary and involuntary.
     #[serde(rename = "context_switches_per_request")]
     ContextSwitches,
-    /// Context switches of all systems per complete answer in which others took the core although the
-    /// thread could have gone on.
+    /// Involuntary context switches of all systems per complete response: another thread took the core
+    /// although this thread could have continued.
     #[serde(rename = "context_switches_involuntary_per_request")]
     ContextSwitchesInvoluntary,
-    /// How long the systems' threads were ready to run while others had the cores, per complete answer.
+    /// Time per complete response during which the systems' threads were ready to run while other threads had
+    /// the cores.
     #[serde(rename = "waited_for_cpu_us_per_request")]
     WaitedForCpu,
-    /// Processor time of the generator per complete answer.
+    /// Processor time of the generator per complete response.
     #[serde(rename = "generator_cpu_us_per_request")]
     GeneratorCpu,
-    /// Share of the intended sends that did not pass: a wrong answer, no answer, or never sent. 0 to 1.
+    /// Share of the intended sends that did not pass, 0 to 1: a wrong response, no response, or never sent.
     #[serde(rename = "failures_share")]
     Failures,
 }

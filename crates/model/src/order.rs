@@ -3,14 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a round measures its variants.
+/// The order of the variants within a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// All variants are up at once, and every due time of the plan is one request to each of them.
+    /// All variants run at once. Each due time of the plan is one request to each variant.
     #[default]
     SideBySide,
-    /// One variant after the other: each starts, is measured and stops before the next one starts.
+    /// The variants run one after the other. Each variant starts, is measured and stops before the next
+    /// starts.
     InTurn,
 }
 

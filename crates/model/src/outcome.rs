@@ -7,106 +7,105 @@ use serde::{Deserialize, Serialize};
 
 use crate::as_micros;
 
-/// What became of the intended sends. Each has exactly one outcome, so the sum is the number
-/// planned.
+/// Outcomes of the intended sends. Each send has exactly one outcome, so the sum is the planned number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcomes {
-    /// A complete answer that met the expectation.
+    /// Complete responses that met the expectation.
     pub passed: u64,
-    /// A complete answer that did not.
+    /// Complete responses that did not meet the expectation.
     pub mismatched: Mismatched,
-    /// No complete answer.
+    /// Requests without a complete response.
     pub failed: Failed,
-    /// Due, and never sent because every connection was busy until the grace after the plan was
-    /// over.
+    /// Requests that were due and never sent, because every connection was busy until the end of the grace
+    /// period after the plan.
     pub missed: u64,
 }
 
-/// Complete answers that did not meet the expectation, by the first rule they broke.
+/// Complete responses that did not meet the expectation, by the first rule that they broke.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mismatched {
-    /// Another status code than expected.
+    /// The status code differs from the expected status codes.
     pub status: u64,
-    /// A GraphQL answer with `errors`, or no JSON object at all.
+    /// The response is a GraphQL response with `errors`, or contains no JSON object.
     pub graphql: u64,
-    /// Another body than expected.
+    /// The body differs from the expected body.
     pub body: u64,
-    /// An expected header absent or of another value.
+    /// An expected header is absent or has another value.
     pub header: u64,
 }
 
-/// Requests without a complete answer, by cause.
+/// Requests without a complete response, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failed {
-    /// No connection came about.
+    /// The connection could not be opened.
     pub connect: u64,
-    /// No complete answer within the timeout of the load.
+    /// The response was not complete within the timeout of the load.
     pub timeout: u64,
     /// The target reset the connection.
     pub reset: u64,
-    /// The target closed the connection before the answer was complete.
+    /// The target closed the connection before the response was complete.
     pub closed: u64,
-    /// The target closed a connection that had carried an answer before, and no byte of the next one
-    /// came: it may have closed the connection because it was idle, or it may have crashed.
+    /// The target closed a connection that had carried a response before, without a byte of the next
+    /// response. The target may have closed an idle connection, or it may have crashed.
     #[serde(default)]
     pub closed_idle: u64,
     /// The generator had no free local port for another connection.
     #[serde(default)]
     pub local_port: u64,
-    /// The answer is not HTTP, or there was more of it than promised.
+    /// The response is not HTTP, or is longer than announced.
     pub protocol: u64,
-    /// The answer exceeds the bounds on head or body.
+    /// The response exceeds the size limits of head or body.
     pub too_large: u64,
 }
 
-/// Every way in which a request can end other than passed.
+/// Reasons why a request did not pass.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
-    /// Mismatched: another status code.
+    /// Mismatched: the status code was not expected.
     Status,
-    /// Mismatched: a GraphQL answer with `errors`.
+    /// Mismatched: a GraphQL response with `errors`.
     Graphql,
-    /// Mismatched: another body.
+    /// Mismatched: the body was not expected.
     Body,
-    /// Mismatched: a header absent or of another value.
+    /// Mismatched: a header is absent or has another value.
     Header,
-    /// Failed: no connection.
+    /// Failed: the connection could not be opened.
     Connect,
-    /// Failed: no complete answer in time.
+    /// Failed: the response was not complete in time.
     Timeout,
-    /// Failed: the connection was reset.
+    /// Failed: the target reset the connection.
     Reset,
-    /// Failed: the connection was closed before the answer was complete.
+    /// Failed: the target closed the connection before the response was complete.
     Closed,
-    /// Failed: a kept connection was closed before a byte of the answer came.
+    /// Failed: the target closed a kept connection before a byte of the response came.
     ClosedIdle,
     /// Failed: the generator had no free local port.
     LocalPort,
-    /// Failed: the answer is not HTTP.
+    /// Failed: the response is not HTTP.
     Protocol,
-    /// Failed: the answer exceeds the bounds on head or body.
+    /// Failed: the response exceeds the size limits of head or body.
     TooLarge,
-    /// Missed: never sent.
+    /// Missed: the request was never sent.
     Missed,
 }
 
 /// One request that did not pass, kept as an example.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureSample {
-    /// What kind of failure.
+    /// The kind of the failure.
     pub kind: FailureKind,
-    /// What exactly.
+    /// The failure in words.
     pub reason: String,
-    /// When it was noticed, in microseconds since the first send.
+    /// Time of the failure, in microseconds since the first send.
     #[serde(rename = "at_us", with = "as_micros")]
     #[schemars(with = "u64")]
     pub at: Duration,
-    /// The start of the request; bytes that are not text are replaced.
+    /// The start of the request. Bytes that are not text are replaced.
     pub request: String,
-    /// The start of the answer; absent where there was none (in memory the empty text).
+    /// The start of the response. Absent without a response (in memory the empty text).
     #[serde(default, with = "empty_as_null")]
     #[schemars(with = "Option<String>")]
     pub answer: String,
@@ -128,14 +127,14 @@ mod empty_as_null {
     }
 }
 
-/// What became of the iterations of a scenario.
+/// Results of the iterations of a scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Iterations {
-    /// All steps passed.
+    /// Iterations with only passed steps.
     pub completed: u64,
-    /// A step did not pass, which ended the iteration.
+    /// Iterations that ended because a step did not pass.
     pub broken: u64,
-    /// The load was over before the last step was due.
+    /// Iterations that the end of the load cut off before their last step was due.
     pub cut: u64,
 }
 

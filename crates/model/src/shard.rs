@@ -6,8 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Every `of`th slot of a load, beginning with that of this number. All shards together are the load,
-/// and none needs to know of the others.
+/// A part of a load: every `of`th slot from slot number `number` on. All shards together are the load, and no
+/// shard depends on another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "ShardText", into = "ShardText")]
 #[schemars(with = "ShardText")]
@@ -16,12 +16,12 @@ pub struct Shard {
     of: u32,
 }
 
-/// As it is recorded.
+/// The serialized form of a shard.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct ShardText {
-    /// Which shard, from 1.
+    /// Number of the shard, from 1.
     number: u32,
-    /// How many there are.
+    /// Number of all shards of the load.
     of: u32,
 }
 

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::as_micros;
 
-/// How often a processor limit stopped a system (`cpu.stat`).
+/// Stops of a system by a processor limit (`cpu.stat`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Throttled {
-    /// Periods of the scheduler, usually of 100 ms, in which it wanted to run.
+    /// Number of scheduler periods, usually of 100 ms, during which the system wanted to run.
     pub periods: u64,
-    /// Those in which it used up its share and was stopped.
+    /// Number of periods during which the system used up its share and was stopped.
     pub throttled_periods: u64,
-    /// How long it was stopped, in microseconds, summed over cores, as the kernel counts it. Linux
-    /// 6.18 was seen to count a third of it; `throttled_periods` is the number to trust.
+    /// Time of the stops in microseconds, summed over cores, as the kernel counts it. Linux 6.18 sometimes
+    /// counts only a third of it, so `throttled_periods` is more reliable.
     #[serde(rename = "throttled_us", with = "as_micros")]
     #[schemars(with = "u64")]
     pub throttled_time: Duration,

@@ -11,16 +11,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Metric, Unit};
 
-/// The stopping rule: how narrow the interval of the difference between a variant and its baseline
-/// shall be.
+/// The stopping rule: the maximum width of the interval of the difference between a variant and its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Until {
-    /// As written: `p99 ±2%`.
+    /// The rule as the user wrote it: `p99 ±2%`.
     text: String,
     /// The metric, by its name in reports: `latency_us_p99`.
     #[serde(rename = "figure")]
     pub metric: Metric,
-    /// Half of the width that the interval of each difference shall have at most.
+    /// Maximum half of the width of the interval of each difference.
     pub half_width: HalfWidth,
 }
 

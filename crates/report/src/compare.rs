@@ -27,8 +27,8 @@ pub use shown::{comparison_json, comparison_junit, comparison_markdown, comparis
 
 /// Content of a file, or of a folder of files.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Source {
-    /// A recording of `weigh`.
+pub enum OperandSource {
+    /// A recording that `weigh` made.
     Recording(Box<Recording>),
     /// Runs of another tool: all runs of one file, or the runs of several files merged into one.
     Runs(Vec<ForeignRun>),
@@ -41,8 +41,8 @@ pub struct Operand {
     pub label: String,
     /// The requested variant, command or place in the file. `None` if the user did not select one.
     pub variant: Option<String>,
-    /// The parsed content.
-    pub source: Source,
+    /// The parsed content of the file or folder.
+    pub source: OperandSource,
 }
 
 /// Reason why a file has no usable result.
@@ -98,7 +98,7 @@ pub enum CompareError {
     /// Both operands are the same result.
     #[error("expected two different results, found `{label}` twice. {advice}")]
     Same {
-        /// Label of the result.
+        /// Label of the result on both sides.
         label: String,
         /// Suggestion of a comparison that the user may have meant.
         advice: String,
@@ -106,7 +106,7 @@ pub enum CompareError {
     /// A result has no variant with the requested name.
     #[error("expected a variant of `{label}`, found `{name}`. The variants are {known}")]
     UnknownVariant {
-        /// Label of the result.
+        /// Label of the result without the variant.
         label: String,
         /// Requested name of a variant.
         name: String,
@@ -129,39 +129,39 @@ pub enum CompareError {
     },
 }
 
-/// How the rounds of two sides belong together.
+/// The relation between the rounds of the two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pairing {
-    /// Two variants of one run: round by round.
+    /// The sides are two variants of one run, compared round by round.
     Paired,
-    /// Runs at different times: only the spread within each is known.
+    /// The sides are runs at different times. Only the spread within each run can be measured.
     Unpaired,
-    /// One run on a side: a difference and no interval.
+    /// A side has only one run, so there is a difference but no interval.
     Single,
 }
 
-/// What is known about one of the two results as a whole.
+/// General information about one of the two results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Origin {
-    /// What the user wrote.
+    /// The label, as the user wrote it.
     pub label: String,
-    /// What it is, in one line.
+    /// A description of the result in one line.
     pub text: String,
-    /// What a reader of its figures should know.
+    /// Facts that a reader of the figures needs.
     pub notes: Vec<String>,
 }
 
-/// Two results against each other.
+/// A comparison of two results.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// Names the format of the JSON.
+    /// The name of the format, which identifies the JSON of a comparison.
     pub format: &'static str,
-    /// The first result, to which the second is compared.
+    /// The first result, which is the reference.
     pub a: Origin,
-    /// The second result.
+    /// The second result, which is compared with the first.
     pub b: Origin,
-    /// How their rounds belong together.
+    /// The relation between the rounds of the two sides.
     pub pairing: Pairing,
     /// The metric that decides verdicts.
     pub headline: Metric,
@@ -169,65 +169,65 @@ pub struct Comparison {
     pub confidence: f64,
     /// Confidence of each interval of a difference (Bonferroni over the rows).
     pub confidence_each: f64,
-    /// What makes them incomparable; withholds every verdict.
+    /// Reasons why the results are not comparable. Any reason withholds every verdict.
     pub obstacles: Vec<String>,
-    /// What differs besides, or should be known.
+    /// Other differences between the results, and facts that a reader needs.
     pub notes: Vec<String>,
-    /// What was compared, a row each.
+    /// The compared variants, one row each.
     pub rows: Vec<Row>,
-    /// What became of the gates that were asked for; absent without any.
+    /// Results of the gates that the user requested. Absent without gates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub gates: Vec<Judgement>,
 }
 
-/// One thing of the first result against one of the second.
+/// One variant, command or target of the first result, compared with one of the second.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
-    /// The name of what is compared, which gates use.
+    /// The name of the row, which gates use.
     pub name: String,
-    /// Its name in the first result.
+    /// The name in the first result.
     pub name_a: String,
-    /// Its name in the second result.
+    /// The name in the second result.
     pub name_b: String,
-    /// Whether both call it the baseline.
+    /// True if it is the baseline of both results.
     pub is_baseline: bool,
-    /// What may be said; absent where nothing may.
+    /// The verdict. Absent if the figures support no verdict.
     pub verdict: Option<Verdict>,
-    /// The verdict in words, or why none is given.
+    /// The verdict in words, or the reason why there is no verdict.
     pub verdict_text: String,
-    /// What the verdict means for a person, in a sentence; absent where nothing may be said.
+    /// The meaning of the verdict for a user, in a sentence. Absent without a verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_words: Option<String>,
-    /// Figures of both; empty when a side has no number.
+    /// Figures of both sides. Empty if a side has no number.
     pub metrics: BTreeMap<Metric, Compared>,
-    /// The overhead against each result's own baseline, then and now. What disturbs a whole run
-    /// cancels in it.
+    /// The overhead in each result, against the baseline of that result. A disturbance of a whole run cancels
+    /// out.
     pub overheads: BTreeMap<Metric, Compared>,
-    /// Why a side has no number.
+    /// The reason why a side has no number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_number: Option<NoNumber>,
 }
 
-/// Why a side has no number.
+/// The reason why a side has no number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NoNumber {
-    /// What kind of thing went wrong.
+    /// The kind of the problem.
     pub kind: Invalidity,
-    /// Which side, and what exactly.
+    /// The side and the problem, in words.
     pub reason: String,
 }
 
-/// One figure of both sides.
+/// One metric of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Compared {
-    /// That of the first result.
+    /// The figure of the first result.
     pub a: MetricSummary,
-    /// That of the second, with its difference from the first.
+    /// The figure of the second result, with its difference from the first.
     pub b: MetricSummary,
 }
 
-impl Source {
+impl OperandSource {
     /// Reads the files of one operand and recognizes them by content. A file is a recording or a result of
     /// another tool. With several files, each is a run of one other tool.
     ///

@@ -19,12 +19,12 @@ use crate::summary::{OverheadSummary, Summary, VariantSummary};
 /// A lab at several loads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    levels: Vec<Level>,
+    levels: Vec<LoadLevel>,
 }
 
 /// A lab at one load.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Level {
+pub struct LoadLevel {
     /// The folder of the level's recording, relative to the folder of the curve.
     pub folder: String,
     /// The recording of the level.
@@ -49,7 +49,7 @@ pub enum CurveError {
     },
 }
 
-impl Level {
+impl LoadLevel {
     /// Amount of the load: requests per second of an open loop (its first phase), or connections.
     #[must_use]
     pub fn amount(&self) -> f64 {
@@ -77,11 +77,11 @@ impl Curve {
     /// # Errors
     ///
     /// When the list is empty, or the recordings are not of one lab and one kind of load.
-    pub fn new(mut levels: Vec<Level>) -> Result<Curve, CurveError> {
+    pub fn new(mut levels: Vec<LoadLevel>) -> Result<Curve, CurveError> {
         let Some(first) = levels.first() else {
             return Err(CurveError::Empty);
         };
-        let likeness = |one: &Level, other: &Level| {
+        let likeness = |one: &LoadLevel, other: &LoadLevel| {
             let alike = [
                 (one.summary.title == other.summary.title, "another lab"),
                 (
@@ -107,7 +107,7 @@ impl Curve {
 
     /// The levels in ascending order of load.
     #[must_use]
-    pub fn levels(&self) -> &[Level] {
+    pub fn levels(&self) -> &[LoadLevel] {
         &self.levels
     }
 
@@ -147,7 +147,7 @@ impl Curve {
     /// shown unit. For requests per second, it is the change in percent.
     pub(crate) fn points(&self, variant: &str) -> Vec<Point> {
         let metric = self.metric();
-        let point = |level: &Level| {
+        let point = |level: &LoadLevel| {
             let row = level.summary.variant(variant)?;
             let overhead = overhead_of(row, metric)?;
             let (value, low, high) = match metric {
@@ -236,7 +236,7 @@ pub(crate) mod tests {
     use crate::sample::Sample;
 
     /// A lab at one rate. The variant `late` takes `late_us` longer than the baseline.
-    pub(crate) fn level(per_s: f64, late_us: f64) -> Level {
+    pub(crate) fn level(per_s: f64, late_us: f64) -> LoadLevel {
         let mut recording = Sample::side_by_side()
             .variant("baseline", 200.0)
             .variant("late", 200.0 + late_us)
@@ -246,7 +246,7 @@ pub(crate) mod tests {
             *phases = vec![Phase::constant(duration, Rate::new(per_s).unwrap())];
         }
         let gates = ["typical overhead < 100us".parse().unwrap()];
-        Level {
+        LoadLevel {
             folder: format!("at-{per_s}-per-s"),
             summary: Summary::of(&recording).judged(&gates, Undecided::Fails),
             recording,
@@ -261,7 +261,7 @@ pub(crate) mod tests {
     #[test]
     fn levels_are_in_order_of_load_and_each_has_its_own_interval() {
         let curve = curve();
-        let loads: Vec<String> = curve.levels().iter().map(Level::load).collect();
+        let loads: Vec<String> = curve.levels().iter().map(LoadLevel::load).collect();
         assert_eq!(
             loads,
             ["100 requests/s", "400 requests/s", "1,600 requests/s"]

@@ -25,7 +25,7 @@ impl Hdr {
         Histogram::decode(&self.0).expect("an `Hdr` is made of a histogram or decoded once before")
     }
 
-    /// The encoded text.
+    /// The histogram as encoded text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -31,57 +31,57 @@ use crate::summary::{MetricSummary, Summary, VariantSummary};
 /// A line of a history: one variant of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
-    /// Names the format, so that a stranger's lines are not taken for a history.
+    /// The name of the format, which identifies a line of a history.
     pub format: Format,
-    /// The lab.
+    /// The name of the lab.
     pub lab: String,
-    /// What was compared.
+    /// The name of the variant.
     pub variant: String,
-    /// With whom.
+    /// The name of the baseline.
     pub baseline: String,
-    /// The load, `100 requests/s` or `8 connections`; empty in lines of older versions, and where the highest
-    /// rate was searched.
+    /// The load, such as `100 requests/s` or `8 connections`. Empty if the lab searched for the highest rate,
+    /// and in lines of older versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub load: String,
     /// The figure that decided the verdict.
     pub metric: Metric,
-    /// Variant minus baseline, in the unit of the metric; of requests per second their ratio minus 1.
+    /// Variant minus baseline, in the unit of the metric. For requests per second, the ratio minus 1.
     pub overhead: Figure,
     /// Processor time per request, variant minus baseline, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us: Option<Figure>,
-    /// How well the run knew other figures: half of the widths of their intervals. Absent in lines of older
-    /// versions.
+    /// Precision of other figures of the run, as half of the widths of their intervals. Absent in lines of
+    /// older versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub widths: BTreeMap<Metric, Width>,
-    /// The variant's own figure, in the unit of the metric. It compares within one run only.
+    /// The variant's own figure, in the unit of the metric. It is comparable only within one run.
     pub value: f64,
-    /// When the run began, RFC 3339 in UTC.
+    /// Start of the run, RFC 3339 in UTC.
     pub started_at: String,
-    /// The commit that was measured, where that is known.
+    /// The measured commit, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Processor, cores, kernel.
+    /// The machine: processor, cores and kernel.
     pub machine: String,
-    /// How numbers were computed; see [`crate::METHOD`].
+    /// The version of the method that computed the numbers. See [`crate::METHOD`].
     pub method: u32,
-    /// How rounds measured the variants.
+    /// The order of the variants within a round.
     pub order: Order,
-    /// Rounds measured.
+    /// Number of rounds measured.
     pub rounds: usize,
-    /// How long a round took, in seconds; absent in lines of older versions, and with one round.
+    /// Length of a round in seconds. Absent in lines of older versions, and in runs with one round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_s: Option<f64>,
-    /// Where the recording is: a path or a URL.
+    /// Path or URL of the recording.
     pub recording: String,
-    /// SHA-256 of the recording, in hexadecimal: a run is in a history once.
+    /// SHA-256 of the recording, in hexadecimal. It keeps a run from being in a history twice.
     pub sha256: String,
 }
 
 /// The name of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Format {
-    /// A history of `weigh`.
+    /// The format of a history of `weigh`.
     #[serde(rename = "weighbridge-history")]
     History,
 }
@@ -89,14 +89,14 @@ pub enum Format {
 /// A figure with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
-    /// The estimate.
+    /// The estimate, in the unit of the metric.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// Confidence of the interval: 0.95, or more where several variants are compared. Absent in lines of
-    /// older versions, whose intervals had 0.95 or more.
+    /// Confidence of the interval: 0.95, or more if several variants are compared. Absent in lines of older
+    /// versions, which used 0.95 or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
 }
@@ -112,21 +112,21 @@ impl Figure {
     }
 }
 
-/// How well a run knew a figure.
+/// The precision of a figure in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Width {
     /// Half of the width of the interval of the difference, in the unit of the metric.
     pub difference: f64,
-    /// Half of the width of the interval of the ratio; absent where a figure is 0.
+    /// Half of the width of the interval of the ratio. Absent if a figure is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// Confidence of both intervals.
+    /// Confidence of the two intervals.
     pub confidence: f64,
 }
 
-/// Origin of a recording.
+/// Origin of the recording of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct EntryOrigin {
     /// The measured commit, if the recording does not contain it.
     pub commit: Option<String>,
     /// Path or URL of the recording.
@@ -147,7 +147,7 @@ impl Entry {
     /// Returns an entry for each variant that was compared and has an interval. Empty for a single load, and
     /// for a recording without numbers.
     #[must_use]
-    pub fn of(recording: &Recording, origin: &Origin) -> Vec<Entry> {
+    pub fn of(recording: &Recording, origin: &EntryOrigin) -> Vec<Entry> {
         let summary = Summary::of(recording);
         let compared = summary.variants.iter().filter(|row| !row.is_baseline);
         compared
@@ -159,7 +159,7 @@ impl Entry {
         recording: &Recording,
         summary: &Summary,
         row: &VariantSummary,
-        origin: &Origin,
+        origin: &EntryOrigin,
     ) -> Option<Entry> {
         let lab = recording.lab.as_ref()?;
         let metric = summary.headline;
@@ -332,8 +332,8 @@ pub(crate) mod tests {
         }
     }
 
-    fn origin() -> Origin {
-        Origin {
+    fn origin() -> EntryOrigin {
+        EntryOrigin {
             commit: Some("0123".to_owned()),
             recording: "recordings/a".to_owned(),
             sha256: "ab".to_owned(),

@@ -299,7 +299,7 @@ mod tests {
         let side = |variant: &str| crate::compare::Operand {
             label: "one & the same".to_owned(),
             variant: Some(variant.to_owned()),
-            source: crate::compare::Source::Recording(Box::new(recording.clone())),
+            source: crate::compare::OperandSource::Recording(Box::new(recording.clone())),
         };
         let found = crate::Comparison::of(&side("a"), &side("b"), false).unwrap();
         let gates = ["p99 ratio < 1.0001".parse().unwrap()];

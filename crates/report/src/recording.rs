@@ -45,77 +45,76 @@ use serde::{Deserialize, Serialize};
 /// longer comparable.
 pub const METHOD: u32 = 3;
 
-/// Everything one run wrote down.
+/// The data of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recording {
-    /// Names the format, so that a stranger's JSON is not taken for a recording.
+    /// The name of the format, which identifies the JSON of a recording.
     pub format: Format,
-    /// How numbers were computed and recorded; see `METHOD`.
+    /// The version of the method that computed and recorded the numbers. See `METHOD`.
     pub method: u32,
-    /// The `weigh` that made the recording.
+    /// The version of `weigh` that made the recording.
     pub weigh: Version,
-    /// What was run: a lab or a single load.
+    /// The kind of the run: a lab or a single load.
     pub kind: Kind,
-    /// The command line that made the recording, program name first.
+    /// The command line of the run, program name first.
     pub command: Vec<String>,
-    /// The lab as it was read; absent for a single load.
+    /// The lab file with its content. Absent for a single load.
     pub lab: Option<LabText>,
-    /// When the run began, RFC 3339 in UTC.
+    /// Start of the run, RFC 3339 in UTC.
     pub started_at: String,
-    /// When the run ended, RFC 3339 in UTC.
+    /// End of the run, RFC 3339 in UTC.
     pub ended_at: String,
-    /// Whether the user stopped the run; the rounds measured until then are kept.
+    /// True if the user stopped the run. The rounds measured before are kept.
     pub interrupted: bool,
     /// The seed of the order of variants and of random arrivals.
     pub seed: u64,
-    /// The planned order: for each round the names of the variants in turn.
+    /// The planned order: the names of the variants in order, for each round.
     pub order: Vec<Vec<String>>,
-    /// How rounds measured the variants; absent for a single load, and in recordings from before there
-    /// was a choice, which were in turn.
+    /// The order of the variants within a round. Absent for a single load, and in recordings of versions that
+    /// only measured in turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
-    /// The two revisions of a repository that were compared; absent where no revisions were.
+    /// The two revisions of a repository that the run compared. Absent if the run compared no revisions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revisions: Option<Revisions>,
-    /// The stopping rule that the lab went on for; absent when the number of rounds was fixed.
+    /// The stopping rule of the lab. Absent if the number of rounds was fixed.
     #[serde(default)]
     pub until: Option<UntilText>,
-    /// The gates that the run went on for; absent where it did not.
+    /// The gates that end the run when they are decided. Absent without such gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<DecidedText>,
-    /// The machine, before and after.
+    /// The machine, before and after the run.
     pub environment: Environment,
-    /// The cluster that it was measured in; absent on one machine.
+    /// The cluster that ran the lab. Absent if the lab ran on one machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterText>,
-    /// The load as it was meant.
+    /// The intended load of every round.
     pub load: LoadText,
-    /// The name of the variant the others are compared with; the first of them where there are
-    /// several.
+    /// The name of the baseline. If there are several baselines, the name of the first.
     pub baseline: String,
-    /// The setups, baseline first, in report order.
+    /// The baseline and the variants in the order of the report, baseline first.
     pub variants: Vec<VariantRecord>,
-    /// Every measurement, in the order made.
+    /// All measurements, in the order of their start.
     pub rounds: Vec<RoundRecord>,
-    /// What sampling came to, in rounds of their own; empty when it was not asked for.
+    /// Profiles of systems, sampled in separate rounds. Empty without profiling.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<Profile>,
 }
 
-/// How rounds measured the variants.
+/// The order of the variants within a round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
-    /// At once, or one after the other.
+    /// The order: side by side, or in turn.
     pub order: Order,
-    /// Why in turn, where that was not asked for.
+    /// The reason for measuring in turn. Absent if the lab requested it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
-    /// The variants that were up together, where not all were: each group with its baselines. Empty
-    /// where all were, and in turn.
+    /// The groups of variants that ran together, each with its baselines. Empty if all variants ran together,
+    /// and if rounds measured in turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Vec<String>>,
-    /// Why there are several groups, with what was measured; absent without groups, and where the lab
-    /// names them.
+    /// The reason for several groups, with the measured figure. Absent without groups, and if the lab defines
+    /// the groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups_because: Option<String>,
 }
@@ -140,53 +139,53 @@ impl Recording {
 /// The name of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Format {
-    /// A recording of `weigh`.
+    /// The format of a recording of `weigh`.
     #[serde(rename = "weighbridge-recording")]
     Recording,
 }
 
-/// Which program made the recording.
+/// The version of the program that made the recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Version {
     /// The version of the release.
     pub version: String,
-    /// The commit it was built from, where known.
+    /// The commit of the source code, if known.
     pub commit: Option<String>,
 }
 
-/// What was run.
+/// The kind of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// `weigh lab`: variants against a baseline.
     Lab,
-    /// `weigh load`: one target, nothing compared; the one variant is the baseline.
+    /// `weigh load`: one target without a comparison. The only variant is the baseline.
     Load,
 }
 
-/// A lab as it was read.
+/// A lab, with the files that define it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LabText {
-    /// The lab's name.
+    /// The name of the lab.
     pub name: String,
-    /// The question it asks.
+    /// The question that the lab answers.
     pub question: String,
-    /// The lab file, as the user named it.
+    /// The path of the lab file, as the user wrote it.
     pub path: String,
     /// SHA-256 of the lab file, in hexadecimal.
     pub sha256: String,
-    /// Every file the lab was read from, the lab file first.
+    /// All files of the lab, the lab file first.
     pub files: Vec<FileText>,
 }
 
-/// One file a lab was read from.
+/// One file of a lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileText {
-    /// Its path, as the lab names it.
+    /// The path of the file, as the lab names it.
     pub path: String,
-    /// SHA-256 of its content, in hexadecimal.
+    /// SHA-256 of the content, in hexadecimal.
     pub sha256: String,
-    /// Its content; absent when it is not text or too long to keep.
+    /// The content. Absent if it is not text or too long to keep.
     pub text: Option<String>,
 }
 
@@ -209,7 +208,7 @@ pub enum ReadError {
         "expected a recording of method {METHOD} or older, found method {found}. Read it with `weigh` {weigh} or newer"
     )]
     NewerMethod {
-        /// Method of the recording.
+        /// Method of the recording, larger than `METHOD`.
         found: u32,
         /// The version of the `weigh` that made it.
         weigh: String,

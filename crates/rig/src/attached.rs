@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::cgroup::{self, Groups, Hierarchies};
 use crate::outcome::Enforced;
 use crate::processes::{self, Process};
-use crate::usage::{Source, Usage, cpu_of_cgroup, of_tree};
+use crate::usage::{Usage, UsageSource, cpu_of_cgroup, of_tree};
 
 /// A program that the rig did not start. The rig only reads its usage.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl Attached {
             Kind::Process { .. } => {
                 let cpu = tree.iter().map(|process| processor_time(process.pid));
                 let cpu = cpu.sum::<Option<Duration>>()?;
-                Some(of_tree(&tree, &Groups::default(), cpu, Source::Clock))
+                Some(of_tree(&tree, &Groups::default(), cpu, UsageSource::Clock))
             }
             Kind::Group { groups, .. } => {
                 let (cpu, source) = cpu_of_cgroup(groups)?;
@@ -202,7 +202,7 @@ mod tests {
         let after = own.usage().expect("it can be read");
         assert!(after.cpu >= before.cpu + SPUN, "{before:?} {after:?}");
         assert!(after.memory_now.is_some_and(|bytes| bytes > 0));
-        assert_eq!(after.source, Source::Clock);
+        assert_eq!(after.source, UsageSource::Clock);
     }
 
     const SPUN: Duration = Duration::from_millis(20);
@@ -232,9 +232,9 @@ mod tests {
             (
                 "cpu.stat",
                 "usage_usec 1500\nuser_usec 1000\n",
-                Source::CgroupV2,
+                UsageSource::CgroupV2,
             ),
-            ("cpuacct.usage", "1500000\n", Source::CgroupV1),
+            ("cpuacct.usage", "1500000\n", UsageSource::CgroupV1),
         ] {
             let folder = tempfile::tempdir().expect("a folder");
             fs::write(folder.path().join(file), text).expect("a file");

@@ -44,5 +44,5 @@ pub use port::{PortLease, free_port};
 pub use program::find_program;
 pub use rig::{Rig, System};
 pub use segments::{Segments, segments, segments_to};
-pub use spec::{BuildSpec, KeeperCommand, Limits, SystemSpec};
-pub use usage::{ContextSwitches, Source, Usage};
+pub use spec::{BuildSpec, KeeperCommand, ProcessLimits, SystemSpec};
+pub use usage::{ContextSwitches, Usage, UsageSource};

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::cgroup::Groups;
 use crate::outcome::{Enforced, Leftover, Manner, Status};
 use crate::precedence::Precedence;
-use crate::spec::Limits;
+use crate::spec::ProcessLimits;
 use crate::usage::Usage;
 
 /// Describes the owner to the keeper. It is the first line that the keeper reads.
@@ -67,7 +67,7 @@ pub(crate) struct Job {
     pub(crate) name: String,
     pub(crate) program: Program,
     pub(crate) log: PathBuf,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ProcessLimits,
     pub(crate) cpus_allowed: Option<Vec<usize>>,
 }
 

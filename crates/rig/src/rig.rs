@@ -14,7 +14,7 @@ use crate::outcome::{Enforced, Leftover, Manner, State, Status, Stopped};
 use crate::processes::Process;
 use crate::program::{find_program, path_of};
 use crate::protocol::{Job, Order, Program, Refusal, Started, Step};
-use crate::spec::{KeeperCommand, Limits, SystemSpec};
+use crate::spec::{KeeperCommand, ProcessLimits, SystemSpec};
 use crate::usage::{self, Usage};
 use crate::{clock, processes};
 
@@ -289,7 +289,7 @@ impl Rig {
     }
 }
 
-fn check_limits(name: &str, limits: Limits) -> Result<(), SpawnError> {
+fn check_limits(name: &str, limits: ProcessLimits) -> Result<(), SpawnError> {
     let wrong = |limit, found: String, expected| {
         Err(SpawnError::Limit {
             name: name.to_owned(),

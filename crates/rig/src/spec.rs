@@ -44,7 +44,7 @@ pub struct SystemSpec {
     /// Variables that are added to, or replace, the variables of the calling process.
     pub env: Vec<(String, String)>,
     /// Upper limits of its resources.
-    pub limits: Limits,
+    pub limits: ProcessLimits,
     /// The CPUs that the system may run on, by number. `None` means the CPUs that the caller could use when
     /// it started the rig.
     pub cpus_allowed: Option<Vec<usize>>,
@@ -54,7 +54,7 @@ pub struct SystemSpec {
 
 /// Upper limits of a system's resources. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct ProcessLimits {
     /// CPU time per wall time, 0.01 or more: `0.25` is a quarter of one core.
     pub cpus: Option<f64>,
     /// Bytes of memory, including page cache and kernel memory. Swap is off.

@@ -46,7 +46,7 @@ pub struct Usage {
     /// count it.
     pub waited_for_cpu: Option<Duration>,
     /// The source of `cpu`.
-    pub source: Source,
+    pub source: UsageSource,
 }
 
 /// Number of times that threads left a CPU (`/proc/PID/task/TID/status`). Control groups do not count it.
@@ -61,7 +61,7 @@ pub struct ContextSwitches {
 /// The source of a CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum UsageSource {
     /// `cpu.stat` of a version 2 cgroup, in microseconds.
     CgroupV2,
     /// `cpuacct.usage` of a version 1 cgroup, in nanoseconds.
@@ -74,7 +74,7 @@ pub enum Source {
     Metrics,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for UsageSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::CgroupV2 => "cgroup v2",
@@ -95,13 +95,18 @@ pub(crate) fn read(groups: &Groups, shepherd: Process) -> Option<Usage> {
     // ones.
     let (cpu, source) = cpu_of_cgroup(groups).unwrap_or_else(|| {
         let living: u64 = tree.iter().map(|p| p.own_ticks + p.waited_ticks).sum();
-        (duration_of(living + now.waited_ticks), Source::Proc)
+        (duration_of(living + now.waited_ticks), UsageSource::Proc)
     });
     Some(of_tree(&tree, groups, cpu, source))
 }
 
 /// Returns the usage of these processes and groups. The caller supplies the CPU time and its source.
-pub(crate) fn of_tree(tree: &[Process], groups: &Groups, cpu: Duration, source: Source) -> Usage {
+pub(crate) fn of_tree(
+    tree: &[Process],
+    groups: &Groups,
+    cpu: Duration,
+    source: UsageSource,
+) -> Usage {
     let status: Vec<String> = tree
         .iter()
         .filter_map(|process| fs::read_to_string(format!("/proc/{}/status", process.pid)).ok())
@@ -119,16 +124,16 @@ pub(crate) fn of_tree(tree: &[Process], groups: &Groups, cpu: Duration, source: 
 }
 
 /// Processor time of groups, if the kernel counts it for them.
-pub(crate) fn cpu_of_cgroup(groups: &Groups) -> Option<(Duration, Source)> {
+pub(crate) fn cpu_of_cgroup(groups: &Groups) -> Option<(Duration, UsageSource)> {
     let v2 = groups.v2.as_ref().and_then(|dir| {
         // Every version 2 group has the file, with or without the `cpu` controller.
         let us = read_key(&dir.join("cpu.stat"), "usage_usec")?;
-        Some((Duration::from_micros(us), Source::CgroupV2))
+        Some((Duration::from_micros(us), UsageSource::CgroupV2))
     });
     v2.or_else(|| {
         let dir = groups.v1_cpuacct.as_ref()?;
         let ns = read_number(&dir.join("cpuacct.usage"))?;
-        Some((Duration::from_nanos(ns), Source::CgroupV1))
+        Some((Duration::from_nanos(ns), UsageSource::CgroupV1))
     })
 }
 

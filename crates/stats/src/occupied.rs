@@ -12,7 +12,7 @@ use crate::cycles::{Cause, Disturbance};
 
 /// The processor time that each variant's systems had used at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct CoreReading {
     /// Nanoseconds from the start of the load.
     pub at_ns: u64,
     /// Running total of each variant in nanoseconds, summed over cores. A total that cannot be read
@@ -39,7 +39,7 @@ const SPARE: f64 = 0.1;
 /// # Panics
 /// If the readings are of different numbers of variants.
 #[must_use]
-pub fn occupied(readings: &[Reading], cores: usize) -> Vec<Disturbance> {
+pub fn occupied(readings: &[CoreReading], cores: usize) -> Vec<Disturbance> {
     let variants = readings.first().map_or(0, |reading| reading.used_ns.len());
     let stretches: Vec<Stretch> = readings.windows(2).map(Stretch::between).collect();
     #[expect(clippy::cast_precision_loss, reason = "no machine has 2^52 cores")]
@@ -90,7 +90,7 @@ impl Stretch {
         clippy::cast_precision_loss,
         reason = "times of a load are far below 2^52 ns"
     )]
-    fn between(pair: &[Reading]) -> Stretch {
+    fn between(pair: &[CoreReading]) -> Stretch {
         let [before, after] = pair else {
             unreachable!("windows of two")
         };
@@ -122,11 +122,11 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// Readings every 10 ms, of variants that use these milliseconds of processor time in each stretch.
-    fn readings(used_ms: &[&[u64]]) -> Vec<Reading> {
+    fn readings(used_ms: &[&[u64]]) -> Vec<CoreReading> {
         let stretches = used_ms[0].len();
         let total = |own: &[u64], until: usize| own[..until].iter().sum::<u64>() * MS;
         (0..=stretches)
-            .map(|index| Reading {
+            .map(|index| CoreReading {
                 at_ns: index as u64 * 10 * MS,
                 used_ns: used_ms.iter().map(|own| total(own, index)).collect(),
             })

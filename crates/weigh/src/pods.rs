@@ -72,8 +72,8 @@ pub(crate) enum ClusterKind {
 
 impl ClusterArgs {
     /// The cluster and namespace that the flags select.
-    pub(crate) fn place(&self) -> cluster::Place {
-        cluster::Place {
+    pub(crate) fn place(&self) -> cluster::ClusterContext {
+        cluster::ClusterContext {
             context: self.context.clone(),
             namespace: self.namespace.clone(),
         }

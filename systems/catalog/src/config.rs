@@ -49,7 +49,7 @@ pub(crate) struct Amount {
     pub(crate) line_items: u32,
 }
 
-/// Products and line items over PostgreSQL or SQLite, as GraphQL and REST.
+/// Catalog of products and line items in PostgreSQL or SQLite, with a GraphQL and a REST interface.
 ///
 /// Paths: /v1/graphql and /graphql (GraphQL), /api/rest/product, /api/rest/product/ID,
 /// /api/rest/lineItem, /api/rest/lineItem/ID (GET), /health, /metrics.
@@ -58,14 +58,14 @@ pub(crate) struct Amount {
     name = "catalog",
     version,
     args_override_self = true,
-    after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable."
+    after_help = "Exit codes: 0 normal stop, 1 cannot serve, 2 wrong flag or variable."
 )]
 pub(crate) struct Config {
-    /// Address and port to listen on; port 0 takes a free one and prints it.
+    /// Address and port to listen on. With port 0, the service uses a free port and prints it.
     #[arg(long, env, value_name = "HOST:PORT", default_value = "127.0.0.1:4010")]
     pub(crate) listen: String,
 
-    /// PostgreSQL as postgres://USER:PASSWORD@HOST:PORT/NAME, or a file as sqlite:FILE.
+    /// Database: postgres://USER:PASSWORD@HOST:PORT/NAME for PostgreSQL, or sqlite:FILE for a file.
     #[arg(
         long,
         env,
@@ -75,69 +75,70 @@ pub(crate) struct Config {
     )]
     pub(crate) database_url: Database,
 
-    /// Make and fill the tables, then leave.
+    /// Create and fill the tables, and exit.
     #[arg(long, env, value_name = "true|false", num_args = 0..=1, require_equals = true,
           default_value = "false", default_missing_value = "true", action = clap::ArgAction::Set)]
     pub(crate) prepare: bool,
 
-    /// Products that new tables are filled with.
+    /// Number of products in new tables.
     #[arg(long, env, value_name = "N", default_value_t = 10_000,
           value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub(crate) seed_products: u32,
 
-    /// Line items that new tables are filled with.
+    /// Number of line items in new tables.
     #[arg(long, env, value_name = "N", default_value_t = 100_000,
           value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
     pub(crate) seed_line_items: u32,
 
-    /// Threads that serve requests [default: one for each processor].
+    /// Number of threads that serve requests [default: one per processor].
     #[arg(long, env, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     workers: Option<u16>,
 
-    /// Connections to PostgreSQL, at most, of each worker.
+    /// Maximum number of PostgreSQL connections per worker.
     #[arg(long, env, value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) pool: u16,
 
-    /// Threads for reads of SQLite that take longer than 2 ms; shorter ones run on the worker.
+    /// Number of threads for SQLite reads that take longer than 2 ms. Workers execute shorter
+    /// reads.
     #[arg(long, env, value_name = "N", default_value_t = 2,
           value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) read_threads: u16,
 
-    /// Statements that may wait for SQLite's writer, and as many for its read threads; more is
-    /// answered with 503.
+    /// Maximum number of statements that wait for SQLite's writer, and for its read threads.
+    /// Further requests receive status 503.
     #[arg(long, env, value_name = "N", default_value_t = 256,
           value_parser = clap::value_parser!(u16).range(1..))]
     queue: u16,
 
-    /// Rows that one list may have; more is refused.
+    /// Maximum number of rows in a list. A request for more rows is refused.
     #[arg(long, env, value_name = "ROWS", default_value_t = 1_000,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) limit_max: u32,
 
-    /// Name of a header of requests that /metrics counts; several with commas or by repeating the
-    /// flag.
+    /// Names of request headers that /metrics counts, separated by commas. The flag can be
+    /// repeated.
     #[arg(long, env, value_name = "NAME", value_delimiter = ',')]
     pub(crate) count_headers: Vec<HeaderName>,
 
-    /// Largest body of a request, in bytes; more is answered with 413.
+    /// Maximum size of a request body, in bytes. A larger body receives status 413.
     #[arg(long, env, value_name = "BYTES", default_value_t = 100 << 10,
           value_parser = clap::value_parser!(u32).range(1..=16 << 20))]
     body_limit: u32,
 
-    /// Time that a client may take to send a request, such as 10s.
+    /// Time limit for a client to send a request, such as 10s.
     #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub(crate) request_timeout: Duration,
 
-    /// Time that the database may take for a statement, such as 500ms or 5s.
+    /// Time limit for a database statement, such as 500ms or 5s.
     #[arg(long, env, value_name = "TIME", default_value = "5s", value_parser = time)]
     pub(crate) statement_timeout: Duration,
 
-    /// Time that the database may take at the start until it answers and its tables are free.
+    /// Time limit at the start for the database to respond and to release its tables.
     #[arg(long, env, value_name = "TIME", default_value = "30s", value_parser = time)]
     pub(crate) connect_timeout: Duration,
 
-    /// Time that requests in flight may take after SIGTERM or SIGINT, such as 10s.
+    /// Time limit for requests in flight after SIGTERM or SIGINT, such as 10s.
     #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub(crate) stop_timeout: Duration,
 
@@ -167,7 +168,7 @@ impl Config {
         self.queue.into()
     }
 
-    /// Largest body of a request, in bytes.
+    /// Maximum size of a request body, in bytes.
     pub(crate) fn body_limit(&self) -> u64 {
         self.body_limit.into()
     }

@@ -13,14 +13,14 @@ use crate::select::{Column, Table};
 /// Longest name of a product, in characters.
 pub(crate) const NAME_LENGTH_MAX: usize = 200;
 
-/// Something that can be sold.
+/// Product of the catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, SimpleObject)]
 #[graphql(name = "product", rename_fields = "snake_case")]
 pub(crate) struct Product {
     pub(crate) id: Id,
-    /// From 1 to 200 characters.
+    /// Name, with 1 to 200 characters.
     pub(crate) name: String,
-    /// In cents.
+    /// Price in cents.
     pub(crate) price: i32,
     pub(crate) created_at: Moment,
     pub(crate) updated_at: Moment,

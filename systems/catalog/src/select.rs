@@ -43,13 +43,13 @@ pub(crate) enum Test {
     IsNull(bool),
 }
 
-/// The way a column sorts.
+/// Direction of sorting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, async_graphql::Enum)]
 #[graphql(name = "order_by", rename_items = "lowercase")]
 pub(crate) enum Direction {
-    /// Small before large.
+    /// Ascending order.
     Asc,
-    /// Large before small.
+    /// Descending order.
     Desc,
 }
 

@@ -13,7 +13,8 @@ use hyper::header::{HOST, HeaderMap};
 /// The flag of a service that has such a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct HostFlags {
-    /// Names, besides localhost and addresses, under which a service on loopback is asked; * for all.
+    /// Host names of requests that a service on loopback accepts in addition to localhost and IP
+    /// addresses. `*` allows all names.
     #[arg(long, env, value_name = "NAME,NAME", value_delimiter = ',')]
     pub allowed_hosts: Vec<String>,
 }

@@ -62,21 +62,21 @@ pub const HTTP2_STREAMS: u32 = 100;
 /// Flags that every service has for its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 pub struct ConnectionFlags {
-    /// Connections that may be open at a time; beyond it idle ones are closed, then new ones
-    /// [default: three quarters of the process's file descriptors].
+    /// Maximum number of open connections. Beyond it, the service closes idle connections first,
+    /// then new connections [default: three quarters of the process's file descriptors].
     #[arg(long, env, value_name = "N")]
     pub max_connections: Option<NonZeroU32>,
 
-    /// Connections that one address may have open, for IPv6 one network of 64 bits; this machine's
-    /// own are not counted [default: half of all].
+    /// Maximum number of open connections per address, or per network of 64 bits for IPv6.
+    /// Connections from this machine do not count [default: half of all].
     #[arg(long, env, value_name = "N")]
     pub max_connections_per_address: Option<NonZeroU32>,
 
-    /// Time that a connection may be open without a request, such as 60s.
+    /// Time limit for a connection without a request, such as 60s.
     #[arg(long, env, value_name = "TIME", default_value = "60s", value_parser = wait)]
     pub idle_timeout: Duration,
 
-    /// Time in which a client must take a part of its answer, such as 30s.
+    /// Time limit for a client to read the next part of a response, such as 30s.
     #[arg(long, env, value_name = "TIME", default_value = "30s", value_parser = wait)]
     pub write_timeout: Duration,
 }

@@ -14,31 +14,31 @@ const MAX_ROOT_FIELDS: u64 = 200;
 const MAX_ALIASES: u64 = 500;
 const MAX_COMPLEXITY: u64 = 20_000;
 
-/// How large an operation may be. Names and defaults are those of the gateway's configuration; only
-/// [`max_complexity`](Self::max_complexity) is not known to it.
+/// Limits for the size of an operation. Names and defaults match the gateway's configuration,
+/// except for [`max_complexity`](Self::max_complexity), which the gateway lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 pub struct DocumentLimits {
-    /// Most tokens of a document.
+    /// Maximum number of tokens in a document.
     #[arg(long, env, value_name = "N", default_value_t = PARSER_MAX_TOKENS)]
     pub parser_max_tokens: usize,
 
-    /// Most selections of an operation, fragments followed.
+    /// Maximum number of selections in an operation, including fragments.
     #[arg(long, env, value_name = "N", default_value_t = MAX_SELECTIONS)]
     pub max_selections: u64,
 
-    /// Most levels of fields of an operation, fragments followed.
+    /// Maximum depth of fields in an operation, including fragments.
     #[arg(long, env, value_name = "N", default_value_t = MAX_DEPTH)]
     pub max_depth: u64,
 
-    /// Most fields of the operation itself, fragments followed.
+    /// Maximum number of root fields in an operation, including fragments.
     #[arg(long, env, value_name = "N", default_value_t = MAX_ROOT_FIELDS)]
     pub max_root_fields: u64,
 
-    /// Most aliases of an operation, fragments followed.
+    /// Maximum number of aliases in an operation, including fragments.
     #[arg(long, env, value_name = "N", default_value_t = MAX_ALIASES)]
     pub max_aliases: u64,
 
-    /// Most fields that the answer to an operation may have, each counted in every object of a list.
+    /// Maximum number of fields in a response, counted in every object of a list.
     #[arg(long, env, value_name = "N", default_value_t = MAX_COMPLEXITY)]
     pub max_complexity: u64,
 }

@@ -16,28 +16,28 @@ use crate::identity::Identity;
 /// The command line. Every flag has an environment variable of the same name.
 #[derive(Debug, clap::Args)]
 struct Args {
-    /// Address and port to listen on; port 0 takes a free one and prints it.
+    /// Address and port to listen on. With port 0, the service uses a free port and prints it.
     #[arg(long, env, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
     #[arg(value_parser = quantity::host_and_port)]
     listen: String,
 
-    /// Threads that serve requests [default: one for each processor].
+    /// Number of threads that serve requests [default: one per processor].
     #[arg(long, env, value_name = "N", value_parser = quantity::workers)]
     workers: Option<usize>,
 
-    /// Largest body of a request, such as 64KiB or 1MiB; more is answered with 413.
+    /// Maximum size of a request body, such as 64KiB or 1MiB. A larger body receives status 413.
     #[arg(long, env, value_name = "SIZE", default_value = "1MiB", value_parser = quantity::size)]
     body_limit: u64,
 
-    /// Time that a client may take to send a request, such as 10s or 1m.
+    /// Time limit for a client to send a request, such as 10s or 1m.
     #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = quantity::time_limit)]
     request_timeout: Duration,
 
-    /// Time that requests in flight may take after SIGTERM or SIGINT.
+    /// Time limit for requests in flight after SIGTERM or SIGINT.
     #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = quantity::time_limit)]
     stop_timeout: Duration,
 
-    /// What to write to the log on standard error, as one JSON object a line.
+    /// Level of the log on standard error, which contains one JSON object per line.
     #[arg(long, env, value_name = "LEVEL", default_value = "info")]
     log: LogLevel,
 
@@ -52,7 +52,7 @@ pub struct Config {
     pub listen: String,
     /// Number of threads that serve requests, from 1 to 512.
     pub workers: usize,
-    /// Largest body of a request, in bytes.
+    /// Maximum size of a request body, in bytes.
     pub body_limit: u64,
     /// Time to send a request, in whole seconds, at least one.
     pub request_timeout: Duration,
@@ -95,7 +95,7 @@ fn command(identity: &Identity) -> Command {
     Args::augment_args(Command::new(identity.name))
         .version(identity.versions)
         .about("A GraphQL server at /graphql, with /health and /metrics.")
-        .after_help("Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable.")
+        .after_help("Exit codes: 0 normal stop, 1 cannot serve, 2 wrong flag or variable.")
 }
 
 impl From<Args> for Config {

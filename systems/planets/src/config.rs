@@ -10,42 +10,44 @@ use hyper::header::{HeaderName, HeaderValue};
 /// Longest delay. A longer delay is more likely a wrong unit than the response time of a subgraph.
 const DELAY_MAX: Duration = Duration::from_secs(60);
 
-/// The origin of the router labs: two federation subgraphs, at /locations and /reviews.
+/// Origin of the router labs, with two federation subgraphs at /locations and /reviews.
 ///
-/// Paths: /locations and /reviews (GraphQL), /seen (what they were asked), /seen/reset (POST),
-/// /v1/traces and /v1/metrics (OTLP), /collected (what came there), /health, /metrics.
+/// Paths: /locations and /reviews (GraphQL), /seen (received requests), /seen/reset (POST),
+/// /v1/traces and /v1/metrics (OTLP), /collected (received OTLP data), /health, /metrics.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
 #[command(
     name = "planets",
     version,
-    after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable."
+    after_help = "Exit codes: 0 normal stop, 1 cannot serve, 2 wrong flag or variable."
 )]
 pub(crate) struct Config {
-    /// Address and port to listen on; port 0 takes a free one and prints it.
+    /// Address and port to listen on. With port 0, the service uses a free port and prints it.
     #[arg(long, env, value_name = "HOST:PORT", default_value = "127.0.0.1:4001")]
     pub(crate) listen: String,
 
-    /// Threads that serve requests [default: one for each processor].
+    /// Number of threads that serve requests [default: one per processor].
     #[arg(long, env, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     workers: Option<u16>,
 
-    /// Time that a subgraph takes for each answer, such as 5ms or 1s; whole milliseconds.
+    /// Delay of every subgraph response, in whole milliseconds, such as 5ms or 1s.
     #[arg(long, env, value_name = "TIME", default_value = "0ms", value_parser = delay)]
     pub(crate) delay: Duration,
 
-    /// What the header `Cache-Control` of each GraphQL answer says, such as max-age=60; none without it.
+    /// Value of the header `Cache-Control` in GraphQL responses, such as max-age=60. Without this
+    /// flag, responses lack the header.
     #[arg(long, env, value_name = "TEXT")]
     pub(crate) cache_control: Option<HeaderValue>,
 
-    /// Name of a header whose values /seen counts; several with commas or by repeating the flag.
+    /// Names of request headers with values that /seen counts, separated by commas. The flag can be
+    /// repeated.
     #[arg(long, env, value_name = "NAME", value_delimiter = ',')]
     pub(crate) count_headers: Vec<HeaderName>,
 
-    /// Largest body of a request, in bytes; more is answered with 413.
+    /// Maximum size of a request body, in bytes. A larger body receives status 413.
     #[arg(long, env, value_name = "BYTES", default_value_t = 1 << 20)]
     pub(crate) body_limit: u64,
 
-    /// Time that requests in flight may take after SIGTERM or SIGINT, such as 10s.
+    /// Time limit for requests in flight after SIGTERM or SIGINT, such as 10s.
     #[arg(long, env, value_name = "TIME", default_value = "10s", value_parser = delay)]
     pub(crate) stop_timeout: Duration,
 

@@ -23,7 +23,7 @@ pub(crate) fn schema() -> Locations {
         .finish()
 }
 
-/// What can be asked at the start.
+/// Root fields of queries.
 #[Object]
 impl Query {
     /// All places, in the order of the catalog.
@@ -31,7 +31,7 @@ impl Query {
         PLACES.iter().map(Location).collect()
     }
 
-    /// One place; null when none has this id.
+    /// Place with this id, or null if there is no such place.
     async fn location(&self, id: ID) -> Option<Location> {
         universe::place(&id).map(Location)
     }
@@ -42,24 +42,24 @@ impl Query {
     }
 }
 
-/// A place that one can travel to.
+/// Place to travel to.
 #[Object]
 impl Location {
     async fn id(&self) -> ID {
         self.0.id.into()
     }
 
-    /// What the place is called.
+    /// Name of the place.
     async fn name(&self) -> &str {
         self.0.name
     }
 
-    /// What to expect there, in one paragraph.
+    /// Description of the place, in one paragraph.
     async fn description(&self) -> &str {
         self.0.description
     }
 
-    /// The address of a picture.
+    /// URL of a picture.
     async fn photo(&self) -> &str {
         self.0.photo
     }

@@ -31,7 +31,7 @@ pub(crate) fn schema() -> Reviews {
         .finish()
 }
 
-/// What can be asked at the start.
+/// Root fields of queries.
 #[Object]
 impl Query {
     #[graphql(entity)]
@@ -40,19 +40,19 @@ impl Query {
     }
 }
 
-/// A place that one can travel to.
+/// Place to travel to.
 #[Object]
 impl Location {
     async fn id(&self) -> &ID {
         &self.0
     }
 
-    /// The mean of all ratings; null before the first review.
+    /// Mean of all ratings, or null without reviews.
     async fn overall_rating(&self) -> Option<f64> {
         universe::place(&self.0)?.overall_rating()
     }
 
-    /// All reviews of this place, the oldest first.
+    /// All reviews of this place, oldest first.
     async fn reviews_for_location(&self) -> Vec<Option<Review>> {
         let opinions = universe::place(&self.0).map_or(&[][..], |place| place.reviews);
         opinions
@@ -65,24 +65,24 @@ impl Location {
     }
 }
 
-/// What one traveler wrote about one place.
+/// Review of one place by one traveler.
 #[Object]
 impl Review {
     async fn id(&self) -> ID {
         self.opinion.id.into()
     }
 
-    /// The text.
+    /// Text of the review.
     async fn comment(&self) -> Option<&str> {
         Some(self.opinion.comment)
     }
 
-    /// From 1, the worst, to 5.
+    /// Rating from 1 (worst) to 5 (best).
     async fn rating(&self) -> Option<u8> {
         Some(self.opinion.rating)
     }
 
-    /// The place it is about.
+    /// Reviewed place.
     async fn location(&self) -> Option<Location> {
         Some(Location(self.about.clone()))
     }

@@ -13,46 +13,47 @@ use crate::error_shape::ErrorShape;
 use crate::gate::Policy;
 use crate::rule::{Mode, Rule};
 
-/// Where the counts are kept.
+/// Storage of the failure counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StoreKind {
-    /// Redis when REDIS_URL or REDIS_HOST is set, otherwise memory.
+    /// Redis if REDIS_URL or REDIS_HOST is set, otherwise memory.
     Auto,
-    /// In this process; one instance only.
+    /// Memory of this process, for a single instance.
     Memory,
-    /// In Redis; instances share the counts.
+    /// Redis, which all instances share.
     Redis,
 }
 
-/// The login rate limiter: GraphQL at every path, /metrics for Prometheus.
+/// Login rate limiter: GraphQL at every path, and /metrics for Prometheus.
 ///
-/// Flags win over environment variables, and those over lines NAME=VALUE of a file `.env` in the
-/// working folder.
+/// Flags override environment variables, and both override the lines NAME=VALUE of a file `.env` in
+/// the working folder.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "ratelimiter",
     version,
     args_override_self = true,
-    after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable."
+    after_help = "Exit codes: 0 normal stop, 1 cannot serve, 2 wrong flag or variable."
 )]
 pub(crate) struct Config {
     /// Address to listen on.
     #[arg(long, env = "HOST", value_name = "ADDRESS", default_value = "0.0.0.0")]
     pub(crate) host: std::net::IpAddr,
 
-    /// Port to listen on; 0 takes a free one and prints it.
+    /// Port to listen on. With 0, the service uses a free port and prints it.
     #[arg(long, env = "PORT", value_name = "N", default_value_t = 4000)]
     pub(crate) port: u16,
 
-    /// The name that `serverinfo` gives, by which instances are told apart [default: the machine's].
+    /// Name of this instance in the response of `serverinfo` [default: the machine's name].
     #[arg(long, env = "RATELIMIT_HOSTNAME", value_name = "NAME")]
     pub(crate) hostname: Option<String>,
 
-    /// `production` refuses introspection; `development` looks for Redis on this machine.
+    /// Environment of the service. `production` refuses introspection, and `development` uses Redis
+    /// on this machine.
     #[arg(long, env = "NODE_ENV", value_name = "NAME")]
     pub(crate) node_env: Option<String>,
 
-    /// Where the counts are kept.
+    /// Storage of the failure counts.
     #[arg(
         long,
         env = "RATELIMIT_STORE",
@@ -61,12 +62,12 @@ pub(crate) struct Config {
     )]
     store: StoreKind,
 
-    /// Redis, such as redis://localhost:6379/0.
+    /// Redis URL, such as redis://localhost:6379/0.
     // It may contain a password, so `--help` must not show its value.
     #[arg(long, env = "REDIS_URL", value_name = "URL", hide_env_values = true)]
     redis_url: Option<String>,
 
-    /// Redis as the original names it: a URL, or a host with or without a port.
+    /// Redis in the original's form: a URL, or a host with or without a port.
     #[arg(long, env = "REDIS_HOST", value_name = "HOST", hide_env_values = true)]
     redis_host: Option<String>,
 
@@ -75,23 +76,23 @@ pub(crate) struct Config {
           value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
     ban_seconds: u64,
 
-    /// Length of the window in which failures count (Z), in seconds.
+    /// Length of the window for failures (Z), in seconds.
     #[arg(long, env = "RATELIMIT_FAILED_REQ_PER_OBSERVED_SECONDS", value_name = "Z",
           default_value_t = 6, value_parser = clap::value_parser!(u64).range(0..=86_400))]
     window_seconds: u64,
 
-    /// Failures within the window that are forgiven before the current one (Y).
+    /// Number of failures in the window that are allowed before the current one (Y).
     #[arg(long, env = "RATELIMIT_MAX_FAILED_REQ_IN_OBSERVED_PERIOD", value_name = "Y",
           default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=10_000))]
     failures_max: u32,
 
-    /// Different e-mails that are forgiven (N).
+    /// Number of different e-mails that are allowed (N).
     #[arg(long, env = "RATELIMIT_MAX_FAILED_EMAIL_PER_IP", value_name = "N",
           default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=1_000))]
     emails_max: u32,
 
-    /// `original` counts and answers as the original does, which is not safe: any web page can ban
-    /// any address, and a client of IPv6 has any number of counters.
+    /// Rule of counting and answering. `original` behaves as the original and is not safe: any web
+    /// page can ban any address. An IPv6 client can also have any number of counters.
     #[arg(
         long,
         env = "RATELIMIT_COMPAT",
@@ -100,13 +101,13 @@ pub(crate) struct Config {
     )]
     compat: Mode,
 
-    /// Ban at Y failures, the current one included, with N e-mails: one e-mail and two failures
-    /// stricter than the original.
+    /// Ban at Y failures with N e-mails, including the current failure. This is one e-mail and two
+    /// failures stricter than the original.
     #[arg(long, env = "RATELIMIT_INCLUSIVE", value_name = "true|false", default_value = "false",
           action = ArgAction::Set)]
     inclusive: bool,
 
-    /// How an invalid ip or e-mail is reported.
+    /// Form of the error for an invalid IP address or e-mail.
     #[arg(
         long,
         env = "RATELIMIT_ERRORS",
@@ -115,7 +116,7 @@ pub(crate) struct Config {
     )]
     pub(crate) errors: ErrorShape,
 
-    /// What to answer when Redis is away or slow.
+    /// Response if Redis is unavailable or slow.
     #[arg(
         long,
         env = "RATELIMIT_STORE_FAILURE",
@@ -124,12 +125,12 @@ pub(crate) struct Config {
     )]
     pub(crate) store_failure: Policy,
 
-    /// Time that Redis has for a decision, in milliseconds.
+    /// Time limit for a decision by Redis, in milliseconds.
     #[arg(long, env = "RATELIMIT_STORE_DEADLINE_MS", value_name = "MS", default_value_t = 50,
           value_parser = clap::value_parser!(u64).range(1..=60_000))]
     store_deadline_ms: u64,
 
-    /// Key of the fingerprints of e-mails; instances on one Redis need the same.
+    /// Key for the fingerprints of e-mails. Instances that share one Redis need the same key.
     #[arg(
         long,
         env = "RATELIMIT_EMAIL_KEY",
@@ -138,19 +139,19 @@ pub(crate) struct Config {
     )]
     pub(crate) email_key: Option<String>,
 
-    /// Most addresses that the memory store knows at a time.
+    /// Maximum number of addresses in the memory store.
     #[arg(long, env = "RATELIMIT_MAX_ENTRIES", value_name = "N", default_value_t = 1_000_000,
           value_parser = clap::value_parser!(u32).range(64..=100_000_000))]
     pub(crate) max_entries: u32,
 
-    /// Bits of an IPv6 address that share a counter; 64 is the network of one customer, within
-    /// which addresses are free to choose [default: 64; with --compat=original 128].
+    /// Number of leading bits of an IPv6 address that share a counter. A customer can choose
+    /// addresses freely within a network of 64 bits [default: 64, or 128 with --compat=original].
     #[arg(long, env = "RATELIMIT_IPV6_PREFIX", value_name = "BITS",
           value_parser = clap::value_parser!(u8).range(1..=128))]
     ipv6_prefix: Option<u8>,
 
-    /// Web pages of these origins may use the service from a browser [default: none; with
-    /// --compat=original all].
+    /// Origins of web pages that may use the service from a browser [default: no origin, or all
+    /// with --compat=original].
     #[arg(
         long,
         env = "RATELIMIT_CORS_ORIGINS",
@@ -159,11 +160,11 @@ pub(crate) struct Config {
     )]
     cors_origins: Vec<String>,
 
-    /// Threads that serve requests [default: one for each processor].
+    /// Number of threads that serve requests [default: one per processor].
     #[arg(long, env = "WORKERS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     workers: Option<u16>,
 
-    /// Time that requests in flight have after SIGTERM or SIGINT, in seconds.
+    /// Time limit for requests in flight after SIGTERM or SIGINT, in seconds.
     #[arg(long, env = "STOP_TIMEOUT_SECONDS", value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(0..=3_600))]
     stop_timeout_seconds: u64,

@@ -1,10 +1,10 @@
 //! The form of errors about invalid input.
 
-/// How an invalid address or e-mail is reported.
+/// Form of the error for an invalid address or e-mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ErrorShape {
-    /// As the original does: code `INTERNAL_SERVER_ERROR`.
+    /// Form of the original, with the code `INTERNAL_SERVER_ERROR`.
     Compatible,
-    /// As Apollo advises: code `BAD_USER_INPUT`.
+    /// Form that Apollo recommends, with the code `BAD_USER_INPUT`.
     Strict,
 }

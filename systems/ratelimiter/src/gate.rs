@@ -10,12 +10,12 @@ use crate::metrics::Metrics;
 use crate::redis_store::RedisStore;
 use crate::rule::{Decision, Event};
 
-/// What to answer when the store is away or slow.
+/// Response if the store is unavailable or slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Policy {
-    /// No client is limited: users can log in, and so can attackers.
+    /// Allow every client. Users can log in, and attackers can guess passwords.
     Open,
-    /// Every client is limited: attackers cannot log in, nor can users.
+    /// Refuse every client. Attackers cannot log in, and users cannot either.
     Closed,
 }
 

@@ -19,12 +19,12 @@ pub enum Event {
     Succeeded,
 }
 
-/// How long an e-mail counts.
+/// Expiry rule of e-mails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
-    /// An e-mail counts only while it was seen within the window.
+    /// An e-mail counts only if it occurred within the window.
     Fixed,
-    /// An e-mail counts until the address had no failure for sixty windows, as in the original.
+    /// An e-mail counts until the address has no failure for sixty windows, as in the original.
     Original,
 }
 

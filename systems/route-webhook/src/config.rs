@@ -13,20 +13,22 @@ use telemetry::log;
 use crate::cors::Origins;
 use crate::sync::{ResponseFormat, Rules};
 
-/// The webhook of the IntegrationRoute controller: POST /webhook/sync and
-/// /webhook/addons/certmanager/sync, PUT /route, GET /status and /metrics.
+/// Webhook of the IntegrationRoute controller.
 ///
-/// Flags win over environment variables, and those over lines NAME=VALUE of a file `.env` in the
-/// working folder.
+/// Paths: /webhook/sync and /webhook/addons/certmanager/sync (POST), /route (PUT), /status and
+/// /metrics (GET).
+///
+/// Flags override environment variables, and both override the lines NAME=VALUE of a file `.env` in
+/// the working folder.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "route-webhook",
     version,
     args_override_self = true,
-    after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag or variable."
+    after_help = "Exit codes: 0 normal stop, 1 cannot serve, 2 wrong flag or variable."
 )]
 pub(crate) struct Config {
-    /// Address to listen on; 0.0.0.0 for all interfaces, as a pod needs it.
+    /// Address to listen on. A pod needs 0.0.0.0, which means all interfaces.
     #[arg(
         long,
         env = "HOST",
@@ -35,11 +37,11 @@ pub(crate) struct Config {
     )]
     pub(crate) host: std::net::IpAddr,
 
-    /// Port to listen on; 0 takes a free one and prints it.
+    /// Port to listen on. With 0, the service uses a free port and prints it.
     #[arg(long, env = "PORT", value_name = "N", default_value_t = 7080)]
     pub(crate) port: u16,
 
-    /// Image of routes that name none.
+    /// Image for routes that do not name an image.
     #[arg(
         long,
         env = "INTEGRATION_IMAGE",
@@ -48,7 +50,7 @@ pub(crate) struct Config {
     )]
     integration_image: String,
 
-    /// Which answers are given: those of today, or those of the first benchmark.
+    /// Format of the responses.
     #[arg(
         long,
         env = "WEBHOOK_COMPAT",
@@ -57,7 +59,8 @@ pub(crate) struct Config {
     )]
     compat: ResponseFormat,
 
-    /// Web pages of these origins may put routes and ask for the status; none when empty.
+    /// Origins of web pages that may put routes and read the status. An empty list allows no web
+    /// page.
     #[arg(
         long,
         env = "CORS_ALLOWED_ORIGINS",
@@ -67,17 +70,17 @@ pub(crate) struct Config {
     )]
     cors_allowed_origins: String,
 
-    /// The cluster that PUT /route speaks to [default: what kubectl would take, else the cluster
-    /// that this runs in].
+    /// Configuration file of the cluster for PUT /route [default: the file that kubectl uses,
+    /// otherwise the cluster of this pod].
     #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// File with the token that PUT /route asks for, as `Authorization: Bearer TOKEN`; read anew
-    /// for each request. Without it, PUT /route is served on loopback only.
+    /// File with the token that PUT /route requires as `Authorization: Bearer TOKEN`. The service
+    /// reads it for every request. Without this file, PUT /route is available on loopback only.
     #[arg(long, env = "ROUTE_TOKEN_FILE", value_name = "FILE")]
     pub(crate) route_token_file: Option<PathBuf>,
 
-    /// Namespaces that PUT /route may write to; * for all.
+    /// Namespaces that PUT /route may change. `*` allows all namespaces.
     #[arg(
         long,
         env = "ROUTE_NAMESPACES",
@@ -87,7 +90,7 @@ pub(crate) struct Config {
     )]
     pub(crate) route_namespaces: Vec<String>,
 
-    /// Least level of the log.
+    /// Minimum level of the log.
     #[arg(
         long,
         env = "LOG_LEVEL",
@@ -97,22 +100,22 @@ pub(crate) struct Config {
     )]
     log_level: LogLevel,
 
-    /// Log every refused request, too; the same as --log-level=debug.
+    /// Log every refused request too, as with --log-level=debug.
     #[arg(long, env = "DEBUG", value_name = "true|false", default_value = "false",
           action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true")]
     debug: bool,
 
-    /// Largest body, in bytes.
+    /// Maximum size of a request body, in bytes.
     #[arg(long, env = "BODY_LIMIT", value_name = "BYTES", default_value_t = 4 << 20,
           value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
     body_limit: u32,
 
-    /// Threads that serve requests [default: one for each processor, or for each that a limit of
-    /// processor time leaves].
+    /// Number of threads that serve requests [default: one per processor, or per processor that the
+    /// CPU limit allows].
     #[arg(long, env = "WORKERS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     workers: Option<u16>,
 
-    /// Time that requests in flight have after SIGTERM or SIGINT, in seconds.
+    /// Time limit for requests in flight after SIGTERM or SIGINT, in seconds.
     #[arg(long, env = "STOP_TIMEOUT_SECONDS", value_name = "N", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(0..=3_600))]
     stop_timeout_seconds: u64,
@@ -121,14 +124,14 @@ pub(crate) struct Config {
     pub(crate) connections: ConnectionFlags,
 }
 
-/// The least level of a line that is logged.
+/// Minimum level of a logged line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum LogLevel {
     /// Every refused request.
     Debug,
     /// Start and stop.
     Info,
-    /// Failures that may not happen again.
+    /// Failures that may be temporary.
     Warning,
     /// Failures that end the service.
     Error,

@@ -17,12 +17,12 @@ use crate::key;
 use crate::request::{Body, BodyNode, Refusal};
 use crate::route::{Parent, Route, Spec};
 
-/// Which answers are given.
+/// Format of the responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ResponseFormat {
-    /// Those of today: status, Deployment and Service.
+    /// Current format: status, Deployment and Service.
     Today,
-    /// Those of November 2023, when the service was first measured: a Deployment.
+    /// Format of the first benchmark in November 2023: a Deployment.
     Seed,
 }
 

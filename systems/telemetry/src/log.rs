@@ -40,22 +40,22 @@ const LIBRARIES: [&str; 11] = [
     "tokio",
 ];
 
-/// How much is written. Each level includes those before it.
+/// Level of the log. Each level includes the levels before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum LogLevel {
-    /// Nothing.
+    /// No output.
     Off,
     /// Errors.
     Error,
     /// Warnings.
     Warn,
-    /// Start, stop, and changes in between.
+    /// Start, stop, and changes between them.
     Info,
-    /// One line for each request; slows a service down.
+    /// One line per request, which slows the service down.
     Request,
-    /// Steps of requests.
+    /// Steps of each request.
     Debug,
-    /// Everything.
+    /// All messages.
     Trace,
 }
 

@@ -23,16 +23,16 @@ use clap::Parser;
 
 use modern::{Act, Got, Identity, Modern, Speech};
 
-/// A server of TLS and HTTP/2.
+/// Server with TLS and HTTP/2.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Where to listen.
+    /// Address and port to listen on.
     #[arg(long)]
     listen: String,
-    /// Speak HTTP/2, and nothing else.
+    /// Accept only HTTP/2.
     #[arg(long)]
     http2: bool,
-    /// Speak TLS, with `certificate.pem` and `key.pem` of this folder.
+    /// Accept TLS, with `certificate.pem` and `key.pem` from this folder.
     #[arg(long)]
     tls: Option<PathBuf>,
 }

@@ -27,24 +27,25 @@ use crate::repository::root;
 use found::{Found, Said, Store};
 use rows::Row;
 
-/// Results of `--piece latency`.
+/// Options of `--piece latency`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Options {
-    /// The file that keeps the runs of `--piece latency`, a line of JSON each.
+    /// File for the runs of `--piece latency`, with one line of JSON per run.
     #[arg(
         long,
         value_name = "FILE",
         default_value = "docs/evidence/latency.jsonl"
     )]
     results: PathBuf,
-    /// Take runs of other builds of `weigh` from that file into the table as well.
+    /// Include runs of other builds of `weigh` from this file in the table.
     #[arg(long)]
     any_build: bool,
-    /// Most runs of `--piece latency` at the same time. Slow services wait and leave the cores to one another.
-    /// A run that needs much of them, or is to be exact to the microsecond, has the machine to itself.
+    /// Maximum number of concurrent runs of `--piece latency`. Slow services mostly wait, so they
+    /// can share the cores. A run that needs the cores, or microsecond precision, runs alone.
     #[arg(long, value_name = "N", default_value_t = 1)]
     at_once: usize,
-    /// Runs of each row of `--piece latency` without a planted difference, instead of as many as with one.
+    /// Number of runs per row of `--piece latency` without a planted difference. The default is the
+    /// number of runs with a difference.
     #[arg(long, value_name = "N")]
     equal: Option<u64>,
 }

@@ -4,51 +4,51 @@ use std::net::SocketAddr;
 
 use super::dialect::Dialect;
 
-/// What hostile clients do.
+/// Behavior of hostile clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Attack {
-    /// Ordinary requests, as many as four connections carry: what the others are held against.
+    /// Ordinary requests over four connections, as the reference for the attacks.
     Load,
-    /// The requests of `slow-reader` from as many connections, whose answers are read: what
-    /// `slow-reader` is held against.
+    /// Requests of `slow-reader` over the same number of connections, with clients that read the
+    /// responses. This is the reference for `slow-reader`.
     Crowd,
-    /// More sockets than descriptors, each with a head that never ends.
+    /// More sockets than descriptors. Each sends a request head that never ends.
     SlowHeader,
-    /// The same with bodies.
+    /// More sockets than descriptors. Each sends a request body that never ends.
     SlowBody,
-    /// Requests whose answers are not read.
+    /// Requests from clients that do not read the responses.
     SlowReader,
-    /// More sockets than descriptors that send nothing.
+    /// More sockets than descriptors, without any data.
     Silent,
-    /// The same with the preface of HTTP/2 and nothing behind it.
+    /// More sockets than descriptors. Each sends only the HTTP/2 preface.
     Http2Preface,
-    /// Streams that are canceled at once.
+    /// HTTP/2 streams that the client cancels immediately.
     Http2Reset,
-    /// Requests that two servers may take for different ones.
+    /// Requests that two servers can interpret as different requests (request smuggling).
     Smuggling,
-    /// One field under 10,000 names.
+    /// One field under 10,000 aliases.
     Aliases,
-    /// 20,000 levels.
+    /// Operation with 20,000 levels.
     Depth,
-    /// One field of a list under 3,000 names.
+    /// One field of a list under 3,000 aliases.
     Width,
-    /// Types of fields of types of fields, by introspection.
+    /// Introspection query for types of fields, nested many times.
     Introspection,
     /// 30 aliases over a fragment of 600 fields.
     PlanBomb,
-    /// Short queries for answers of 120,000 fields and up to millions.
+    /// Short queries with responses of 120,000 to millions of fields.
     LargeAnswer,
-    /// Entities that link each other, eight levels deep.
+    /// Entities that refer to each other, eight levels deep.
     Entities,
-    /// Numbers of 100,000 digits, in the text and in the variables.
+    /// Numbers of 100,000 digits, in the operation text and in the variables.
     BigNumbers,
-    /// Each key twice, and one 10,000 times.
+    /// JSON objects with duplicate keys: each key twice, and one key 10,000 times.
     DuplicateKeys,
-    /// Operations that differ, up to 100,000.
+    /// Different operations, up to 100,000.
     Operations,
     /// Operation names of 500 KB.
     OperationNames,
-    /// Aliases in lists and names of operations, of 90 KB and of 300 KB, which differ.
+    /// Different aliases in lists, and different operation names, of 90 KB and 300 KB.
     LongNames,
     /// 1,000 operations in one request.
     Batch,

@@ -109,7 +109,7 @@ fn send(
                 Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
                     seen.count("unanswered");
                 }
-                Err(_) => seen.count("closed by it"),
+                Err(_) => seen.count("closed by service"),
             }
         }
         seen

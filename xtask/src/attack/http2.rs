@@ -53,7 +53,7 @@ pub(super) fn reset(path: &str, body: &str, to: SocketAddr, is_over: &dyn Fn() -
             seen.add("streams", u64::from(BURST));
         }
         if !is_open {
-            seen.count("closed by it");
+            seen.count("closed by service");
         }
     }
     seen

@@ -25,13 +25,14 @@ pub(super) const MIB: u64 = 1024 * 1024;
 /// The rules as text for the document.
 pub(super) fn rules() -> String {
     format!(
-        "Others served: every request of the neighbor was answered as before the attack, and the \
-         99th percentile of its latency was at most the largest of {TIMES} times that before, {} ms, \
-         and twice that beside ordinary load; \
-         of `slow-reader`, beside `crowd`. Recovered: every request is answered after the attack, \
-         within the first two of these, at most {DESCRIPTORS_KEPT} descriptors \
-         more than before are open, memory is at most {} MiB above that before, and the process is \
-         the same.",
+        "Others served: the neighbor received the expected response to every request, as before \
+         the attack. The 99th percentile of its latency was at most the largest of three \
+         limits. The limits are {TIMES} times its value before the attack, {} ms, and \
+         {TIMES_LOADED} times its value during `load`. For `slow-reader`, the last limit is \
+         {TIMES_LOADED} times the larger of its values during `load` and `crowd`. Recovered: \
+         after the attack, the same process answers every request within the first two limits. \
+         At most {DESCRIPTORS_KEPT} more descriptors are open than before the attack. Memory is \
+         at most {} MiB above its value before the attack.",
         ALLOWED.as_millis(),
         MEMORY_KEPT / MIB
     )

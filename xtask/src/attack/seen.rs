@@ -22,7 +22,7 @@ impl Seen {
         self
     }
 
-    /// The counts as text, such as `200: 14, closed by it: 3`.
+    /// The counts as text, such as `200: 14, closed by service: 3`.
     pub(super) fn in_words(&self) -> String {
         let words = self
             .0
@@ -39,10 +39,10 @@ mod tests {
     #[test]
     fn what_was_seen_is_said_in_order_and_added_up() {
         let mut one = Seen::default();
-        one.count("closed by it");
+        one.count("closed by service");
         one.add("200", 3);
         let both = one.clone().join(&one);
-        assert_eq!(both.in_words(), "200: 6, closed by it: 2");
+        assert_eq!(both.in_words(), "200: 6, closed by service: 2");
         assert_eq!(Seen::default().in_words(), "");
     }
 }

@@ -19,28 +19,28 @@ use crate::clock::{now, pause};
 use crate::process::Process;
 use crate::repository::root;
 
-/// A service that can be attacked.
+/// Service to attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Service {
-    /// The gateway over planets.
+    /// Gateway with planets as its origin.
     Gateway,
-    /// The GraphQL server on juniper and ntex.
+    /// GraphQL server on juniper and ntex.
     GraphqlServerJuniperNtex,
-    /// The GraphQL server on async-graphql and actix-web.
+    /// GraphQL server on async-graphql and actix-web.
     GraphqlServerAsyncGraphqlActixWeb,
-    /// Catalog over SQLite.
+    /// Catalog with SQLite as its database.
     Catalog,
-    /// The rate limiter over Redis.
+    /// Rate limiter with Redis as its store.
     Ratelimiter,
-    /// The webhook.
+    /// Webhook of the IntegrationRoute controller.
     RouteWebhook,
-    /// The origin of the router labs.
+    /// Origin of the router labs.
     Planets,
-    /// HAProxy before planets, for comparison.
+    /// HAProxy in front of planets, for comparison.
     Haproxy,
-    /// Hive Router over planets, which `HIVE_ROUTER` names, for comparison.
+    /// Hive Router with planets as its origin, for comparison. `HIVE_ROUTER` names the program.
     HiveRouter,
-    /// Apollo Router over planets, which `APOLLO_ROUTER` names, for comparison.
+    /// Apollo Router with planets as its origin, for comparison. `APOLLO_ROUTER` names the program.
     ApolloRouter,
 }
 

@@ -29,23 +29,24 @@ use crate::bench;
 use crate::clock::{now, wait_until};
 use crate::process::Process;
 
-/// What is soaked, and for how long.
+/// Service, and the length and rate of its load.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The service.
+    /// Service that receives the load.
     #[arg(long, value_name = "NAME", value_enum)]
     service: Service,
-    /// Minutes of this piece, behind one to warm up, above which the first is held.
+    /// Number of minutes of this piece, in addition to one minute of warm-up.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     minutes: u64,
-    /// Take the services from this folder instead of building them.
+    /// Use the services from this folder instead of building them.
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
-    /// Minutes of earlier pieces, to which this one's are added [default: target/soak/SERVICE.csv].
+    /// File with the minutes of earlier pieces, which receives the minutes of this piece [default:
+    /// target/soak/SERVICE.csv].
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Requests per second [default: half of what the service answers when it is asked without a
-    /// pause, which a machine with other work to do tells wrongly].
+    /// Requests per second. The default is unreliable if other programs use the machine [default:
+    /// half of the rate that the service reaches at full speed].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     rate: Option<u64>,
 }

@@ -162,7 +162,7 @@ impl Held {
     }
 
     fn closed(&self, seen: &mut Seen) -> bool {
-        seen.count("closed by it");
+        seen.count("closed by service");
         false
     }
 }

@@ -14,8 +14,8 @@ use crate::process::Holding;
 /// The heading and a line for each attack.
 pub(super) fn table(rows: &[Row]) -> String {
     let mut out =
-        "| attack | p99 before | p99 beside | others served | memory before, most, after \
-                   | descriptors before, most, after | recovered | the attackers saw |\n\
+        "| attack | p99 before | p99 during | others served | memory before, maximum, after \
+                   | descriptors before, maximum, after | recovered | observed by attackers |\n\
                    |---|--:|--:|---|--:|--:|---|---|\n"
             .to_owned();
     for row in rows {
@@ -66,7 +66,7 @@ fn mib(bytes: u64) -> f64 {
 
 fn recovery(row: &Row) -> String {
     match row.held_after {
-        None => "no, it has ended".to_owned(),
+        None => "no, the process has ended".to_owned(),
         Some(_) => word(row.has_recovered()).to_owned(),
     }
 }
@@ -78,7 +78,7 @@ fn word(is_so: bool) -> &'static str {
 /// A line for each service that has a table in this document.
 pub(super) fn summary(document: &str) -> String {
     let mut out =
-        "| | attacks | others served in | recovered from | slowest p99 of others | most memory |\n\
+        "| | attacks | others served | recovered | slowest p99 of the neighbor | maximum memory |\n\
                    |---|--:|--:|--:|---|--:|\n"
             .to_owned();
     for service in services::Service::value_variants() {
@@ -108,7 +108,7 @@ fn summary_of(table: &str) -> Option<String> {
     let memory = held.filter_map(number).fold(0.0, f64::max);
     let yes = |column: usize| rows.iter().filter(|cells| cells[column] == "yes").count();
     Some(format!(
-        "{} | {} | {} | {}, before it {} (`{}`) | {memory} MiB",
+        "{} | {} | {} | {}, before the attack {} (`{}`) | {memory} MiB",
         rows.len(),
         yes(3),
         yes(6),
@@ -169,13 +169,13 @@ mod tests {
                 row("depth", "9.5 ms", "yes", 30),
                 slow.clone()
             ]),
-            ["| The gateway | 2 | 2 | 2 | 12 ms, before it 1.0 ms (`silent`) | 30 MiB |"]
+            ["| The gateway | 2 | 2 | 2 | 12 ms, before the attack 1.0 ms (`silent`) | 30 MiB |"]
         );
         let worst = row("entities", "none, 98 of 100 failed", "**no**", 4847);
         assert_eq!(
             lines(&[slow, worst]),
             [
-                "| The gateway | 2 | 1 | 2 | none, 98 of 100 failed, before it 1.0 ms (`entities`) | 4847 MiB |"
+                "| The gateway | 2 | 1 | 2 | none, 98 of 100 failed, before the attack 1.0 ms (`entities`) | 4847 MiB |"
             ]
         );
         assert_eq!(lines(&[honest]), Vec::<String>::new());

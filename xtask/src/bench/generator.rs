@@ -10,18 +10,18 @@ use anyhow::{Context as _, bail};
 use super::nginx::{Nginx, Wire};
 use super::{Sample, Setting, is_on_path, process};
 
-/// What generators are compared at.
+/// Task that generators are compared at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Task {
-    /// Small answers over HTTP/1.1.
+    /// Small responses over HTTP/1.1.
     Small,
-    /// Answers of 8 KB over HTTP/1.1.
+    /// Responses of 8 KB over HTTP/1.1.
     Large,
-    /// Small answers over HTTP/1.1 with TLS.
+    /// Small responses over HTTP/1.1 with TLS.
     Tls,
-    /// Small answers over HTTP/2 without TLS.
+    /// Small responses over HTTP/2 without TLS.
     Http2,
-    /// Small answers over HTTP/2 with TLS.
+    /// Small responses over HTTP/2 with TLS.
     Http2Tls,
 }
 
@@ -36,11 +36,11 @@ impl Task {
 
     pub(super) fn title(self) -> &'static str {
         match self {
-            Task::Small => "Small answers",
-            Task::Large => "Answers of 8 KB",
-            Task::Tls => "Small answers over TLS 1.3",
-            Task::Http2 => "Small answers over HTTP/2",
-            Task::Http2Tls => "Small answers over HTTP/2 with TLS 1.3",
+            Task::Small => "Small responses",
+            Task::Large => "Responses of 8 KB",
+            Task::Tls => "Small responses over TLS 1.3",
+            Task::Http2 => "Small responses over HTTP/2",
+            Task::Http2Tls => "Small responses over HTTP/2 with TLS 1.3",
         }
     }
 
@@ -196,7 +196,7 @@ impl Generator {
             .version()
             .and_then(|word| Command::new(&self.program).arg(word).output().ok());
         let Some(output) = asked else {
-            return "tells none".to_owned();
+            return "no version".to_owned();
         };
         // bombardier writes to stderr.
         let text = [output.stdout, output.stderr].concat();

@@ -30,13 +30,14 @@ pub(super) fn page(rows: &[Row], scene: &Scene<'_>) -> String {
     let (connections, streams) = task.shape(*setting);
     let shape = match streams {
         1 => format!("{connections} connections"),
-        _ => format!("{connections} connections with {streams} requests under way on each"),
+        _ => format!("{connections} connections with {streams} concurrent requests on each"),
     };
     let mut out = format!(
         "`cargo xtask bench-load --task {} --repeat {repeat} --seconds {} --connections {}`\n\n\
          Server: one {server} worker on core 0. Generators: core 1, one thread, closed loop, \
          {shape}, keep-alive, over loopback. {}.\n\n\
-         Medians of {repeat} runs in turn, lowest and highest in brackets; ratios are to weigh.\n\n\
+         The table shows medians of {repeat} runs in turn, with the lowest and highest values in \
+         brackets. Ratios are relative to `weigh`.\n\n\
          | generator | requests/s | ratio | CPU us/request | ratio | peak MiB | ratio |\n\
          |---|---:|---:|---:|---:|---:|---:|\n",
         task.word(),

@@ -222,7 +222,8 @@ impl Course {
 fn rates(senders: &[Sender], course: &Course) {
     let Course { turns, length, .. } = course;
     say(&format!(
-        "{turns} turns of {length:?} each; median, and lowest to highest in brackets.\n"
+        "{turns} turns of {length:?} each. Cells show the median, with the lowest and highest values in \
+         brackets.\n"
     ));
     say(
         "| rate | | rate error % | lateness us p50 | p99 | p99.9 | max | CPU us/slot | core % | pauses | steal ms/s | others ms/s | tries |",

@@ -1,7 +1,7 @@
 use model::Order;
 
 use super::*;
-use crate::compare::{Comparison, Operand, Source};
+use crate::compare::{Comparison, Operand, OperandSource};
 use crate::metric::Metric;
 use crate::recording::Measured;
 use crate::sample::Sample;
@@ -36,7 +36,7 @@ fn in_groups() -> Recording {
 fn compared(a: &Recording, of_a: Option<&str>, b: &Recording, of_b: Option<&str>) -> Comparison {
     let operand = |label: &str, recording: &Recording, variant: Option<&str>| Operand {
         label: label.to_owned(),
-        source: Source::Recording(Box::new(recording.clone())),
+        source: OperandSource::Recording(Box::new(recording.clone())),
         variant: variant.map(str::to_owned),
     };
     Comparison::of(&operand("a", a, of_a), &operand("b", b, of_b), false).expect("comparable")

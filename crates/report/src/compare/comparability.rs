@@ -3,7 +3,7 @@
 mod foreign;
 
 use super::side::Side;
-use super::{Operand, Source};
+use super::{Operand, OperandSource};
 use crate::company;
 use crate::describe;
 use crate::recording::{
@@ -79,7 +79,7 @@ pub(super) fn of(
     }
     match (&a.source, &b.source) {
         // Two variants of one recording share machine, load and version.
-        (Source::Recording(one), Source::Recording(_)) if is_same_run => {
+        (OperandSource::Recording(one), OperandSource::Recording(_)) if is_same_run => {
             let strangers = sides
                 .iter()
                 .filter(|(of_a, of_b)| !company::is_together(one, &of_a.name, &of_b.name));
@@ -90,7 +90,7 @@ pub(super) fn of(
                 )
             }));
         }
-        (Source::Recording(one), Source::Recording(other)) => {
+        (OperandSource::Recording(one), OperandSource::Recording(other)) => {
             recordings(&mut found, one, other, sides);
         }
         _ => foreign::runs(&mut found, a, b),

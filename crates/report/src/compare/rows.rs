@@ -6,7 +6,9 @@ use stats::{Overhead, paired, unpaired};
 
 use super::comparability::{self, Comparability};
 use super::side::{self, Side};
-use super::{CompareError, Compared, Comparison, NoNumber, Operand, Origin, Pairing, Row, Source};
+use super::{
+    CompareError, Compared, Comparison, NoNumber, Operand, OperandSource, Origin, Pairing, Row,
+};
 use crate::confidence::CONFIDENCE;
 use crate::metric::Metric;
 use crate::pace;
@@ -15,7 +17,7 @@ use crate::summary::{MetricSummary, OverheadSummary, Summary, Verdict, in_words}
 
 pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Comparison, CompareError> {
     let is_same_run = match (&a.source, &b.source) {
-        (Source::Recording(one), Source::Recording(other)) => {
+        (OperandSource::Recording(one), OperandSource::Recording(other)) => {
             if one.method != other.method {
                 return Err(CompareError::Methods {
                     a: a.label.clone(),
@@ -37,8 +39,8 @@ pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Compari
         return Err(itself(a));
     }
     let summaries = [a, b].map(|operand| match &operand.source {
-        Source::Recording(recording) => Some(Summary::of(recording)),
-        Source::Runs(_) => None,
+        OperandSource::Recording(recording) => Some(Summary::of(recording)),
+        OperandSource::Runs(_) => None,
     });
     let sides: Vec<(Side, Side)> = pairs
         .iter()
@@ -150,7 +152,7 @@ fn chosen(operand: &Operand, names: &[String]) -> Result<Option<usize>, CompareE
     let by_number = || {
         let number: usize = name.parse().ok()?;
         let is_there =
-            matches!(operand.source, Source::Runs(_)) && (1..=names.len()).contains(&number);
+            matches!(operand.source, OperandSource::Runs(_)) && (1..=names.len()).contains(&number);
         is_there.then(|| number - 1)
     };
     names
@@ -173,8 +175,8 @@ fn listed(names: &[String]) -> String {
 
 fn origin(operand: &Operand) -> Origin {
     let (text, notes) = match &operand.source {
-        Source::Recording(recording) => (comparability::described(recording), Vec::new()),
-        Source::Runs(runs) => {
+        OperandSource::Recording(recording) => (comparability::described(recording), Vec::new()),
+        OperandSource::Runs(runs) => {
             let first = runs.first().expect("a source has a run");
             // A run may lack a figure. The figure with the most values shows the number of runs.
             let count = first.figures.values().map(Vec::len).max().unwrap_or(0);
@@ -208,8 +210,8 @@ fn headline(
     sides: &[(Side, Side)],
 ) -> Metric {
     let is_closed = |operand: &Operand| match &operand.source {
-        Source::Recording(recording) => !recording.load.model.is_open(),
-        Source::Runs(runs) => runs.iter().all(|run| run.is_closed_loop),
+        OperandSource::Recording(recording) => !recording.load.model.is_open(),
+        OperandSource::Runs(runs) => runs.iter().all(|run| run.is_closed_loop),
     };
     // The headline must exist in every row. Otherwise rows would be judged by different figures.
     let have = |metric: Metric| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{NoNumber, Operand, Source};
+use super::{NoNumber, Operand, OperandSource};
 use crate::digits;
 use crate::import::ForeignRun;
 use crate::metric::{Metric, figure};
@@ -36,14 +36,14 @@ pub(super) struct Other {
 /// Names of the variants or commands that the user may select.
 pub(super) fn names(operand: &Operand) -> Vec<String> {
     match &operand.source {
-        Source::Recording(recording) => recording
+        OperandSource::Recording(recording) => recording
             .variants
             .iter()
             .map(|variant| variant.name.clone())
             .collect(),
-        Source::Runs(runs) if runs.len() == 1 => vec![operand.label.clone()],
+        OperandSource::Runs(runs) if runs.len() == 1 => vec![operand.label.clone()],
         // Several runs are commands of hyperfine. The subject of each run is its command.
-        Source::Runs(runs) => runs
+        OperandSource::Runs(runs) => runs
             .iter()
             .map(|run| run.subject.clone().unwrap_or_default())
             .collect(),
@@ -54,13 +54,13 @@ impl Side {
     /// The side with this index in [`names`].
     pub(super) fn of(operand: &Operand, summary: Option<&Summary>, index: usize) -> Self {
         match (&operand.source, summary) {
-            (Source::Recording(recording), Some(summary)) => {
+            (OperandSource::Recording(recording), Some(summary)) => {
                 Self::of_recording(recording, summary, index)
             }
-            (Source::Recording(recording), None) => {
+            (OperandSource::Recording(recording), None) => {
                 Self::of_recording(recording, &Summary::of(recording), index)
             }
-            (Source::Runs(runs), _) => {
+            (OperandSource::Runs(runs), _) => {
                 Self::of_run(&runs[index], names(operand).swap_remove(index))
             }
         }

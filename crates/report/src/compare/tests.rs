@@ -7,7 +7,7 @@ use crate::recording::VariantStatus;
 use crate::sample::Sample;
 use model::InvalidKind;
 
-fn operand(label: &str, variant: Option<&str>, source: Source) -> Operand {
+fn operand(label: &str, variant: Option<&str>, source: OperandSource) -> Operand {
     Operand {
         label: label.to_owned(),
         variant: variant.map(str::to_owned),
@@ -19,7 +19,7 @@ fn recorded(label: &str, variant: Option<&str>, recording: &Recording) -> Operan
     operand(
         label,
         variant,
-        Source::Recording(Box::new(recording.clone())),
+        OperandSource::Recording(Box::new(recording.clone())),
     )
 }
 
@@ -29,7 +29,7 @@ fn foreign(label: &str, texts: &[&str]) -> Operand {
         .enumerate()
         .map(|(index, text)| (format!("{index}.txt"), (*text).to_owned()))
         .collect();
-    operand(label, None, Source::read(&files).unwrap())
+    operand(label, None, OperandSource::read(&files).unwrap())
 }
 
 /// A lab at another time. Its variants have these mean latencies.
@@ -332,13 +332,13 @@ fn a_folder_of_two_tools_is_refused() {
         ("a".to_owned(), WRK.to_owned()),
         ("b".to_owned(), AB.to_owned()),
     ];
-    let message = Source::read(&files).unwrap_err().to_string();
+    let message = OperandSource::read(&files).unwrap_err().to_string();
     assert!(message.contains("found ab in `b`"), "{message}");
     let files = [
         ("a".to_owned(), WRK.to_owned()),
         ("b".to_owned(), "?".to_owned()),
     ];
-    let message = Source::read(&files).unwrap_err().to_string();
+    let message = OperandSource::read(&files).unwrap_err().to_string();
     assert!(
         message.starts_with("`b`: expected") && message.contains("found text that begins with `?`"),
         "{message}"
@@ -374,7 +374,7 @@ fn runs_with_errors_and_of_two_tools_are_not_taken_at_face_value() {
 fn our_own_printed_json_is_no_recording() {
     let recording = lab([680.0, 750.0], MONDAY);
     let printed = crate::json(&recording, &crate::Summary::of(&recording));
-    let message = Source::read(&[("x".to_owned(), printed)])
+    let message = OperandSource::read(&[("x".to_owned(), printed)])
         .unwrap_err()
         .to_string();
     assert!(message.contains("recording.json"), "{message}");

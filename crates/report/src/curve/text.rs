@@ -1,6 +1,6 @@
 //! Text forms of a curve: for a terminal, in Markdown, as lines for scripts, and for CI.
 
-use super::{Curve, Level, overhead_of};
+use super::{Curve, LoadLevel, overhead_of};
 use crate::cell;
 use crate::digits;
 use crate::gate::{Judgement, Ruling, shown};
@@ -109,7 +109,7 @@ pub fn csv(curve: &Curve) -> String {
 /// A test case for each variant and gate at each level.
 #[must_use]
 pub fn junit(curve: &Curve) -> String {
-    let of_level = |level: &Level| -> Vec<cases::Case> {
+    let of_level = |level: &LoadLevel| -> Vec<cases::Case> {
         let all = cases::cases(&level.recording, &level.summary).into_iter();
         all.map(|case| cases::Case {
             name: at(&case.name, level),
@@ -121,7 +121,7 @@ pub fn junit(curve: &Curve) -> String {
     cases::document(curve.title(), &all, &judgements(curve))
 }
 
-fn at(name: &str, level: &Level) -> String {
+fn at(name: &str, level: &LoadLevel) -> String {
     format!("{name} at {}", level.load())
 }
 
@@ -176,7 +176,7 @@ fn size(row: &VariantSummary, metric: Metric) -> Option<String> {
 
 /// The invalid levels: `late at 100 requests/s: invalid: interrupted`.
 fn invalid(curve: &Curve) -> Vec<String> {
-    let of_level = |level: &Level| -> Vec<String> {
+    let of_level = |level: &LoadLevel| -> Vec<String> {
         let rows = level.summary.variants.iter();
         rows.filter(|row| row.verdict.is_invalid())
             .map(|row| format!("{}: {}", at(&row.name, level), row.verdict_short()))
@@ -253,7 +253,7 @@ fn whole_table(curve: &Curve, most: usize) -> String {
 
 /// The gates of all levels, each with its load next to the variant.
 pub(crate) fn judgements(curve: &Curve) -> Vec<Judgement> {
-    let of_level = |level: &Level| -> Vec<Judgement> {
+    let of_level = |level: &LoadLevel| -> Vec<Judgement> {
         let gates = level.summary.gates.iter();
         gates
             .map(|judgement| Judgement {

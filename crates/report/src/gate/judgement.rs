@@ -3,18 +3,18 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What became of a gate on one variant.
+/// The result of a gate for one variant.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Judgement {
-    /// The gate as written.
+    /// The gate, as the user wrote it.
     pub gate: String,
-    /// The variant judged.
+    /// The name of the judged variant.
     pub variant: String,
-    /// Whether it holds.
+    /// The state of the gate: it holds, it is broken, or it is undecided.
     pub ruling: Ruling,
-    /// Whether that is good enough: it holds, or it is undecided and that was to pass.
+    /// True if the gate holds, or if it is undecided and undecided gates pass.
     pub is_passed: bool,
-    /// The figure and its interval in words, or why it has no interval.
+    /// The figure and its interval in words, or the reason why there is no interval.
     pub reason: String,
 }
 
@@ -26,7 +26,7 @@ impl Judgement {
     }
 }
 
-/// Whether a gate holds.
+/// The state of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ruling {

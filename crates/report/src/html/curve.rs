@@ -5,7 +5,7 @@ use super::escape::escape;
 use super::markup::{Grid, figure, list, name, prose, words};
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series};
 use crate::curve::text::{judgements, rows, sentences};
-use crate::curve::{Curve, Level, Point};
+use crate::curve::{Curve, LoadLevel, Point};
 use crate::digits;
 use crate::gate;
 use crate::metric::Metric;
@@ -83,7 +83,7 @@ fn picture(curve: &Curve) -> String {
         }
     }
     let unit = unit(curve);
-    let tick = |level: &Level| Tick {
+    let tick = |level: &LoadLevel| Tick {
         percent: across.percent(level.amount()),
         is_minor: false,
         label: level.number(),
@@ -113,7 +113,7 @@ fn picture(curve: &Curve) -> String {
 }
 
 fn scale_of_loads(curve: &Curve) -> Scale {
-    let loads: Vec<f64> = curve.levels().iter().map(Level::amount).collect();
+    let loads: Vec<f64> = curve.levels().iter().map(LoadLevel::amount).collect();
     let (low, high) = (loads[0], loads[loads.len() - 1]);
     // A margin on both sides keeps marks from being cut.
     if high / low >= LOG_FROM {
@@ -226,7 +226,7 @@ fn table(curve: &Curve) -> String {
 
 /// Links to the report of each level.
 fn links(curve: &Curve) -> String {
-    let link = |level: &Level| {
+    let link = |level: &LoadLevel| {
         format!(
             "<li><a href=\"{}/report.html\">{}</a></li>\n",
             escape(&level.folder),

@@ -5,41 +5,41 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The machine, as far as it could be read. What could not be read is absent, never guessed.
+/// The machine. A property that could not be read is absent, never guessed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
-    /// The processor's model name.
+    /// The model name of the processor.
     pub cpu_model: Option<String>,
-    /// Cores online.
+    /// Number of cores online.
     pub cores: Option<u32>,
-    /// Cores the load generator was pinned to; absent when it was not pinned.
+    /// Cores of the load generator. Absent if it was not pinned to cores.
     pub generator_cpus: Option<Vec<usize>>,
-    /// Kernel name and release.
+    /// Name and release of the kernel.
     pub kernel: Option<String>,
     /// The operating system's release name.
     pub os: Option<String>,
-    /// A hint of virtualization: the hypervisor or the container.
+    /// The hypervisor or the container, if a sign of virtualization was found.
     pub virtualization: Option<String>,
-    /// Main memory in bytes.
+    /// Size of the main memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// The frequency governor, where readable.
+    /// The frequency governor, if readable.
     pub governor: Option<String>,
-    /// Whether the processor may clock above its nominal frequency, where readable.
+    /// True if the processor may clock above its nominal frequency. Absent if it could not be read.
     pub boost: Option<bool>,
-    /// How CPU and memory were accounted and limited: `cgroup v2`, `cgroup v1` or `/proc`.
+    /// The accounting and limits of processor time and memory: `cgroup v2`, `cgroup v1` or `/proc`.
     pub accounting: Option<String>,
-    /// Whether cores run two threads each.
+    /// True if cores run two threads each.
     pub smt: Option<bool>,
-    /// Whether idle cores were kept from sleeping; absent in recordings that are older than that.
+    /// True if `weigh` kept idle cores from sleeping. Absent in recordings of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores_awake: Option<bool>,
-    /// Whether systems and generator went before other programs on the same cores; absent in recordings
-    /// that are older than that.
+    /// True if systems and generator had priority over other programs on their cores. Absent in recordings of
+    /// older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precedence: Option<bool>,
     /// Transparent huge pages: `always`, `madvise` or `never`.
     pub transparent_huge_pages: Option<String>,
-    /// Share of all cores that was busy before anything of the run was started.
+    /// Share of the time of all cores that was busy before the run started a system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_share_before: Option<f64>,
     /// Load average over 1, 5 and 15 minutes before the first round.
@@ -48,23 +48,23 @@ pub struct Environment {
     pub load_average_after: Option<[f64; 3]>,
     /// Processor time taken by other guests of the host during the run, in milliseconds.
     pub steal_ms: Option<u64>,
-    /// What `weigh tare` found on this machine before; absent when it was never asked.
+    /// The noise floor that `weigh tare` measured on this machine before. Absent without such a measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise_floor: Option<NoiseFloor>,
-    /// Everything else worth keeping, by name.
+    /// Other properties of the machine, by name.
     #[serde(default)]
     pub other: BTreeMap<String, String>,
 }
 
-/// The noise floor of a machine: the null server weighed against itself. An overhead below it is no
-/// finding there.
+/// The noise floor of a machine, from a comparison of the null server with itself. A smaller overhead on this
+/// machine is no finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseFloor {
-    /// When it was found, RFC 3339 in UTC.
+    /// Time of the measurement, RFC 3339 in UTC.
     pub made_at: String,
-    /// Requests per second that the null server got.
+    /// Requests per second that the null server received.
     pub requests_per_s: f64,
-    /// Rounds of two equal measurements each.
+    /// Number of rounds. Each round has two equal measurements.
     pub rounds: usize,
     /// The floor of an overhead of the mean latency, in microseconds.
     pub latency_us_mean: f64,

@@ -9,59 +9,61 @@ use super::Header;
 /// The load of every round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadText {
-    /// How requests arrive.
+    /// The arrival of requests: open or closed loop.
     pub model: Load,
-    /// What was looked for in every round: the highest rate that is sustained. `model` is then the
-    /// first step of the search.
+    /// The search for the highest sustained rate in every round. If present, `model` is the first step of the
+    /// search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Capacity>,
-    /// How the run chose the rate of `model`, and unless the lab gave that the length of a round; absent
-    /// where the lab gave the rate.
+    /// The choice of the rate of `model` by the run. If the lab did not set the length of a round, the run
+    /// also chose the length. Absent if the lab set the rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<RateChosen>,
-    /// The URL of a single load; absent in a lab, whose ports change with every start.
+    /// The URL of a single load. Absent in a lab, because its ports change with every start.
     pub url: Option<String>,
-    /// The address that got a single load, where its URL has a name that stands for one; absent in a lab,
-    /// whose systems say it.
+    /// The address that received a single load, if the host of `url` is a name. Absent in a lab, because the
+    /// systems of the variants contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// How requests travel; recordings from before there was a choice do not say it, and mean
-    /// HTTP/1.1 in the clear.
+    /// The protocol of the requests. Absent in recordings of versions that supported only HTTP/1.1 without
+    /// TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<ProtocolText>,
-    /// Load sent and thrown away before each measurement, in microseconds; 0 for none.
+    /// Duration of the load that was sent and discarded before each measurement, in microseconds. 0 means no
+    /// warm-up.
     pub warmup_us: u64,
-    /// Load after each start until the target got no faster; absent where there was none.
+    /// The load that was sent after each start until the target got no faster. Absent without such load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settle>,
-    /// Whether systems were started once and kept running from round to round, and not started anew
-    /// in each.
+    /// True if systems started once and kept running from round to round. False if they started again in each
+    /// round.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps_systems: bool,
-    /// The systems that were started once and kept running where the others were started anew in each
-    /// round; empty where all were, or none.
+    /// The systems that started once and kept running while the other systems started again in each round.
+    /// Empty if all systems kept running, or if no system did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept_systems: Vec<String>,
-    /// How long load was sent after a start from the second round on, in microseconds, where that
-    /// differs from `settle`.
+    /// Duration of the load after a start from the second round on, in microseconds. Absent if it is the time
+    /// of `settle`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_again_us: Option<u64>,
-    /// Threads of the generator.
+    /// Number of threads of the generator.
     pub threads: u32,
-    /// The part of the load that was sent, where several generators sent it; `model` is all of it.
+    /// The part of the load that this generator sent, if several generators sent the load. `model` is the
+    /// whole load.
     #[serde(default = "whole", skip_serializing_if = "is_whole")]
     pub shard: Shard,
-    /// When the first send was allowed, RFC 3339 in UTC, where a time was given.
+    /// Earliest allowed time of the first send, RFC 3339 in UTC. Absent if the user set no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at: Option<String>,
-    /// How long an answer may take, in microseconds, before it counts as failed.
+    /// Maximum time for a response, in microseconds. A request that exceeds it counts as failed.
     pub timeout_us: u64,
-    /// Whether connections are used for more than one request.
+    /// True if connections carry more than one request.
     pub keep_alive: bool,
     /// The requests, sent in rotation, or as the steps of a scenario.
     pub requests: Vec<RequestText>,
-    /// Whether the requests are the steps of a scenario: then counts and rates of `model` are those
-    /// of iterations.
+    /// True if the requests are the steps of a scenario. Counts and rates of `model` then refer to
+    /// iterations.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_scenario: bool,
 }
@@ -75,43 +77,43 @@ fn is_whole(shard: &Shard) -> bool {
     shard.is_whole()
 }
 
-/// How a run chose its rate.
+/// The choice of a rate by the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateChosen {
-    /// Why the rate is not higher; a clause.
+    /// The reason why the rate is not higher, as a clause.
     pub because: String,
-    /// The variants that were tried out, in the order of the report.
+    /// The variants that received the two short loads, in the order of the report.
     pub variants: Vec<TriedVariant>,
 }
 
 /// The behavior of a variant under two short loads, in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TriedVariant {
-    /// Its name.
+    /// The name of the variant.
     pub variant: String,
-    /// From send to answer, with one request in flight: the median.
+    /// Median time from send to response in the first load, with one request in flight.
     pub alone_us: f64,
-    /// Requests in flight in the second load.
+    /// Number of requests in flight in the second load.
     pub in_flight: u32,
-    /// From send to answer, with so many in flight: the mean.
+    /// Mean time from send to response in the second load, with `in_flight` requests in flight.
     pub together_us: f64,
-    /// Processor time of a request in the first load; absent where it could not be read.
+    /// Processor time of a request in the first load. Absent if it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor_us: Option<f64>,
 }
 
-/// How requests travel.
+/// The protocol of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProtocolText {
-    /// The version of HTTP.
+    /// The version of HTTP on every connection.
     pub http: HttpText,
-    /// Whether connections are encrypted.
+    /// The encryption of the connections.
     pub tls: TlsText,
-    /// The most requests under way at once on one connection; 1 over HTTP/1.1.
+    /// Maximum number of concurrent requests on one connection. 1 over HTTP/1.1.
     pub streams: u32,
 }
 
-/// The version of HTTP.
+/// A version of HTTP that requests can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum HttpText {
     /// HTTP/1.1.
@@ -122,42 +124,42 @@ pub enum HttpText {
     Http2,
 }
 
-/// Whether connections are encrypted.
+/// The encryption of the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlsText {
-    /// They are not.
+    /// Connections are not encrypted.
     Off,
-    /// They are, and the certificate of the target was verified.
+    /// Connections are encrypted, and the certificate of the target was verified.
     Verified,
-    /// They are, and any certificate was good enough.
+    /// Connections are encrypted, and the generator accepted any certificate.
     Unverified,
 }
 
 /// One request of the rotation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestText {
-    /// Its name in the lab, or its method and path.
+    /// The name of the request in the lab, or its method and path.
     pub name: String,
-    /// The HTTP method.
+    /// The HTTP method, such as `GET`.
     pub method: String,
-    /// Path and query.
+    /// Path and query, such as `/search?q=tea`.
     pub path: String,
-    /// Headers as sent, without those the generator adds itself. Values of headers that carry
+    /// Headers as sent, without the headers that the generator adds. Values of headers that contain
     /// credentials may be replaced by `(hidden)`.
     pub headers: Vec<Header>,
-    /// SHA-256 of the body, in hexadecimal; absent when there is no body.
+    /// SHA-256 of the body, in hexadecimal. Absent without a body.
     pub body_sha256: Option<String>,
-    /// Length of the body.
+    /// Length of the body in bytes.
     pub body_bytes: u64,
-    /// The body; absent where the request has none, when it is not text, or when it is too long to keep.
+    /// The body. Absent if the request has no body, or if the body is not text or too long to keep.
     pub body: Option<String>,
-    /// How often it is sent, relative to the others.
+    /// The frequency of the request, relative to the other requests.
     pub weight: u32,
-    /// How many operations it carries: more than 1 of a batch.
+    /// Number of operations in the request. A batch has more than 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub operations: u32,
-    /// Of a step: how long an iteration rests before it, in microseconds.
+    /// The pause of an iteration before this step, in microseconds. 0 outside of a scenario.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub pause_us: u64,
 }

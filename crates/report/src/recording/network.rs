@@ -6,98 +6,101 @@ use serde::{Deserialize, Serialize};
 
 use crate::Hdr;
 
-/// The network between a generator and a target on another machine, as it was beside the load.
+/// The network between a generator and a target on another machine, measured during the load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkRecord {
-    /// Round-trip times in nanoseconds: how long a TCP handshake with the target took that was not under
-    /// load, several a second. The kernels of both sides answer it, and not the target's program.
+    /// Round-trip times in nanoseconds. `weigh` times several TCP handshakes a second with the target,
+    /// outside of the load's connections. The kernels of both sides answer a handshake, so the target's
+    /// program has no effect on it.
     pub round_trip_ns_hdr: Hdr,
-    /// Handshakes that did not end within a second.
+    /// Number of handshakes that did not end within a second.
     pub unanswered: u64,
-    /// TCP segments that the load's connections to the target sent. Where the kernel does not tell of
-    /// single connections, or none was open at the end of the load, those that the generator's network
-    /// namespace sent meanwhile. Absent where not told.
+    /// Number of TCP segments that the load's connections sent to the target. If the kernel does not count
+    /// per connection, it is the number that the generator's network namespace sent during the load. The same
+    /// holds if no connection was open at the end of the load. Absent if the kernel reports no number.
     pub segments: Option<u64>,
-    /// Of these, those that were sent again because no acknowledgment came; absent where not told.
+    /// Number of these segments that were sent again because no acknowledgment came. Absent if the kernel
+    /// reports no number.
     pub retransmitted: Option<u64>,
 }
 
-/// One generator of a measurement that several have made.
+/// One generator of a measurement with several generators.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GeneratorRecord {
-    /// Which part of the load it sent.
+    /// The part of the load that this generator sent.
     pub shard: Shard,
-    /// The pod that it was.
+    /// The name of the generator's pod.
     pub pod: String,
-    /// The node that it was on.
+    /// The name of the generator's node.
     pub node: String,
-    /// How far the first generator's clock was ahead of its own, in microseconds. It is taken into account:
-    /// all begin at one moment.
+    /// Lead of the first generator's clock over the clock of this generator, in microseconds. `weigh`
+    /// corrects for it, so that all generators begin at one moment.
     pub clock_ahead_us: f64,
-    /// How wrong that can be at most, in microseconds: by so much its sends may be apart from the plan.
+    /// Maximum error of `clock_ahead_us`, in microseconds. The sends of this generator may differ from the
+    /// plan by this time.
     pub clock_error_us: f64,
-    /// How much later than agreed it began, in microseconds.
+    /// Delay of this generator's start after the agreed time, in microseconds.
     pub began_late_us: f64,
-    /// Intended sends.
+    /// Number of intended sends of this generator.
     pub planned: u64,
-    /// Complete answers.
+    /// Number of complete responses to this generator.
     pub completed: u64,
-    /// Latency that half of the answers did not exceed, in microseconds; absent without an answer.
+    /// Latency that half of the responses did not exceed, in microseconds. Absent without a response.
     pub latency_us_p50: Option<f64>,
-    /// Lateness that 99 % of its sends did not exceed, in microseconds; absent in a closed loop.
+    /// Lateness that 99 % of the sends did not exceed, in microseconds. Absent in a closed loop.
     pub lateness_us_p99: Option<f64>,
 }
 
-/// The cluster in which a lab was measured.
+/// The cluster that ran the lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterText {
-    /// What it is: `kubernetes`.
+    /// The kind of cluster, always `kubernetes`.
     pub kind: String,
-    /// The version of its API server.
+    /// The version of the cluster's API server.
     pub version: String,
-    /// Where in it the run was.
+    /// The namespace of the run.
     pub namespace: String,
-    /// How many generators sent the load.
+    /// Number of generators that sent the load.
     pub generators: u32,
-    /// The nodes that pods of the run were on.
+    /// The nodes that had pods of the run.
     pub nodes: Vec<NodeText>,
-    /// Where pods were, one for each system of each variant and for each generator, as of the last round
-    /// that began.
+    /// Placement of the pods in the last round that began. It has one entry for each system of each variant,
+    /// and one for each generator.
     pub placed: Vec<PlacedText>,
-    /// What the processor time of systems is, and how finely it is known.
+    /// The source of the processor time of systems, and its resolution.
     pub processor_time: String,
 }
 
-/// A node, as it describes itself.
+/// A node, as the cluster describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeText {
-    /// Its name.
+    /// The name of the node.
     pub name: String,
-    /// Its kernel.
+    /// The kernel version of the node.
     pub kernel: String,
-    /// Its operating system.
+    /// The operating system of the node.
     pub os: String,
-    /// What runs its containers.
+    /// The container runtime of the node.
     pub runtime: String,
-    /// The version of its kubelet.
+    /// The version of the node's kubelet.
     pub kubelet: String,
-    /// Its cores, in the cluster's way to write them.
+    /// The cores of the node, as a Kubernetes quantity.
     pub cpu: String,
-    /// Its memory, in the cluster's way to write it.
+    /// The memory of the node, as a Kubernetes quantity.
     pub memory: String,
 }
 
-/// Where a pod was.
+/// The placement of a pod.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlacedText {
-    /// The pod.
+    /// The name of the pod.
     pub pod: String,
-    /// The node; absent before it was placed.
+    /// The name of the node. Absent before the cluster placed the pod.
     pub node: Option<String>,
-    /// The variant, or absent for a generator.
+    /// The name of the variant. Absent for a generator.
     pub variant: Option<String>,
-    /// The system, or `generator`.
+    /// The name of the system, or `generator`.
     pub system: String,
-    /// Its quality of service, in the cluster's word: `Guaranteed` where limits were given.
+    /// The Kubernetes quality-of-service class of the pod: `Guaranteed` if the lab set limits.
     pub quality: Option<String>,
 }

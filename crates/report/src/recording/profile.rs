@@ -3,35 +3,36 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What sampling one system of one variant came to.
+/// The samples of one system of one variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
-    /// The variant.
+    /// The name of the variant.
     pub variant: String,
     /// The system's name in the lab.
     pub system: String,
-    /// Samples taken while it had a processor, one every `1 / rate_hz` seconds of its time.
+    /// Number of samples. `weigh` takes one sample every `1 / rate_hz` seconds of the system's processor
+    /// time.
     pub samples: u64,
     /// Samples per second of processor time.
     pub rate_hz: u32,
-    /// Processor time per complete answer in the sampled round, in microseconds; sampling itself is
-    /// part of it. Absent where it could not be read.
+    /// Processor time per complete response in the sampled round, in microseconds. It includes the cost of
+    /// sampling. Absent if it could not be read.
     pub cpu_us_per_request: Option<f64>,
-    /// The functions found at work most often, most first.
+    /// The functions with the most samples, in descending order.
     pub hottest: Vec<HotFunction>,
-    /// The drawings and the folded stacks, relative to the recording folder.
+    /// The flame graphs and the folded stacks, as paths relative to the recording folder.
     pub files: Vec<String>,
-    /// What is missing, and what to do about it: why there are no samples, or no names.
+    /// The reason why there are no samples or no names, with a remedy. Absent if the profile is complete.
     pub missing: Option<String>,
 }
 
 /// One function of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HotFunction {
-    /// Its name.
+    /// The name of the function.
     pub function: String,
-    /// Samples in which it was at work itself.
+    /// Number of samples in the function itself.
     pub own_samples: u64,
-    /// Samples in which it, or what it had called, was at work.
+    /// Number of samples in the function or in a function that it called.
     pub total_samples: u64,
 }

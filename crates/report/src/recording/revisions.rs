@@ -6,14 +6,13 @@ use serde::{Deserialize, Serialize};
 /// The two revisions that were compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revisions {
-    /// The older one.
+    /// The older revision of the two.
     pub base: Revision,
-    /// The newer one.
+    /// The newer revision of the two.
     pub head: Revision,
-    /// Whether both hold the same files, so that whatever differs is noise.
+    /// True if both revisions contain equal files. Every measured difference is then noise.
     pub is_same: bool,
-    /// Systems whose program was built the same in both, byte for byte. Empty where all files are the
-    /// same.
+    /// Systems with byte-for-byte equal programs in both revisions. Empty if all files are equal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchanged: Vec<String>,
 }
@@ -21,13 +20,13 @@ pub struct Revisions {
 /// A revision of a repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revision {
-    /// How it was found: by a name such as `HEAD`, or as the commit `where HEAD left main`.
+    /// The origin of the revision: a name such as `HEAD`, or the commit `where HEAD left main`.
     pub name: String,
-    /// The commit, in hexadecimal.
+    /// The hash of the commit, in hexadecimal.
     pub commit: String,
     /// The first line of the commit's message, without control characters.
     pub subject: String,
-    /// Whether changes that were not committed were measured with it.
+    /// True if uncommitted changes were measured with the revision.
     pub uncommitted: bool,
 }
 

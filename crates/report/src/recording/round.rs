@@ -15,134 +15,136 @@ use crate::float::float;
 /// One measurement: one variant in one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundRecord {
-    /// The round, from 0.
+    /// Index of the round, from 0.
     pub round: u32,
-    /// The variant's turn within the round, from 0.
+    /// Index of the variant within the round, from 0.
     pub position: u32,
-    /// The group of variants that were up together, from 0, where a round has several. A baseline has
-    /// one measurement in each of its groups.
+    /// Index of the group of variants that ran together, from 0. Absent if the round has one group. A
+    /// baseline has one measurement in each of its groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
-    /// The core of each system that the run placed on one, by the number of the kernel; empty where
-    /// the scheduler placed all.
+    /// The core of each system that the run placed on one core, by the kernel's number. Empty if the
+    /// scheduler placed all systems.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cores: BTreeMap<String, usize>,
-    /// The variant's name.
+    /// The name of the variant.
     pub variant: String,
-    /// How its rate was found, where the highest one was looked for.
+    /// The search for the highest sustained rate. Absent if the lab does not search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchRecord>,
-    /// Whether it was cut short. Such a measurement is kept and never compared.
+    /// True if the measurement was cut short. Such a measurement is kept and never compared.
     pub interrupted: bool,
-    /// Whether the generator was kept from running for so much of it that the measurement was made
-    /// again. Such a measurement is kept and never compared.
+    /// True if the generator could not run for a large part of the measurement, so that it was repeated. Such
+    /// a measurement is kept and never compared.
     #[serde(default)]
     pub disturbed: bool,
-    /// When the measurement began, in microseconds since the run began.
+    /// Start of the measurement, in microseconds since the start of the run.
     pub started_offset_us: u64,
-    /// The time of the load in microseconds, without the warm-up: from its start to its planned end, or
-    /// to the last outcome where that is later or a count ends it. Versions before counted from the
-    /// first send to the last answer.
+    /// The time of the load in microseconds, without the warm-up. It starts with the load. It ends at the
+    /// planned end, or at the last outcome if that is later or a count ends the load. Older versions counted
+    /// from the first send to the last response.
     pub elapsed_us: u64,
-    /// Intended sends. In a closed loop the sends themselves.
+    /// Number of intended sends. In a closed loop, the number of sends.
     pub planned: u64,
-    /// Sends that had to wait for a free connection (open loop): their lateness is the target's
-    /// doing, not the generator's.
+    /// Number of sends that waited for a free connection (open loop). The target causes their lateness, not
+    /// the generator.
     pub waited: u64,
-    /// How often a request was sent again because the target had declared it unprocessed (HTTP/2).
+    /// Number of repeated sends of requests that the target had declared unprocessed (HTTP/2).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sent_again: u64,
-    /// What became of the intended sends; the sum is `planned`.
+    /// Outcomes of the intended sends. The sum is `planned`.
     pub outcomes: Outcomes,
-    /// Complete answers by status code.
+    /// Complete responses by status code.
     pub statuses: BTreeMap<u16, u64>,
     /// Bytes received: heads and bodies, without TCP.
     pub bytes_in: u64,
-    /// Bytes of bodies received; absent when not counted apart.
+    /// Bytes of bodies received. Absent if they were not counted separately.
     pub bytes_in_bodies: Option<u64>,
     /// Complete responses by `Content-Encoding`, such as `gzip`. Responses without one are `identity`.
     /// Absent in recordings of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encodings: Option<BTreeMap<String, u64>>,
-    /// How answers with a `Content-Encoding` were judged; absent without such answers.
+    /// Counts of checked responses with a `Content-Encoding`, by the way they were checked. Absent without
+    /// such responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coded: Option<CodedAnswers>,
-    /// Latency of complete answers by status, where several statuses are right; empty elsewhere. Of all
-    /// answers: what was left out of `latency_ns_hdr` is in it.
+    /// Latency of complete responses by status, if several statuses are right. Otherwise empty. It includes
+    /// the responses that were left out of `latency_ns_hdr`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub latency_by_status_ns_hdr: BTreeMap<u16, Hdr>,
     /// Bytes sent: heads and bodies, without TCP.
     pub bytes_out: u64,
-    /// Latency of complete answers: from due to the last byte.
+    /// Latency of complete responses, from due to the last byte.
     pub latency_ns_hdr: Hdr,
-    /// Each request of a rotation apart, in its order, where a round side by side has several and their
-    /// times were kept; empty elsewhere.
+    /// The requests of a rotation, each separately and in the order of the rotation. Empty unless a round
+    /// side by side has several requests and kept their times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<RequestRecord>,
-    /// Latency in 24 parts of a single load, in order of time, where they were asked for (`--record`,
-    /// `--gate`); empty elsewhere. Parts of a load that ends by time are equally long, those of one that ends
-    /// by number have equally many answers.
+    /// Latency in 24 parts of a single load, in order of time. Empty unless the user requested the parts
+    /// (`--record`, `--gate`). Parts of a load that ends by time are equally long. Parts of a load that ends
+    /// by number have equally many responses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks_latency_ns_hdr: Vec<Hdr>,
-    /// Service time of complete answers: from the actual send to the last byte.
+    /// Service time of complete responses, from the actual send to the last byte.
     pub service_ns_hdr: Hdr,
-    /// Lateness of sends: actual send minus due. Empty in a closed loop, which has no due.
+    /// Lateness of sends: actual send minus due. Empty in a closed loop, which has no due times.
     pub lateness_ns_hdr: Hdr,
-    /// Gaps between one send of a plan and the next of the same generator thread, as sent, without
-    /// those that a pause or a wait for a connection has made; absent in a closed loop.
+    /// Gaps between consecutive actual sends of a generator thread. Gaps caused by a pause or by a wait for a
+    /// connection are excluded. Absent in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gaps_ns_hdr: Option<Hdr>,
     /// Time to open a connection, one value per connection opened.
     pub connect_ns_hdr: Hdr,
-    /// From the actual send to the first byte of the answer.
+    /// Time from the actual send to the first byte of the response.
     pub first_byte_ns_hdr: Hdr,
-    /// Answers and errors over time.
+    /// Responses and errors over time.
     pub windows: Windows,
-    /// What the generator itself cost.
+    /// Cost of the generator itself.
     pub generator: GeneratorCost,
-    /// Of a scenario, each step apart, in order; empty for a rotation.
+    /// The steps of a scenario, each separately and in order. Empty for a rotation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepRecord>,
-    /// Of a scenario: what became of its iterations; absent for a rotation.
+    /// Results of the iterations of a scenario. Absent for a rotation.
     #[serde(default, alias = "passes", skip_serializing_if = "Option::is_none")]
     pub iterations: Option<Iterations>,
-    /// What was seen of the proofs that look at the load itself.
+    /// The evidence for proofs that observe the load itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<ProofSeen>,
-    /// What of a round side by side is in no latency; absent in turn, and where times were not kept.
+    /// The cycles of a round side by side that no latency contains. Absent if the round measured in turn, and
+    /// if times were not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
-    /// Latency of all complete answers of the plan, those of cycles that were left out included; absent
-    /// where none was left out.
+    /// Latency of all complete responses of the plan, including the cycles that were left out. Absent if no
+    /// cycle was left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_latency_ns_hdr: Option<Hdr>,
-    /// Complete answers of the cycles that were left out, by cause; absent where none was left out, and in
+    /// Complete responses of the cycles that were left out, by cause. Absent if no cycle was left out, and in
     /// recordings of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out_answers: Option<LeftOutAnswers>,
-    /// Means of the latencies that count, from the times of each request; absent where these were not kept.
-    /// The buckets of `latency_ns_hdr` are up to 0.1 % of a latency wide. Where all answers of a slow service
-    /// fall into one of them, a small difference would be the difference of two buckets.
+    /// Means of the latencies that count, from the times of each request. Absent if these times were not
+    /// kept. The buckets of `latency_ns_hdr` are up to 0.1 % of a latency wide. If all responses of a slow
+    /// service fall into one bucket, a small difference would be the difference of two buckets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_means: Option<LatencyMeans>,
-    /// The slices of time in which it had the load, where a closed loop was measured side by side. All
-    /// figures are then of what counts of them, put end to end: `elapsed_us` is their sum, and a
-    /// window is a slice.
+    /// The time slices with load for the variant. Present if a closed loop was measured side by
+    /// side. All figures then come from the counted parts of the slices, put end to end: `elapsed_us` is
+    /// their sum, and a window is a slice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices: Option<SlicesRecord>,
-    /// What the whole machine did meanwhile; absent where it could not be read.
+    /// Use of the whole machine during the measurement. Absent if it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineUse>,
-    /// What each system cost.
+    /// Cost of each system of the variant.
     pub systems: Vec<SystemUsage>,
-    /// What the systems cost that the variant shared with all others that were up: the same in the
-    /// measurement of each of them, and in no figure of any.
+    /// Cost of the systems that all running variants shared. The measurement of each of these variants
+    /// repeats it, and no figure of a variant includes it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<SystemUsage>,
-    /// The network to the target, where that is on another machine.
+    /// The network to the target, if the target is on another machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkRecord>,
-    /// The generators that sent the load, where they were pods of a cluster.
+    /// The generators that sent the load, if they were pods of a cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub generators: Vec<GeneratorRecord>,
     /// The first few failures of each kind.
@@ -152,19 +154,19 @@ pub struct RoundRecord {
 /// One request of a rotation in one measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestRecord {
-    /// How often the plan sends it: the same for all variants.
+    /// Number of times that the plan sends the request. It is equal for all variants.
     pub planned: u64,
-    /// Latency of its complete answers, of those that count: from due to the last byte.
+    /// Latency of the complete responses that count, from due to the last byte.
     pub latency_ns_hdr: Hdr,
 }
 
 /// Means of latencies, in nanoseconds, without the rounding of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyMeans {
-    /// Mean of all.
+    /// Mean over all requests that count.
     pub mean_ns: f64,
-    /// Mean of the fastest three quarters. Of several requests, each has its own, and they count as often as
-    /// they are planned.
+    /// Mean of the fastest three quarters of the requests. If there are several requests, each has its own
+    /// mean, weighted by its planned count.
     pub typical_ns: f64,
 }
 
@@ -177,9 +179,9 @@ pub struct RoundPart {
     pub group: u32,
 }
 
-/// Cycles that say nothing about the variants, and are in no figure of latency or rate: due times, each
-/// one request to every variant, or in a closed loop slices, one for every variant. Decided by clocks
-/// and counters, never by a latency of the variant itself.
+/// Cycles that no figure of latency or rate contains, because they show no property of the variants. In an
+/// open loop, a cycle is a due time with one request to every variant. In a closed loop, it is one slice for
+/// every variant. Clocks and counters decide, never a latency of the variant itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// All cycles of the round.
@@ -204,7 +206,7 @@ impl LeftOut {
     }
 }
 
-/// Complete answers of cycles that were left out, by the cause.
+/// Complete responses of cycles that were left out, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOutAnswers {
     /// Left out because the host gave a core to other guests.
@@ -215,10 +217,10 @@ pub struct LeftOutAnswers {
     pub neighbor: Answers,
 }
 
-/// Some complete answers.
+/// Count and latency of a set of complete responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answers {
-    /// How many.
+    /// Number of complete responses.
     pub count: u64,
     /// Sum of their latencies in nanoseconds, each from due to the last byte.
     pub latency_sum_ns: u64,
@@ -249,92 +251,90 @@ impl LeftOutAnswers {
     }
 }
 
-/// How the load of a round moved from variant to variant.
+/// The slices of a closed loop side by side. The load moves from variant to variant after each slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SlicesRecord {
     /// Length of a slice in microseconds.
     pub length_us: u64,
-    /// Its beginning that does not count, in microseconds.
+    /// Time at the beginning of a slice that does not count, in microseconds.
     pub uncounted_us: u64,
-    /// How long nothing was sent after each slice, in microseconds.
+    /// Time without sends after each slice, in microseconds.
     pub gap_us: u64,
-    /// From the beginning of the load to its end, in microseconds, for all variants together.
+    /// Time from the beginning of the load to its end, in microseconds, for all variants together.
     pub took_us: u64,
-    /// What became of the requests that are in no other figure: of beginnings that do not count, and
-    /// of slices that were left out. What systems cost is for these requests too.
+    /// Outcomes of the requests that no other figure contains. They belong to uncounted beginnings of slices,
+    /// and to slices that were left out. The cost of systems includes these requests.
     pub discarded: Outcomes,
 }
 
 /// One step of a scenario in one measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepRecord {
-    /// Its name.
+    /// The name of the step.
     pub name: String,
-    /// Latency of its complete answers: from its due to the last byte. The first step is due when its
-    /// iteration is, a later one when the answer before it is complete and its pause is over.
+    /// Latency of complete responses, from the due time of the step to the last byte. The first step is due
+    /// with its iteration. A later step is due when the response before it is complete and its pause is over.
     pub latency_ns_hdr: Hdr,
-    /// Service time of its complete answers: from the actual send to the last byte.
+    /// Service time of complete responses, from the actual send to the last byte.
     pub service_ns_hdr: Hdr,
-    /// What became of it in the iterations that came to it.
+    /// Outcomes of the step in the iterations that reached it.
     pub outcomes: Outcomes,
-    /// Iterations that an earlier step ended, so that it was not sent.
+    /// Number of iterations that an earlier step ended, so that this step was not sent.
     pub skipped: u64,
 }
 
-/// The search for the highest rate that is sustained, of which the measurement is the last step that
-/// was.
+/// The search for the highest sustained rate. The measurement is the last sustained step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchRecord {
-    /// The rates in the order they were tried.
+    /// The rates in the order of their measurement.
     pub steps: Vec<SearchStep>,
-    /// Whether the highest rate of the search was sustained, so that there may be a higher one.
+    /// True if the highest rate of the search was sustained. A higher rate may then be possible.
     pub is_at_top: bool,
 }
 
-/// One rate that was tried.
+/// One measured rate of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchStep {
-    /// Requests per second.
+    /// The rate in requests per second.
     pub rate_per_s: f64,
-    /// Latency that 99 % of the answers did not exceed, in microseconds; absent without an answer.
+    /// Latency that 99 % of the responses did not exceed, in microseconds. Absent without a response.
     pub latency_us_p99: Option<f64>,
-    /// Requests that were not answered as expected: mismatched, failed or missed.
+    /// Number of requests that did not pass: mismatched, failed or missed.
     pub not_passed: u64,
-    /// Whether it was sustained.
+    /// True if the target sustained the rate.
     pub is_sustained: bool,
-    /// Whether it was not, while other guests of the host had so much of the processors that it says
-    /// nothing: the rate was tried again.
+    /// True if the rate was not sustained while other guests of the host took a large share of the
+    /// processors. The result is then not used, and the rate is measured again.
     #[serde(default)]
     pub is_disturbed: bool,
 }
 
-/// Answers and errors counted in windows of equal width from the first send on.
+/// Counts of responses and errors in windows of equal width, from the first send on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Windows {
     /// Width of a window in microseconds.
     pub width_us: u64,
-    /// Complete answers in each window; the last window may be cut short.
+    /// Complete responses in each window. The last window may be cut short.
     pub completed: Vec<u64>,
-    /// Requests that ended mismatched or failed in each window; as long as `completed`.
+    /// Requests that ended mismatched or failed in each window. It has as many windows as `completed`.
     pub errors: Vec<u64>,
-    /// Sum of the latencies of the complete answers of each window; as long as `completed`.
+    /// Sum of the latencies of the complete responses of each window. It has as many windows as `completed`.
     pub latency_sum_ns: Vec<u64>,
 }
 
-/// What the whole machine did during one measurement, by the kernel's count in hundredths of a
-/// second.
+/// Use of the whole machine during one measurement. The kernel counts it in hundredths of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineUse {
-    /// Cores online.
+    /// Number of cores online.
     pub cores: u32,
-    /// How long was looked, in microseconds: the measurement and a little around it.
+    /// Length of the observation in microseconds. It is a little longer than the measurement.
     pub looked_us: u64,
-    /// Time in which cores worked for any process, in microseconds, summed over cores.
+    /// Time of work for any process, in microseconds, summed over cores.
     pub busy_us: u64,
-    /// Time in which cores were wanted and the host gave them to other guests, in microseconds.
+    /// Time during which cores had work but the host gave them to other guests, in microseconds.
     pub steal_us: u64,
-    /// How often a limit around `weigh` itself, such as a container's, stopped everything in it;
-    /// absent without one.
+    /// Stops by a processor limit around `weigh` itself, such as the limit of a container. Absent without
+    /// such a limit.
     pub throttled: Option<Throttled>,
 }
 
@@ -350,44 +350,45 @@ impl MachineUse {
     }
 }
 
-/// What one system cost during one measurement.
+/// Cost of one system during one measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SystemUsage {
-    /// The system's name in the lab.
+    /// The name of the system in the lab.
     pub name: String,
-    /// Processor time of all its processes in microseconds, user and system; absent where it could
-    /// not be read.
+    /// Processor time of all processes of the system in microseconds, user and system. Absent if it could not
+    /// be read.
     pub cpu_us: Option<u64>,
-    /// Peak memory in bytes since its start; absent where it could not be read.
+    /// Peak memory since the start of the system, in bytes. Absent if it could not be read.
     pub memory_peak_bytes: Option<u64>,
-    /// How often its processor limit stopped it; absent without a limit.
+    /// Stops by the processor limit of the system. Absent without a limit.
     pub throttled: Option<Throttled>,
-    /// Context switches of the threads that lived to the end, voluntary and not; absent where they
-    /// could not be read.
+    /// Context switches, voluntary and involuntary, of the threads that lived to the end of the measurement.
+    /// Absent if they could not be read.
     pub context_switches: Option<u64>,
-    /// Context switches of these threads in which others took the core although the thread could have
-    /// gone on; absent where they could not be read.
+    /// Involuntary context switches of these threads: another thread took the core although this thread could
+    /// have continued. Absent if they could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_switches_involuntary: Option<u64>,
-    /// How long the threads that lived to the end were ready to run while others had the cores, in
-    /// microseconds, summed over threads; absent where it could not be read.
+    /// Time during which the threads that lived to the end were ready to run while other threads had the
+    /// cores. In microseconds, summed over threads. Absent if it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_for_cpu_us: Option<u64>,
-    /// Where the numbers come from: `cgroup v2`, `cgroup v1` or `/proc`.
+    /// The source of the numbers: `cgroup v2`, `cgroup v1` or `/proc`.
     pub source: String,
-    /// Its instances, of which the figures above are the sums; empty for a system without a balancer.
+    /// The instances of the system. The figures above are the sums over them. Empty for a system without a
+    /// balancer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<InstanceUsage>,
 }
 
-/// What one instance behind a balancer did during one measurement.
+/// Responses and cost of one instance behind a balancer during one measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceUsage {
-    /// Its name.
+    /// The name of the instance.
     pub name: String,
-    /// Requests that it answered, as the balancer counted.
+    /// Number of responses of this instance, as the balancer counted them.
     pub answers: u64,
-    /// Processor time in microseconds, user and system; absent where it could not be read.
+    /// Processor time in microseconds, user and system. Absent if it could not be read.
     pub cpu_us: Option<u64>,
 }
 

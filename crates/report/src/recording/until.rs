@@ -4,55 +4,56 @@ use model::Until;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A stopping rule of a lab: how narrow the interval of each difference was to be, and what became of
-/// it.
+/// A stopping rule of a lab, with its result. The rule is the maximum width of the interval of each
+/// difference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UntilText {
     /// The metric and the width.
     #[serde(flatten)]
     pub until: Until,
-    /// The longest time to measure, in microseconds, counted from the first round on.
+    /// The longest time to measure, in microseconds, from the first round on.
     pub max_time_us: u64,
-    /// Why no more rounds were measured.
+    /// The reason why `weigh` measured no more rounds.
     pub ended: UntilEnd,
-    /// What the pilot let expect; absent when the run ended before its last round.
+    /// The forecast of the pilot. Absent if the run ended before the last round of the pilot.
     pub pilot: Option<PilotText>,
 }
 
-/// Gates that a run went on for, and what became of that.
+/// Gates that end a run when they are decided, with the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DecidedText {
     /// The gates as written: `typical overhead < 20us`.
     pub gates: Vec<String>,
-    /// The most rounds.
+    /// The maximum number of rounds.
     pub rounds_max: u32,
-    /// The longest time to measure, in microseconds, counted from the first round on.
+    /// The longest time to measure, in microseconds, from the first round on.
     pub max_time_us: u64,
-    /// Why no more rounds were measured.
+    /// The reason why `weigh` measured no more rounds.
     pub ended: UntilEnd,
 }
 
-/// Why no more rounds were measured.
+/// The reason why `weigh` measured no more rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UntilEnd {
-    /// Every interval was as narrow as it was to be, or the gates were decided.
+    /// Every interval was at most as wide as the rule allows, or the gates were decided.
     Reached,
     /// Another round would have ended after `max_time_us`.
     MaxTime,
-    /// The most rounds were measured: 1,000 for a width, and 24 for gates.
+    /// The maximum number of rounds was measured: 1,000 for a width, and 24 for gates.
     MaxRounds,
-    /// The user stopped the run, or nothing was left to compare.
+    /// The user stopped the run, or no variant was left to compare.
     Stopped,
 }
 
-/// What the pilot let expect: the rounds before the widths were first looked at.
+/// The forecast of the pilot. The pilot consists of the rounds before `weigh` computed the widths for the
+/// first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PilotText {
-    /// Rounds of the pilot.
+    /// Number of rounds of the pilot.
     pub rounds: u32,
-    /// Rounds in all that were expected to be needed; absent when more than 1,000.
+    /// Expected number of all rounds. Absent if it exceeds 1,000.
     pub rounds_expected: Option<u32>,
-    /// How long all rounds together were expected to take, in microseconds; absent likewise.
+    /// Expected time of all rounds together, in microseconds. Absent if `rounds_expected` is absent.
     pub time_us_expected: Option<u64>,
 }

@@ -11,46 +11,47 @@ use super::{Header, ProtocolText, RequestText};
 /// One setup: the baseline or a variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariantRecord {
-    /// Its name: a row of the report.
+    /// The name of the variant, which is a row of the report.
     pub name: String,
-    /// The name of the variant it is compared with, its own for one that others are compared with;
-    /// absent where that is the recording's `baseline`.
+    /// The name of the baseline of this variant. A baseline has its own name here. Absent if it is the
+    /// recording's `baseline`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<String>,
-    /// The settings that make the difference, and `keep-alive` where its connections were used
-    /// otherwise than `load` says.
+    /// The settings that differ between variants. Contains `keep-alive` if the variant's connections differ
+    /// from `load`.
     pub with: BTreeMap<String, String>,
-    /// What was sent to it; empty where that is what `load` says.
+    /// The requests of the load. Empty if they are the requests of `load`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<RequestText>,
-    /// What was sent to it once after each start, before the proof; in no figure.
+    /// Requests sent once after each start, before the proof. No figure contains them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prepared: Vec<RequestText>,
-    /// How its requests travel; absent where that is what `load` says.
+    /// The protocol of the requests. Absent if it is the protocol of `load`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<ProtocolText>,
-    /// The systems it was made of, in the order they were started.
+    /// The systems of the variant, in the order of their start.
     pub systems: Vec<SystemRecord>,
-    /// What it was seen to do before the load. In a lab, a variant without it has no number.
+    /// Evidence from before the load that the variant did its work. A lab reports no number for a variant
+    /// without a proof.
     pub proof: Option<Proof>,
-    /// Whether it was measured.
+    /// The result: measured, or invalid with a reason.
     pub status: VariantStatus,
 }
 
 /// Key of the connection setting in `with`, the settings that differ between variants.
 pub const KEEP_ALIVE: &str = "keep-alive";
 
-/// Whether a variant was measured.
+/// The result of a variant: measured, or invalid with a reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum VariantStatus {
-    /// It started, gave its proof and was loaded.
+    /// The variant started, passed its proof and received load.
     Measured,
-    /// It has no number.
+    /// The variant has no number.
     Invalid {
-        /// What kind of thing went wrong.
+        /// The kind of the error.
         kind: InvalidKind,
-        /// What exactly, in one sentence for the report.
+        /// The error in one sentence, for the report.
         reason: String,
     },
 }
@@ -58,112 +59,115 @@ pub enum VariantStatus {
 /// One system of a variant, as it was started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SystemRecord {
-    /// Its name in the lab.
+    /// The name of the system in the lab.
     pub name: String,
-    /// Where it ran already; absent for one that was started.
+    /// The URL of a system that ran before the lab. Absent if `weigh` started the system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The address that got the load, where `url` has a name that stands for one.
+    /// The address that received the load, if the host of `url` is a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// The image of the container that it was, as the lab names it; absent for a process. Its digest is
-    /// the version.
+    /// The image of the container, as the lab names it. Absent for a process. The image's digest is
+    /// `version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// The SHA-256 of the manifests that it was made of, one after the other as the lab names them; absent
-    /// for a system of another origin.
+    /// SHA-256 of the Kubernetes manifests, concatenated in the order of the lab. Absent for a system without
+    /// manifests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifests: Option<String>,
-    /// The network that the container was in: `host`, that of its machine, or `bridge`.
+    /// The network of the container: `host` (the network of its machine) or `bridge`. Absent for other systems.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
-    /// The command as started, program first; ports as in the last start. Empty for one that ran
-    /// already, and for a container with the command of its image.
+    /// The command of the last start with its ports, program first. Empty for a system that ran before the
+    /// lab, and for a container with the command of its image.
     pub command: Vec<String>,
     /// The version as the system reports it.
     pub version: Option<String>,
-    /// Environment variables the lab set.
+    /// Environment variables that the lab set.
     pub env: BTreeMap<String, String>,
-    /// Its settings, after the variant's `with`.
+    /// The settings of the system, after the variant's `with`.
     pub settings: BTreeMap<String, String>,
-    /// The limits the lab asked for.
+    /// The limits that the lab requested.
     pub limits_asked: LimitsText,
-    /// The limits that were in force, read back; absent where nothing could be enforced.
+    /// The limits in force, as read back from the operating system. Absent if no limit could be enforced.
     pub limits_enforced: Option<LimitsText>,
-    /// What enforced the limits (`cgroup v1`, `cgroup v2`), or why nothing did.
+    /// The mechanism that enforced the limits (`cgroup v1`, `cgroup v2`, or Kubernetes with the class of the
+    /// pod), or the reason why no limit was enforced.
     pub limits_by: Option<String>,
-    /// The cores it was pinned to; absent when it was not pinned.
+    /// The cores of the system. Absent if it was not pinned to cores.
     pub cpus: Option<Vec<usize>>,
-    /// How many instances of it ran behind a balancer; absent for one that was spoken to itself.
+    /// Number of instances of the system behind a balancer. Absent if the system had no balancer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<u32>,
-    /// Whether one process of it served all variants that were up together.
+    /// True if all variants that ran together shared one process of the system.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
-    /// How long its build took, in milliseconds; absent when it has none or shared another's.
+    /// Time of the build in milliseconds. Absent if the system has no build, or shared the build of another
+    /// system.
     pub build_ms: Option<u64>,
 }
 
-/// Limits of a system; what is absent is unlimited.
+/// Limits of a system. An absent limit means unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitsText {
     /// Processor time per wall time: 0.25 is a quarter of a core.
     pub cpus: Option<f64>,
-    /// Memory in bytes.
+    /// Maximum memory in bytes.
     pub memory_bytes: Option<u64>,
 }
 
-/// What a variant was seen to do before the load.
+/// Evidence from before the load that a variant did its work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
-    /// One answer to each request of the load.
+    /// One response to each request of the load.
     pub answers: Vec<ProofAnswer>,
-    /// What was seen of everything else that it must do.
+    /// The evidence for each other proof that the lab requires.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<ProofSeen>,
 }
 
-/// What was seen of one proof.
+/// The evidence for one proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofSeen {
-    /// Its name.
+    /// The name of the proof in the lab.
     pub proof: String,
-    /// What was seen, in words.
+    /// The observation, in words.
     pub seen: String,
 }
 
-/// One answer that met the expectation.
+/// One response that met the expectation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProofAnswer {
-    /// The request's name.
+    /// The name of the request in the lab.
     pub request: String,
-    /// Status code of the answer.
+    /// Status code of the response.
     pub status: u16,
-    /// Headers of the answer.
+    /// Headers of the response.
     pub headers: Vec<Header>,
-    /// Length of its body, as it came.
+    /// Length of the body in bytes, as received.
     pub body_bytes: u64,
-    /// SHA-256 of its body without content codings, in hexadecimal.
+    /// SHA-256 of the body without content codings, in hexadecimal.
     pub body_sha256: String,
-    /// How its body was encoded; absent for a plain one.
+    /// The encoding of the body. Absent without `Content-Encoding`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<EncodingRecord>,
-    /// The content coding of the body when a request asked for one, where the request of the load does not
-    /// say what it accepts and its body is plain; absent elsewhere.
+    /// The content coding that the system used when an extra request accepted compression. Present only if
+    /// the load's request has no `Accept-Encoding` and its response body is plain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coding_if_asked: Option<String>,
-    /// Why its body was not compared with the baseline's, in words, where the lab asks for that.
+    /// The reason, in words, why the body was not compared with the baseline's body. Present only if the lab
+    /// requires this comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<String>,
 }
 
-/// How a body was encoded.
+/// The encoding of a body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EncodingRecord {
-    /// The value of `Content-Encoding`.
+    /// The value of the response header `Content-Encoding`.
     pub coding: String,
-    /// Length of the body when decoded.
+    /// Length of the decoded body in bytes.
     pub decoded_bytes: u64,
-    /// Whether the same content came as other bytes in the second answer.
+    /// True if the second response had equal content but other encoded bytes.
     pub varies: bool,
 }

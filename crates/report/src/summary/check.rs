@@ -39,9 +39,9 @@ pub use generator::{PAUSED_SHARE_MAX, is_disturbed};
 /// One check on the measurements of a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
-    /// Name of the check.
+    /// Name of the check, which documents its unit.
     pub name: CheckName,
-    /// Result of the check.
+    /// Result of the check: ok, weak or failed.
     pub state: CheckState,
     /// The figure of the check, in the unit that the check's name documents.
     pub figure: f64,
@@ -53,7 +53,7 @@ pub struct Check {
     pub text: String,
 }
 
-/// Result of a check.
+/// Result of a check, in rising order of severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckState {
@@ -61,76 +61,77 @@ pub enum CheckState {
     Ok,
     /// The figures stand but need care.
     Weak,
-    /// The verdict is withheld.
+    /// The figures are not trusted, so the verdict is withheld.
     Failed,
 }
 
-/// What is watched.
+/// The name of a check, with the meaning of its figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckName {
-    /// Share of intended sends without a complete answer.
+    /// Share of intended sends without a complete response.
     Failures,
     /// Share of intended sends that were never sent (open loop).
     Missed,
-    /// How far connections differ from throughput times mean latency, as a share (closed loop).
+    /// Difference between the number of connections and throughput times mean latency, as a share (closed
+    /// loop).
     LittlesLaw,
-    /// Share of the cycles of rounds side by side that say nothing about the variants.
+    /// Share of the cycles of rounds side by side that were left out because they show no property of the
+    /// variants.
     LeftOut,
-    /// How much larger the mean latency would be with the requests that were left out because the generator
-    /// did not run, as a share of it (side by side).
+    /// Increase of the mean latency if it included the requests that were left out because the generator did
+    /// not run. As a share of the mean latency (side by side).
     LeftOutSlower,
-    /// How far the achieved rate is below the plan, as a share (open loop).
+    /// Shortfall of the achieved rate below the planned rate, as a share (open loop).
     Rate,
-    /// Lateness in microseconds that 99 % of the sends that had a free connection did not exceed
-    /// (open loop).
+    /// Lateness in microseconds that 99 % of the sends with a free connection did not exceed (open loop).
     Lateness,
-    /// By how many microseconds the mean lateness of a variant differs from its baseline's, at least
-    /// (open loop, side by side).
+    /// Smallest difference in microseconds between the mean lateness of a variant and of its baseline,
+    /// according to the interval (open loop, side by side).
     LatenessApart,
-    /// Share of its threads' time in which the generator was busy.
+    /// Busy time of the generator, as a share of its threads' time.
     GeneratorCpu,
-    /// Share of the time in which the generator did not run although work was due.
+    /// Share of the time during which the generator did not run although work was due.
     GeneratorPauses,
-    /// How far an overhead of the mean latency that was found lies below the noise floor of the
-    /// machine, in microseconds; negative above it.
+    /// Distance of the measured overhead of the mean latency below the noise floor of the machine, in
+    /// microseconds. Negative if the overhead exceeds the noise floor.
     NoiseFloor,
-    /// Share of its threads' time in which the generator was ready to run while others had the core.
+    /// Share of its threads' time during which the generator was ready to run while other programs had the
+    /// core.
     GeneratorStarved,
-    /// Share of the mean latency in which the systems' threads were ready to run while others had the
-    /// cores; threads that waited side by side count each (open loop).
+    /// Share of the mean latency during which the systems' threads were ready to run while other threads had
+    /// the cores. If several threads waited at once, each of them counts (open loop).
     SystemsStarved,
-    /// How far the gaps between sends, as sent, are from the planned law: the largest difference of
-    /// the distributions for Poisson arrivals, the share of gaps that are not the planned one for
-    /// equal gaps (open loop).
+    /// Deviation of the actual gaps between sends from the planned law (open loop). For Poisson arrivals, it
+    /// is the largest difference of the distributions. For equal gaps, it is the share of gaps that differ
+    /// from the planned gap.
     ArrivalLaw,
-    /// Share of the time in which the target answered nothing, although requests were under way and
-    /// the generator ran.
+    /// Share of the time without any response, although requests were in flight and the generator ran.
     TargetStalls,
-    /// Share of the time at the end of the load in which every request failed, where that was long
-    /// enough to mean that the target had stopped.
+    /// Share of the time at the end of the load during which every request failed. It counts only if it is
+    /// long enough to show that the target had stopped.
     StoppedAnswering,
-    /// By which share latency rises or falls from the first to the last third of a round, at least.
+    /// Smallest change of latency from the first to the last third of a round, as a share.
     DriftWithinRounds,
-    /// By which share the mean latency rises or falls over all rounds: of the baseline itself, and of
-    /// a variant relative to the baseline.
+    /// Change of the mean latency over all rounds, as a share. For the baseline, it is the latency itself.
+    /// For a variant, it is the latency relative to the baseline.
     DriftAcrossRounds,
-    /// Share of scheduler periods in which a processor limit stopped a system, or everything.
+    /// Share of scheduler periods during which a processor limit stopped a system, or all programs.
     Throttling,
-    /// Share of the processor time asked for that the host gave to other guests.
+    /// Share of the requested processor time that the host gave to other guests.
     Steal,
-    /// Share of all cores that others kept busy, before or meanwhile.
+    /// Share of all cores that other programs kept busy, before or during the measurement.
     MachineLoad,
-    /// By how many microseconds the sends of several generators may be apart from the plan.
+    /// Maximum difference in microseconds between the sends of several generators and the plan.
     ClockOffset,
-    /// Lateness in microseconds that 99 % of the sends of the latest of several generators did not exceed
+    /// Lateness in microseconds that 99 % of the sends did not exceed, for the latest of several generators
     /// (open loop).
     GeneratorLateness,
-    /// How far several generators differ in their median latency, as a share of it.
+    /// Spread of the median latency between several generators, as a share of it.
     GeneratorSpread,
-    /// Share of TCP segments that were sent again, where the target is on another machine.
+    /// Share of TCP segments that were sent again, if the target is on another machine.
     PacketLoss,
-    /// How much the way to the target and back varies, as a share of the median latency.
+    /// Variation of the round-trip time to the target, as a share of the median latency.
     NetworkJitter,
 }
 

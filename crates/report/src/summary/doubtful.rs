@@ -9,16 +9,17 @@ use super::estimate::MetricSummary;
 use super::quantity;
 use crate::metric::Metric;
 
-/// Figures that are not trusted, apart from those that are, so that no program takes them for a verdict.
+/// Figures that are not trusted. They are separate from trusted figures, so that no program mistakes them for
+/// a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
-    /// Never.
+    /// Always `false`.
     pub trusted: bool,
-    /// The difference that would decide the verdict, in words: `+90 us (60 to 110)`. Absent for a
-    /// baseline, and with too few rounds for an interval.
+    /// The difference that would decide the verdict, in words: `+90 us (60 to 110)`. Absent for a baseline,
+    /// and with too few rounds for an interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
-    /// The figures.
+    /// The untrusted figures by metric.
     pub metrics: BTreeMap<Metric, MetricSummary>,
 }
 

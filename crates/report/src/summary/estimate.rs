@@ -13,78 +13,78 @@ use crate::pace::Paired;
 /// One metric of one variant over its rounds, in the unit of the metric's name.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MetricSummary {
-    /// Hodges-Lehmann estimate over rounds.
+    /// Hodges-Lehmann estimate over the rounds.
     pub value: f64,
-    /// Lower end of its interval; absent with too few rounds.
+    /// Lower end of the interval. Absent with too few rounds.
     pub low: Option<f64>,
-    /// Upper end of its interval; absent with too few rounds.
+    /// Upper end of the interval. Absent with too few rounds.
     pub high: Option<f64>,
-    /// The figure of each round in which it was measured completely, in the order made. Of a baseline
-    /// that was measured in several groups of a round, their mean.
+    /// The figure of each completely measured round, in the order of measurement. If a round measured a
+    /// baseline in several groups, it is the mean of the groups.
     pub rounds: Vec<f64>,
-    /// Blocks of a single load that the interval is from; absent where it is from rounds.
+    /// Number of blocks of a single load that give the interval. Absent if the interval comes from rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks: Option<usize>,
-    /// Whether a single load was recorded in blocks, of which there may be too few for an interval.
+    /// True if a single load was recorded in blocks. There may be too few blocks for an interval.
     #[serde(skip)]
     pub(crate) has_blocks: bool,
-    /// Against the baseline; absent for the baseline itself.
+    /// The difference from the baseline. Absent for the baseline itself.
     pub overhead: Option<OverheadSummary>,
-    /// Whether fewer than ten requests of a round lie beyond this percentile. Such a figure is not
-    /// printed; what the requests of all rounds together come to is.
+    /// True if fewer than ten requests of a round lie beyond this percentile. Reports then print the
+    /// percentile over the requests of all rounds instead of this figure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_sparse: bool,
 }
 
-/// A variant's metric minus the baseline's, paired by round.
+/// Difference between the metric of a variant and the metric of its baseline, paired by round.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OverheadSummary {
-    /// Rounds in which both were measured, in the same group.
+    /// Number of rounds that measured both in the same group.
     pub rounds: usize,
     /// Hodges-Lehmann estimate of the difference, in the metric's unit.
     pub difference: f64,
-    /// Lower end of its interval; absent with too few rounds.
+    /// Lower end of the interval of the difference. Absent with too few rounds.
     pub difference_low: Option<f64>,
-    /// Upper end of its interval; absent with too few rounds.
+    /// Upper end of the interval of the difference. Absent with too few rounds.
     pub difference_high: Option<f64>,
-    /// Variant divided by baseline; absent when a figure is 0.
+    /// Variant divided by baseline. Absent if a figure is 0.
     pub ratio: Option<f64>,
-    /// Lower end of its interval; absent with too few rounds.
+    /// Lower end of the interval of the ratio. Absent with too few rounds.
     pub ratio_low: Option<f64>,
-    /// Upper end of its interval; absent with too few rounds.
+    /// Upper end of the interval of the ratio. Absent with too few rounds.
     pub ratio_high: Option<f64>,
-    /// The confidence of both intervals; absent with too few rounds.
+    /// Confidence of both intervals. Absent with too few rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// What may be said about the difference.
+    /// The claim about the difference that the interval supports.
     pub claim: ClaimName,
-    /// The fewest rounds that could support a claim.
+    /// Minimum number of rounds that could support a claim.
     pub rounds_needed: usize,
-    /// The smallest difference that four of five runs like this one would show, in the metric's unit;
-    /// absent with too few rounds.
+    /// The smallest difference that four of five runs like this one would show, in the metric's unit. Absent
+    /// with too few rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detectable: Option<f64>,
-    /// Rounds after which half of it would be shown; absent with too few rounds, and beyond all
-    /// measure.
+    /// Number of rounds after which half of `detectable` would be shown. Absent with too few rounds, and if
+    /// even 100,000 rounds would not suffice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds_for_half: Option<usize>,
-    /// The variants on neither side that told how slow the machine was in each round, by which the
-    /// difference and the ratio are adjusted; absent where they are not.
+    /// Number of other variants that show the speed of the machine in each round. Their figures adjust the
+    /// difference and the ratio. Absent without an adjustment.
     #[serde(skip_serializing_if = "is_zero")]
     pub adjusted_by: usize,
-    /// The rounds of an adjusted difference: those in which the machine had its usual speed, as the other
-    /// variants tell it; absent where it is not adjusted.
+    /// Number of rounds with the usual speed of the machine, according to the other variants. The adjusted
+    /// difference uses only these rounds. Absent without an adjustment.
     #[serde(skip_serializing_if = "is_zero")]
     pub usual_rounds: usize,
-    /// The median of the differences of all rounds, not adjusted, in the metric's unit; absent where rounds are
-    /// not paired.
+    /// The median of the unadjusted differences of all rounds, in the metric's unit. Absent if rounds are not
+    /// paired.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub median_of_rounds: Option<f64>,
-    /// Whether the estimate points one way and the plain difference of medians the other.
+    /// True if the estimate and the plain difference of medians have opposite signs.
     pub is_sign_disputed: bool,
 }
 
-/// What may be said about a difference.
+/// A claim about a difference, supported by its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimName {
@@ -94,7 +94,7 @@ pub enum ClaimName {
     Lower,
     /// The interval contains zero, which does not prove that there is no difference.
     NoDifferenceShown,
-    /// Too few rounds for any claim.
+    /// There are too few rounds for any claim.
     TooFewRounds,
 }
 

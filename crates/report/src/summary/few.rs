@@ -21,14 +21,14 @@ use crate::metric::Metric;
 pub struct FewPay {
     /// The difference of the mean latency, in microseconds.
     pub latency_us_mean: f64,
-    /// The share of the requests that are slower, or faster, by more than the typical latency explains,
-    /// from 0 to 1. Absent where it is too small to be told from luck.
+    /// Share of the requests, 0 to 1, that are slower or faster by more than the typical latency explains.
+    /// Absent if the share is too small to be distinguished from chance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_of_requests: Option<f64>,
-    /// Who they are: `about a fifth of the requests pay more`; absent with the share.
+    /// The share in words: `about a fifth of the requests pay more`. Absent without the share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payers: Option<String>,
-    /// In words: `mean +1.04 ms (about a fifth of the requests pay more)`.
+    /// The difference in words: `mean +1.04 ms (about a fifth of the requests pay more)`.
     pub words: String,
 }
 

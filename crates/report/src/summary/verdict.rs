@@ -13,63 +13,63 @@ use crate::digits;
 use crate::metric::{Metric, Unit};
 use crate::recording::{Kind, RoundRecord, VariantRecord, VariantStatus};
 
-/// What may be said about a variant.
+/// The conclusion about a variant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The others are compared with it.
+    /// The variant is the baseline.
     Baseline,
-    /// Measured alone: a single load.
+    /// The variant was measured without a comparison: a single load.
     Measured,
-    /// Worse than the baseline in the headline metric.
+    /// The variant is worse than the baseline in the headline metric.
     Slower {
-        /// By how much, from interval end to interval end: `slower by 0.10 to 0.14 ms`.
+        /// The difference from interval end to interval end, as a sentence: `slower by 0.10 to 0.14 ms`.
         sentence: String,
     },
-    /// Better than the baseline in the headline metric.
+    /// The variant is better than the baseline in the headline metric.
     Faster {
-        /// By how much, from interval end to interval end: `12 % to 14 % more requests/s`.
+        /// The difference from interval end to interval end, as a sentence: `12 % to 14 % more requests/s`.
         sentence: String,
     },
-    /// The interval contains zero. Not a proof that there is no difference.
+    /// The interval contains zero. This does not prove that there is no difference.
     NoDifferenceShown,
-    /// Too few rounds for any claim.
+    /// There are too few rounds for any claim.
     TooFewRounds {
-        /// The fewest that could support one.
+        /// Minimum number of rounds that could support a claim.
         needed: usize,
-        /// Rounds in which both were measured.
+        /// Number of rounds that measured both sides.
         measured: usize,
     },
-    /// Measured, and the baseline has no number to compare with.
+    /// The variant was measured, but the baseline has no number.
     NotCompared,
-    /// It did its work, and a check of the measurement failed: there is an estimate, which is not
+    /// The variant did its work, but a check of the measurement failed. There is an estimate, which is not
     /// trusted.
     Withheld {
-        /// The check that explains it best, by its name in `checks`.
+        /// The check that explains the failure best, by its name in `checks`.
         check: CheckName,
         /// The cause in few words: `other programs used 74 % of the cores`.
         cause: String,
-        /// What helps.
+        /// The remedy, as an instruction.
         remedy: String,
-        /// Every check that failed.
+        /// All checks that failed.
         failed: Vec<CheckName>,
     },
-    /// It has no number.
+    /// The variant has no number.
     Invalid {
-        /// What kind of thing went wrong.
+        /// The kind of the problem.
         kind: Invalidity,
-        /// What exactly.
+        /// The problem in words.
         reason: String,
     },
 }
 
-/// What kind of thing kept a variant from having a number.
+/// The kind of problem that kept a variant from having a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Invalidity {
     /// A check of the measurement failed.
     CheckFailed,
-    /// Something that the run saw and recorded.
+    /// The run recorded a problem of the variant.
     #[serde(untagged)]
     Recorded(InvalidKind),
 }

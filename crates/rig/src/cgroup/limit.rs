@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Groups, Hierarchies, Hierarchy, read_number, words, write};
 use crate::outcome::Enforced;
-use crate::spec::Limits;
+use crate::spec::ProcessLimits;
 
 /// Period of CPU limits in microseconds. A limit is a quota per period. It is the kernel's default, and
 /// container runtimes use it too.
@@ -18,7 +18,7 @@ const PERIOD_US: u32 = 100_000;
 pub(crate) fn settle(
     hierarchies: &Hierarchies,
     instance: &Path,
-    limits: Limits,
+    limits: ProcessLimits,
     pid: i32,
 ) -> (Groups, Enforced) {
     let mut settling = Settling {
@@ -73,7 +73,7 @@ struct Settling<'a> {
 
 impl Settling<'_> {
     /// Joins one group for counting and killing. It is limited if version 2 has the controllers.
-    fn join_v2(&mut self, v2: &Hierarchy, limits: Limits) {
+    fn join_v2(&mut self, v2: &Hierarchy, limits: ProcessLimits) {
         let mut wanted = Vec::new();
         if limits.cpus.is_some() && v2.offers("cpu") {
             wanted.push("cpu");
@@ -98,7 +98,7 @@ impl Settling<'_> {
         &mut self,
         v2: &Hierarchy,
         wanted: &[&str],
-        limits: Limits,
+        limits: ProcessLimits,
     ) -> Result<(), String> {
         let place = place_for(v2, wanted)?;
         let enable: Vec<String> = wanted.iter().map(|name| format!("+{name}")).collect();
@@ -132,7 +132,7 @@ impl Settling<'_> {
         Ok(())
     }
 
-    fn join_v1(&mut self, hierarchies: &Hierarchies, limits: Limits) {
+    fn join_v1(&mut self, hierarchies: &Hierarchies, limits: ProcessLimits) {
         // Version 1 sets only the limits that version 2 did not set. A machine may have both, with each
         // controller in either of them.
         let unmet_cpus = limits.cpus.filter(|_| self.enforced.cpus.is_none());
@@ -224,7 +224,7 @@ impl Settling<'_> {
     }
 
     /// Adds the reason why a requested limit is not in force.
-    fn finish(self, limits: Limits) -> Enforced {
+    fn finish(self, limits: ProcessLimits) -> Enforced {
         let mut enforced = self.enforced;
         let mut unmet = Vec::new();
         if limits.cpus.is_some() && enforced.cpus.is_none() {

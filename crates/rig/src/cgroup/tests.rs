@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::*;
 use crate::outcome::Enforced;
-use crate::spec::Limits;
+use crate::spec::ProcessLimits;
 
 const HYBRID_MOUNTS: &str = "\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
@@ -82,7 +82,7 @@ fn fake_v2(own_max: &str) -> (tempfile::TempDir, Hierarchies) {
     (root, hierarchies)
 }
 
-const LIMITS: Limits = Limits {
+const LIMITS: ProcessLimits = ProcessLimits {
     cpus: Some(0.25),
     memory: Some(1 << 20),
 };
@@ -119,7 +119,12 @@ fn a_limit_on_the_run_itself_is_not_escaped() {
 #[test]
 fn without_limits_no_controller_is_joined() {
     let (root, hierarchies) = fake_v2("max\n");
-    let (groups, enforced) = settle(&hierarchies, Path::new("run/1-a"), Limits::default(), 77);
+    let (groups, enforced) = settle(
+        &hierarchies,
+        Path::new("run/1-a"),
+        ProcessLimits::default(),
+        77,
+    );
     assert_eq!(groups.v2, Some(root.path().join("scope/run/1-a")));
     assert_eq!(enforced, Enforced::default());
 }

@@ -8,7 +8,7 @@ use crate::clock;
 use crate::error::BuildError;
 use crate::outcome::State;
 use crate::protocol::Job;
-use crate::spec::{BuildSpec, Limits};
+use crate::spec::{BuildSpec, ProcessLimits};
 
 /// Interval at which a running build polls the stop flag.
 const BUILD_LOOKS_UP: Duration = Duration::from_millis(50);
@@ -36,7 +36,7 @@ impl Rig {
             name: step.name.clone(),
             program: resolve(&step.name, &step.command, &step.folder, &step.env)?,
             log: absolute(&step.log),
-            limits: Limits::default(),
+            limits: ProcessLimits::default(),
             cpus_allowed: None,
         };
         let start = clock::now();

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use rig::{Limits, SpawnError, State, Status};
+use rig::{ProcessLimits, SpawnError, State, Status};
 
 use crate::scene::{DEADLINE, FIXTURE, Scene, until, wait_for_line};
 
@@ -60,7 +60,7 @@ fn limits_are_in_force_and_read_back_or_it_is_said_why_not() {
     let scene = Scene::new();
     let mut rig = scene.rig();
     let mut spec = scene.system("burn", &["50"]);
-    spec.limits = Limits {
+    spec.limits = ProcessLimits {
         cpus: Some(0.1),
         memory: Some(32 << 20),
     };

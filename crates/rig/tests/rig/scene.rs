@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use rig::{KeeperCommand, Limits, Rig, System, SystemSpec};
+use rig::{KeeperCommand, ProcessLimits, Rig, System, SystemSpec};
 use tempfile::TempDir;
 
 /// Every step here should be faster than this, even on the slowest machine.
@@ -58,7 +58,7 @@ impl Scene {
             command,
             folder: self.path().to_owned(),
             env: Vec::new(),
-            limits: Limits::default(),
+            limits: ProcessLimits::default(),
             cpus_allowed: None,
             log: self.path().join(format!("logs/{mode}.log")),
         }

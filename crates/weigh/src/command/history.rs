@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use report::history::{self, Entry, Origin, Series};
+use report::history::{self, Entry, EntryOrigin, Series};
 
 use super::recording_file::{parse, read_text};
 use crate::console::Console;
@@ -125,7 +125,7 @@ fn add(file: &Path, add: &Add, console: Console) -> Result<Exit, Failure> {
     for path in &add.recordings {
         let text = read_text(path)?;
         let recording = parse(path, &text)?;
-        let origin = Origin {
+        let origin = EntryOrigin {
             commit: commit.clone(),
             recording: match &add.link {
                 Some(link) => linked(link, path),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rig::processor_time;
 use stats::cycles::Disturbance;
-use stats::occupied::{Reading, occupied};
+use stats::occupied::{CoreReading, occupied};
 
 use super::up::nanoseconds;
 use super::watching::watching;
@@ -45,8 +45,8 @@ impl NeighborWatch {
         // Includes the last reading before the start, because its period extends into the load.
         let first = self.readings.partition_point(|(at, _)| *at <= began);
         let since = self.readings[first.saturating_sub(1)..].iter();
-        let readings: Vec<Reading> = since
-            .map(|(at, used)| Reading {
+        let readings: Vec<CoreReading> = since
+            .map(|(at, used)| CoreReading {
                 at_ns: nanoseconds(at.saturating_duration_since(began)),
                 used_ns: used.iter().copied().map(nanoseconds).collect(),
             })

@@ -1,7 +1,7 @@
 //! The keeper's cleanup task after a run in a cluster. It deletes the owner of all objects of the run, mainly
 //! for the case that `weigh` was killed.
 
-use cluster::{Connection, Place};
+use cluster::{ApiConnection, ClusterContext};
 use rig::keeper::OwnerEnd;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ struct Errand {
 }
 
 /// The cleanup task for a run in a cluster.
-pub(crate) fn of_run(run: &str, place: &Place, namespace: &str) -> String {
+pub(crate) fn of_run(run: &str, place: &ClusterContext, namespace: &str) -> String {
     let errand = Errand {
         run: run.to_owned(),
         context: place.context.clone(),
@@ -38,11 +38,11 @@ pub(crate) fn run(errand: &str, owner: OwnerEnd) -> Option<Result<(), String>> {
 
 fn removed(text: &str) -> Result<(), String> {
     let errand: Errand = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let place = Place {
+    let place = ClusterContext {
         context: errand.context,
         namespace: Some(errand.namespace),
     };
-    let connection = Connection::open(&place, || false).map_err(|error| error.to_string())?;
+    let connection = ApiConnection::open(&place, || false).map_err(|error| error.to_string())?;
     cluster::owner::end(&connection, &errand.run).map_err(|error| error.to_string())
 }
 
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn an_errand_of_others_is_left_to_them() {
         assert!(run("run /var/run/docker.sock", OwnerEnd::Finished).is_none());
-        let errand = of_run("x", &Place::default(), "default");
+        let errand = of_run("x", &ClusterContext::default(), "default");
         assert_eq!(run(&errand, OwnerEnd::Finished), Some(Ok(())));
     }
 }

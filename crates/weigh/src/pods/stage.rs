@@ -10,11 +10,11 @@ use cluster::call::Resource;
 use cluster::connection::Heed;
 use cluster::generators::{GENERATORS, Generators, TOLD_IN};
 use cluster::kubelet::Readings;
-use cluster::node::Node;
+use cluster::node::NodeDescription;
 use cluster::owner::Round as OwnedRound;
 use cluster::state::{Phase, PodState};
 use cluster::workload::{SERVES, service};
-use cluster::{ClusterError, Connection, Run};
+use cluster::{ApiConnection, ClusterError, Run};
 use lab::Endpoint;
 use report::Recording;
 use report::recording::{NodeText, PlacedText};
@@ -51,7 +51,7 @@ pub(crate) struct Stage<'c> {
     manifests: OfSystems,
     /// The addresses of the Services of manifests, by their names in the files.
     hosts: BTreeMap<(Option<usize>, String), Hosts>,
-    pub(crate) nodes: BTreeMap<String, Node>,
+    pub(crate) nodes: BTreeMap<String, NodeDescription>,
     pub(crate) placed: Vec<PlacedText>,
     /// True if `weigh` has permission to read kubelets.
     pub(crate) reads_kubelets: bool,
@@ -213,7 +213,7 @@ impl<'c> Stage<'c> {
         }
     }
 
-    fn connection(&self) -> &'c Connection {
+    fn connection(&self) -> &'c ApiConnection {
         self.run.connection
     }
 
@@ -429,8 +429,8 @@ impl<'c> Stage<'c> {
             }
             let known = self.connection().get(Resource::Nodes, node);
             let known = known.map_or_else(
-                |_| Node::of(&serde_json::json!({"metadata": {"name": node}})),
-                |found| Node::of(&found),
+                |_| NodeDescription::of(&serde_json::json!({"metadata": {"name": node}})),
+                |found| NodeDescription::of(&found),
             );
             self.nodes.insert(node.clone(), known);
         }
@@ -462,7 +462,7 @@ impl<'c> Stage<'c> {
 
     /// The nodes in the form of a recording.
     pub(crate) fn node_texts(&self) -> Vec<NodeText> {
-        let text = |node: &Node| NodeText {
+        let text = |node: &NodeDescription| NodeText {
             name: node.name.clone(),
             kernel: node.kernel.clone(),
             os: node.os.clone(),

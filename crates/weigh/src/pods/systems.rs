@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use cluster::workload::{Limits, Probe, Workload, dns_label};
+use cluster::workload::{Probe, ResourceLimits, Workload, dns_label};
 use lab::{Container, Endpoint, Network, Pull, Setup, Text, Volume};
 
 /// The port of a system in its pod, if the lab lets `weigh` choose it.
@@ -159,8 +159,8 @@ fn empty_folders(setup: &Setup, container: &Container) -> Result<Vec<String>, St
 }
 
 /// Both limits, so that the pod gets the class Guaranteed, or no limits.
-fn limits(setup: &Setup) -> Result<Limits, String> {
-    let limits = Limits {
+fn limits(setup: &Setup) -> Result<ResourceLimits, String> {
+    let limits = ResourceLimits {
         cpus: setup.limits.cpus,
         memory: setup.limits.memory,
     };

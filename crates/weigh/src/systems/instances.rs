@@ -176,7 +176,7 @@ mod tests {
             throttled: None,
             context_switches: None,
             waited_for_cpu: None,
-            source: rig::Source::CgroupV1,
+            source: rig::UsageSource::CgroupV1,
         };
         let sum = together(&[Some(usage(2, Some(10))), Some(usage(3, Some(20)))]).unwrap();
         assert_eq!(sum.cpu, Duration::from_millis(5));

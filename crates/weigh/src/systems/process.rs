@@ -7,7 +7,7 @@ use std::time::Duration;
 use lab::{Attach, Setup};
 use load::{Request, Target};
 use model::Protocol;
-use rig::{Attached, Enforced, Rig, Source, State, Usage};
+use rig::{Attached, Enforced, Rig, State, Usage, UsageSource};
 
 use super::GRACE;
 use super::container::RunningContainer;
@@ -233,7 +233,7 @@ impl Metrics {
             throttled: None,
             context_switches: None,
             waited_for_cpu: None,
-            source: Source::Metrics,
+            source: UsageSource::Metrics,
         })
     }
 }

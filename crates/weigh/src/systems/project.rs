@@ -159,7 +159,7 @@ impl Plan<'_> {
             command: tool.command(&project.name, file, &words),
             folder: self.logs.to_owned(),
             env: others.into_iter().chain([host]).collect(),
-            limits: rig::Limits::default(),
+            limits: rig::ProcessLimits::default(),
             cpus_allowed: None,
             log: log.clone(),
         };

@@ -381,7 +381,7 @@ impl Starter<'_> {
             command: command.to_vec(),
             folder: setup.folder.clone(),
             env: env.clone().into_iter().collect(),
-            limits: rig::Limits {
+            limits: rig::ProcessLimits {
                 cpus: setup.limits.cpus,
                 memory: setup.limits.memory,
             },

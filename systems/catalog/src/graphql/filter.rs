@@ -74,7 +74,7 @@ impl Comparable for String {
     }
 }
 
-/// What the values of a column must be; all conditions that are given must hold.
+/// Conditions for the values of a column. All given conditions must hold.
 #[derive(InputObject)]
 #[graphql(concrete(name = "uuid_comparison_exp", params(Id)))]
 #[graphql(concrete(name = "String_comparison_exp", params(String)))]
@@ -148,7 +148,7 @@ pub(super) trait Order {
     fn apply(self, select: &mut Select);
 }
 
-/// Which products; all that is given holds.
+/// Conditions for products. All given conditions must hold.
 #[derive(InputObject)]
 #[graphql(name = "product_bool_exp", rename_fields = "snake_case")]
 pub(super) struct ProductFilter {
@@ -170,7 +170,7 @@ impl Filter for ProductFilter {
     }
 }
 
-/// Which line items; all that is given holds.
+/// Conditions for line items. All given conditions must hold.
 #[derive(InputObject)]
 #[graphql(name = "lineItem_bool_exp", rename_fields = "snake_case")]
 pub(super) struct LineItemFilter {
@@ -199,7 +199,7 @@ fn narrow<T: Comparable>(
     comparison.map_or(Ok(()), |comparison| comparison.apply(column, select))
 }
 
-/// How products are sorted; rows that are equal so far, by id.
+/// Sort order of products. Rows with equal values are sorted by id.
 #[derive(InputObject)]
 #[graphql(name = "product_order_by", rename_fields = "snake_case")]
 pub(super) struct ProductOrder {
@@ -223,7 +223,7 @@ impl Order for ProductOrder {
     }
 }
 
-/// How line items are sorted; rows that are equal so far, by id.
+/// Sort order of line items. Rows with equal values are sorted by id.
 #[derive(InputObject)]
 #[graphql(name = "lineItem_order_by", rename_fields = "snake_case")]
 pub(super) struct LineItemOrder {

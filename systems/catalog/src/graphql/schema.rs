@@ -43,7 +43,7 @@ pub(super) struct QueryRoot;
     rename_args = "snake_case"
 )]
 impl QueryRoot {
-    /// Products: the first 100 by id, or as asked.
+    /// Products that match the arguments. The default is the first 100 by id.
     async fn product(
         &self,
         context: &Context<'_>,
@@ -55,7 +55,7 @@ impl QueryRoot {
         list(context, filter, order_by, limit, offset).await
     }
 
-    /// The product with this id; null when none has it.
+    /// Product with this id, or null if there is no such product.
     #[graphql(name = "product_by_pk")]
     async fn product_by_pk(
         &self,
@@ -65,7 +65,7 @@ impl QueryRoot {
         one(context, id).await
     }
 
-    /// Line items: the first 100 by id, or as asked.
+    /// Line items that match the arguments. The default is the first 100 by id.
     #[graphql(name = "lineItem")]
     async fn line_item(
         &self,
@@ -86,7 +86,7 @@ impl QueryRoot {
         Ok(items)
     }
 
-    /// The line item with this id; null when none has it.
+    /// Line item with this id, or null if there is no such line item.
     #[graphql(name = "lineItem_by_pk")]
     async fn line_item_by_pk(
         &self,
@@ -99,7 +99,7 @@ impl QueryRoot {
 
 #[ComplexObject]
 impl LineItem {
-    /// What the units are of.
+    /// Product of this line item.
     async fn product(&self, context: &Context<'_>) -> Result<Product, FieldError> {
         if let Some(product) = &self.loaded {
             // The list of line items has already loaded it. See `line_item`.
@@ -198,13 +198,13 @@ fn bounded(name: &str, number: Option<i32>, max: u32) -> Result<Option<u32>, Fie
 #[derive(InputObject)]
 #[graphql(name = "product_insert_input")]
 struct NewProduct {
-    /// By default one that nothing has yet. With an id, a repeated insert is refused.
+    /// Id of the new row. The default is a new random id. A second insert with the same id is refused.
     id: Option<Id>,
     name: String,
     price: i32,
 }
 
-/// Other values for a product.
+/// New values for a product.
 #[derive(InputObject)]
 #[graphql(name = "product_set_input")]
 struct ProductValues {
@@ -216,27 +216,27 @@ struct ProductValues {
 #[derive(InputObject)]
 #[graphql(name = "lineItem_insert_input", rename_fields = "snake_case")]
 struct NewLineItem {
-    /// By default one that nothing has yet. With an id, a repeated insert is refused.
+    /// Id of the new row. The default is a new random id. A second insert with the same id is refused.
     id: Option<Id>,
     units: i32,
     product_id: Id,
 }
 
-/// Other values for a line item.
+/// New values for a line item.
 #[derive(InputObject)]
 #[graphql(name = "lineItem_set_input")]
 struct LineItemValues {
     units: MaybeUndefined<i32>,
 }
 
-/// The row that is meant.
+/// Id of the product to change.
 #[derive(InputObject)]
 #[graphql(name = "product_pk_columns_input")]
 struct ProductKey {
     id: Id,
 }
 
-/// The row that is meant.
+/// Id of the line item to change.
 #[derive(InputObject)]
 #[graphql(name = "lineItem_pk_columns_input")]
 struct LineItemKey {
@@ -269,7 +269,7 @@ impl MutationRoot {
         change(context, Statement::insert(Product::TABLE, product.data())).await
     }
 
-    /// Changes a product; null when none has this id.
+    /// Changes a product. Returns null if there is no product with this id.
     async fn update_product_by_pk(
         &self,
         context: &Context<'_>,
@@ -289,7 +289,7 @@ impl MutationRoot {
         change(context, statement).await
     }
 
-    /// Removes a product that no line item refers to, and tells what it was.
+    /// Removes a product without line items, and returns it.
     async fn delete_product_by_pk(
         &self,
         context: &Context<'_>,
@@ -317,7 +317,7 @@ impl MutationRoot {
         change(context, Statement::insert(LineItem::TABLE, item.data())).await
     }
 
-    /// Changes a line item; null when none has this id.
+    /// Changes a line item. Returns null if there is no line item with this id.
     #[graphql(name = "update_lineItem_by_pk")]
     async fn update_line_item_by_pk(
         &self,
@@ -334,7 +334,7 @@ impl MutationRoot {
         change(context, statement).await
     }
 
-    /// Removes a line item, and tells what it was.
+    /// Removes a line item, and returns it.
     #[graphql(name = "delete_lineItem_by_pk")]
     async fn delete_line_item_by_pk(
         &self,

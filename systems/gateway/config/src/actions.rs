@@ -11,39 +11,39 @@ use crate::graphql_text::{GraphqlName, TypeReference};
 use crate::remote_schemas::ConfiguredHeader;
 use crate::written::{Endpoint, Method, TemplateJson, TemplateText, Written};
 
-/// A root field that an HTTP handler answers.
+/// A root field with an HTTP handler.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
-    /// The name of the root field; unique.
+    /// The name of the root field. Each action has another name.
     pub name: Written<GraphqlName>,
-    /// Whether it is a field of `query_root` or of `mutation_root`.
+    /// The root type of the field, `query_root` or `mutation_root`.
     #[serde(default, rename = "type")]
     pub kind: ActionKind,
-    /// The field's arguments.
+    /// The arguments of the root field.
     #[serde(default)]
     pub arguments: Vec<ActionArgument>,
-    /// The field's type: `product`, `[product!]!`, a scalar.
+    /// The type of the field, such as `product`, `[product!]!` or a scalar.
     pub output_type: Written<TypeReference>,
-    /// Where the handler is; `$base_url` of transforms.
+    /// The URL of the handler. Templates use it as `$base_url`.
     pub handler: Written<Endpoint>,
-    /// Headers of every request to the handler; they win over headers of clients.
+    /// Headers of every request to the handler. They replace client headers of equal names.
     #[serde(default)]
     pub headers: Vec<ConfiguredHeader>,
-    /// Whether the handler gets the client's headers, those of the connection and of content
-    /// negotiation left out.
+    /// True if the gateway sends the client's headers to the handler. Headers of the connection and of
+    /// content negotiation are never sent.
     #[serde(default)]
     pub forward_client_headers: bool,
-    /// The longest time of a request to the handler.
+    /// Maximum time of a request to the handler.
     #[serde(default = "thirty_seconds")]
     pub timeout: Written<Duration>,
-    /// How the request to the handler is made, when it is not a POST of the whole payload.
+    /// Changes to the request. Without this key, the gateway sends the whole payload with POST.
     #[serde(default)]
     pub request_transform: Option<RequestTransform>,
-    /// What is made of the handler's answer before its type is checked.
+    /// Changes to the handler's response. They run before the gateway checks the type.
     #[serde(default)]
     pub response_transform: Option<ResponseTransform>,
-    /// A note for people; the description of the field.
+    /// A note for readers, used as the description of the field.
     #[serde(default)]
     pub comment: Option<String>,
 }
@@ -53,13 +53,13 @@ fn thirty_seconds() -> Written<Duration> {
     Written(Duration::from_secs(30))
 }
 
-/// Which root type an action belongs to.
+/// The root type of an action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ActionKind {
-    /// It reads; actions of one query run side by side.
+    /// An action that reads. The actions of one query run at the same time.
     Query,
-    /// It writes; actions of one mutation run one after the other.
+    /// An action that writes. The actions of one mutation run one after the other.
     #[default]
     Mutation,
 }
@@ -68,46 +68,45 @@ pub enum ActionKind {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ActionArgument {
-    /// Its name.
+    /// The name of the argument.
     pub name: Written<GraphqlName>,
-    /// Its type: `uuid!`, `[Int!]`, an input object of `types`.
+    /// The type of the argument, such as `uuid!`, `[Int!]` or an input object of `types`.
     #[serde(rename = "type")]
     pub kind: Written<TypeReference>,
-    /// What it means.
+    /// The description of the argument in the schema.
     #[serde(default)]
     pub description: Option<String>,
 }
 
-/// How the request to a handler is made. Templates see `$body` (the payload: `action`, `input`,
-/// `session_variables`, `request_query`), `$base_url`, `$session_variables` and `$query_params`.
+/// Changes to the request to a handler. Templates can use `$body`, `$base_url`, `$session_variables` and
+/// `$query_params`. `$body` is the payload with `action`, `input`, `session_variables` and `request_query`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RequestTransform {
-    /// 2; 1 is refused, its `body` was a bare template.
+    /// Always 2. Version 1 is refused, because its `body` was a template without an object.
     pub version: TransformVersion,
-    /// The method, `POST` when left out.
+    /// The method. The default is `POST`.
     pub method: Option<Written<Method>>,
-    /// A template of the URL: `{{$base_url}}/product/{{$body.input.id}}`.
+    /// A template for the URL, such as `{{$base_url}}/product/{{$body.input.id}}`.
     pub url: Option<Written<TemplateText>>,
-    /// Query parameters by name, each a template; one that renders to null is left out. They
-    /// replace those of the URL.
+    /// Query parameters by name. Each value is a template. A parameter with the value null is left out. These
+    /// parameters replace the parameters of the URL.
     pub query_params: BTreeMap<String, Written<TemplateText>>,
-    /// What is sent instead of the payload.
+    /// The body instead of the payload.
     pub body: Option<BodyTransform>,
-    /// Headers that change.
+    /// Headers that the transform adds or removes.
     pub request_headers: HeaderTransform,
     /// The language of the templates.
     pub template_engine: TemplateEngine,
 }
 
-/// What is made of a handler's answer. Templates see `$body` (its JSON), `$request` and
-/// `$response.status`.
+/// Changes to a handler's response. Templates can use `$body` (its JSON), `$request` and `$response.status`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResponseTransform {
-    /// 2; 1 is refused, its `body` was a bare template.
+    /// Always 2. Version 1 is refused, because its `body` was a template without an object.
     pub version: TransformVersion,
-    /// What counts as the answer.
+    /// The body that the gateway uses as the response.
     pub body: Option<BodyTransform>,
     /// The language of the templates.
     pub template_engine: TemplateEngine,
@@ -143,45 +142,45 @@ impl JsonSchema for TransformVersion {
     }
 }
 
-/// The language of templates.
+/// The language that templates are written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum TemplateEngine {
-    /// Kriti: JSON with `{{ … }}` in it.
+    /// Kriti, which is JSON with `{{ … }}` in it.
     #[default]
     Kriti,
 }
 
-/// What becomes of a body.
+/// The replacement for a body.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BodyTransform {
-    /// What is done.
+    /// The kind of the replacement.
     pub action: BodyAction,
-    /// The new body, for `transform`.
+    /// The new body. Required for `transform`.
     #[serde(default)]
     pub template: Option<Written<TemplateJson>>,
-    /// The fields of the form by name, for `x_www_form_urlencoded`.
+    /// The fields of the form by name. Required for `x_www_form_urlencoded`.
     #[serde(default)]
     pub form_template: BTreeMap<String, Written<TemplateText>>,
 }
 
-/// What is done with a body.
+/// The kinds of replacement for a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BodyAction {
-    /// No body is sent.
+    /// The message has no body.
     Remove,
-    /// `template` makes it.
+    /// The body is the result of `template`.
     Transform,
-    /// `form_template` makes a form of it; for requests only.
+    /// The body is the form of `form_template`. Only requests can have it.
     XWwwFormUrlencoded,
 }
 
-/// Headers of a request that change.
+/// Headers that a transform adds or removes.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HeaderTransform {
-    /// Headers by name, each a template.
+    /// Headers by name. Each value is a template.
     pub add_headers: BTreeMap<String, Written<TemplateText>>,
     /// Names of headers that are not sent.
     pub remove_headers: Vec<Written<HeaderName>>,

@@ -7,14 +7,14 @@ use serde::Deserialize;
 
 use crate::written::{ByteSize, Written};
 
-/// Automatic persisted queries: clients send the hash of a text in place of the text, which they send
-/// once, when the hash is not known.
+/// Automatic persisted queries. Clients send the hash of an operation's text. They send the text once, if the
+/// gateway does not have the hash.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Apq {
-    /// Whether hashes are taken. Without, a client is told that it has to send texts.
+    /// True if the gateway accepts hashes. Otherwise it responds with an error, and clients send the text.
     pub enabled: bool,
-    /// What is remembered of clients' texts.
+    /// The storage of texts that clients sent.
     pub router: ApqRouter,
 }
 
@@ -27,30 +27,30 @@ impl Default for Apq {
     }
 }
 
-/// What is remembered of clients' texts.
+/// The storage of texts that clients sent.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApqRouter {
-    /// Where.
+    /// The cache of texts.
     pub cache: ApqCache,
 }
 
-/// Where texts are remembered.
+/// The place of the cache.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApqCache {
-    /// In the memory of this process, until the configuration is loaded again.
+    /// The memory of this process. A new load of the configuration empties it.
     pub in_memory: ApqInMemory,
 }
 
-/// How much is remembered.
+/// The size of the cache.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApqInMemory {
-    /// Texts at most.
+    /// Maximum number of texts.
     pub limit: NonZeroUsize,
-    /// Bytes at most, of all texts together. A text that alone takes more than a sixteenth is not
-    /// remembered. Not known to the original.
+    /// Maximum size of all texts together. A text that alone takes more than a sixteenth is not cached. Not
+    /// in Apollo Router.
     pub max_bytes: Written<ByteSize>,
 }
 

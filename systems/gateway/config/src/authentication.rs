@@ -8,48 +8,47 @@ use serde::Deserialize;
 
 use crate::written::{KeySource, Written};
 
-/// Who may send requests.
+/// The check of clients' credentials.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Authentication {
-    /// For requests of clients.
+    /// The check of requests from clients.
     pub router: RouterAuthentication,
 }
 
-/// Who may send requests.
+/// The check of requests from clients.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RouterAuthentication {
-    /// JSON Web Tokens; without this key tokens are ignored.
+    /// JSON Web Tokens. Without this key, the gateway ignores tokens.
     pub jwt: Option<Jwt>,
 }
 
-/// How tokens are found and checked. Their claims become the context entry
+/// The place and the check of tokens. The claims of a token become the context entry
 /// `apollo::authentication::jwt_claims`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Jwt {
-    /// The keys that tokens may be signed with.
+    /// The sets of keys that may sign tokens.
     #[schemars(length(min = 1))]
     pub jwks: Vec<Jwks>,
-    /// The header with the token.
+    /// The request header that contains the token.
     #[serde(default = "authorization")]
     pub header_name: Written<HeaderName>,
-    /// The word before the token; nothing when it is empty.
+    /// The word before the token. An empty text means that the header contains only the token.
     #[serde(default = "bearer")]
     pub header_value_prefix: String,
-    /// Whether a header with another word before the token counts as no token, instead of a
-    /// wrong one.
+    /// True if a header with another word before the token counts as no token. Otherwise it counts as an
+    /// invalid token.
     #[serde(default)]
     pub ignore_other_prefixes: bool,
-    /// Whether a request without a token is refused with 401. The original lets it pass.
+    /// True if a request without a token is refused with 401. Apollo Router accepts it.
     #[serde(default)]
     pub require_token: bool,
-    /// What happens to a request with a wrong token.
+    /// The treatment of a request with an invalid token.
     #[serde(default)]
     pub on_error: OnTokenError,
-    /// Whether a token without `exp`, which is valid for ever, is accepted. The original accepts
-    /// it.
+    /// True if a token without `exp`, which never expires, is accepted. Apollo Router accepts it.
     #[serde(default)]
     pub allow_tokens_without_expiry: bool,
 }
@@ -62,15 +61,15 @@ fn bearer() -> String {
     "Bearer".to_owned()
 }
 
-/// What happens to a request with a wrong token.
+/// The treatment of a request with an invalid token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum OnTokenError {
-    /// It is refused with 401, and the answer says why.
+    /// The request is refused with 401, and the response contains the reason.
     #[default]
     Error,
-    /// It is refused with 401, and only the log says why.
+    /// The request is refused with 401, and only the log contains the reason.
     RedactedError,
-    /// It goes on without claims.
+    /// The request is accepted without claims.
     Continue,
 }
 
@@ -78,21 +77,21 @@ pub enum OnTokenError {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Jwks {
-    /// Where the keys are: `https://…`, `http://…` or `file://…`.
+    /// The place of the keys, `https://…`, `http://…` or `file://…`.
     pub url: Written<KeySource>,
-    /// The only issuer (`iss`) that tokens may have; an old name of `issuers` with one entry.
+    /// The only allowed issuer (`iss`) of tokens. It is the old name of `issuers` with one entry.
     pub issuer: Option<String>,
-    /// The issuers (`iss`) that tokens may have; any without this key.
+    /// The allowed issuers (`iss`) of tokens. Without this key, any issuer is allowed.
     pub issuers: Option<Vec<String>>,
-    /// The audiences (`aud`) of which tokens must have one; any without this key.
+    /// The allowed audiences (`aud`). A token must have at least one of them. Without this key, any audience
+    /// is allowed.
     pub audiences: Option<Vec<String>>,
-    /// The algorithms that tokens may be signed with; those that fit the key without this key.
+    /// The allowed algorithms of signatures. Without this key, all algorithms that fit the key are allowed.
     pub algorithms: Option<Vec<Algorithm>>,
-    /// Time between two readings of the keys.
+    /// Time between two reads of the keys.
     #[serde(default = "minute")]
     pub poll_interval: Written<Duration>,
-    /// Shortest time between two readings of the keys because of a token that names an unknown
-    /// one. Not known to the original.
+    /// Minimum time between two reads that tokens with an unknown key cause. Not in Apollo Router.
     #[serde(default = "ten_seconds")]
     pub unknown_key_pause: Written<Duration>,
     /// Headers of the request for the keys.
@@ -114,13 +113,13 @@ fn ten_seconds() -> Written<Duration> {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JwksHeader {
-    /// Its name.
+    /// The name of the header.
     pub name: Written<HeaderName>,
-    /// Its value.
+    /// The value of the header.
     pub value: Written<HeaderValue>,
 }
 
-/// How a token is signed (RFC 7518).
+/// The algorithm of a token's signature (RFC 7518).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names are those of RFC 7518, 3.1")]
 pub enum Algorithm {

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What requests may see.
+/// The rules for access to fields.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Authorization {
-    /// Whether a request without claims (`apollo::authentication::jwt_claims` in the context, from
-    /// a token or a stage) is refused with 401.
+    /// True if a request without claims is refused with 401. A token or a stage writes the claims into the
+    /// context entry `apollo::authentication::jwt_claims`.
     pub require_authentication: bool,
     /// The directives `@authenticated`, `@requiresScopes` and `@policy` of a supergraph.
     pub directives: AuthorizationDirectives,
@@ -18,13 +18,13 @@ pub struct Authorization {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuthorizationDirectives {
-    /// Whether they count. Without them everybody sees everything.
+    /// True if the gateway applies the directives. Otherwise every client can read every field.
     pub enabled: bool,
-    /// Whether a request that asks for something it may not see is refused as a whole.
+    /// True if the gateway refuses a whole request that contains a forbidden field.
     pub reject_unauthorized: bool,
-    /// Whether what a request may not see is only told, and answered all the same.
+    /// True if forbidden fields are only reported. The response still contains them.
     pub dry_run: bool,
-    /// Where it is told what was left out.
+    /// The reports about forbidden fields.
     pub errors: AuthorizationErrors,
 }
 
@@ -39,13 +39,13 @@ impl Default for AuthorizationDirectives {
     }
 }
 
-/// Where it is told what was left out of a request.
+/// The reports about the forbidden fields of a request.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuthorizationErrors {
-    /// Whether the log has a line for each such request.
+    /// True if the log has a line for each such request.
     pub log: bool,
-    /// Where the client finds it.
+    /// The place of the report in the response.
     pub response: AuthorizationResponse,
 }
 
@@ -58,14 +58,14 @@ impl Default for AuthorizationErrors {
     }
 }
 
-/// Where a client finds what was left out of its request.
+/// The place in the response where the client finds its forbidden fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuthorizationResponse {
-    /// In `errors`.
+    /// The `errors` of the response.
     Errors,
-    /// In `extensions.authorizationErrors`.
+    /// The `extensions.authorizationErrors` of the response.
     Extensions,
-    /// Nowhere.
+    /// No place. The response contains no report.
     Disabled,
 }

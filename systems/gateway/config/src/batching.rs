@@ -5,16 +5,16 @@ use std::num::NonZeroUsize;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Several operations in one request: a list in place of an object, answered by a list.
+/// Several operations in one request. The request is a list of operations, and the response is a list, too.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Batching {
-    /// Whether lists are taken.
+    /// True if the gateway accepts lists.
     pub enabled: bool,
-    /// How operations come together.
+    /// The format of such requests.
     pub mode: BatchingMode,
-    /// Most operations of one request, 100 when left out; `null` for any. The original has no limit
-    /// when it is left out.
+    /// Maximum number of operations in one request. The default is 100, and `null` removes the limit. Apollo
+    /// Router has no limit by default.
     pub maximum_size: Option<NonZeroUsize>,
 }
 
@@ -28,10 +28,10 @@ impl Default for Batching {
     }
 }
 
-/// How operations come together.
+/// The format of requests with several operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BatchingMode {
-    /// As Apollo Client's `BatchHttpLink` sends them: a JSON list in the body of a POST.
+    /// The format of Apollo Client's `BatchHttpLink`, a JSON list in the body of a POST.
     BatchHttpLink,
 }

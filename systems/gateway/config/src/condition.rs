@@ -133,33 +133,33 @@ impl Condition {
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum ConditionFile {
-    /// Always, or never.
+    /// A constant. The stage runs always or never.
     Always(bool),
-    /// A test.
+    /// A test of values.
     Test(TestFile),
 }
 
-/// A test: exactly one of the keys.
+/// A test, with exactly one of these keys.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 struct TestFile {
-    /// Both are equal.
+    /// True if both values are equal.
     #[schemars(length(min = 2, max = 2))]
     eq: Option<Vec<Operand>>,
-    /// The first is greater than the second.
+    /// True if the first value is greater than the second.
     #[schemars(length(min = 2, max = 2))]
     gt: Option<Vec<Operand>>,
-    /// The first is less than the second.
+    /// True if the first value is less than the second.
     #[schemars(length(min = 2, max = 2))]
     lt: Option<Vec<Operand>>,
-    /// There is such a value.
+    /// True if the value exists.
     exists: Option<Selector>,
-    /// Each of them holds.
+    /// True if all conditions are true.
     all: Option<Vec<Condition>>,
-    /// At least one of them holds.
+    /// True if at least one condition is true.
     any: Option<Vec<Condition>>,
-    /// It does not hold.
+    /// True if the condition is false.
     not: Option<Box<Condition>>,
 }
 
@@ -212,19 +212,19 @@ impl TryFrom<ConditionFile> for Condition {
     }
 }
 
-/// One side of a comparison: a text, a number, `true`, `false`, or a selector.
+/// One side of a comparison. It is a text, a number, `true`, `false`, or a selector.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum OperandFile {
     /// A value of the request or response.
     Selector(Selector),
-    /// A text.
+    /// A text from the file.
     Text(String),
-    /// A whole number.
+    /// A whole number from the file.
     Integer(i64),
-    /// A number.
+    /// A number with a fraction.
     Number(f64),
-    /// `true` or `false`.
+    /// `true` or `false` from the file.
     Bool(bool),
 }
 
@@ -241,71 +241,74 @@ impl From<OperandFile> for Operand {
     }
 }
 
-/// How a status is compared.
+/// The form of a status in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum StatusForm {
-    /// As a number.
+    /// The number, such as 404.
     Code,
-    /// In words.
+    /// The reason phrase, such as `Not Found`.
     Reason,
 }
 
-/// How the name of an operation is compared.
+/// The form of an operation's name in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum NameForm {
-    /// As it is.
+    /// The name as the client sent it.
     String,
-    /// Its SHA-256.
+    /// The SHA-256 of the name.
     Hash,
 }
 
-/// A value of the request or response: exactly one source, and `default` if wanted.
+/// A value of the request or response. It has exactly one source and an optional `default`.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct SelectorFile {
-    /// A header of the stage's request.
+    /// The value of this header in the stage's request.
     request_header: Option<Written<http::HeaderName>>,
-    /// A header of the subgraph request; the same as `request_header` at the subgraph stage.
+    /// The value of this header in the subgraph request. At the subgraph stage, `request_header` reads the
+    /// same value.
     subgraph_request_header: Option<Written<http::HeaderName>>,
-    /// A header of the client's request.
+    /// The value of this header in the client's request.
     supergraph_request_header: Option<Written<http::HeaderName>>,
     /// The method of the stage's request.
     request_method: Option<bool>,
-    /// A header of the stage's response.
+    /// The value of this header in the stage's response.
     response_header: Option<Written<http::HeaderName>>,
-    /// A header of the subgraph's response; the same as `response_header` at the subgraph stage.
+    /// The value of this header in the subgraph's response. At the subgraph stage, `response_header` reads
+    /// the same value.
     subgraph_response_header: Option<Written<http::HeaderName>>,
     /// The status of the stage's response.
     response_status: Option<StatusForm>,
-    /// The status of the subgraph's response; the same as `response_status` at the subgraph stage.
+    /// The status of the subgraph's response. At the subgraph stage, `response_status` reads the same value.
     subgraph_response_status: Option<StatusForm>,
-    /// Whether the stage's response has GraphQL errors.
+    /// True if the stage's response has GraphQL errors.
     on_graphql_error: Option<bool>,
-    /// Whether the subgraph's response has GraphQL errors.
+    /// True if the subgraph's response has GraphQL errors.
     subgraph_on_graphql_error: Option<bool>,
-    /// The entry of the context under this key, at a request stage.
+    /// The context entry under this key, at a request stage.
     request_context: Option<String>,
-    /// The entry of the context under this key, at a response stage.
+    /// The context entry under this key, at a response stage.
     response_context: Option<String>,
-    /// The name of the operation.
+    /// The name of the client's operation.
     operation_name: Option<NameForm>,
-    /// The name of the operation; the same as `operation_name`, by its name at the subgraph stage.
+    /// The name of the client's operation. It equals `operation_name`, and the subgraph stage has this name
+    /// for it.
     supergraph_operation_name: Option<NameForm>,
-    /// `query`, `mutation` or `subscription`.
+    /// The kind of the operation, `query`, `mutation` or `subscription`.
     operation_kind: Option<NameForm>,
-    /// `query`, `mutation` or `subscription`, of the client's operation; the same as `operation_kind`.
+    /// The kind of the client's operation, `query`, `mutation` or `subscription`. It equals `operation_kind`.
     supergraph_operation_kind: Option<NameForm>,
-    /// The variable of the environment of this name.
+    /// The environment variable with this name.
     env: Option<String>,
-    /// Whether this is the first part of the response.
+    /// True if this is the first part of the response.
     is_primary_response: Option<bool>,
     /// The name of the subgraph.
     subgraph_name: Option<bool>,
-    /// A value of the file.
+    /// A constant from the file.
     r#static: Option<Value>,
-    /// The value when the source has none.
+    /// The value if the source has no value.
     default: Option<Value>,
 }
 

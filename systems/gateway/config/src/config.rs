@@ -28,75 +28,74 @@ use crate::telemetry::Telemetry;
 use crate::tls::Tls;
 use crate::written::{Endpoint, Written};
 
-/// The gateway's configuration: the keys of Apollo Router that this gateway knows, and those of
-/// remote schemas, actions and REST endpoints.
+/// The configuration of the gateway. It has the supported keys of Apollo Router, and keys for remote schemas,
+/// actions and REST endpoints.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The GraphQL endpoint.
+    /// The GraphQL endpoint for clients.
     pub supergraph: Supergraph,
-    /// The errors of subgraphs that clients receive. By default they receive none.
+    /// The errors of subgraphs that clients receive. The default is that clients receive no details.
     pub include_subgraph_errors: IncludeSubgraphErrors,
     /// Rules for the headers of subgraph requests.
     pub headers: Headers,
-    /// Which pages of other origins may read answers.
+    /// The pages of other origins that may read responses.
     pub cors: Cors,
     /// Protection against requests that a foreign page makes a browser send.
     pub csrf: Csrf,
     /// Scripts that run at stages of each request.
     pub rhai: Option<Rhai>,
-    /// An external process that is asked at stages of each request.
+    /// An external process that the gateway calls at stages of each request.
     pub coprocessor: Option<Coprocessor>,
-    /// URLs of subgraphs, by name, in place of those in the supergraph.
+    /// URLs of subgraphs by name. They replace the URLs in the supergraph.
     pub override_subgraph_url: BTreeMap<String, Written<Endpoint>>,
-    /// Timeouts and limits.
+    /// Timeouts, rate limits, compression and retries.
     pub traffic_shaping: TrafficShaping,
-    /// Sizes beyond which requests are refused.
+    /// Limits of requests, responses and connections.
     pub limits: Limits,
     /// The health check for load balancers and operators.
     pub health_check: HealthCheck,
-    /// The page for browsers that ask the endpoint with GET.
+    /// The page for browsers that open the endpoint.
     pub homepage: Homepage,
     /// The page on which a person can send queries.
     pub sandbox: Sandbox,
-    /// How HTTP is served.
+    /// Settings of the HTTP server.
     pub server: Server,
-    /// Who may send requests.
+    /// The check of clients' credentials.
     pub authentication: Authentication,
-    /// What requests may see.
+    /// The rules for access to fields.
     pub authorization: Authorization,
     /// Logs, traces and metrics of requests, and their names.
     pub telemetry: Telemetry,
-    /// Hashes that clients send in place of texts.
+    /// Automatic persisted queries. Clients send hashes instead of texts.
     pub apq: Apq,
-    /// Operations of a local list, which clients ask for by their ids.
+    /// Operations of a local list. Clients request them by their ids.
     pub persisted_queries: PersistedQueries,
     /// Several operations in one request.
     pub batching: Batching,
-    /// Certificates of the gateway, and whom it trusts.
+    /// Certificates of the gateway, and certificates that it trusts.
     pub tls: Tls,
-    /// What an operation is estimated to cost its subgraphs.
+    /// The estimated cost of an operation for its subgraphs.
     pub demand_control: DemandControl,
-    /// Answers of subgraphs that are kept.
+    /// The cache of subgraph responses.
     pub response_cache: ResponseCache,
-    /// Operations whose answers go on. None are served when it is left out.
+    /// Operations with a stream of responses. Without this key, the gateway refuses them.
     pub subscription: Option<Subscription>,
-    /// Whether mutations are refused.
+    /// True if the gateway refuses mutations.
     pub forbid_mutations: bool,
-    /// GraphQL services whose schemas are merged into one and served here, in place of a
-    /// supergraph. Not known to the original.
+    /// GraphQL services instead of a supergraph. The gateway merges their schemas into one. Not in Apollo
+    /// Router.
     pub remote_schemas: Vec<RemoteSchema>,
-    /// The types that actions use, in GraphQL's schema language; `${file.types.graphql}` takes
-    /// them from a file. Not known to the original.
+    /// The types of actions, in GraphQL's schema language. `${file.types.graphql}` reads them from a file.
+    /// Not in Apollo Router.
     pub types: Written<TypeDefinitions>,
-    /// Root fields that HTTP handlers answer. Not known to the original.
+    /// Root fields with HTTP handlers. Not in Apollo Router.
     pub actions: Vec<Action>,
-    /// Operations that REST endpoints carry out. Not known to the original.
+    /// Operations for REST endpoints. Not in Apollo Router.
     pub query_collections: Vec<QueryCollection>,
-    /// Stored operations served below `/api/rest/`. Not known to the original.
+    /// Stored operations at paths below `/api/rest/`. Not in Apollo Router.
     pub rest_endpoints: Vec<RestEndpoint>,
-    /// Who decides about the `x-hasura-*` headers of remote schemas and actions. Not known to the
-    /// original.
+    /// The source of the `x-hasura-*` headers for remote schemas and actions. Not in Apollo Router.
     pub session_variables: SessionVariables,
 }
 

@@ -19,31 +19,31 @@ written_as! {
     SubgraphStages => SubgraphFile,
 }
 
-/// An external process that is asked at stages of each request.
+/// An external process that the gateway calls at stages of each request.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Coprocessor {
-    /// Where it is: `http://…`, `https://…` or `unix:///path/to/socket?path=/p`.
+    /// The address, `http://…`, `https://…` or `unix:///path/to/socket?path=/p`.
     pub url: Written<Endpoint>,
-    /// The longest time of one call, from the connection to the end of its answer.
+    /// Maximum time of one call, from the connection to the end of the response.
     #[serde(default = "default_timeout")]
     pub timeout: Written<Duration>,
-    /// Whether GraphQL responses that it returns are checked.
+    /// True if the gateway checks GraphQL responses from the coprocessor.
     #[serde(default = "yes")]
     pub response_validation: bool,
-    /// How it is connected to.
+    /// Settings of the connections to the coprocessor.
     #[serde(default)]
     pub client: CoprocessorClient,
-    /// The HTTP request of the client and the HTTP response to it.
+    /// The client's HTTP request and the HTTP response to it.
     #[serde(default)]
     pub router: RouterStages,
     /// The GraphQL request and response.
     #[serde(default)]
     pub supergraph: SupergraphStages,
-    /// The GraphQL request and response around execution, when the plan is known.
+    /// The GraphQL request and response around execution, after planning.
     #[serde(default)]
     pub execution: ExecutionStages,
-    /// Requests to subgraphs and their responses.
+    /// Subgraph requests and their responses.
     #[serde(default)]
     pub subgraph: SubgraphStages,
 }
@@ -58,48 +58,48 @@ fn yes() -> bool {
     true
 }
 
-/// Which HTTP a client speaks.
+/// The HTTP versions of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HttpVersions {
-    /// HTTP/1.1, and HTTP/2 where TLS agrees on it.
+    /// HTTP/1.1, and HTTP/2 if TLS negotiates it.
     #[default]
     Enable,
-    /// HTTP/1.1 only.
+    /// Only HTTP/1.1, even with TLS.
     Disable,
-    /// HTTP/2 only, with prior knowledge where there is no TLS.
+    /// Only HTTP/2. Without TLS, the gateway uses it with prior knowledge.
     Http2Only,
 }
 
-/// How host names are looked up.
+/// The order of address families in DNS lookups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DnsStrategy {
-    /// IPv4 addresses only.
+    /// Only IPv4 addresses are used.
     Ipv4Only,
-    /// IPv6 addresses only.
+    /// Only IPv6 addresses are used.
     Ipv6Only,
-    /// Both at once.
+    /// Both families are used at once.
     Ipv4AndIpv6,
-    /// IPv6 first, IPv4 when the name has no IPv6 address.
+    /// IPv6 first, or IPv4 if the name has no IPv6 address.
     Ipv6ThenIpv4,
-    /// IPv4 first, IPv6 when the name has no IPv4 address.
+    /// IPv4 first, or IPv6 if the name has no IPv4 address.
     Ipv4ThenIpv6,
 }
 
-/// How a coprocessor is connected to.
+/// Settings of the connections to a coprocessor.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CoprocessorClient {
-    /// Which HTTP is spoken.
+    /// The HTTP versions of these connections.
     pub experimental_http2: HttpVersions,
-    /// Accepted; the system's resolver decides.
+    /// Accepted without effect. The operating system's resolver decides.
     pub dns_resolution_strategy: Option<DnsStrategy>,
-    /// How long a connection may be idle before it is closed; `null` keeps it open.
+    /// Maximum idle time before the gateway closes a connection. `null` keeps it open.
     pub pool_idle_timeout: Option<Written<Duration>>,
     /// Time between pings of an HTTP/2 connection.
     pub experimental_http2_keep_alive_interval: Option<Written<Duration>>,
-    /// Time that the answer to such a ping may take.
+    /// Maximum time until the response to a ping arrives.
     pub experimental_http2_keep_alive_timeout: Option<Written<Duration>>,
 }
 
@@ -150,10 +150,10 @@ pub struct Stage {
 /// The parts of a body in a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BodyParts {
-    /// No body.
+    /// The message has no body.
     #[default]
     Nothing,
-    /// The whole body.
+    /// The message has the whole body.
     Everything,
     /// Some members of a GraphQL response.
     Selected {
@@ -169,10 +169,10 @@ pub enum BodyParts {
 /// The context entries in a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ContextParts {
-    /// No entries.
+    /// The message has no entries.
     #[default]
     Nothing,
-    /// All entries.
+    /// The message has all entries.
     All,
     /// All entries, under the key names of version 1.
     Deprecated,
@@ -184,9 +184,9 @@ pub enum ContextParts {
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum BodyFile {
-    /// All of it, or nothing.
+    /// `true` sends the whole body, and `false` sends no body.
     Switch(bool),
-    /// Some members.
+    /// The members to send.
     Members(MembersFile),
 }
 
@@ -194,11 +194,11 @@ enum BodyFile {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct MembersFile {
-    /// Whether `data` is sent.
+    /// True if the message contains `data`.
     data: bool,
-    /// Whether `errors` is sent.
+    /// True if the message contains `errors`.
     errors: bool,
-    /// Whether `extensions` is sent.
+    /// True if the message contains `extensions`.
     extensions: bool,
 }
 
@@ -222,33 +222,33 @@ impl From<BodyFile> for BodyParts {
     }
 }
 
-/// `context`: `true`, `false`, a word, or the keys that are sent.
+/// `context`, which is `true`, `false`, a word, or a list of keys.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum ContextFile {
     /// `true` is an old name of `deprecated`.
     Switch(bool),
-    /// Which names the keys have.
+    /// All entries. The word selects the names of the keys.
     Word(ContextWord),
-    /// Some keys.
+    /// The entries under some keys.
     Keys(ContextKeys),
 }
 
-/// Which names the keys of the context have.
+/// The names of the context keys.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum ContextWord {
-    /// Those of version 2.
+    /// The names of version 2.
     All,
-    /// Those of version 1.
+    /// The names of version 1.
     Deprecated,
 }
 
-/// The keys of the context that are sent.
+/// The context keys in the message.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ContextKeys {
-    /// The keys.
+    /// The list of keys.
     selective: Vec<String>,
 }
 
@@ -274,15 +274,15 @@ macro_rules! stage {
         #[derive(Default, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         struct $file {
-            /// Where to send this stage instead of `coprocessor.url`.
+            /// The address for this stage. The default is `coprocessor.url`.
             url: Option<Written<Endpoint>>,
-            /// When to send it; always when absent.
+            /// The condition for this stage. Without it, the stage always runs.
             condition: Option<Condition>,
-            /// Whether the headers are sent.
+            /// True if the message contains the headers.
             headers: bool,
-            /// Whether the body is sent.
+            /// True if the message contains the body.
             body: $body,
-            /// Which entries of the context are sent.
+            /// The context entries in the message.
             context: Option<ContextFile>,
             $($(#[$meaning])* $switch: bool,)*
         }
@@ -335,97 +335,97 @@ fn parts(file: Option<BodyFile>) -> BodyParts {
 }
 
 stage!(
-    /// The client's HTTP request.
+    /// The message about the client's HTTP request.
     RouterRequestFile, bool, whole, [
-    /// Whether the schema is sent.
+    /// True if the message contains the schema.
     sdl,
-    /// Whether path and query of the URL are sent.
+    /// True if the message contains the path and the query of the URL.
     path,
-    /// Whether the method is sent; it always is.
+    /// The message always contains the method, even with `false`.
     method
 ]);
 stage!(
-    /// The HTTP response to the client.
+    /// The message about the HTTP response to the client.
     RouterResponseFile, bool, whole, [
-    /// Whether the schema is sent.
+    /// True if the message contains the schema.
     sdl,
-    /// Whether the status is sent.
+    /// True if the message contains the status.
     status_code
 ]);
 stage!(
-    /// The GraphQL request.
+    /// The message about the GraphQL request.
     SupergraphRequestFile, bool, whole, [
-    /// Whether the schema is sent.
+    /// True if the message contains the schema.
     sdl,
-    /// Whether the method is sent.
+    /// True if the message contains the method.
     method
 ]);
 stage!(
-    /// The GraphQL response.
+    /// The message about the GraphQL response.
     SupergraphResponseFile, Option<BodyFile>, parts, [
-    /// Whether the schema is sent.
+    /// True if the message contains the schema.
     sdl,
-    /// Whether the status is sent.
+    /// True if the message contains the status.
     status_code
 ]);
 stage!(
-    /// The GraphQL request when its plan is known.
+    /// The message about the GraphQL request after planning.
     ExecutionRequestFile, bool, whole, [
-    /// Whether the schema is sent.
+    /// True if the message contains the schema.
     sdl,
-    /// Whether the method is sent.
+    /// True if the message contains the method.
     method,
-    /// Whether the plan is sent.
+    /// True if the message contains the query plan.
     query_plan
 ]);
 stage!(
-    /// The GraphQL response as executed.
+    /// The message about the GraphQL response after execution.
     ExecutionResponseFile, Option<BodyFile>, parts, [
-    /// Whether the schema is sent.
+    /// True if the message contains the schema.
     sdl,
-    /// Whether the status is sent.
+    /// True if the message contains the status.
     status_code
 ]);
 stage!(
-    /// A request to a subgraph.
+    /// The message about a request to a subgraph.
     SubgraphRequestFile, bool, whole, [
-    /// Whether the method is sent; it always is.
+    /// The message always contains the method, even with `false`.
     method,
-    /// Whether the URL of the subgraph is sent.
+    /// True if the message contains the URL of the subgraph.
     uri,
-    /// Whether the name of the subgraph is sent.
+    /// True if the message contains the name of the subgraph.
     service_name,
-    /// Whether the number of the subgraph request is sent.
+    /// True if the message contains the number of the subgraph request.
     subgraph_request_id
 ]);
 stage!(
-    /// The response of a subgraph.
+    /// The message about the response of a subgraph.
     SubgraphResponseFile, Option<BodyFile>, parts, [
-    /// Whether the name of the subgraph is sent.
+    /// True if the message contains the name of the subgraph.
     service_name,
-    /// Whether the status is sent.
+    /// True if the message contains the status.
     status_code,
-    /// Whether the number of the subgraph request is sent.
+    /// True if the message contains the number of the subgraph request.
     subgraph_request_id
 ]);
 
-/// The stages around HTTP.
+/// The stages of the client's HTTP request and response.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "RouterFile")]
 pub struct RouterStages {
-    /// Before.
+    /// The stage before the request.
     pub request: Option<Stage>,
-    /// After.
+    /// The stage after the response.
     pub response: Option<Stage>,
 }
 
-/// The stages around HTTP.
+/// The stages of the client's HTTP request and response.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct RouterFile {
-    /// What is sent of requests.
+    /// The message about a request.
     request: RouterRequestFile,
-    /// What is sent of responses.
+    /// The message about a response.
     response: RouterResponseFile,
 }
 
@@ -438,23 +438,23 @@ impl From<RouterFile> for RouterStages {
     }
 }
 
-/// The stages around GraphQL.
+/// The stages of the GraphQL request and response.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "SupergraphFile")]
 pub struct SupergraphStages {
-    /// Before.
+    /// The stage before the request.
     pub request: Option<Stage>,
-    /// After.
+    /// The stage after the response.
     pub response: Option<Stage>,
 }
 
-/// The stages around GraphQL.
+/// The stages of the GraphQL request and response.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct SupergraphFile {
-    /// What is sent of requests.
+    /// The message about a request.
     request: SupergraphRequestFile,
-    /// What is sent of responses.
+    /// The message about a response.
     response: SupergraphResponseFile,
 }
 
@@ -467,23 +467,23 @@ impl From<SupergraphFile> for SupergraphStages {
     }
 }
 
-/// The stages around execution.
+/// The stages before and after execution.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "ExecutionFile")]
 pub struct ExecutionStages {
-    /// Before.
+    /// The stage before execution.
     pub request: Option<Stage>,
-    /// After.
+    /// The stage after execution.
     pub response: Option<Stage>,
 }
 
-/// The stages around execution.
+/// The stages before and after execution.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct ExecutionFile {
-    /// What is sent of requests.
+    /// The message about a request.
     request: ExecutionRequestFile,
-    /// What is sent of responses.
+    /// The message about a response.
     response: ExecutionResponseFile,
 }
 
@@ -496,31 +496,31 @@ impl From<ExecutionFile> for ExecutionStages {
     }
 }
 
-/// The stages around subgraphs.
+/// The stages of subgraph requests and responses.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "SubgraphFile")]
 pub struct SubgraphStages {
-    /// Before.
+    /// The stage before a subgraph request.
     pub request: Option<Stage>,
-    /// After.
+    /// The stage after a subgraph response.
     pub response: Option<Stage>,
 }
 
-/// The stages around subgraphs.
+/// The stages of subgraph requests and responses.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct SubgraphFile {
-    /// What is sent, whatever the subgraph.
+    /// The messages for all subgraphs.
     all: SubgraphAllFile,
 }
 
-/// The stages around each subgraph.
+/// The stages of every subgraph.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct SubgraphAllFile {
-    /// What is sent of requests.
+    /// The message about a request.
     request: SubgraphRequestFile,
-    /// What is sent of responses.
+    /// The message about a response.
     response: SubgraphResponseFile,
 }
 

@@ -11,27 +11,27 @@ use yaml_with_places::{Node, Value, line_and_column};
 
 use crate::written::{Method, Origin, Written};
 
-/// Which pages of other origins may read answers.
+/// The pages of other origins that may read responses.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cors {
-    /// Whether every origin may.
+    /// True if pages of every origin may read responses.
     pub allow_any_origin: bool,
-    /// Whether pages may send cookies and the like.
+    /// True if pages may send cookies and other credentials.
     pub allow_credentials: bool,
-    /// The request headers that pages may set; all they ask for when empty.
+    /// The request headers that pages may set. An empty list allows all headers that a preflight requests.
     pub allow_headers: Vec<Written<HeaderValue>>,
     /// The response headers that pages may read.
     pub expose_headers: Option<Vec<Written<HeaderValue>>>,
     /// The methods that pages may use.
     pub methods: Vec<Written<Method>>,
-    /// How long a browser may cache the answer to a preflight.
+    /// Maximum time that a browser may cache the response to a preflight.
     pub max_age: Option<Written<Duration>>,
-    /// Rules by origin; the first that fits is used. An empty list turns CORS off.
+    /// Rules by origin. The gateway uses the first rule that matches. An empty list turns CORS off.
     pub policies: Option<Vec<CorsPolicy>>,
-    /// The origins of a file of version 1, which become one policy.
+    /// The key of version 1 for origins. It becomes one policy.
     pub origins: Option<Vec<Written<Origin>>>,
-    /// The regular expressions for origins of a file of version 1, which become one policy.
+    /// The key of version 1 for regular expressions of origins. It becomes one policy.
     pub match_origins: Option<Vec<Written<Regex>>>,
 }
 
@@ -57,8 +57,8 @@ impl Default for Cors {
 }
 
 impl Cors {
-    /// The effective policies: from the file, otherwise from the keys of version 1, otherwise a policy for
-    /// the default origin of the original.
+    /// The effective policies. They come from the file, otherwise from the keys of version 1, otherwise from
+    /// the default origin of Apollo Router.
     #[must_use]
     pub fn effective_policies(&self) -> Vec<CorsPolicy> {
         if let Some(policies) = &self.policies {
@@ -82,35 +82,35 @@ impl Cors {
     }
 }
 
-/// What pages of some origins may do; keys that are absent are taken from `cors`.
+/// The rules for pages of some origins. Missing keys have the values of `cors`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorsPolicy {
-    /// The origins.
+    /// The origins of these pages.
     pub origins: Vec<Written<Origin>>,
-    /// Regular expressions for more origins.
+    /// Regular expressions for further origins.
     pub match_origins: Vec<Written<Regex>>,
-    /// Whether pages may send cookies and the like.
+    /// True if pages may send cookies and other credentials.
     pub allow_credentials: Option<bool>,
     /// The request headers that pages may set.
     pub allow_headers: Vec<Written<HeaderValue>>,
     /// The response headers that pages may read.
     pub expose_headers: Vec<Written<HeaderValue>>,
-    /// How long a browser may cache the answer to a preflight.
+    /// Maximum time that a browser may cache the response to a preflight.
     pub max_age: Option<Written<Duration>>,
-    /// The methods that pages may use; an empty list allows none.
+    /// The methods that pages may use. An empty list allows no methods.
     pub methods: Option<Vec<Written<Method>>>,
-    /// Whether pages of public networks may ask a gateway in a private one.
+    /// Access of pages from public networks to a gateway in a private network.
     pub private_network_access: Option<PrivateNetworkAccess>,
 }
 
-/// Access from public to private networks, with what the browser shows about it.
+/// Access from public to private networks, with the names that the browser shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PrivateNetworkAccess {
-    /// The value of `private-network-access-id`.
+    /// The value of the response header `private-network-access-id`.
     pub access_id: Option<Written<HeaderValue>>,
-    /// The value of `private-network-access-name`.
+    /// The value of the response header `private-network-access-name`.
     pub access_name: Option<Written<HeaderValue>>,
 }
 

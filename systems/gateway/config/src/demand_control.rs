@@ -3,45 +3,46 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What an operation is estimated to cost its subgraphs, before it is carried out.
+/// The cost of an operation for its subgraphs, estimated before execution.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DemandControl {
-    /// Whether costs are estimated.
+    /// True if the gateway estimates costs.
     pub enabled: bool,
-    /// What happens to an operation that costs too much.
+    /// The treatment of operations above the limit.
     pub mode: DemandMode,
-    /// How costs are estimated. Needed when `enabled`.
+    /// The method of the estimate. Required if `enabled` is true.
     pub strategy: Option<DemandStrategy>,
 }
 
-/// What happens to an operation that costs too much.
+/// The treatment of operations above the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DemandMode {
-    /// It is counted.
+    /// The gateway counts the operation and executes it.
     #[default]
     Measure,
-    /// It is refused with `COST_ESTIMATED_TOO_EXPENSIVE`.
+    /// The gateway refuses the operation with `COST_ESTIMATED_TOO_EXPENSIVE`.
     Enforce,
 }
 
-/// How costs are estimated.
+/// The method of the estimate.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DemandStrategy {
-    /// By the text of the operation, its variables, and the directives of the supergraph.
+    /// An estimate from the operation's text, its variables, and the directives of the supergraph.
     pub static_estimated: StaticEstimated,
 }
 
-/// By the text of an operation alone: 1 for an object, 0 for a leaf, 10 for a mutation, lists by
-/// their expected size; `@cost` and `@listSize` of the supergraph say more.
+/// An estimate from an operation and its variables. An object costs 1, a leaf 0, and a mutation 10 more. A
+/// list costs its expected size times the cost of an item. `@cost` and `@listSize` of the supergraph change
+/// these values.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StaticEstimated {
-    /// The size of lists about which the supergraph says nothing.
+    /// The expected size of lists without `@listSize`.
     pub list_size: u32,
-    /// The highest estimate that is carried out.
+    /// Maximum estimate of an operation that the gateway executes.
     #[schemars(range(min = 0.0))]
     pub max: f64,
 }

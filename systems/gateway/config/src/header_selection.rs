@@ -10,7 +10,7 @@ use crate::written::Written;
 pub enum HeaderSelection {
     /// The header with this name.
     Named(HeaderName),
-    /// All headers whose lower-case names match, except reserved headers.
+    /// All headers with matching lower-case names. Reserved headers are excluded.
     Matching(Regex),
 }
 

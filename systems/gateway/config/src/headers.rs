@@ -20,12 +20,11 @@ written_as! {
     HeaderRule => RuleFile,
 }
 
-/// Rules for the headers of subgraph requests. Without rules no header of a client reaches a
-/// subgraph.
+/// Rules for the headers of subgraph requests. Without rules, subgraphs receive no headers of the client.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Headers {
-    /// Rules for all subgraphs; they run before the subgraph's own.
+    /// Rules for all subgraphs. They run before the rules of the subgraph.
     pub all: HeaderRules,
     /// Rules for one subgraph, by its name.
     pub subgraphs: BTreeMap<String, HeaderRules>,
@@ -35,29 +34,29 @@ pub struct Headers {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HeaderRules {
-    /// Rules for requests, applied in order: a list, or `operations` with a list.
+    /// Rules for requests, applied in order. The value is a list, or `operations` with a list.
     #[serde(deserialize_with = "rules")]
     #[schemars(with = "RulesFile<HeaderRule>")]
     pub request: Vec<HeaderRule>,
-    /// Rules for the headers of the client's answer, applied in order to each answer of a subgraph.
-    /// Not known to the original.
+    /// Rules for the headers of the client's response. They run in order for each subgraph response. Not in
+    /// Apollo Router.
     #[serde(deserialize_with = "rules")]
     #[schemars(with = "RulesFile<ResponseRule>")]
     pub response: Vec<ResponseRule>,
 }
 
-/// Rules as written.
+/// The forms of a list of rules.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is used; `rules` reads it")]
 enum RulesFile<R> {
-    /// As versions of the original before 2.17 have them.
+    /// The form of Apollo Router before 2.17.
     List(Vec<R>),
-    /// As version 2.17 has them.
+    /// The form of Apollo Router 2.17.
     Operations(Operations<R>),
 }
 
-/// Rules under a key of their own.
+/// Rules under the key `operations`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, bound(deserialize = "R: Deserialize<'de>"))]
 struct Operations<R> {
@@ -100,9 +99,9 @@ impl<'de, R: Deserialize<'de>> Visitor<'de> for EitherForm<R> {
 pub enum HeaderRule {
     /// Sets a header and replaces all its values.
     Insert {
-        /// Name of the header.
+        /// The name of the header.
         name: HeaderName,
-        /// Source of its value.
+        /// The source of the header's value.
         value: InsertedValue,
     },
     /// Deletes all selected headers.
@@ -116,7 +115,7 @@ pub enum HeaderRule {
         /// The value if the client did not send the header.
         default: Option<HeaderValue>,
     },
-    /// Appends all headers of the client whose lower-case names match. Reserved headers are excluded.
+    /// Appends all client headers with matching lower-case names. Reserved headers are excluded.
     PropagateMatching(Regex),
 }
 
@@ -129,19 +128,19 @@ pub enum InsertedValue {
     FromContext(String),
     /// A value from the client's GraphQL request.
     FromBody {
-        /// Path into the request.
+        /// The path into the request's JSON.
         path: BodyPath,
         /// The value if the path leads to no value or to null.
         default: Option<HeaderValue>,
     },
 }
 
-/// One rule for headers, as written: exactly one of `insert`, `remove`, `propagate`.
+/// One rule for headers, with exactly one of `insert`, `remove` and `propagate`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [{"required": ["insert"]}, {"required": ["remove"]}, {"required": ["propagate"]}]))]
 struct RuleFile {
-    /// Sets a header of the subgraph request; all values it had are replaced.
+    /// Sets a header of the subgraph request. It replaces all values of the header.
     insert: Option<InsertFile>,
     /// Deletes headers of the subgraph request.
     remove: Option<RemoveFile>,
@@ -154,41 +153,41 @@ struct RuleFile {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [{"required": ["value"]}, {"required": ["from_context"]}, {"required": ["path"]}]))]
 struct InsertFile {
-    /// The header's name.
+    /// The name of the header.
     name: Written<HeaderName>,
-    /// Its value.
+    /// A constant value from the file.
     value: Option<Written<HeaderValue>>,
-    /// The key of the context entry that is its value; only strings are used.
+    /// The key of the context entry with the value. Only strings are used.
     from_context: Option<String>,
-    /// Where its value stands in the client's GraphQL request, such as `.extensions.x[0].y`.
+    /// The path of the value in the client's GraphQL request, such as `.extensions.x[0].y`.
     path: Option<Written<BodyPath>>,
-    /// With `path`: the value when there is nothing, or null.
+    /// The value if `path` leads to null or to no value.
     default: Option<Written<HeaderValue>>,
 }
 
-/// Headers to delete: exactly one of `named` and `matching`.
+/// Headers to delete, with exactly one of `named` and `matching`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [{"required": ["named"]}, {"required": ["matching"]}]))]
 struct RemoveFile {
     /// The header of this name.
     named: Option<Written<HeaderName>>,
-    /// All headers whose lower-case names match this regular expression, except reserved ones.
+    /// A regular expression for lower-case names of headers. Reserved headers are excluded.
     matching: Option<Written<Regex>>,
 }
 
-/// Headers to copy: exactly one of `named` and `matching`.
+/// Headers to copy, with exactly one of `named` and `matching`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [{"required": ["named"]}, {"required": ["matching"]}]))]
 struct PropagateFile {
     /// The header of this name.
     named: Option<Written<HeaderName>>,
-    /// With `named`: another name in the subgraph request.
+    /// The new name of the header `named` in the subgraph request.
     rename: Option<Written<HeaderName>>,
-    /// With `named`: the value when the client did not send it.
+    /// The value if the client did not send the header `named`.
     default: Option<Written<HeaderValue>>,
-    /// All headers whose lower-case names match this regular expression, except reserved ones.
+    /// A regular expression for lower-case names of headers. Reserved headers are excluded.
     matching: Option<Written<Regex>>,
 }
 

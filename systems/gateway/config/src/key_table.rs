@@ -8,7 +8,7 @@ use crate::original::{self, Fate};
 use crate::schema::{child, resolve, served};
 
 /// The table of all keys in Markdown: keys that work, keys that are accepted without effect, and refused
-/// keys. A `+` marks keys that the original lacks.
+/// keys. A `+` marks keys that Apollo Router does not have.
 #[must_use]
 pub fn key_table() -> String {
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
@@ -122,7 +122,7 @@ fn inner<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
 
 fn mark(path: &str, schema: &Value) -> String {
     let description = schema["description"].as_str().unwrap_or_default();
-    let plus = if description.contains("Not known to the original") {
+    let plus = if description.contains("Not in Apollo Router") {
         "+"
     } else {
         ""

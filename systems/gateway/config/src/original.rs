@@ -42,31 +42,31 @@ const fn refused(path: &'static str, on: On, why: &'static str) -> Unserved {
     Unserved { path, fate }
 }
 
-const NO_GRAPHOS: &str = "nothing is sent to GraphOS";
-const NO_CONNECTORS: &str = "a supergraph with connectors is refused";
-const OWN_PLANNER: &str = "the planner is another one";
-const OWN_LOG: &str = "the log is set by `--log`";
+const NO_GRAPHOS: &str = "the gateway sends no data to GraphOS";
+const NO_CONNECTORS: &str = "the gateway refuses a supergraph with connectors";
+const OWN_PLANNER: &str = "the gateway has its own query planner";
+const OWN_LOG: &str = "`--log` sets the level of the log";
 const OWN_ANSWERS: &str =
-    "answers are in Redis where `response_cache.subgraph.all.redis` says so: move it there";
-const ONE_CONNECTION: &str = "there is one connection to each Redis";
-const NO_REDIS_TLS: &str = "Redis is not spoken to with TLS, and answers would travel in the clear: remove it, or name a tunnel on this machine in `urls`";
-const NO_MAINTENANCE: &str = "nothing is searched for in Redis to be deleted";
-const NO_LONGER: &str = "an answer is kept no longer for being asked for";
-const OWN_METRICS: &str = "metrics are those of docs/gateway/telemetry.md";
-const OTLP_ONLY: &str = "a collector that gets OTLP can pass it on";
+    "Redis is configured in `response_cache.subgraph.all.redis`: move it there";
+const ONE_CONNECTION: &str = "the gateway opens one connection to each Redis";
+const NO_REDIS_TLS: &str = "the gateway cannot use TLS for Redis, so responses would be sent unencrypted: remove it, or write the address of a local tunnel in `urls`";
+const NO_MAINTENANCE: &str = "no background task deletes entries from Redis";
+const NO_LONGER: &str = "a request does not extend the lifetime of a cached response";
+const OWN_METRICS: &str = "docs/gateway/telemetry.md lists the available metrics";
+const OTLP_ONLY: &str = "the gateway exports OTLP only, and a collector can convert it";
 const BARE_SPANS: &str = "spans have no events and no links";
-const W3C_ONLY: &str = "traces go on by `traceparent` of the W3C";
-const VERIFIED_NAME: &str = "the name in `endpoint` is the one that is verified";
-const RESOLVER: &str = "the system's resolver decides";
-const NO_PINGS: &str = "idle connections are not asked, and are closed after `pool_idle_timeout`";
+const W3C_ONLY: &str = "traces propagate with the W3C headers only";
+const VERIFIED_NAME: &str = "TLS verifies the host name of `endpoint`";
+const RESOLVER: &str = "the operating system's resolver decides";
+const NO_PINGS: &str =
+    "the gateway sends no pings, and closes idle connections after `pool_idle_timeout`";
 const NO_HEADERS: &str =
-    "the log has no headers; spans have the names of clients and `User-Agent` alone";
-const FOR_SOCKETS: &str =
-    "it is said for WebSockets: write it below `mode.passthrough.all`, or below a subgraph there";
-const ONE_SAMPLER: &str = "`telemetry.exporters.tracing.common.sampler` decides for all";
-const NO_LIBRARIES: &str = "libraries of clients are not counted";
+    "the log contains no headers, and spans contain only client names and `User-Agent`";
+const FOR_SOCKETS: &str = "it applies to WebSockets only: move it to `subscription.mode.passthrough.all`, or to a subgraph there";
+const ONE_SAMPLER: &str = "`telemetry.exporters.tracing.common.sampler` applies to all exporters";
+const NO_LIBRARIES: &str = "the gateway does not count client libraries";
 const ALL_INDEXES: &str =
-    "invalidations by subgraph and by type are always there, those by tag never";
+    "invalidation by subgraph and by type is always on, and invalidation by tag is not supported";
 
 /// The first matching entry counts.
 pub(crate) const UNSERVED: &[Unserved] = &[
@@ -74,46 +74,46 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     refused(
         "authentication/subgraph",
         On::Filled,
-        "requests to subgraphs would not be signed: let a coprocessor sign them, or a proxy beside the gateway",
+        "subgraph requests would not be signed: sign them in a coprocessor or in a proxy next to the gateway",
     ),
     idle("authentication/connector", NO_CONNECTORS),
     refused(
         "authentication/router/jwt/sources",
         On::Filled,
-        "tokens are taken from one header: set `header_name`, and remove `sources`",
+        "the gateway reads tokens from one header: set `header_name`, and remove `sources`",
     ),
     refused(
         "authentication/router/jwt/jwks/[]/allow_missing_exp",
         On::Filled,
-        "whether tokens need `exp` is said once, not for each set of keys: remove it, or set `authentication.router.jwt.allow_tokens_without_expiry: true` for all",
+        "one setting applies to all sets of keys: remove it, or set `authentication.router.jwt.allow_tokens_without_expiry: true`",
     ),
     idle(
         "authentication/router/jwt/jwks/[]/retry",
-        "keys are asked for again after `poll_interval`",
+        "the gateway reads the keys again after `poll_interval`",
     ),
     refused(
         "plugins/experimental.restricted",
         On::Filled,
-        "there are no native plugins: remove it",
+        "the gateway has no native plugins: remove it",
     ),
     idle(
         "expose_query_plan",
-        "answers show no plan; `--log debug` and coprocessors do",
+        "responses contain no query plan, but `--log debug` and coprocessors show it",
     ),
     idle(
         "plugins/experimental.expose_query_plan",
-        "answers show no plan; `--log debug` and coprocessors do",
+        "responses contain no query plan, but `--log debug` and coprocessors show it",
     ),
     refused(
         "plugins/*",
         On::Always,
-        "there are no native plugins, and what this one checks or changes would be missing: move it to a script (`rhai`) or to a coprocessor",
+        "the gateway has no native plugins, so the checks and changes of this plugin would be missing: move them to a script (`rhai`) or to a coprocessor",
     ),
-    idle("plugins", "there are no native plugins"),
+    idle("plugins", "the gateway has no native plugins"),
     refused(
         "wasm",
         On::Filled,
-        "there are no plugins in WebAssembly, and what they check or change would be missing: move them to a script (`rhai`) or to a coprocessor",
+        "the gateway has no WebAssembly plugins, so their checks and changes would be missing: move them to a script (`rhai`) or to a coprocessor",
     ),
     // Contents of client requests.
     idle("subscription/max_reconnect_attempts", FOR_SOCKETS),
@@ -121,30 +121,36 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     refused(
         "events",
         On::Filled,
-        "events of brokers are not read: remove it, and let a subgraph send them",
+        "the gateway does not read events from brokers: remove it, and send the events from a subgraph",
     ),
     refused(
         "preview_file_uploads",
         On::Enabled,
-        "files are not passed on, and every upload would fail: set `preview_file_uploads.enabled: false`",
+        "the gateway does not forward files, so every upload would fail: set `preview_file_uploads.enabled: false`",
     ),
     refused(
         "experimental_mock_subgraphs",
         On::Filled,
-        "the answers of subgraphs cannot be made up here: remove it, or start a service that gives them",
+        "the gateway has no mock subgraphs: remove it, or start a service with these responses",
     ),
     refused(
         "experimental_chaos/force_reload",
         On::Filled,
-        "the gateway does not fail on purpose: remove it",
+        "the gateway does not simulate failures: remove it",
     ),
-    idle("experimental_chaos", "the gateway does not fail on purpose"),
+    idle(
+        "experimental_chaos",
+        "the gateway does not simulate failures",
+    ),
     idle("connectors", NO_CONNECTORS),
     idle(
         "apq/router/cache/redis",
-        "each process remembers the texts that it got, and asks clients for others",
+        "each process caches its own texts, and requests missing texts from clients",
     ),
-    idle("apq/subgraph", "subgraphs get the text of each operation"),
+    idle(
+        "apq/subgraph",
+        "subgraphs receive the text of each operation",
+    ),
     idle("headers/connector", NO_CONNECTORS),
     idle("headers/header_masking", NO_HEADERS),
     idle("headers/all/request/masking", NO_HEADERS),
@@ -154,7 +160,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     // Planning of operations.
     idle(
         "supergraph/generate_query_fragments",
-        "the planner decides about fragments",
+        "the query planner decides about fragments",
     ),
     idle(
         "supergraph/enable_result_coercion_errors",
@@ -162,15 +168,15 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     ),
     idle(
         "supergraph/strict_variable_validation",
-        "variables that the schema does not allow always refuse the request",
+        "the gateway always refuses variables that the schema does not allow",
     ),
     idle(
         "supergraph/query_planning/cache/redis",
-        "each process plans for itself",
+        "each process has its own cache of query plans",
     ),
     idle(
         "supergraph/query_planning/warmed_up_queries",
-        "operations are planned when they are asked for",
+        "the gateway plans an operation at its first request",
     ),
     idle(
         "supergraph/query_planning/experimental_plans_limit",
@@ -190,17 +196,17 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     ),
     idle(
         "supergraph/query_planning/experimental_cooperative_cancellation",
-        "`supergraph.query_planning.timeout` ends what takes too long",
+        "`supergraph.query_planning.timeout` limits the planning time",
     ),
     idle("supergraph/query_planning/incremental_planner", OWN_PLANNER),
     refused(
         "preview_graphql_federation",
         On::Enabled,
-        "schemas with `@lookup` are not planned: set `preview_graphql_federation.enabled: false`",
+        "the query planner does not support `@lookup`: set `preview_graphql_federation.enabled: false`",
     ),
     idle(
         "supergraph/validate_default_values",
-        "the supergraph is taken as it was composed",
+        "the gateway uses the supergraph as it was composed",
     ),
     idle("supergraph/reuse_query_fragments", OWN_PLANNER),
     idle("supergraph/experimental_reuse_query_fragments", OWN_PLANNER),
@@ -213,7 +219,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     idle("experimental_api_schema_generation_mode", OWN_PLANNER),
     idle(
         "progressive_override",
-        "labels are always told to stages, see docs/gateway/apollo-router.md",
+        "stages always receive the labels, see docs/gateway/apollo-router.md",
     ),
     // Connections to subgraphs.
     idle("traffic_shaping/all/dns_resolution_strategy", RESOLVER),
@@ -249,27 +255,27 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     refused(
         "circuit_breaker",
         On::Filled,
-        "a subgraph that fails is asked again by each request: remove it; `traffic_shaping` and `limits` bound how much waits for it",
+        "each request is sent even if the subgraph fails: remove it, and limit waiting requests with `traffic_shaping` and `limits`",
     ),
     idle("traffic_shaping/connector", NO_CONNECTORS),
     idle(
         "traffic_shaping/deduplicate_variables",
-        "each entity is asked for once in any case",
+        "the gateway always requests each entity once",
     ),
     idle("coprocessor/client/dns_resolution_strategy", RESOLVER),
     refused(
         "coprocessor/connector",
         On::Filled,
-        "there are no connectors whose requests the coprocessor could see: remove it",
+        "the gateway has no connectors, so the coprocessor would receive no requests of connectors: remove it",
     ),
     idle("limits/connector", NO_CONNECTORS),
     idle(
         "limits/max_recursive_selections",
-        "`limits.max_selections` bounds the same",
+        "`limits.max_selections` limits selections",
     ),
     idle(
         "experimental_hoist_orphan_errors",
-        "an error of a list stays at each of its entities",
+        "an error of a list is reported at each of its entities",
     ),
     // Logs, traces and metrics of requests.
     idle("telemetry/apollo/batch_processor", NO_GRAPHOS),
@@ -343,7 +349,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     ),
     idle(
         "telemetry/exporters/tracing/propagation/baggage",
-        "a rule for headers can pass `baggage` on",
+        "a `headers` rule can forward `baggage`",
     ),
     idle("telemetry/exporters/tracing/propagation/datadog", W3C_ONLY),
     idle("telemetry/exporters/tracing/propagation/jaeger", W3C_ONLY),
@@ -360,7 +366,7 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     ),
     idle(
         "telemetry/exporters/metrics/common/buckets",
-        "histograms have the buckets of `/metrics`",
+        "histograms always have the buckets of `/metrics`",
     ),
     idle("telemetry/exporters/metrics/common/views", OWN_METRICS),
     idle(
@@ -369,37 +375,37 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     ),
     idle(
         "telemetry/exporters/metrics/prometheus/resource_selector",
-        "series of `/metrics` have no labels of the resource",
+        "series of `/metrics` have no resource labels",
     ),
     idle("telemetry/exporters/metrics/datadog", OTLP_ONLY),
     idle(
         "telemetry/instrumentation",
-        "metrics, and the log of requests, have the names of docs/gateway/telemetry.md",
+        "docs/gateway/telemetry.md lists the names in metrics and in the log",
     ),
     idle("telemetry/experimental_logging", OWN_LOG),
     idle(
         "telemetry/tracing",
-        "its place is `telemetry.exporters.tracing` now, where `otlp` works",
+        "its new name is `telemetry.exporters.tracing`, and `otlp` works there",
     ),
     idle(
         "telemetry/metrics/*",
-        "its place is `telemetry.exporters.metrics` now, where `otlp` works",
+        "its new name is `telemetry.exporters.metrics`, and `otlp` works there",
     ),
-    idle("homepage/graph_ref", "the homepage links nowhere"),
+    idle("homepage/graph_ref", "the homepage has no links"),
     idle("fleet_detector", NO_GRAPHOS),
-    idle("license_enforcement", "there is no licence"),
+    idle("license_enforcement", "the gateway needs no licence"),
     idle("enhanced_client_awareness", NO_LIBRARIES),
     idle(
         "experimental_continuous_profiling",
-        "the process is not profiled; `/metrics` has its memory and processor time",
+        "the gateway has no profiler, but `/metrics` shows its memory and processor time",
     ),
     idle(
         "rhai/intern_strings",
-        "only the speed of scripts depends on it",
+        "it affects only the speed of scripts",
     ),
     idle(
         "experimental_diagnostics",
-        "`/metrics` has the memory and processor time of the process",
+        "`/metrics` shows the memory and processor time of the process",
     ),
     idle("experimental_apollo_metrics_generation_mode", NO_GRAPHOS),
     idle(
@@ -408,46 +414,52 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     ),
     idle(
         "reload",
-        "a reload that fails is tried again when a file changes",
+        "the gateway repeats a failed reload when a file changes",
     ),
     idle("tls/connector", NO_CONNECTORS),
-    idle("batching/subgraph", "subgraphs get one operation a request"),
+    idle(
+        "batching/subgraph",
+        "each subgraph request contains one operation",
+    ),
     idle(
         "persisted_queries/experimental_prewarm_query_plan_cache",
-        "operations are planned when they are asked for",
+        "the gateway plans an operation at its first request",
     ),
     idle(
         "demand_control/strategy/static_estimated/actual_cost_mode",
-        "the actual cost is that of the response",
+        "the actual cost is always the cost of the response",
     ),
     refused(
         "demand_control/strategy/static_estimated/subgraph",
         On::Filled,
-        "costs are not bounded for each subgraph: remove it; `max` bounds the whole operation",
+        "the gateway does not limit costs by subgraph: remove it, and limit the whole operation with `max`",
     ),
     refused(
         "demand_control/strategy/test",
         On::Always,
-        "costs are not made up here: write `static_estimated`",
+        "the gateway cannot use invented costs: write `static_estimated`",
     ),
-    idle("response_cache/debug", "answers do not tell what was kept"),
+    idle(
+        "response_cache/debug",
+        "responses contain no debug information about the cache",
+    ),
     idle(
         "response_cache/include_cache_control_header_on_router_response",
-        "answers to clients have no `Cache-Control`",
+        "responses to clients have no `Cache-Control`",
     ),
     idle(
         "response_cache/private_queries_buffer_size",
-        "private answers are searched for by the client's key and by the one for all",
+        "the gateway looks up private responses under the client's key and under the public key",
     ),
     idle(
         "response_cache/expose_keys_in_context",
-        "keys are not told to stages",
+        "stages do not receive cache keys",
     ),
     idle("response_cache/metrics", OWN_METRICS),
     refused(
         "response_cache/cdn_invalidation",
         On::Enabled,
-        "answers carry no tags, and nothing could be purged by them: set `response_cache.cdn_invalidation.enabled: false`",
+        "responses carry no tags, so a CDN could not purge by tag: set `response_cache.cdn_invalidation.enabled: false`",
     ),
     idle(
         "response_cache/subgraph/all/invalidation/indexes",
@@ -459,11 +471,11 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     ),
     idle(
         "response_cache/invalidation/concurrent_requests",
-        "an invalidation takes no time",
+        "an invalidation needs no scan of the cache",
     ),
     idle(
         "response_cache/invalidation/scan_count",
-        "an invalidation takes no time",
+        "an invalidation needs no scan of the cache",
     ),
     refused(
         "response_cache/subgraph/all/redis/tls",
@@ -510,22 +522,22 @@ pub(crate) const UNSERVED: &[Unserved] = &[
     refused(
         "server/listen",
         On::Always,
-        "this key is of version 0 of the original: move it to `supergraph.listen`",
+        "the key is from version 0 of Apollo Router: move it to `supergraph.listen`",
     ),
     refused(
         "server/cors",
         On::Always,
-        "this key is of version 0 of the original: move it to `cors`",
+        "the key is from version 0 of Apollo Router: move it to `cors`",
     ),
     refused(
         "server/introspection",
         On::Always,
-        "this key is of version 0 of the original: move it to `supergraph.introspection`",
+        "the key is from version 0 of Apollo Router: move it to `supergraph.introspection`",
     ),
     refused(
         "server/endpoint",
         On::Always,
-        "this key is of version 0 of the original: move it to `supergraph.path`",
+        "the key is from version 0 of Apollo Router: move it to `supergraph.path`",
     ),
 ];
 
@@ -645,7 +657,7 @@ pub(crate) const UNREAD: &[&str] = &[
 static UNREAD_SELECTOR: Unserved = refused(
     "coprocessor/…/condition",
     On::Always,
-    "conditions do not have it, and the coprocessor would be called, or not, where it must not be: remove the condition, and let the coprocessor decide",
+    "conditions do not support it, so the gateway would call the coprocessor at wrong times: remove the condition, and decide in the coprocessor",
 );
 
 fn is_in_condition(path: &[String]) -> bool {

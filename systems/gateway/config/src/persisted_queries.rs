@@ -8,32 +8,32 @@ use serde::Deserialize;
 use crate::apq::Apq;
 use crate::report::Report;
 
-/// Operations of a local list, which clients ask for by their ids, and which can be the only ones
-/// that are carried out.
+/// Operations of a local list. Clients request them by their ids. The gateway can refuse all other
+/// operations.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PersistedQueries {
-    /// Whether ids are taken.
+    /// True if the gateway accepts ids.
     pub enabled: bool,
-    /// Whether the log has a line for each operation that is not in the list.
+    /// True if the log has a line for each operation outside of the list.
     pub log_unknown: bool,
-    /// Whether the list is a safelist.
+    /// The use of the list as a safelist.
     pub safelist: Safelist,
-    /// The manifests, as JSON files of the format `apollo-persisted-query-manifest`. An id that
-    /// two of them have is a mistake, unless both have the same text.
+    /// The manifests, as JSON files of the format `apollo-persisted-query-manifest`. An id in two manifests
+    /// is a mistake, unless both have the same text.
     pub local_manifests: Option<Vec<PathBuf>>,
-    /// Whether the manifests are read again when they change. With `--hot-reload` and SIGHUP they
-    /// are in any case.
+    /// True if the gateway reads changed manifests again. `--hot-reload` and SIGHUP always read them again.
     pub hot_reload: bool,
 }
 
-/// Whether operations that are not in the list are carried out.
+/// The treatment of operations outside of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Safelist {
-    /// Whether they are refused. Texts are compared without ignored characters and by name.
+    /// True if the gateway refuses these operations. It compares texts without ignored characters, and by
+    /// name.
     pub enabled: bool,
-    /// Whether texts are refused as well, so that operations are asked for by their ids alone.
+    /// True if the gateway refuses all texts. Clients must then send ids.
     pub require_id: bool,
 }
 

@@ -8,17 +8,15 @@ use serde::Deserialize;
 
 use crate::written::Written;
 
-/// What planning operations that are not in the cache may cost.
+/// Limits for planning operations that are not in the cache.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueryPlanning {
-    /// Most operations that wait to be planned; requests with further ones are answered with 503.
-    /// Not known to the original.
+    /// Maximum number of operations that wait for a plan. Further requests get 503. Not in Apollo Router.
     pub queue_size: NonZeroUsize,
-    /// The longest time that an operation waits, and the longest that it is planned. Not known
-    /// to the original.
+    /// Maximum waiting time of an operation, and maximum planning time. Not in Apollo Router.
     pub timeout: Written<Duration>,
-    /// The cache of query plans, as the original names it.
+    /// The cache of query plans, under the key of Apollo Router.
     pub cache: PlanCache,
 }
 
@@ -26,7 +24,7 @@ pub struct QueryPlanning {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlanCache {
-    /// In the memory of this process.
+    /// The cache in the memory of this process.
     pub in_memory: PlanCacheInMemory,
 }
 
@@ -34,7 +32,7 @@ pub struct PlanCache {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlanCacheInMemory {
-    /// Plans that are kept; `supergraph.plan_cache_size` when left out.
+    /// Maximum number of plans. The default is `supergraph.plan_cache_size`.
     pub limit: Option<NonZeroUsize>,
 }
 

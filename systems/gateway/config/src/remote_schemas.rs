@@ -10,28 +10,28 @@ use serde::Deserialize;
 use crate::graphql_text::GraphqlName;
 use crate::written::{Endpoint, Written};
 
-/// A GraphQL service whose root fields are served here.
+/// A GraphQL service. The gateway serves its root fields.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RemoteSchema {
-    /// What the service is called in logs, metrics and keys such as `headers.subgraphs`; unique.
+    /// The unique name of the service in logs, metrics and keys such as `headers.subgraphs`.
     pub name: String,
-    /// Where the service is: `http://host:port/v1/graphql` or `unix:///socket?path=/graphql`.
+    /// The address of the service, `http://host:port/v1/graphql` or `unix:///socket?path=/graphql`.
     pub url: Written<Endpoint>,
-    /// Headers of every request to the service; they win over headers of clients.
+    /// Headers of every request to the service. They replace client headers of equal names.
     #[serde(default)]
     pub headers: Vec<ConfiguredHeader>,
-    /// Whether the service gets the client's headers, those of the connection and of content
-    /// negotiation left out. `session_variables` decides about `x-hasura-*` headers in any case.
+    /// True if the gateway sends the client's headers to the service. Headers of the connection and of
+    /// content negotiation are never sent. `session_variables` always decides about `x-hasura-*` headers.
     #[serde(default)]
     pub forward_client_headers: bool,
-    /// The longest time of a request to the service.
+    /// Maximum time of a request to the service.
     #[serde(default = "sixty_seconds")]
     pub timeout: Written<Duration>,
-    /// Other names for what the service has.
+    /// Other names for the service's types and fields.
     #[serde(default)]
     pub customization: Customization,
-    /// A note for people.
+    /// A note for readers, without effect.
     #[serde(default)]
     pub comment: Option<String>,
 }
@@ -41,52 +41,51 @@ fn sixty_seconds() -> Written<Duration> {
     Written(Duration::from_secs(60))
 }
 
-/// A header with a fixed value; `${env.NAME}` fills in variables.
+/// A header with a fixed value. `${env.NAME}` inserts an environment variable.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfiguredHeader {
-    /// Its name.
+    /// The name of the header.
     pub name: Written<HeaderName>,
-    /// Its value.
+    /// The value of the header.
     pub value: Written<HeaderValue>,
 }
 
-/// Other names for what a service has.
+/// Other names for a service's types and fields.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Customization {
-    /// A field below which all root fields of the service are moved.
+    /// The field that contains all root fields of the service.
     pub root_fields_namespace: Option<Written<GraphqlName>>,
-    /// Other names for types. Root types, built-in scalars and names that begin with `__` keep
-    /// theirs.
+    /// Other names for types. Root types, built-in scalars and names that begin with `__` keep their names.
     pub type_names: NameChange,
     /// Other names for the fields of some types.
     pub field_names: Vec<FieldNameChange>,
 }
 
-/// How names change.
+/// The rules for new names.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct NameChange {
-    /// What is put in front of names that `mapping` does not have.
+    /// Text in front of names that are not in `mapping`.
     pub prefix: String,
-    /// What is put behind names that `mapping` does not have.
+    /// Text behind names that are not in `mapping`.
     pub suffix: String,
     /// Old names to new names.
     pub mapping: BTreeMap<String, Written<GraphqlName>>,
 }
 
-/// How the names of a type's fields change.
+/// The rules for new names of a type's fields.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FieldNameChange {
-    /// The type as the service calls it. A change of an interface's field must be repeated for the
-    /// types that implement it.
+    /// The type's name in the service. If a field of an interface gets a new name, the types that implement
+    /// it need the same change.
     pub parent_type: String,
-    /// What is put in front of names that `mapping` does not have.
+    /// Text in front of names that are not in `mapping`.
     #[serde(default)]
     pub prefix: String,
-    /// What is put behind names that `mapping` does not have.
+    /// Text behind names that are not in `mapping`.
     #[serde(default)]
     pub suffix: String,
     /// Old names to new names.

@@ -10,28 +10,28 @@ use serde::Deserialize;
 use crate::report::Report;
 use crate::written::{ByteSize, Listen, PlainPath, RedisAddress, Written};
 
-/// Answers of subgraphs that are kept as long as their `Cache-Control` allows it, in the memory of this
-/// process or in a Redis that processes share. Entities are kept one by one.
+/// The cache of subgraph responses, for as long as their `Cache-Control` allows. It is in the memory of this
+/// process, or in a Redis that several processes share. Entities are cached one by one.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResponseCache {
-    /// Whether answers are kept.
+    /// True if the gateway caches responses.
     pub enabled: bool,
-    /// How much is kept. Not known to the original.
+    /// The size of the cache in memory. Not in Apollo Router.
     pub in_memory: ResponseCacheInMemory,
-    /// Where others tell that answers are out of date.
+    /// The endpoint for invalidation requests.
     pub invalidation: Option<InvalidationEndpoint>,
-    /// Which answers are kept.
+    /// The subgraphs with cached responses.
     pub subgraph: CachedSubgraphs,
 }
 
-/// How much is kept.
+/// The size of the cache in memory.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResponseCacheInMemory {
-    /// Answers and entities at most. Not known to the original.
+    /// Maximum number of responses and entities. Not in Apollo Router.
     pub limit: NonZeroUsize,
-    /// Bytes at most, of all of them together. Not known to the original.
+    /// Maximum size of all entries together. Not in Apollo Router.
     pub max_bytes: Written<ByteSize>,
 }
 
@@ -44,70 +44,70 @@ impl Default for ResponseCacheInMemory {
     }
 }
 
-/// Where others tell that answers are out of date.
+/// The endpoint for invalidation requests. They report that responses are out of date.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InvalidationEndpoint {
-    /// The address.
+    /// The address of the endpoint.
     pub listen: Written<Listen>,
-    /// On which path.
+    /// The path of the endpoint.
     pub path: Written<PlainPath>,
 }
 
-/// Which answers are kept.
+/// The subgraphs with cached responses.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CachedSubgraphs {
-    /// Of all subgraphs.
+    /// Settings for all subgraphs.
     pub all: CachedSubgraph,
-    /// Of one subgraph, by its name; what it leaves out is taken from `all`.
+    /// Settings for one subgraph, by its name. Missing keys have the values of `all`.
     pub subgraphs: BTreeMap<String, CachedSubgraph>,
 }
 
-/// Which answers of a subgraph are kept.
+/// The caching of one subgraph's responses.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CachedSubgraph {
-    /// Whether they are, true when left out.
+    /// True if the gateway caches responses of this subgraph. The default is true.
     pub enabled: Option<bool>,
-    /// How long, where `Cache-Control` allows it and says no time. Without it such answers are not
-    /// kept.
+    /// Lifetime of responses if `Cache-Control` allows caching without a time. Without this key, such
+    /// responses are not cached.
     pub ttl: Option<Written<Duration>>,
-    /// The key of the context entry that tells one client from another. Without it, or without the
-    /// entry, private answers are not kept.
+    /// The key of the context entry that identifies the client. Without the key or the entry, private
+    /// responses are not cached.
     pub private_id: Option<String>,
-    /// Who may tell that they are out of date.
+    /// Permission for invalidation requests.
     pub invalidation: Option<SubgraphInvalidation>,
-    /// Where they are kept. Without it, in the memory of this process.
+    /// The Redis for these responses. Without this key, they are in the memory of this process.
     pub redis: Option<AnswersInRedis>,
 }
 
-/// A Redis in which answers are kept, for all processes that name it.
+/// A Redis for cached responses. All processes with its address share it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswersInRedis {
-    /// Its address, `redis://HOST:PORT/DATABASE`: one, as clusters are not followed.
+    /// The address, `redis://HOST:PORT/DATABASE`. Exactly one is allowed, because clusters are not supported.
     pub urls: Vec<Written<RedisAddress>>,
-    /// Instead of the one in the address.
+    /// The user name, instead of the name in the address.
     pub username: Option<String>,
-    /// Instead of the one in the address.
+    /// The password, instead of the password in the address.
     pub password: Option<String>,
-    /// How long a request waits for it.
+    /// Maximum time that a request waits for Redis.
     #[serde(default = "fetch_timeout")]
     pub fetch_timeout: Written<Duration>,
-    /// How long it may take to keep an answer, for which no request waits.
+    /// Maximum time to write a response to Redis. Requests do not wait for it.
     #[serde(default = "insert_timeout")]
     pub insert_timeout: Written<Duration>,
-    /// How long an invalidation may take.
+    /// Maximum time of an invalidation.
     #[serde(default = "invalidate_timeout")]
     pub invalidate_timeout: Written<Duration>,
-    /// Instead of `fetch_timeout` and `insert_timeout`, as in the cache of entities of version 1.
+    /// Time that replaces `fetch_timeout` and `insert_timeout`, as in the entity cache of version 1.
     pub timeout: Option<Written<Duration>>,
-    /// How long an answer is kept at most.
+    /// Maximum lifetime of a response in Redis.
     pub ttl: Option<Written<Duration>>,
-    /// What its keys begin with.
+    /// Prefix of all keys in Redis.
     pub namespace: Option<String>,
-    /// Whether the gateway does not start without it.
+    /// True if the gateway does not start without this Redis.
     #[serde(default)]
     pub required_to_start: bool,
 }
@@ -124,13 +124,13 @@ fn invalidate_timeout() -> Written<Duration> {
     Written(Duration::from_secs(1))
 }
 
-/// Who may tell that answers are out of date.
+/// Permission for invalidation requests.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SubgraphInvalidation {
-    /// Whether it can be told at all.
+    /// True if invalidation requests are allowed.
     pub enabled: bool,
-    /// What they send as the header `authorization`.
+    /// The value that these requests must send in the header `authorization`.
     pub shared_key: String,
 }
 

@@ -20,16 +20,16 @@ written_as! {
 pub enum ResponseRule {
     /// Sets a header of the client's response.
     Insert {
-        /// Name of the header.
+        /// The name of the header.
         name: HeaderName,
-        /// Value of the header.
+        /// The value of the header.
         value: HeaderValue,
     },
     /// Deletes headers that earlier rules and responses have set.
     Remove(HeaderSelection),
     /// Copies headers of the subgraph's response.
     Propagate {
-        /// The headers to copy.
+        /// The headers of the subgraph's response to copy.
         from: HeaderSelection,
         /// Name in the client's response. `None` keeps the name.
         rename: Option<HeaderName>,
@@ -40,67 +40,67 @@ pub enum ResponseRule {
     },
 }
 
-/// What happens when answers of several subgraphs have the same header.
+/// The rule for a header that several subgraph responses have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Merge {
-    /// That of the last answer counts.
+    /// The client gets the value of the last response.
     #[default]
     Last,
-    /// That of the first answer counts.
+    /// The client gets the value of the first response.
     First,
-    /// The client gets them all.
+    /// The client gets the values of all responses.
     Append,
 }
 
-/// One rule for headers of the client's answer: exactly one of `insert`, `remove`, `propagate`.
+/// One rule for headers of the client's response, with exactly one of `insert`, `remove` and `propagate`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [{"required": ["insert"]}, {"required": ["remove"]}, {"required": ["propagate"]}]))]
 struct RuleFile {
-    /// Sets a header of the client's answer.
+    /// Sets a header of the client's response.
     insert: Option<InsertFile>,
-    /// Deletes headers that earlier rules and answers have set.
+    /// Deletes headers that earlier rules and responses have set.
     remove: Option<RemoveFile>,
-    /// Copies headers of the subgraph's answer to the client's.
+    /// Copies headers of the subgraph's response to the client's response.
     propagate: Option<PropagateFile>,
 }
 
-/// A header to set in the client's answer.
+/// A header to set in the client's response.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct InsertFile {
-    /// The header's name.
+    /// The name of the header.
     name: Written<HeaderName>,
-    /// Its value.
+    /// The value of the header.
     value: Written<HeaderValue>,
 }
 
-/// Headers to take out of the client's answer: exactly one of `named` and `matching`.
+/// Headers to delete from the client's response, with exactly one of `named` and `matching`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [{"required": ["named"]}, {"required": ["matching"]}]))]
 struct RemoveFile {
     /// The header of this name.
     named: Option<Written<HeaderName>>,
-    /// All headers whose lower-case names match this regular expression, except reserved ones.
+    /// A regular expression for lower-case names of headers. Reserved headers are excluded.
     matching: Option<Written<Regex>>,
 }
 
-/// Headers to copy to the client's answer: exactly one of `named` and `matching`.
+/// Headers to copy to the client's response, with exactly one of `named` and `matching`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [{"required": ["named"]}, {"required": ["matching"]}]))]
 struct PropagateFile {
     /// The header of this name.
     named: Option<Written<HeaderName>>,
-    /// With `named`: another name in the client's answer.
+    /// The new name of the header `named` in the client's response.
     rename: Option<Written<HeaderName>>,
-    /// With `named`: the value when the subgraph's answer does not have it.
+    /// The value if the subgraph's response does not have the header `named`.
     default: Option<Written<HeaderValue>>,
-    /// All headers whose lower-case names match this regular expression, except reserved ones.
+    /// A regular expression for lower-case names of headers. Reserved headers are excluded.
     matching: Option<Written<Regex>>,
-    /// What happens when answers of several subgraphs have it. `set-cookie` is always appended.
+    /// The rule for a header that several subgraph responses have. `set-cookie` is always appended.
     #[serde(default)]
     algorithm: Merge,
 }

@@ -10,22 +10,22 @@ use crate::written::{RestPath, Written};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueryCollection {
-    /// Its name; unique.
+    /// The unique name of the collection.
     pub name: String,
-    /// The operations.
+    /// The operations of the collection.
     pub queries: Vec<StoredQuery>,
-    /// A note for people.
+    /// A note for readers, without effect.
     #[serde(default)]
     pub comment: Option<String>,
 }
 
-/// A stored operation.
+/// An operation for REST endpoints.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoredQuery {
-    /// Its name; unique within its collection.
+    /// The name of the operation, unique in its collection.
     pub name: String,
-    /// Its text: one query or mutation.
+    /// The text of the operation, with one query or mutation.
     pub query: Written<StoredText>,
 }
 
@@ -33,27 +33,27 @@ pub struct StoredQuery {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RestEndpoint {
-    /// Its name; unique.
+    /// The unique name of the endpoint.
     pub name: String,
-    /// Its path: `product/:id`; a segment that begins with `:` is a variable of the operation.
+    /// The path, such as `product/:id`. A segment that begins with `:` is a variable of the operation.
     pub url: Written<RestPath>,
-    /// The methods it answers.
+    /// The methods that clients may use.
     #[schemars(length(min = 1))]
     pub methods: Vec<RestMethod>,
-    /// The operation.
+    /// The operation that the endpoint executes.
     pub query: StoredQueryName,
-    /// A note for people.
+    /// A note for readers, without effect.
     #[serde(default)]
     pub comment: Option<String>,
 }
 
-/// Which stored operation.
+/// The reference to a stored operation.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoredQueryName {
-    /// The collection.
+    /// The name of the collection.
     pub collection_name: String,
-    /// The operation in it.
+    /// The name of the operation in the collection.
     pub query_name: String,
 }
 
@@ -61,15 +61,15 @@ pub struct StoredQueryName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum RestMethod {
-    /// Reads.
+    /// The method for reading.
     Get,
-    /// Creates or acts.
+    /// The method for creating, or for actions.
     Post,
-    /// Replaces.
+    /// The method for replacing.
     Put,
-    /// Changes.
+    /// The method for changing.
     Patch,
-    /// Removes.
+    /// The method for removing.
     Delete,
 }
 

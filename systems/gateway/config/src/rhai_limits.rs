@@ -8,24 +8,24 @@ use serde::Deserialize;
 
 use crate::written::{ByteSize, Written};
 
-/// What one call of a script may take, so that none can hold up the requests of its worker.
+/// Limits of one call of a script. They prevent a script from delaying other requests of its worker.
 ///
-/// The three sizes hold for everything within one value, and are counted whenever a value is
-/// changed or returned; 0 lifts one, and without all three nothing is counted.
+/// The three sizes apply to all contents of one value. The gateway checks them when a value is changed or
+/// returned. 0 removes a limit. If all three are 0, the gateway does not count.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RhaiLimits {
-    /// The longest time. Looked at every 64 operations.
+    /// Maximum time. The gateway checks it every 64 operations.
     pub timeout: Written<Duration>,
-    /// Most operations: roughly, statements and expressions.
+    /// Maximum number of operations. An operation is roughly a statement or an expression.
     pub max_operations: NonZeroU64,
-    /// Deepest calls of functions within functions.
+    /// Maximum depth of nested function calls.
     pub max_call_depth: NonZeroUsize,
-    /// Longest strings, in bytes.
+    /// Maximum length of strings, in bytes.
     pub max_string_size: Written<ByteSize>,
-    /// Most items of lists.
+    /// Maximum number of items of a list.
     pub max_array_size: usize,
-    /// Most properties of maps.
+    /// Maximum number of properties of a map.
     pub max_map_size: usize,
 }
 

@@ -22,13 +22,13 @@ pub fn schema() -> Value {
     }
     for (from, to) in original::MOVED {
         let to = to.replace('/', ".");
-        add(&mut schema, from, &format!("Another place for `{to}`."));
+        add(&mut schema, from, &format!("Another name for `{to}`."));
     }
     schema
 }
 
 /// Description of keys that only contain keys without code.
-const PARENT: &str = "Keys of the original without code here.";
+const PARENT: &str = "Keys of Apollo Router that this gateway does not support.";
 
 /// Adds a property of any type at `path`.
 fn add(root: &mut Value, path: &str, description: &str) {

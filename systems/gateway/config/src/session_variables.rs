@@ -8,22 +8,23 @@ use serde::Deserialize;
 
 use crate::written::{ClaimPath, Form, Written};
 
-/// Where session variables (`x-hasura-role` and the like) come from: from the claims of a checked
-/// token; from the client only when it is trusted.
+/// The source of session variables such as `x-hasura-role`. They come from the claims of a valid token. The
+/// gateway uses the client's headers only if it trusts the client.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionVariables {
-    /// Whether the `x-hasura-*` headers of every client count, and a client without a role is
-    /// `admin`. Only for a gateway that trusted services alone can reach.
+    /// True if the gateway trusts the `x-hasura-*` headers of every client. A client without a role is then
+    /// `admin`. Use it only if untrusted services cannot reach the gateway.
     pub trust_clients: bool,
-    /// A client whose `x-hasura-admin-secret` is this is trusted; it is never sent on.
+    /// The secret of trusted clients. They send it in the header `x-hasura-admin-secret`. The gateway never
+    /// forwards it.
     pub admin_secret: Option<Written<HeaderValue>>,
-    /// The role of everyone who is neither trusted nor has a role in a token.
+    /// The role of clients that are not trusted and have no role in a token.
     pub unauthorized_role: Written<HeaderValue>,
-    /// The claim that holds the session variables as an object, or as the JSON text of one.
+    /// The claim with the session variables, as an object or as JSON text of an object.
     pub claims_namespace: String,
-    /// Session variables from other claims, by name; the claim of `claims_namespace` is not looked
-    /// at then. `x-hasura-allowed-roles` and `x-hasura-default-role` decide about the role.
+    /// Session variables from other claims, by name. The gateway then ignores `claims_namespace`.
+    /// `x-hasura-allowed-roles` and `x-hasura-default-role` decide about the role.
     #[schemars(extend("propertyNames" = {"format": "session-name"}))]
     pub claims_map: BTreeMap<Written<SessionName>, MappedClaim>,
 }
@@ -40,18 +41,18 @@ impl Default for SessionVariables {
     }
 }
 
-/// Where one session variable comes from; at least one of the two keys is required.
+/// The source of one session variable. At least one of the two keys is required.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("minProperties" = 1))]
 pub struct MappedClaim {
-    /// The place in the claims: `$.sub`, `$.roles[0]`, `$['https://a.b/c'].d`.
+    /// The path in the claims, such as `$.sub`, `$.roles[0]` or `$['https://a.b/c'].d`.
     pub path: Option<Written<ClaimPath>>,
-    /// The value when there is nothing at `path`.
+    /// The value if the token has no claim at `path`.
     pub default: Option<String>,
 }
 
-/// The name of a session variable, in lower case: `x-hasura-user-id`.
+/// The name of a session variable in lower case, such as `x-hasura-user-id`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionName(pub String);
 

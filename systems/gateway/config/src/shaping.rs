@@ -10,27 +10,27 @@ use serde::Deserialize;
 use crate::coprocessor::{DnsStrategy, HttpVersions};
 use crate::written::Written;
 
-/// Timeouts and limits.
+/// Timeouts, rate limits, compression and retries.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrafficShaping {
-    /// For requests of clients.
+    /// Settings for requests from clients.
     pub router: RouterShaping,
-    /// For requests to all subgraphs.
+    /// Settings for requests to all subgraphs.
     pub all: Option<SubgraphShaping>,
-    /// For requests to one subgraph, by its name; what it leaves out is taken from `all`.
+    /// Settings for requests to one subgraph, by its name. Missing keys have the values of `all`.
     pub subgraphs: BTreeMap<String, SubgraphShaping>,
 }
 
-/// Timeout and limits of requests of clients.
+/// Timeout and limits of requests from clients.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RouterShaping {
-    /// The longest time of a request; beyond it the answer is 504.
+    /// Maximum time of a request. After it, the client gets 504.
     pub timeout: Written<Duration>,
-    /// Most requests at a time; more are answered with 503.
+    /// Maximum number of requests in flight. Further requests get 503.
     pub concurrency_limit: Option<NonZeroUsize>,
-    /// Most requests in a time; more are answered with 503.
+    /// Maximum number of requests per interval. Further requests get 503.
     pub global_rate_limit: Option<RateLimit>,
 }
 
@@ -44,38 +44,38 @@ impl Default for RouterShaping {
     }
 }
 
-/// So many in such a time.
+/// A number of requests per interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimit {
-    /// How many.
+    /// Maximum number of requests in the interval.
     pub capacity: NonZeroU64,
-    /// In which time.
+    /// The length of the interval.
     pub interval: Written<Duration>,
 }
 
 /// The compression of request bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// gzip (RFC 1952).
+    /// The format gzip (RFC 1952).
     Gzip,
-    /// zlib (RFC 1950).
+    /// The format zlib (RFC 1950).
     Deflate,
-    /// Brotli (RFC 7932).
+    /// The format Brotli (RFC 7932).
     Br,
 }
 
-/// What the configuration says of compression.
+/// The compression setting of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CompressionAsked {
-    /// RFC 1952.
+    /// The format gzip (RFC 1952).
     Gzip,
-    /// RFC 1950.
+    /// The format zlib (RFC 1950).
     Deflate,
-    /// RFC 7932.
+    /// The format Brotli (RFC 7932).
     Br,
-    /// None: a subgraph that does not get what `all` asks for.
+    /// No compression. It turns off the setting of `all` for one subgraph.
     Identity,
 }
 
@@ -94,42 +94,42 @@ impl CompressionAsked {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SubgraphShaping {
-    /// The longest time of a request, 30s when left out.
+    /// Maximum time of a request. The default is 30s.
     pub timeout: Option<Written<Duration>>,
-    /// Whether equal queries that are under way at the same time are sent once.
+    /// True if the gateway sends identical queries in flight only once.
     pub deduplicate_query: Option<bool>,
-    /// How request bodies are compressed.
+    /// The compression of request bodies.
     pub compression: Option<CompressionAsked>,
-    /// Most requests in a time.
+    /// Maximum number of requests per interval.
     pub global_rate_limit: Option<RateLimit>,
-    /// Which HTTP is spoken.
+    /// The HTTP versions of the connections.
     pub experimental_http2: Option<HttpVersions>,
-    /// Accepted; the system's resolver decides.
+    /// Accepted without effect. The operating system's resolver decides.
     pub dns_resolution_strategy: Option<DnsStrategy>,
-    /// How long a connection may be idle before it is closed, 15s when left out.
+    /// Maximum idle time before the gateway closes a connection. The default is 15s.
     pub pool_idle_timeout: Option<Written<Duration>>,
-    /// Most connections to its address at a time, those of all workers;
-    /// `limits.max_upstream_connections_per_origin` when left out. Subgraphs at one address that say
-    /// the same number share it. Not known to the original.
+    /// Maximum number of connections to the subgraph's address, over all workers. The default is
+    /// `limits.max_upstream_connections_per_origin`. Subgraphs at one address with equal numbers share the
+    /// limit. Not in Apollo Router.
     pub max_connections: Option<NonZeroUsize>,
-    /// Whether a failed request is sent again, within a budget.
+    /// Retries of failed requests, within a budget. Without this key, there are no retries.
     pub experimental_retry: Option<Retry>,
 }
 
-/// When a request is sent again because nothing came back, or an answer with a status of 5xx: as long
-/// as the budget allows it, and three times at most. The budget gains `min_per_sec` each second and
-/// `retry_percent` with each answer, and what it gained is forgotten after `ttl`.
+/// Retries of requests without a response or with a status of 5xx. The gateway sends a request again while
+/// the budget allows it, at most three times. The budget gains `min_per_sec` each second and `retry_percent`
+/// with each response. Gains expire after `ttl`.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retry {
-    /// Retries each second that are allowed whatever the load.
+    /// Retries per second that are always allowed.
     pub min_per_sec: u32,
-    /// How long what was gained can be spent, 1s to 60s.
+    /// Lifetime of a gain, 1s to 60s.
     pub ttl: Written<Duration>,
-    /// Retries for each request that succeeded: 0.2 is one for five.
+    /// Retries per successful request. 0.2 allows one retry for five requests.
     #[schemars(range(min = 0.0, max = 1000.0))]
     pub retry_percent: f64,
-    /// Whether mutations are sent again, too: what they do may then be done twice.
+    /// True if the gateway also sends mutations again. Their changes may then happen twice.
     pub retry_mutations: bool,
 }
 

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The errors of subgraphs that clients receive. By default they receive none.
+/// The errors of subgraphs that clients receive. The default is that clients receive no details.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct IncludeSubgraphErrors {
-    /// For all subgraphs.
+    /// The setting for all subgraphs.
     all: Option<AllFile>,
-    /// For one subgraph, by its name.
+    /// The setting for one subgraph, by its name.
     subgraphs: BTreeMap<String, OneFile>,
 }
 
@@ -25,15 +25,15 @@ pub enum ErrorPolicy {
     Include {
         /// True if the message is replaced.
         redact_message: bool,
-        /// The extensions that stay.
+        /// The extensions that clients receive.
         extensions: ExtensionKeys,
     },
 }
 
-/// The extensions of an error that stay.
+/// The extensions of an error that clients receive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExtensionKeys {
-    /// All extensions.
+    /// All extensions of the error.
     All,
     /// Only the extensions under these keys.
     Only(Vec<String>),
@@ -90,27 +90,27 @@ impl IncludeSubgraphErrors {
     }
 }
 
-/// `true`, `false`, or which extensions stay.
+/// `true`, `false`, or the extensions that clients receive.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum AllFile {
-    /// Everything, or nothing.
+    /// `true` sends errors unchanged, and `false` sends no details.
     Switch(bool),
-    /// Some of it.
+    /// The parts that clients receive.
     Keys(KeysFile),
 }
 
-/// Which parts of errors clients see; not both `allow_extensions_keys` and
-/// `deny_extensions_keys`.
+/// The parts of errors that clients receive. `allow_extensions_keys` and `deny_extensions_keys` exclude each
+/// other.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("not" = {"required": ["allow_extensions_keys", "deny_extensions_keys"]}))]
 struct KeysFile {
-    /// Whether the message is replaced.
+    /// True if the gateway replaces the message.
     redact_message: bool,
-    /// The only extensions that stay.
+    /// The only extensions that clients receive.
     allow_extensions_keys: Option<Vec<String>>,
-    /// The extensions that do not stay.
+    /// The extensions that clients do not receive.
     deny_extensions_keys: Option<Vec<String>>,
 }
 
@@ -124,29 +124,30 @@ impl KeysFile {
     }
 }
 
-/// `true`, `false`, or what differs from `all`.
+/// `true`, `false`, or changes to the setting of `all`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum OneFile {
-    /// Everything, or nothing.
+    /// `true` sends errors unchanged, and `false` sends no details.
     Switch(bool),
-    /// Some of it.
+    /// The changes to the setting of `all`.
     Keys(OwnFile),
 }
 
-/// What differs from `all` for one subgraph; not both `allow_extensions_keys` and
-/// `deny_extensions_keys`.
+/// Changes to the setting of `all` for one subgraph. `allow_extensions_keys` and `deny_extensions_keys`
+/// exclude each other.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("not" = {"required": ["allow_extensions_keys", "deny_extensions_keys"]}))]
 struct OwnFile {
-    /// Whether the message is replaced.
+    /// True if the gateway replaces the message.
     redact_message: Option<bool>,
-    /// More extensions that stay, or the only ones where `all` names those that do not.
+    /// Further extensions that clients receive. If `all` has no list of allowed keys, they are the only
+    /// extensions.
     allow_extensions_keys: Option<Vec<String>>,
-    /// Extensions that do not stay.
+    /// Further extensions that clients do not receive.
     deny_extensions_keys: Option<Vec<String>>,
-    /// Keys of `all` that do not count here.
+    /// Keys of `all` that do not apply to this subgraph.
     exclude_global_keys: Vec<String>,
 }
 

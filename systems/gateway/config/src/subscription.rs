@@ -12,34 +12,35 @@ use crate::report::Report;
 use crate::surface::Supergraph;
 use crate::written::{ByteSize, Endpoint, Form, Listen, PlainPath, Written};
 
-/// Subscriptions: clients get their events by multipart or server-sent events, subgraphs send them by
-/// WebSocket or by HTTP callbacks.
+/// Operations with a stream of events. Clients receive events as multipart or as server-sent events.
+/// Subgraphs send events over WebSockets or with HTTP callbacks.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Subscription {
-    /// Whether they are served; true when left out, as in the original, so that `subscription: {}` turns
-    /// them on.
+    /// True if the gateway accepts subscriptions. The default is true, as in Apollo Router, so
+    /// `subscription: {}` turns them on.
     pub enabled: bool,
-    /// How events come from subgraphs. One that neither mode is for has no subscriptions.
+    /// The transports of events from subgraphs. A subgraph without a transport has no subscriptions.
     pub mode: SubscriptionMode,
-    /// Most subscriptions of clients at a time, 10000 when left out; `null` for any. More are answered
-    /// with 429. The original has no limit when it is left out. WebSockets to subgraphs are bounded by
-    /// `limits.max_upstream_connections`, of which one address has as many as are left for others.
+    /// Maximum number of open subscriptions of all clients. Further subscriptions get 429. The default is
+    /// 10000, and `null` removes the limit. Apollo Router has no limit by default.
+    /// `limits.max_upstream_connections` limits the WebSockets to subgraphs. One address may use as many of
+    /// them as are left for other addresses.
     pub max_opened_subscriptions: Option<NonZeroUsize>,
-    /// Most subscriptions of the clients of one address at a time, for IPv6 of one network of 64 bits;
-    /// this machine's own are not counted. As many as are left for others when left out: half of
-    /// `max_opened_subscriptions` for one alone. More are answered with 429. Behind a proxy all clients
-    /// are one address. Not known to the original.
+    /// Maximum number of open subscriptions of clients at one address. Further subscriptions get 429. An IPv6
+    /// network of 64 bits is one address, and loopback addresses are not counted. By default an address may
+    /// have as many as are left for other addresses. This is half of `max_opened_subscriptions` for a single
+    /// address. Behind a proxy, all clients have one address. Not in Apollo Router.
     pub max_opened_subscriptions_per_address: Option<NonZeroUsize>,
-    /// Bytes of the requests of open subscriptions, which are kept as they came and as they were sent;
-    /// one address may have as many as are left for others. Those beyond are answered with 429. Not known
-    /// to the original.
+    /// Maximum size of the requests of open subscriptions. The gateway stores each request as it arrived and
+    /// as it was sent. One address may use as much as is left for other addresses. Further subscriptions get
+    /// 429. Not in Apollo Router.
     pub requests_max_bytes: Written<ByteSize>,
-    /// Which subscriptions are the same at a subgraph, so that one there is for all clients.
+    /// The rules for sharing one subgraph subscription among clients.
     pub deduplication: Deduplication,
-    /// Most events that wait for a client; the oldest gives way to a new one.
+    /// Maximum number of events that wait for a client. A new event replaces the oldest.
     pub queue_capacity: NonZeroUsize,
-    /// How long a subscription lasts at most. Not known to the original.
+    /// Maximum lifetime of a subscription. Not in Apollo Router.
     pub max_lifetime: Option<Written<Duration>>,
 }
 
@@ -58,26 +59,28 @@ impl Default for Subscription {
     }
 }
 
-/// Which subscriptions are the same at a subgraph.
+/// The rules for sharing one subgraph subscription among clients.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Deduplication {
-    /// At all subgraphs.
+    /// The rule for all subgraphs.
     pub all: DeduplicationRule,
-    /// At one subgraph, by its name; what it leaves out is not taken from `all`, as in the original.
+    /// The rule for one subgraph, by its name. Missing keys have their defaults instead of the values of
+    /// `all`, as in Apollo Router.
     pub subgraphs: BTreeMap<String, DeduplicationRule>,
 }
 
-/// When subscriptions at a subgraph are the same: all that is sent to it is.
+/// The rule for identical subscriptions. They are identical if the gateway sends the same request to the
+/// subgraph.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DeduplicationRule {
-    /// Whether one at the subgraph is for all clients; true when left out, as in the original.
+    /// True if clients with identical subscriptions share one. The default is true, as in Apollo Router.
     pub enabled: bool,
-    /// Headers that may differ. The subgraph gets those of the client who came first.
+    /// Headers that may differ. The subgraph receives the headers of the first client.
     pub ignored_headers: Vec<Written<HeaderName>>,
-    /// Whether the claims of the clients' tokens may differ. They are not sent, but rules and stages may
-    /// make of them what is.
+    /// True if the claims of the clients' tokens may differ. The gateway does not send claims, but rules and
+    /// stages can derive parts of the request from them.
     pub ignore_auth_context: bool,
 }
 
@@ -99,39 +102,39 @@ impl Deduplication {
     }
 }
 
-/// How events come from subgraphs.
+/// The transports of events from subgraphs.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SubscriptionMode {
-    /// By WebSocket; goes before `callback` for a subgraph that both are for.
+    /// Events over a WebSocket. A subgraph with both transports uses this one.
     pub passthrough: Option<Passthrough>,
-    /// By requests of the subgraph to the gateway.
+    /// Events in HTTP requests from the subgraph to the gateway.
     pub callback: Option<Callback>,
 }
 
-/// Subgraphs that send events by WebSocket.
+/// Subgraphs that send events over a WebSocket.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Passthrough {
-    /// All subgraphs.
+    /// The settings for all subgraphs.
     pub all: Option<WebSocketMode>,
-    /// One subgraph, by its name; what it leaves out is not taken from `all`, as in the original.
+    /// The settings for one subgraph, by its name. Missing keys have their defaults instead of the values of
+    /// `all`, as in Apollo Router.
     pub subgraphs: BTreeMap<String, WebSocketMode>,
 }
 
-/// How a subgraph is reached by WebSocket.
+/// The settings of WebSockets to a subgraph.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebSocketMode {
-    /// The path, in place of that of the subgraph's URL.
+    /// The path, instead of the path of the subgraph's URL.
     pub path: Option<Written<PlainPath>>,
-    /// What is spoken over it.
+    /// The protocol over the WebSocket.
     pub protocol: WebSocketProtocol,
-    /// How often the subgraph is asked whether it is still there: `disabled`, `enabled` for 5s, or a
-    /// time.
+    /// Interval between pings to the subgraph. `disabled` sends no pings, and `enabled` means 5s.
     pub heartbeat_interval: Written<HeartbeatInterval>,
-    /// How often a connection that was lost is opened again before clients are told; it is counted anew
-    /// after an event. Never when left out, as in the original.
+    /// Maximum number of attempts to open a lost connection again before clients get an error. An event
+    /// resets the count. The default is 0, as in Apollo Router.
     pub max_reconnect_attempts: u32,
     /// The pause before each attempt.
     pub reconnect_delay: Written<Duration>,
@@ -149,33 +152,34 @@ impl Default for WebSocketMode {
     }
 }
 
-/// What is spoken over a WebSocket.
+/// The protocol over a WebSocket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WebSocketProtocol {
-    /// That of the library `graphql-ws`, whose subprotocol is `graphql-transport-ws`.
+    /// The protocol of the library `graphql-ws`, with the subprotocol `graphql-transport-ws`.
     #[default]
     GraphqlWs,
-    /// That of the library `subscriptions-transport-ws`, which is no longer maintained, and whose
-    /// subprotocol is `graphql-ws`.
+    /// The protocol of the library `subscriptions-transport-ws`, with the subprotocol `graphql-ws`. The
+    /// library is no longer maintained.
     GraphqlTransportWs,
 }
 
-/// Subgraphs that send events by HTTP requests to the gateway, by version 1.0 of Apollo's protocol.
+/// Subgraphs that send events in HTTP requests to the gateway, with version 1.0 of Apollo's protocol.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Callback {
-    /// The URL under which subgraphs reach `path` at `listen`; the id of each subscription is added.
+    /// The URL that subgraphs use for `path` at `listen`. The gateway appends the id of each subscription.
     pub public_url: Written<Endpoint>,
-    /// The address; that of GraphQL when left out.
+    /// The address for callbacks. The default is the address of the GraphQL endpoint.
     pub listen: Option<Written<Listen>>,
-    /// On which path.
+    /// The path for callbacks.
     #[serde(default = "callback_path")]
     pub path: Written<PlainPath>,
-    /// How often a subgraph has to say that it is still there, 5s when left out; `disabled` for never.
+    /// Interval of the heartbeats that a subgraph must send. The default is 5s, and `disabled` turns
+    /// them off.
     #[serde(default = "callback_heartbeat")]
     pub heartbeat_interval: Written<HeartbeatInterval>,
-    /// The subgraphs; all when empty.
+    /// The subgraphs with callbacks. An empty list means all subgraphs.
     #[serde(default)]
     pub subgraphs: BTreeSet<String>,
 }

@@ -14,42 +14,42 @@ use crate::query_planning::QueryPlanning;
 use crate::rhai_limits::RhaiLimits;
 use crate::written::{ByteSize, GraphqlPath, Listen, PlainPath, Written};
 
-/// The GraphQL endpoint.
+/// The GraphQL endpoint for clients.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Supergraph {
-    /// Where to listen: `127.0.0.1:4000`, or the path of a Unix socket.
+    /// The listen address, such as `127.0.0.1:4000`, or the path of a Unix socket.
     pub listen: Written<Listen>,
-    /// The path of the endpoint: `/`, `/graphql`, `/graphql/*`, `/:name/graphql`.
+    /// The path of the endpoint, such as `/`, `/graphql`, `/graphql/*` or `/:name/graphql`.
     pub path: Written<GraphqlPath>,
-    /// Whether the schema can be asked for. `__typename` always can.
+    /// True if clients may query the schema. `__typename` is always allowed.
     pub introspection: bool,
-    /// How long requests in flight may take when stopping.
+    /// Maximum time for requests in flight when the gateway stops.
     pub connection_shutdown_timeout: Written<Duration>,
-    /// How long the gateway goes on serving, while the health check says that it is not ready, before
-    /// it closes its sockets to stop: longer than a load balancer takes to notice. Not known to the
-    /// original.
+    /// Time between a stop signal and the closing of the sockets. The gateway still serves requests, but the
+    /// health check reports that it is not ready. Use more time than a load balancer needs to notice. Not
+    /// in Apollo Router.
     pub drain_delay: Written<Duration>,
-    /// Whether what a query defers comes in parts of its own, for clients that accept parts; otherwise
-    /// all of it comes in one piece.
+    /// True if clients that accept parts receive deferred fields in parts of their own. Otherwise the
+    /// response is one piece.
     pub defer_support: bool,
-    /// Accepted; subgraph requests are always minified by this gateway's own planner.
+    /// Accepted without effect. The gateway's own planner always minifies subgraph requests.
     pub generate_query_fragments: bool,
-    /// Whether work for a request ends when its client disconnects.
+    /// True if the gateway stops the work for a request when its client disconnects.
     pub early_cancel: bool,
-    /// Whether the reason why a query is invalid is hidden from the client.
+    /// True if clients do not receive the reason why a query is invalid.
     pub redact_query_validation_errors: bool,
-    /// Accepted; values of a wrong type from subgraphs become null without an error.
+    /// Accepted without effect. Subgraph values of a wrong type become null without an error.
     pub enable_result_coercion_errors: bool,
-    /// Whether a client that disconnects before its answer is logged.
+    /// True if the log has a line for each client that disconnects before its response.
     pub experimental_log_on_broken_pipe: bool,
-    /// Accepted; variables that the schema does not allow always refuse the request.
+    /// Accepted without effect. The gateway always refuses variables that the schema does not allow.
     pub strict_variable_validation: VariableValidation,
-    /// The cache of query plans. Not known to the original under this name.
+    /// Maximum number of query plans in the cache. Not in Apollo Router under this name.
     pub plan_cache_size: std::num::NonZeroUsize,
-    /// How many bytes the cache of query plans may take. Not known to the original.
+    /// Maximum size of the cache of query plans. Not in Apollo Router.
     pub plan_cache_bytes: Written<ByteSize>,
-    /// What planning may cost.
+    /// Limits for planning operations.
     pub query_planning: QueryPlanning,
 }
 
@@ -84,94 +84,93 @@ impl Default for Supergraph {
     }
 }
 
-/// What happens to variables that the schema does not allow.
+/// The treatment of variables that the schema does not allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum VariableValidation {
-    /// The request is refused.
+    /// The gateway refuses the request.
     Enforce,
-    /// The original lets the request pass and counts it; here it is refused as well.
+    /// The gateway refuses the request, too. Apollo Router counts it and accepts it.
     Measure,
 }
 
-/// Sizes beyond which requests are refused.
+/// Limits of requests, responses and connections.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Largest body of a request, in bytes; more is answered with 413.
+    /// Maximum body size of a request, in bytes. A larger request gets 413.
     pub http_max_request_bytes: usize,
-    /// Most tokens of a query.
+    /// Maximum number of tokens of a query.
     pub parser_max_tokens: usize,
-    /// Deepest nesting of a query's text.
+    /// Maximum nesting of a query's text.
     pub parser_max_recursion: usize,
-    /// Most selections of an operation, fragments resolved; bounds what planning costs. Not known to
-    /// the original, and `warn_only` does not lift it.
-    /// Each 64 bytes of a name count as one more.
+    /// Maximum number of selections of an operation, after fragments are resolved. It limits the cost of
+    /// planning. Each 64 bytes of a name count as one more selection. `warn_only` does not affect it. Not in
+    /// Apollo Router.
     pub max_selections: u32,
-    /// Most levels of fields, fragments resolved; `null` for any.
+    /// Maximum number of levels of fields, after fragments are resolved. `null` removes the limit.
     pub max_depth: Option<usize>,
-    /// Most fields in all, fragments resolved; any when left out.
+    /// Maximum number of fields, after fragments are resolved. Without this key, there is no limit.
     pub max_height: Option<usize>,
-    /// Most fields of the operation itself, fragments resolved; `null` for any.
+    /// Maximum number of root fields, after fragments are resolved. `null` removes the limit.
     pub max_root_fields: Option<usize>,
-    /// Most aliases, fragments resolved; `null` for any.
+    /// Maximum number of aliases, after fragments are resolved. `null` removes the limit.
     pub max_aliases: Option<usize>,
-    /// Whether `max_*` only writes a line to the log.
+    /// True if an exceeded `max_*` limit only writes a line to the log.
     pub warn_only: bool,
-    /// Most headers of an HTTP/1.1 request; more are answered with 431.
+    /// Maximum number of headers of an HTTP/1.1 request. A request with more gets 431.
     pub http1_max_request_headers: Option<usize>,
-    /// Largest head of an HTTP/1.1 request; more is answered with 431.
+    /// Maximum size of the head of an HTTP/1.1 request. A larger request gets 431.
     pub http1_max_request_buf_size: Option<Written<ByteSize>>,
-    /// Largest head of an HTTP/2 request; more is answered with 431.
+    /// Maximum size of the head of an HTTP/2 request. A larger request gets 431.
     pub http2_max_headers_list_bytes: Option<Written<ByteSize>>,
-    /// Whether nested lists of introspection are bounded.
+    /// True if the gateway limits nested lists in introspection.
     pub introspection_max_depth: bool,
-    /// Connections that clients may have open at a time, half of the process's file descriptors
-    /// when left out. Beyond it idle ones are closed, then new ones.
+    /// Maximum number of open connections of clients. The default is half of the process's file descriptors.
+    /// Above the limit, the gateway closes idle connections first, and then new connections.
     pub max_connections: Option<NonZeroUsize>,
-    /// Connections that one address may have open, half of `max_connections` when left out. A
-    /// network of IPv6 (a /64) is one address; this machine's own (127.0.0.1, ::1) and Unix
-    /// sockets are not counted.
+    /// Maximum number of open connections of one client address. The default is half of `max_connections`. An
+    /// IPv6 network (a /64) is one address. Loopback addresses (127.0.0.1, ::1) and Unix sockets are not
+    /// counted.
     pub max_connections_per_address: Option<NonZeroUsize>,
-    /// Connections that the gateway may have open at a time, to subgraphs, coprocessors and all other
-    /// services: three eighths of the process's file descriptors when left out. Each worker has an
-    /// equal part; idle ones make room for those that are needed, and WebSockets have half of them at
-    /// most. Not known to the original.
+    /// Maximum number of open connections to subgraphs, coprocessors and all other services. The default is
+    /// three eighths of the process's file descriptors. Each worker has an equal part. The gateway closes
+    /// idle connections if it needs another, and WebSockets may use half of the connections. Not in Apollo
+    /// Router.
     pub max_upstream_connections: Option<NonZeroUsize>,
-    /// The same to one address; as many as are left for others when left out, so one slow address
-    /// gets half, and two get a third each. `traffic_shaping` says it for a subgraph. Not known to the
-    /// original.
+    /// Maximum number of open connections to one address. By default an address may use as many as are left
+    /// for other addresses. So one slow address gets half, and two get a third each. `traffic_shaping` has a
+    /// key for each subgraph. Not in Apollo Router.
     pub max_upstream_connections_per_origin: Option<NonZeroUsize>,
-    /// Requests that wait for a connection to one address, or to any; more fail at once. Not known to
-    /// the original.
+    /// Maximum number of requests that wait for a connection to one address, or to any address. Further
+    /// requests fail at once. Not in Apollo Router.
     pub max_upstream_waiting: NonZeroUsize,
-    /// Requests that one HTTP/2 connection may have under way; with `early_cancel: false` this
-    /// counts those that it cancelled, and more are answered with 503.
+    /// Maximum number of requests in flight on one HTTP/2 connection. With `early_cancel: false`, cancelled
+    /// requests count, too. Further requests then get 503.
     pub http2_max_concurrent_streams: NonZeroU32,
-    /// Bytes of answers that are kept for clients that do not take them. Beyond it the connections
-    /// that hold most are closed.
+    /// Maximum size of responses that wait for slow clients. Above it, the gateway closes the connections
+    /// with the largest part.
     pub max_unsent_response_bytes: Written<ByteSize>,
-    /// Largest `data` of a response over a supergraph, largest answer to introspection, and largest list
-    /// of entities in one request to a subgraph; beyond it the response is an error. As much as one subgraph may answer when
-    /// left out, 64 MiB. Not known to the original.
+    /// Maximum size of three texts. These are the `data` of a supergraph response, a response to
+    /// introspection, and a list of entities in one subgraph request. Above it, the response is an error. The
+    /// default is the largest response that a subgraph may send, 64 MiB. Not in Apollo Router.
     pub response_max_bytes: Written<ByteSize>,
-    /// Most memory for the answers of all subgraphs to one request: their text and 40 bytes for
-    /// each value in it; what exceeds it is an error. 256 MiB when left out. Not known to the
-    /// original.
+    /// Maximum memory for all subgraph responses to one request. It counts their text and 40 bytes for each
+    /// value. Above it, the response is an error. The default is 256 MiB. Not in Apollo Router.
     pub subgraph_answers_max_bytes: Written<ByteSize>,
-    /// Most different entities that one request to a subgraph asks about; beyond it the request is
-    /// not sent and its fields are an error. Not known to the original.
+    /// Maximum number of different entities in one request to a subgraph. Above it, the gateway does not send
+    /// the request, and its fields are an error. Not in Apollo Router.
     pub entities_max_per_request: NonZeroUsize,
-    /// Largest answer of a remote schema to the introspection query; a larger one is not read, and
-    /// its fields are missing. At most 64 MiB, 32 MiB when left out.
+    /// Maximum size of a remote schema's response to the introspection query. The gateway does not read a
+    /// larger response, and its fields are missing. The default is 32 MiB, and 64 MiB is the largest value.
     pub remote_schema_max_bytes: Written<ByteSize>,
-    /// What the handlers of all actions of one operation may be sent together: each gets the whole
-    /// query. An operation with several actions beyond it is refused, one with a single action never.
-    /// 16 MiB when left out. Not known to the original.
+    /// Maximum size of the payloads for all action handlers of one operation together. Each handler receives
+    /// the whole query. The gateway refuses larger operations with several actions. It always accepts
+    /// operations with one action. The default is 16 MiB. Not in Apollo Router.
     pub action_payloads_max_bytes: Written<ByteSize>,
-    /// How much subgraphs may answer.
+    /// Limits of subgraph responses.
     pub subgraph: SubgraphSizes,
-    /// Most types of one remote schema; the fields of one with more are missing.
+    /// Maximum number of types of one remote schema. The fields of a larger schema are missing.
     pub remote_schema_max_types: NonZeroUsize,
 }
 
@@ -209,22 +208,22 @@ impl Default for Limits {
     }
 }
 
-/// How much subgraphs may answer.
+/// Limits of subgraph responses.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SubgraphSizes {
-    /// All of them.
+    /// Limits for all subgraphs.
     pub all: ResponseSize,
-    /// One subgraph, by its name; what it leaves out is taken from `all`.
+    /// Limits for one subgraph, by its name. Missing keys have the values of `all`.
     pub subgraphs: BTreeMap<String, ResponseSize>,
 }
 
-/// How much one answer may hold.
+/// Limits of one response.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResponseSize {
-    /// Largest body, as it is received and as what it is decompressed to. A larger one is not read
-    /// or decompressed further and counts as failed. At most 64 MiB, which it is when left out.
+    /// Maximum size of a response body, both compressed and decompressed. The gateway stops reading a larger
+    /// body, and the request fails. The default is 64 MiB, which is also the largest value.
     pub http_max_response_size: Option<Written<ByteSize>>,
 }
 
@@ -238,11 +237,11 @@ impl SubgraphSizes {
     }
 }
 
-/// How HTTP is served.
+/// Settings of the HTTP server.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Server {
-    /// Timeouts.
+    /// Timeouts of client connections.
     pub http: HttpServer,
 }
 
@@ -250,17 +249,17 @@ pub struct Server {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HttpServer {
-    /// How long a client may take to send the head of a request.
+    /// Maximum time until the head of a request arrives.
     pub header_read_timeout: Written<Duration>,
-    /// How long a client may take to set up TLS.
+    /// Maximum time of a TLS handshake.
     pub tls_handshake_timeout: Written<Duration>,
-    /// How long a connection may be open without a request.
+    /// Maximum time of an open connection without a request.
     pub idle_timeout: Written<Duration>,
-    /// How long a client may leave its answer untaken.
+    /// Maximum time without progress while the gateway sends a response.
     pub write_timeout: Written<Duration>,
-    /// How often a client of HTTP/2 is asked whether it is still there; `0s` for never.
+    /// Interval between pings to clients over HTTP/2. `0s` turns them off.
     pub http2_keep_alive_interval: Written<Duration>,
-    /// How long its answer may take.
+    /// Maximum time until the response to a ping arrives.
     pub http2_keep_alive_timeout: Written<Duration>,
 }
 
@@ -282,13 +281,13 @@ impl Default for HttpServer {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HealthCheck {
-    /// Whether there is one.
+    /// True if the gateway serves the health check.
     pub enabled: bool,
-    /// Where.
+    /// The listen address of the health check.
     pub listen: Written<Listen>,
-    /// On which path.
+    /// The path of the health check.
     pub path: Written<PlainPath>,
-    /// When the gateway counts as overloaded.
+    /// The rule for an overloaded gateway.
     pub readiness: Readiness,
 }
 
@@ -303,13 +302,13 @@ impl Default for HealthCheck {
     }
 }
 
-/// When the gateway counts as overloaded.
+/// The rule for an overloaded gateway. The health check then reports that it is not ready.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Readiness {
-    /// How many answers of 503 and 504 in a sampling interval are fine.
+    /// Number of responses with 503 or 504 that is still allowed in one sampling interval.
     pub allowed: u64,
-    /// The intervals.
+    /// The intervals of the check.
     pub interval: ReadinessInterval,
 }
 
@@ -326,9 +325,10 @@ impl Default for Readiness {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReadinessInterval {
-    /// How long answers are counted together.
+    /// The sampling interval. The gateway counts the responses of one interval together.
     pub sampling: Written<Duration>,
-    /// How long the gateway is not ready after too many; twice `sampling` when left out.
+    /// Duration of the unready state after too many such responses. The default is twice
+    /// `sampling`.
     pub unready: Option<Written<Duration>>,
 }
 
@@ -341,13 +341,13 @@ impl Default for ReadinessInterval {
     }
 }
 
-/// The page for browsers that ask the endpoint with GET.
+/// The page for browsers that open the endpoint.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Homepage {
-    /// Whether there is one.
+    /// True if the gateway serves the page.
     pub enabled: bool,
-    /// Accepted; the page links nowhere.
+    /// Accepted without effect. The page has no links.
     pub graph_ref: Option<String>,
 }
 
@@ -364,7 +364,7 @@ impl Default for Homepage {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sandbox {
-    /// Whether there is one.
+    /// True if the gateway serves the page.
     pub enabled: bool,
 }
 
@@ -372,10 +372,10 @@ pub struct Sandbox {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Csrf {
-    /// Turns the protection off.
+    /// True if the protection is off.
     pub unsafe_disabled: bool,
-    /// Headers that a foreign page cannot send without a preflight: one of them that is not empty
-    /// lets the request pass.
+    /// Headers that a foreign page can send only after a preflight. A request with one of them, not empty, is
+    /// accepted.
     pub required_headers: Vec<Written<HeaderName>>,
 }
 
@@ -396,11 +396,11 @@ impl Default for Csrf {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rhai {
-    /// The folder of the scripts and of the modules they import.
+    /// The folder of the scripts and of their modules.
     pub scripts: PathBuf,
-    /// The script that is run, relative to the folder.
+    /// The script that the gateway runs, relative to the folder.
     pub main: PathBuf,
-    /// What a callback may take. One that takes more is ended, and its request gets 500.
+    /// Limits of a callback. The gateway stops a callback above them, and its request gets 500.
     pub limits: RhaiLimits,
 }
 

@@ -17,25 +17,25 @@ use crate::written::{Listen, OtlpEndpoint, PlainPath, Sampler, Written};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Telemetry {
-    /// Who the client is.
+    /// The source of the client's name and version.
     pub apollo: ClientNames,
-    /// Where counts and traces go.
+    /// The destinations of metrics and traces.
     pub exporters: Exporters,
 }
 
-/// Where the name and version of a client come from.
+/// The source of the client's name and version.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClientNames {
-    /// The header with the client's name.
+    /// The request header with the client's name.
     pub client_name_header: Written<HeaderName>,
-    /// The header with the client's version.
+    /// The request header with the client's version.
     pub client_version_header: Written<HeaderName>,
-    /// The claim of the token with the client's name; it wins over the header. Not known to the
-    /// original.
+    /// The claim of the token with the client's name. It has precedence over the header. Not in Apollo
+    /// Router.
     pub client_name_claim: Option<String>,
-    /// The claim of the token with the client's version; it wins over the header. Not known to
-    /// the original.
+    /// The claim of the token with the client's version. It has precedence over the header. Not in Apollo
+    /// Router.
     pub client_version_claim: Option<String>,
 }
 
@@ -50,49 +50,49 @@ impl Default for ClientNames {
     }
 }
 
-/// Where counts and traces go.
+/// The destinations of metrics and traces.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Exporters {
-    /// Counts and durations.
+    /// The destinations of metrics.
     pub metrics: MetricsExporters,
-    /// Traces: what single requests did, and how long each part took.
+    /// The destinations of traces. A trace has the parts of one request and their durations.
     pub tracing: TracingExporters,
 }
 
-/// Where counts and durations go.
+/// The destinations of counters and durations.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsExporters {
-    /// Who is counting.
+    /// The attributes of this service in metrics.
     pub common: MetricsCommon,
-    /// In the text format of Prometheus.
+    /// Metrics in the text format of Prometheus.
     pub prometheus: Prometheus,
-    /// Pushed to a collector every `batch_processor.scheduled_delay`.
+    /// Metrics for a collector, pushed every `batch_processor.scheduled_delay`.
     pub otlp: Otlp,
 }
 
-/// Who is counting.
+/// The attributes of this service in metrics.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsCommon {
-    /// The name of this service, `service.name`. `OTEL_SERVICE_NAME` wins over it.
+    /// The name of this service, `service.name`. `OTEL_SERVICE_NAME` has precedence.
     pub service_name: Option<String>,
-    /// `service.namespace`.
+    /// The namespace of this service, `service.namespace`.
     pub service_namespace: Option<String>,
     /// Further attributes of this service.
     pub resource: BTreeMap<String, AttributeValue>,
 }
 
-/// Counts in the text format of Prometheus.
+/// Metrics in the text format of Prometheus.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Prometheus {
-    /// Whether they are shown.
+    /// True if the gateway serves these metrics.
     pub enabled: bool,
-    /// Where; the address of `health_check` when left out.
+    /// The listen address. The default is the address of `health_check`.
     pub listen: Option<Written<Listen>>,
-    /// On which path.
+    /// The path of the metrics.
     pub path: Written<PlainPath>,
 }
 
@@ -106,37 +106,38 @@ impl Default for Prometheus {
     }
 }
 
-/// Where traces go, which requests are traced, and who else hears of it.
+/// The destinations of traces, their selection, and their propagation to other services.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TracingExporters {
-    /// Who is tracing, and which requests are traced.
+    /// The attributes of this service in traces, and the selection of requests.
     pub common: TracingCommon,
-    /// How traces go on to subgraphs and coprocessors.
+    /// The propagation of traces to subgraphs and coprocessors.
     pub propagation: Propagation,
-    /// Traces for a collector.
+    /// The collector that receives traces.
     pub otlp: Otlp,
-    /// Whether clients are told the id of the trace.
+    /// The response header with the id of the trace.
     pub experimental_response_trace_id: ResponseTraceId,
 }
 
-/// Who is tracing, and which requests are traced.
+/// The attributes of this service in traces, and the selection of requests.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TracingCommon {
-    /// The name of this service, `service.name`. `OTEL_SERVICE_NAME` wins over it.
+    /// The name of this service, `service.name`. `OTEL_SERVICE_NAME` has precedence.
     pub service_name: Option<String>,
-    /// `service.namespace`.
+    /// The namespace of this service, `service.namespace`.
     pub service_namespace: Option<String>,
     /// Further attributes of this service.
     pub resource: BTreeMap<String, AttributeValue>,
-    /// Which requests are traced: `always_on`, `always_off`, or a share such as `0.01`. It is
-    /// decided once, by the id of the trace.
+    /// The requests with traces. The value is `always_on`, `always_off`, or a share such as `0.01`. The id of
+    /// the trace decides once for the whole trace.
     pub sampler: Written<Sampler>,
-    /// Whether a client that sends `traceparent` decides for its request. Any client can then have
-    /// its requests traced: set it to false where strangers are served.
+    /// True if the `traceparent` of a client decides for its request. Any client can then turn on traces for
+    /// its requests. Set it to false if the clients are unknown.
     pub parent_based_sampler: bool,
-    /// Most attributes of a span; further ones are dropped and counted in the span.
+    /// Maximum number of attributes of a span. The gateway drops further attributes and counts them in the
+    /// span.
     pub max_attributes_per_span: usize,
 }
 
@@ -157,15 +158,15 @@ impl Default for TracingCommon {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AttributeValue {
-    /// `true` or `false`.
+    /// The value `true` or `false`.
     Switch(bool),
-    /// A whole number.
+    /// A whole number, with 64 bits.
     Integer(i64),
-    /// Any number.
+    /// A number with a fraction.
     Number(f64),
-    /// Text.
+    /// The value is a text.
     Text(String),
-    /// Several of one kind.
+    /// Several values of one kind.
     List(Vec<AttributeItem>),
 }
 
@@ -173,33 +174,34 @@ pub enum AttributeValue {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AttributeItem {
-    /// `true` or `false`.
+    /// The value `true` or `false`.
     Switch(bool),
-    /// A whole number.
+    /// A whole number, with 64 bits.
     Integer(i64),
-    /// Any number.
+    /// A number with a fraction.
     Number(f64),
-    /// Text.
+    /// The value is a text.
     Text(String),
 }
 
-/// How traces go on to subgraphs and coprocessors.
+/// The propagation of traces to subgraphs and coprocessors.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Propagation {
-    /// By `traceparent` and `tracestate` of the W3C. On in any case where traces are exported.
+    /// True if the gateway sends the W3C headers `traceparent` and `tracestate`. It always sends them if it
+    /// exports traces.
     pub trace_context: bool,
 }
 
-/// Whether clients are told the id of the trace.
+/// The response header with the id of the trace.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResponseTraceId {
-    /// Whether they are.
+    /// True if responses to clients have this header.
     pub enabled: bool,
-    /// The header that tells them.
+    /// The name of the header.
     pub header_name: Written<HeaderName>,
-    /// How the id is written.
+    /// The format of the id.
     pub format: TraceIdFormat,
 }
 
@@ -213,98 +215,98 @@ impl Default for ResponseTraceId {
     }
 }
 
-/// How the id of a trace is written.
+/// The format of a trace id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceIdFormat {
-    /// 32 hexadecimal digits.
+    /// The id as 32 hexadecimal digits.
     #[default]
     Hexadecimal,
-    /// The same.
+    /// The id as 32 hexadecimal digits, like `hexadecimal`.
     OpenTelemetry,
-    /// The whole number in decimal digits.
+    /// The whole id in decimal digits.
     Decimal,
-    /// Its lower 64 bits in decimal digits.
+    /// The lower 64 bits of the id in decimal digits.
     Datadog,
-    /// With hyphens, as a UUID.
+    /// The id with hyphens, as a UUID.
     Uuid,
 }
 
-/// A collector that takes OTLP.
+/// A collector that receives OTLP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Otlp {
-    /// Whether anything is sent.
+    /// True if the gateway sends data to the collector.
     pub enabled: bool,
-    /// Where the collector is: a URL, `host:port`, or `default`, which is `http://127.0.0.1:4317`
-    /// for gRPC and `http://127.0.0.1:4318` for HTTP. Over HTTP `/v1/traces` or `/v1/metrics` is
-    /// appended to a path that is not one of these. `OTEL_EXPORTER_OTLP_ENDPOINT` and
-    /// `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `…_METRICS_ENDPOINT` win over it.
+    /// The address of the collector. The value is a URL, `host:port`, or `default`. `default` is
+    /// `http://127.0.0.1:4317` for gRPC and `http://127.0.0.1:4318` for HTTP. Over HTTP, the gateway appends
+    /// `/v1/traces` or `/v1/metrics` to other paths. `OTEL_EXPORTER_OTLP_ENDPOINT` and
+    /// `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` or `…_METRICS_ENDPOINT` have precedence.
     pub endpoint: Option<Written<OtlpEndpoint>>,
-    /// How it is spoken to.
+    /// The protocol to the collector.
     pub protocol: OtlpProtocol,
-    /// What gRPC needs.
+    /// Settings that only gRPC uses.
     pub grpc: OtlpGrpc,
-    /// What HTTP needs.
+    /// Settings that only HTTP uses.
     pub http: OtlpHttp,
-    /// How much is kept, and how often it is sent.
+    /// The size of the queue, and the interval between messages.
     pub batch_processor: BatchProcessor,
-    /// Whether metrics count since the start or since they were last sent; without a meaning for
-    /// traces.
+    /// The start of the counts in metrics. It is the start of the process or the last message. Traces do not
+    /// use it.
     pub temporality: Temporality,
 }
 
-/// How a collector is spoken to.
+/// The protocol to a collector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OtlpProtocol {
-    /// gRPC, over HTTP/2.
+    /// The protocol gRPC, over HTTP/2.
     #[default]
     Grpc,
-    /// Protobuf in HTTP/1.1 requests.
+    /// The protocol Protobuf in HTTP/1.1 requests.
     Http,
 }
 
-/// Since when metrics count.
+/// The start of the counts in metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Temporality {
-    /// Since the start.
+    /// Metrics count since the start of the process.
     #[default]
     Cumulative,
-    /// Since they were last sent.
+    /// Metrics count since the last message.
     Delta,
 }
 
-/// What gRPC needs.
+/// Settings of gRPC calls to the collector.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OtlpGrpc {
-    /// Authorities to trust in place of those of the operating system, PEM.
+    /// Certificate authorities in PEM, instead of the authorities of the operating system.
     pub ca: Option<Pem>,
-    /// The certificate that the gateway shows, PEM.
+    /// The certificate of the gateway in PEM.
     pub cert: Option<Pem>,
-    /// Its private key, PEM.
+    /// The private key of the certificate in PEM.
     pub key: Option<Pem>,
-    /// Headers of each call.
+    /// The headers of every call.
     pub metadata: BTreeMap<String, HeaderTexts>,
 }
 
-/// What HTTP needs.
+/// Settings of HTTP requests to the collector.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OtlpHttp {
-    /// Headers of each request.
+    /// The headers of every request.
     pub headers: BTreeMap<String, Secret>,
 }
 
-/// A value of a header, or several.
+/// One or several values of a header.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum HeaderTexts {
-    /// One.
+    /// The only value of the header.
     One(Secret),
-    /// Several.
+    /// The values of the header.
     Several(Vec<Secret>),
 }
 
@@ -318,7 +320,7 @@ impl HeaderTexts {
     }
 }
 
-/// A header's value, which is never shown: it may be a key.
+/// The value of a header. It may be a key, so the gateway never shows it.
 #[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Secret(pub Written<HeaderValue>);
@@ -329,20 +331,20 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How much is kept for a collector, and how often it is sent.
+/// The size of a collector's queue, and the interval between messages.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BatchProcessor {
-    /// The longest time that something waits to be sent; for metrics, the time between two pushes.
+    /// Maximum waiting time of data in the queue. For metrics, it is the time between two messages.
     pub scheduled_delay: Written<Duration>,
-    /// Spans that may wait; further ones are dropped and counted.
+    /// Maximum number of spans in the queue. The gateway drops further spans and counts them.
     pub max_queue_size: NonZeroUsize,
-    /// Spans of one message.
+    /// Maximum number of spans in one message.
     pub max_export_batch_size: NonZeroUsize,
-    /// The longest time that a message may take, with all its repetitions; then it is dropped and
-    /// counted.
+    /// Maximum time to send a message, with all retries. After it, the gateway drops the message and counts
+    /// it.
     pub max_export_timeout: Written<Duration>,
-    /// Messages that may be on their way at a time.
+    /// Maximum number of messages in flight.
     pub max_concurrent_exports: NonZeroUsize,
 }
 

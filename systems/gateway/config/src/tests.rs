@@ -426,8 +426,8 @@ fn keys_without_effect_are_said_with_their_lines() {
     let text = "homepage:\n  graph_ref: a@b\nsupergraph: {generate_query_fragments: false}\n";
     let reading = read(Path::new("r.yaml"), text, &table(), false).unwrap();
     assert_snapshot!(reading.warnings.join("\n"), @r"
-    line 2: `homepage.graph_ref` has no effect here: the homepage links nowhere
-    line 3: `supergraph.generate_query_fragments` has no effect here: the planner decides about fragments
+    line 2: `homepage.graph_ref` has no effect here: the homepage has no links
+    line 3: `supergraph.generate_query_fragments` has no effect here: the query planner decides about fragments
     ");
 }
 

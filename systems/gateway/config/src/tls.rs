@@ -6,62 +6,62 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Certificates of the gateway, and whom it trusts. All values are PEM; `${file.PATH}` takes them from
-/// a file.
+/// Certificates of the gateway, and certificates that it trusts. All values are PEM. `${file.PATH}` reads a
+/// value from a file.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tls {
-    /// TLS for clients, on the address of `supergraph.listen`; without it they are served in the
-    /// clear.
+    /// TLS for clients at the address of `supergraph.listen`. Without this key, clients connect without TLS.
     pub supergraph: Option<ServerTls>,
-    /// TLS towards subgraphs whose URLs are `https`.
+    /// TLS for subgraphs with `https` URLs.
     pub subgraph: SubgraphTls,
 }
 
-/// The certificate that clients see.
+/// The certificate that clients receive.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerTls {
     /// The certificate of the gateway.
     pub certificate: Pem,
-    /// The certificates between it and an authority that clients know; may hold the first again.
+    /// The certificates between the gateway's certificate and an authority that clients trust. The chain may
+    /// begin with the gateway's certificate.
     #[serde(default)]
     pub certificate_chain: Pem,
-    /// The private key.
+    /// The private key of the certificate.
     pub key: Pem,
 }
 
-/// TLS towards subgraphs.
+/// Settings of TLS connections to subgraphs.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SubgraphTls {
-    /// For all of them.
+    /// Settings for all subgraphs.
     pub all: ClientTls,
-    /// For one subgraph, by its name; what it leaves out is taken from `all`.
+    /// Settings for one subgraph, by its name. Missing keys have the values of `all`.
     pub subgraphs: BTreeMap<String, ClientTls>,
 }
 
-/// Whom the gateway trusts, and what it shows of itself.
+/// The authorities that the gateway trusts, and its own certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClientTls {
-    /// Authorities to trust in place of those of the operating system.
+    /// Certificate authorities to trust, instead of the authorities of the operating system.
     pub certificate_authorities: Option<Pem>,
-    /// The certificate that the gateway shows (mutual TLS).
+    /// The certificate of the gateway, for mutual TLS.
     pub client_authentication: Option<ClientAuthentication>,
 }
 
-/// The certificate that the gateway shows.
+/// The certificate of the gateway, for mutual TLS.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClientAuthentication {
-    /// The certificate, and those between it and an authority that the other side knows.
+    /// The certificate, and the certificates between it and an authority that the other side trusts.
     pub certificate_chain: Pem,
-    /// Its private key.
+    /// The private key of the certificate.
     pub key: Pem,
 }
 
-/// Text in PEM. It is never shown: it may be a key.
+/// Text in PEM. It may be a key, so the gateway never shows it.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Pem(pub String);

@@ -6,26 +6,26 @@ use clap::{Parser, Subcommand};
 use gateway_config::Listen;
 use telemetry::log::LogLevel;
 
-/// A GraphQL gateway, federated or of merged schemas, with header rules, Rhai scripts and
+/// A GraphQL gateway for a supergraph or for merged schemas, with header rules, Rhai scripts and
 /// coprocessors.
 ///
-/// It reads the YAML keys of Apollo Router. `--help` of a flag names its environment variable.
+/// It reads the YAML keys of Apollo Router. The help of each flag shows its environment variable.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 #[command(
     after_help = "Exit codes: 0 stopped as asked, 1 could not serve, 2 wrong flag, configuration or supergraph."
 )]
 pub(crate) struct Arguments {
-    /// Commands that do not serve.
+    /// Commands that do not start the gateway.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 
-    /// The configuration. Without it all keys have their defaults.
+    /// The configuration. Without it, all keys have their defaults.
     #[arg(short, long, env = "APOLLO_ROUTER_CONFIG_PATH", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// The supergraph in GraphQL's schema language, as composition writes it. Omitted when the
-    /// configuration has `remote_schemas` or `actions`.
+    /// The composed supergraph in GraphQL's schema language. Not allowed if the configuration has
+    /// `remote_schemas` or `actions`.
     #[arg(
         short,
         long,
@@ -34,28 +34,29 @@ pub(crate) struct Arguments {
     )]
     pub(crate) supergraph: Option<PathBuf>,
 
-    /// Where to listen, instead of `supergraph.listen`; port 0 takes a free one and prints it.
+    /// The listen address, instead of `supergraph.listen`. Port 0 selects a free port and prints
+    /// it.
     #[arg(long, env = "APOLLO_ROUTER_LISTEN_ADDRESS", value_name = "ADDRESS", value_parser = Listen::parse)]
     pub(crate) listen: Option<Listen>,
 
-    /// Where the health check and the metrics are, instead of `health_check.listen`.
+    /// The address of the health check and the metrics, instead of `health_check.listen`.
     #[arg(long, env = "GATEWAY_HEALTH_LISTEN", value_name = "ADDRESS", value_parser = Listen::parse)]
     pub(crate) health_listen: Option<Listen>,
 
-    /// Threads that serve requests [default: one for each CPU that this process may use].
+    /// Number of threads for requests [default: one for each CPU that this process may use].
     #[arg(long, env = "GATEWAY_WORKERS", value_name = "N", value_parser = workers)]
     pub(crate) workers: Option<usize>,
 
-    /// For development: introspection, the sandbox, and errors of subgraphs as they are.
+    /// Turn on introspection, the sandbox and unchanged errors of subgraphs, for development.
     #[arg(long, env = "APOLLO_ROUTER_DEV")]
     pub(crate) dev: bool,
 
-    /// Reads configuration, supergraph and scripts again when their files change. SIGHUP does it
-    /// at once, with or without this flag.
+    /// Read configuration, supergraph and scripts again when their files change. SIGHUP reloads
+    /// them at once, with or without this flag.
     #[arg(long, visible_alias = "hr", env = "APOLLO_ROUTER_HOT_RELOAD")]
     pub(crate) hot_reload: bool,
 
-    /// What to write to the log on standard error, as one JSON object a line.
+    /// The lowest level of the log. It is written to standard error, one JSON object per line.
     #[arg(
         long,
         env = "APOLLO_ROUTER_LOG",
@@ -65,20 +66,19 @@ pub(crate) struct Arguments {
     pub(crate) log: LogLevel,
 }
 
-/// Commands that do not serve.
+/// Commands that do not start the gateway.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Reads a configuration, lists what works, what has no effect and what is refused, and reports
-    /// its mistakes.
+    /// Check a configuration, and list its supported, ignored and refused keys and its mistakes.
     Check {
         /// The configuration.
         #[arg(value_name = "CONFIG")]
         config: PathBuf,
     },
-    /// Writes a configuration made from the metadata folder of Hasura 2 to standard output, and
-    /// what it could not carry over to standard error.
+    /// Convert the metadata folder of Hasura 2. The configuration is written to standard output,
+    /// and unsupported settings to standard error.
     Import {
-        /// The folder of the project, or its `metadata`.
+        /// The folder of the project, or its `metadata` folder.
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
     },

@@ -52,7 +52,7 @@ fn check_reads_a_configuration_and_serves_nothing() {
     assert!(good.status.success());
     assert!(
         told.contains(
-            "accepted without effect:\n  line 1: homepage.graph_ref: the homepage links nowhere"
+            "accepted without effect:\n  line 1: homepage.graph_ref: the homepage has no links"
         ),
         "{told}"
     );

@@ -78,7 +78,7 @@ pub(crate) struct RatelimitInput {
     email: String,
 }
 
-/// What happened at the login.
+/// Result of the login attempt.
 #[derive(Enum, Copy, Clone, Eq, PartialEq)]
 pub(crate) enum EventName {
     LoginFailed,
@@ -104,9 +104,9 @@ impl EventName {
 
 #[derive(SimpleObject)]
 pub(crate) struct RatelimitResponse {
-    /// The address as it was given.
+    /// IP address from the request, unchanged.
     ip_from: String,
-    /// Whether the client is to be turned away.
+    /// True if the service that handles the login must refuse the client.
     is_rate_limited: bool,
 }
 

@@ -14,53 +14,53 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use rustix::time::ClockId;
 
-/// A server that behaves, or misbehaves, as it is told.
+/// Server that behaves, or misbehaves, as its flags require.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Where to listen.
+    /// Address and port to listen on.
     #[arg(long)]
     listen: SocketAddr,
-    /// What to answer.
+    /// Response to every request.
     #[arg(long, value_enum, default_value = "ok")]
     answer: Answer,
-    /// Give the honest answer this many times before the chosen one.
+    /// Number of honest responses before the chosen response.
     #[arg(long, default_value_t = 0)]
     honest_first: u64,
-    /// Hold every answer back for this many microseconds.
+    /// Delay of every response, in microseconds.
     #[arg(long, default_value_t = 0)]
     delay_us: u64,
-    /// Hold each answer back for so many microseconds longer than the one before.
+    /// Additional delay of each response over the response before it, in microseconds.
     #[arg(long, default_value_t = 0)]
     slower_by_us: u64,
-    /// Burn so many microseconds of processor time for each answer.
+    /// CPU time that each response uses, in microseconds.
     #[arg(long, default_value_t = 0)]
     burn_us: u64,
-    /// Anything; it stands in the command lines of this process and its daemon.
+    /// Text that appears in the command lines of this process and its daemon.
     #[arg(long, default_value = "")]
     tag: String,
-    /// Leave a process behind that has cut all ties: own session, no parent.
+    /// Leave a daemon behind, with its own session and without a parent.
     #[arg(long)]
     leave_daemon: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Answer {
-    /// The answer that the baseline gives.
+    /// Response of the baseline.
     Ok,
-    /// Status 200 with GraphQL errors.
+    /// GraphQL errors with status 200.
     Errors,
-    /// Status 200 with another body.
+    /// Different body with status 200.
     Other,
-    /// Status 503.
+    /// Status 503 with another body.
     Unavailable,
-    /// The honest answer to a text, or to a hash that came with a text before; errors to any other
-    /// hash. A list is answered with a list of honest answers.
+    /// Honest response to an operation text, or to a hash that a request contained with a text
+    /// before. Other hashes receive errors. A list receives a list of honest responses.
     Operations,
-    /// The same, but that lists lack their last answer.
+    /// Behavior of `operations`, except that responses to lists lack the last element.
     ShortLists,
-    /// No answer: the process exits with code 7 before it listens.
+    /// No response: the process exits with code 7 before it listens.
     Exit,
-    /// No answer: the process exits with code 9 when it should give it.
+    /// No response: the process exits with code 9 at the request.
     Crash,
 }
 

@@ -12,34 +12,34 @@ use std::thread;
 use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
 
-/// A coprocessor for tests.
+/// Coprocessor for tests, which can fail in one way.
 #[derive(Debug, Parser)]
 struct Args {
-    /// How it fails.
+    /// Defect of the coprocessor.
     #[arg(value_enum)]
     manner: Manner,
-    /// The port to listen on.
+    /// Port to listen on.
     #[arg(long, env = "PORT", default_value_t = 0)]
     port: u16,
-    /// A Unix socket to listen on instead.
+    /// Unix socket to listen on, instead of the port.
     #[arg(long, env = "SOCKET")]
     socket: Option<PathBuf>,
-    /// The only token that is right.
+    /// Only valid token.
     #[arg(long, env = "TOKEN", default_value = "")]
     token: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Manner {
-    /// It does all of its work.
+    /// Do all of the work.
     Honest,
-    /// It acts at another stage than it is called for.
+    /// Act at another stage than the requested stage.
     WrongStage,
-    /// It gives the message back as it came.
+    /// Return the message unchanged.
     HeaderDropped,
-    /// Its identifiers are all the same.
+    /// Give all requests the same identifier.
     SameGuids,
-    /// It believes every token.
+    /// Accept every token.
     Trusting,
 }
 

@@ -13,40 +13,41 @@ use std::time::Duration;
 use clap::Parser;
 use serde_json::{Value, json};
 
-/// A server with a memory.
+/// Server that counts its requests and can call another server.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Where to listen.
+    /// Address and port to listen on.
     #[arg(long)]
     listen: SocketAddr,
-    /// Ask this server once for every request.
+    /// Server to call once for every request.
     #[arg(long)]
     origin: Option<SocketAddr>,
-    /// Tell the origin so, in the header `source`.
+    /// Value of the header `source` in requests to the origin.
     #[arg(long, default_value = "stranger")]
     source: String,
-    /// Stop asking the origin after so many requests.
+    /// Number of requests after which this server no longer calls the origin.
     #[arg(long)]
     lazy_after: Option<u64>,
-    /// Send so many `GUID` headers.
+    /// Number of `GUID` headers to send.
     #[arg(long, default_value_t = 0)]
     guids: u64,
-    /// Send so many `GUID` headers, all with the same value.
+    /// Number of `GUID` headers to send, all with the same value.
     #[arg(long, default_value_t = 0, conflicts_with = "guids")]
     same_guids: u64,
-    /// Do not look at tokens.
+    /// Accept requests without a check of their tokens.
     #[arg(long)]
     trusting: bool,
-    /// What `/who` answers.
+    /// Name in the response of `/who`.
     #[arg(long, default_value = "stranger")]
     name: String,
-    /// Ends, as if by a defect, at this request, when it has this name: `shop-3:30`.
+    /// Exit, as after a crash, at this request if the server has this name: NAME:NUMBER, such as
+    /// `shop-3:30`.
     #[arg(long)]
     dies: Option<String>,
-    /// Serve one request after the other, each for so many milliseconds.
+    /// Serve one request after the other, and take this number of milliseconds for each.
     #[arg(long, default_value_t = 0)]
     busy_ms: u64,
-    /// Makes the command line one of its own.
+    /// Text that makes the command line of this process unique.
     #[arg(long, default_value = "")]
     tag: String,
 }

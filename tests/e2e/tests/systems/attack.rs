@@ -23,7 +23,7 @@ fn row(table: &str, attack: &str) -> Vec<String> {
     line.split('|').map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// The count of an observation in a text such as `opened: 612, closed by it: 3`.
+/// The count of an observation in a text such as `opened: 612, closed by service: 3`.
 fn count(seen: &str, what: &str) -> u64 {
     let mut parts = seen.split(", ").filter_map(|part| part.split_once(": "));
     let found = parts.find(|(name, _)| *name == what);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::Load;
 
 use super::Comparability;
-use crate::compare::{Operand, Source};
+use crate::compare::{Operand, OperandSource};
 use crate::digits;
 use crate::import::{Condition, ForeignRun, RATE_TOLERANCE};
 use crate::recording::Recording;
@@ -71,10 +71,10 @@ fn per_second(rate: f64) -> String {
 }
 
 impl Manner {
-    fn of(source: &Source) -> Self {
+    fn of(source: &OperandSource) -> Self {
         match source {
-            Source::Recording(recording) => Self::of_recording(recording),
-            Source::Runs(runs) => match runs.as_slice() {
+            OperandSource::Recording(recording) => Self::of_recording(recording),
+            OperandSource::Runs(runs) => match runs.as_slice() {
                 [run] => Self::of_run(run),
                 // If a file has several commands, each row names its command.
                 several => Self {
@@ -153,7 +153,7 @@ mod tests {
         Operand {
             label: "file".to_owned(),
             variant: None,
-            source: Source::read(&[("file".to_owned(), text.to_owned())]).unwrap(),
+            source: OperandSource::read(&[("file".to_owned(), text.to_owned())]).unwrap(),
         }
     }
 
@@ -212,7 +212,7 @@ mod tests {
         let files = [("1", WRK), ("2", &fifty)];
         let files = files.map(|(name, text)| (name.to_owned(), text.to_owned()));
         let mixed = Operand {
-            source: Source::read(&files).unwrap(),
+            source: OperandSource::read(&files).unwrap(),
             ..operand(WRK)
         };
         let (obstacles, _) = found(&operand(WRK), &mixed);
@@ -241,7 +241,7 @@ mod tests {
         let own = Operand {
             label: "own".to_owned(),
             variant: None,
-            source: Source::Recording(Box::new(recording)),
+            source: OperandSource::Recording(Box::new(recording)),
         };
         let (obstacles, _) = found(&own, &operand(WRK));
         assert!(

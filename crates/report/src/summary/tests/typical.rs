@@ -4,7 +4,7 @@ use stats::Histogram;
 
 use super::*;
 use crate::Hdr;
-use crate::compare::{Comparison, Operand, Source};
+use crate::compare::{Comparison, Operand, OperandSource};
 use crate::gate::{Gate, Undecided};
 
 /// Ratio of the typical latency to the mean, for a log-normal distribution with a deviation of 0.3. The
@@ -146,7 +146,7 @@ fn a_gate_and_a_comparison_know_it() {
     let compared = |a: &Recording, b: &Recording| {
         let operand = |label: &str, recording: &Recording| Operand {
             label: label.to_owned(),
-            source: Source::Recording(Box::new(recording.clone())),
+            source: OperandSource::Recording(Box::new(recording.clone())),
             variant: Some("slow".to_owned()),
         };
         Comparison::of(&operand("a", a), &operand("b", b), true).unwrap()

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use report::compare::{Operand, Source};
+use report::compare::{Operand, OperandSource};
 
 use crate::exit::Failure;
 
@@ -27,8 +27,8 @@ pub(super) fn read(given: &str) -> Result<Operand, Failure> {
     };
     let files = files(Path::new(path))?;
     let shown = path.trim_end_matches('/');
-    let source =
-        Source::read(&files).map_err(|error| Failure::bad_input(format!("`{shown}`: {error}")))?;
+    let source = OperandSource::read(&files)
+        .map_err(|error| Failure::bad_input(format!("`{shown}`: {error}")))?;
     let label = Path::new(shown).file_name().map_or_else(
         || shown.to_owned(),
         |name| name.to_string_lossy().into_owned(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use cluster::workload::dns_label;
-use cluster::{ClusterError, Connection};
+use cluster::{ApiConnection, ClusterError};
 use lab::Lab;
 
 use super::{Recorded, Run};
@@ -44,7 +44,7 @@ impl Run<'_> {
         }
         let place = args.place();
         let asked = stop.clone();
-        let connection = Connection::open(&place, move || asked.is_asked())
+        let connection = ApiConnection::open(&place, move || asked.is_asked())
             .map_err(|error| no_cluster(&error))?;
         let manifests = manifests::read(lab, &Disk, Some(connection.namespace()));
         let manifests = manifests.map_err(Failure::bad_input)?;

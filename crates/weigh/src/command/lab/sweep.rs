@@ -67,7 +67,7 @@ impl Run<'_> {
             let Recorded {
                 recording, summary, ..
             } = run;
-            levels.push(curve::Level {
+            levels.push(curve::LoadLevel {
                 folder: name,
                 recording,
                 summary,
@@ -133,7 +133,7 @@ pub(in crate::command) fn curve_in(
         let names = recording.variants.iter().map(|variant| &*variant.name);
         gates.check(&names.collect::<Vec<_>>())?;
         let summary = gates.judge(Summary::of(&recording));
-        levels.push(curve::Level {
+        levels.push(curve::LoadLevel {
             folder: name,
             recording,
             summary,

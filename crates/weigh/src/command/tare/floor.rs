@@ -29,16 +29,16 @@ pub(super) struct Weighing {
     pub(super) seed: u64,
 }
 
-/// One figure of the null server, and how much of it is noise. Microseconds.
+/// One figure of the null server and its noise, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Floor {
     /// Hodges-Lehmann estimate over all measurements.
     pub(crate) value_us: f64,
-    /// Difference of the two halves of a pair, which are equal: lower end of its interval.
+    /// Lower end of the interval of the difference between the two equal halves of a pair.
     pub(crate) difference_us_low: f64,
-    /// Upper end.
+    /// Upper end of this interval.
     pub(crate) difference_us_high: f64,
-    /// The larger of the two, without its sign: a smaller overhead is no finding on this machine.
+    /// The larger absolute value of the two ends. A smaller overhead is no finding on this machine.
     pub(crate) floor_us: f64,
 }
 

@@ -9,17 +9,17 @@ use rig::machine::Machine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether something is in order.
+/// The result of a check.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum State {
-    /// In order.
+    /// The check found no problem.
     Ok,
-    /// Small differences may be this machine's doing.
+    /// The machine may cause small differences.
     Weak,
-    /// Do not measure here before this is changed.
+    /// Do not measure on this machine before the problem is solved.
     Failed,
 }
 
@@ -33,16 +33,16 @@ impl State {
     }
 }
 
-/// One thing that was looked at.
+/// A check of the machine, with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Finding {
-    /// What was looked at.
+    /// The name of the check.
     pub(crate) name: String,
-    /// Whether it is in order.
+    /// The result: ok, weak or failed.
     pub(crate) state: State,
-    /// What was found, with its figure.
+    /// The observation with its figure, in words.
     pub(crate) found: String,
-    /// What to do; absent where nothing needs to be done.
+    /// The remedy, as an instruction. Absent if the user needs to change no setting.
     pub(crate) advice: Option<String>,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Facts {
     pub(super) timer_slack_ns: Option<u64>,
     /// Swap in use, in bytes.
     pub(super) swap_used_bytes: Option<u64>,
-    /// The value of `kernel.perf_event_paranoid`.
+    /// The value of `kernel.perf_event_paranoid`, if readable.
     pub(super) perf_paranoid: Option<i64>,
     pub(super) is_root: bool,
 }

@@ -12,35 +12,35 @@ use super::floor::Floor;
 use super::host_checks::Finding;
 use crate::environment;
 
-/// What `weigh tare` found: its JSON, and the file in which later labs find it.
+/// The result of `weigh tare`: its JSON output, and the file that later labs read.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Tare {
-    /// When it was made, RFC 3339 in UTC.
+    /// Time of the measurement, RFC 3339 in UTC.
     pub(crate) made_at: String,
-    /// The machine it holds for.
+    /// The measured machine.
     pub(crate) machine: MachineName,
-    /// Requests per second that the null server got.
+    /// Requests per second that the null server received.
     pub(crate) requests_per_s: f64,
-    /// Rounds, each of two equal measurements.
+    /// Number of rounds. Each round has two equal measurements.
     pub(crate) rounds: usize,
-    /// Length of each of the two measurements of a round.
+    /// Length of each of the two measurements of a round, in milliseconds.
     pub(crate) measurement_ms: u64,
-    /// Processor time of the generator for each request.
+    /// Processor time of the generator for each request, in microseconds.
     pub(crate) cpu_us_per_request: f64,
-    /// By the name of the figure.
+    /// Noise floors by the name of the figure.
     pub(crate) floors: BTreeMap<String, Floor>,
-    /// What was looked at on this machine.
+    /// Results of the checks of this machine.
     pub(crate) findings: Vec<Finding>,
 }
 
-/// What must be the same for a tare to hold.
+/// Properties of a machine that must match before a lab uses a stored noise floor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct MachineName {
-    /// The processor's model name, where readable.
+    /// The model name of the processor, if readable.
     pub(crate) cpu_model: Option<String>,
-    /// Cores that may be used.
+    /// Number of usable cores.
     pub(crate) cores: usize,
-    /// The kernel's release.
+    /// The release of the kernel.
     pub(crate) kernel: String,
 }
 

@@ -182,8 +182,8 @@ fn keys_of_version_0_are_refused_with_their_new_names() {
     no effect: 2 telemetry.tracing
     refused: 1 server.listen
     refused: 1 server.cors
-    mistake: 1 `server.listen` cannot be served: this key is of version 0 of the original: move it to `supergraph.listen`
-    mistake: 1 `server.cors` cannot be served: this key is of version 0 of the original: move it to `cors`
+    mistake: 1 `server.listen` cannot be served: the key is from version 0 of Apollo Router: move it to `supergraph.listen`
+    mistake: 1 `server.cors` cannot be served: the key is from version 0 of Apollo Router: move it to `cors`
     ");
 }
 
@@ -236,10 +236,10 @@ fn what_is_on_and_not_served_is_refused_at_its_place() {
     refused: 4 preview_file_uploads
     refused: 5 authentication.subgraph
     refused: 6 wasm
-    mistake: 3 `plugins.acme.audit` cannot be served: there are no native plugins, and what this one checks or changes would be missing: move it to a script (`rhai`) or to a coprocessor
-    mistake: 4 `preview_file_uploads` cannot be served: files are not passed on, and every upload would fail: set `preview_file_uploads.enabled: false`
-    mistake: 5 `authentication.subgraph` cannot be served: requests to subgraphs would not be signed: let a coprocessor sign them, or a proxy beside the gateway
-    mistake: 6 `wasm` cannot be served: there are no plugins in WebAssembly, and what they check or change would be missing: move them to a script (`rhai`) or to a coprocessor
+    mistake: 3 `plugins.acme.audit` cannot be served: the gateway has no native plugins, so the checks and changes of this plugin would be missing: move them to a script (`rhai`) or to a coprocessor
+    mistake: 4 `preview_file_uploads` cannot be served: the gateway does not forward files, so every upload would fail: set `preview_file_uploads.enabled: false`
+    mistake: 5 `authentication.subgraph` cannot be served: subgraph requests would not be signed: sign them in a coprocessor or in a proxy next to the gateway
+    mistake: 6 `wasm` cannot be served: the gateway has no WebAssembly plugins, so their checks and changes would be missing: move them to a script (`rhai`) or to a coprocessor
     mistake: 7 unknown key `subscriptions`
     ");
 }

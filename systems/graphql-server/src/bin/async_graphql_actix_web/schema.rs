@@ -28,17 +28,17 @@ pub(crate) struct Query {
 
 #[Object]
 impl Query {
-    /// An object that is always the same.
+    /// Object that never changes.
     async fn test(&self) -> Option<Test> {
         Some(Test)
     }
 
-    /// The text, unchanged.
+    /// Returns the text unchanged.
     async fn echo(&self, context: &Context<'_>, text: String) -> Result<String, FieldFailure> {
         allowance(context).text(text)
     }
 
-    /// The first items; at most 10000.
+    /// First items, at most 10000.
     async fn items(
         &self,
         context: &Context<'_>,
@@ -53,12 +53,12 @@ impl Query {
         Ok(items.map(Item).collect())
     }
 
-    /// One item; null when none has this id.
+    /// Item with this id, or null if there is no such item.
     async fn item(&self, id: ID) -> Option<Item> {
         content::Item::with_id(&id).map(Item)
     }
 
-    /// Fails; null takes its place.
+    /// Fails. The response contains null and an error.
     async fn fail(
         &self,
         context: &Context<'_>,
@@ -68,7 +68,7 @@ impl Query {
         Some(Err(allowance(context).failure(message)))
     }
 
-    /// The sum of all amounts added so far.
+    /// Sum of all added amounts.
     async fn total(&self) -> i32 {
         self.counter.total()
     }
@@ -97,12 +97,12 @@ pub(crate) struct Test;
 
 #[Object]
 impl Test {
-    /// Always the same.
+    /// Id that never changes.
     async fn id(&self) -> ID {
         ID::from(content::TEST_ID)
     }
 
-    /// Fails; as it cannot be null, the object around it is.
+    /// Fails. The object that contains this field becomes null, because the field cannot be null.
     async fn fail(
         &self,
         context: &Context<'_>,
@@ -117,27 +117,27 @@ pub(crate) struct Item(content::Item);
 
 #[Object]
 impl Item {
-    /// A number as text, from 1 on.
+    /// Number as text, from 1.
     async fn id(&self) -> ID {
         ID::from(self.0.id())
     }
 
-    /// What it is called.
+    /// Name of the item.
     async fn name(&self) -> String {
         self.0.name()
     }
 
-    /// Pieces on stock.
+    /// Number of pieces in stock.
     async fn quantity(&self) -> i32 {
         self.0.quantity()
     }
 
-    /// Whether there is any on stock.
+    /// True if pieces are in stock.
     async fn in_stock(&self) -> bool {
         self.0.in_stock()
     }
 
-    /// A remark; only every third item has one.
+    /// Note. Only every third item has one.
     async fn note(&self) -> Option<String> {
         self.0.note()
     }

@@ -34,17 +34,17 @@ pub(crate) struct Query {
 
 #[graphql_object(context = RequestState, scalar = DefaultScalarValue)]
 impl Query {
-    /// An object that is always the same.
+    /// Object that never changes.
     fn test() -> Option<Test> {
         Some(Test)
     }
 
-    /// The text, unchanged.
+    /// Returns the text unchanged.
     fn echo(#[graphql(context)] state: &RequestState, text: String) -> FieldResult<String> {
         Ok(state.allowance.text(text)?)
     }
 
-    /// The first items; at most 10000.
+    /// First items, at most 10000.
     fn items(
         executor: &Executor<'_, '_, RequestState>,
         #[graphql(default = Some(10))] count: Option<i32>,
@@ -55,12 +55,12 @@ impl Query {
         Ok(items.map(Item).collect())
     }
 
-    /// One item; null when none has this id.
+    /// Item with this id, or null if there is no such item.
     fn item(id: ID) -> Option<Item> {
         content::Item::with_id(&id).map(Item)
     }
 
-    /// Fails; null takes its place.
+    /// Fails. The response contains null and an error.
     fn fail(
         #[graphql(context)] state: &RequestState,
         message: Option<String>,
@@ -68,7 +68,7 @@ impl Query {
         Err(state.allowance.failure(message).into())
     }
 
-    /// The sum of all amounts added so far.
+    /// Sum of all added amounts.
     fn total(&self) -> i32 {
         self.counter.total()
     }
@@ -94,12 +94,12 @@ pub(crate) struct Test;
 
 #[graphql_object(context = RequestState)]
 impl Test {
-    /// Always the same.
+    /// Id that never changes.
     fn id() -> ID {
         ID::from(content::TEST_ID.to_owned())
     }
 
-    /// Fails; as it cannot be null, the object around it is.
+    /// Fails. The object that contains this field becomes null, because the field cannot be null.
     fn fail(#[graphql(context)] state: &RequestState, message: Option<String>) -> FieldResult<i32> {
         Err(state.allowance.failure(message).into())
     }
@@ -111,27 +111,27 @@ pub(crate) struct Item(content::Item);
 
 #[graphql_object(context = RequestState)]
 impl Item {
-    /// A number as text, from 1 on.
+    /// Number as text, from 1.
     fn id(&self) -> ID {
         ID::from(self.0.id())
     }
 
-    /// What it is called.
+    /// Name of the item.
     fn name(&self) -> String {
         self.0.name()
     }
 
-    /// Pieces on stock.
+    /// Number of pieces in stock.
     fn quantity(&self) -> i32 {
         self.0.quantity()
     }
 
-    /// Whether there is any on stock.
+    /// True if pieces are in stock.
     fn in_stock(&self) -> bool {
         self.0.in_stock()
     }
 
-    /// A remark; only every third item has one.
+    /// Note. Only every third item has one.
     fn note(&self) -> Option<String> {
         self.0.note()
     }
