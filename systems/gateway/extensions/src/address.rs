@@ -4,12 +4,12 @@ use gateway_config::{ClientTls, HttpVersions};
 use gateway_upstream::{EndpointError, Http2, Policy, Trust, UpstreamEndpoint};
 
 pub(crate) fn endpoint(
-    written: &gateway_config::Endpoint,
+    written: &gateway_config::ServiceAddress,
     policy: Policy,
 ) -> Result<UpstreamEndpoint, EndpointError> {
     match written {
-        gateway_config::Endpoint::Http(uri) => UpstreamEndpoint::from_uri(uri, policy),
-        gateway_config::Endpoint::Unix { socket, path } => {
+        gateway_config::ServiceAddress::Http(uri) => UpstreamEndpoint::from_uri(uri, policy),
+        gateway_config::ServiceAddress::Unix { socket, path } => {
             UpstreamEndpoint::parse(&format!("unix://{}?path={path}", socket.display()), policy)
         }
     }
