@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use chassis::{Client, ConnectionTable, ForeignHost, Hosts};
+use chassis::{ClientNetwork, ConnectionTable, ForeignHost, Hosts};
 use graphql_http::body;
-use graphql_http::{DecodeError, Head, Media, Refusal, Step};
+use graphql_http::{Admission, DecodeError, Head, Media, RequestRefusal};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -43,7 +43,7 @@ impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
     /// Routes a request by its path.
-    async fn answer(&self, client: Client, request: Request<Incoming>) -> Reply {
+    async fn answer(&self, client: ClientNetwork, request: Request<Incoming>) -> Reply {
         // First, so that headers of refused requests count too.
         self.metrics.headers(request.headers());
         if let Err(foreign) = self.hosts.check(request.headers(), request.uri()) {
@@ -97,7 +97,7 @@ impl Handler {
     async fn rest(
         &self,
         path: &str,
-        client: Client,
+        client: ClientNetwork,
         request: &Request<Incoming>,
     ) -> (Endpoint, Reply) {
         let Some(route) = Route::of(path) else {
@@ -117,15 +117,15 @@ impl Handler {
         (endpoint, reply)
     }
 
-    async fn graphql(&self, client: Client, request: Request<Incoming>) -> Reply {
+    async fn graphql(&self, client: ClientNetwork, request: Request<Incoming>) -> Reply {
         let head = Head::of(request.method(), request.headers());
         match graphql_http::admit(head, self.body_limit, false) {
-            Step::ReadParameters(media) => {
+            Admission::ReadParameters(media) => {
                 let parameters = request.uri().query().unwrap_or_default();
                 let question = graphql_http::from_parameters(parameters);
                 self.executed(media, question, client, true).await
             }
-            Step::ReadBody(media) => {
+            Admission::ReadBody(media) => {
                 let read = body::read(request.into_body(), self.body_limit);
                 let timeout = self.body_timeout;
                 match body::in_time(read, || tokio::time::sleep(timeout)).await {
@@ -133,11 +133,11 @@ impl Handler {
                         let question = graphql_http::from_body(body.as_ref());
                         self.executed(media, question, client, false).await
                     }
-                    Err(error) => refused(media, &Refusal::of_body(error, self.body_limit)),
+                    Err(error) => refused(media, &RequestRefusal::of_body(error, self.body_limit)),
                 }
             }
-            Step::Refuse(media, refusal) => refused(media, &refusal),
-            Step::Page => unreachable!("no page is offered"),
+            Admission::Refuse(media, refusal) => refused(media, &refusal),
+            Admission::Page => unreachable!("no page is offered"),
         }
     }
 
@@ -145,7 +145,7 @@ impl Handler {
         &self,
         media: Media,
         question: Result<Question<'_>, DecodeError>,
-        client: Client,
+        client: ClientNetwork,
         is_get: bool,
     ) -> Reply {
         let question = match question {
@@ -156,7 +156,7 @@ impl Handler {
             }
         };
         match self.executor.execute(question, client, is_get).await {
-            Answer::MutationByGet => refused(media, &Refusal::MutationByGet),
+            Answer::MutationByGet => refused(media, &RequestRefusal::MutationByGet),
             Answer::Executed(body) => with_body(StatusCode::OK, media.content_type(), body),
             Answer::Busy(body) => {
                 let status = StatusCode::SERVICE_UNAVAILABLE;
@@ -196,7 +196,7 @@ impl Handler {
     }
 }
 
-fn refused(media: Media, refusal: &Refusal) -> Reply {
+fn refused(media: Media, refusal: &RequestRefusal) -> Reply {
     // As on every other path of the service: wrong methods always get the same form of response.
     if let Some(allow) = refusal.allow() {
         return not_allowed(allow);

@@ -12,7 +12,7 @@ use async_graphql::parser::types::{ExecutableDocument, OperationType};
 use async_graphql::{
     Error, ErrorExtensionValues, Request, Response, ServerError, Value, Variables,
 };
-use chassis::Client;
+use chassis::ClientNetwork;
 use graphql_document::DocumentError;
 use graphql_http::GraphqlRequest;
 use serde_json::json;
@@ -142,7 +142,7 @@ impl Executor {
     pub(crate) async fn execute(
         &self,
         question: Question<'_>,
-        client: Client,
+        client: ClientNetwork,
         is_get: bool,
     ) -> Answer {
         // Some clients send an empty name for an unnamed operation.

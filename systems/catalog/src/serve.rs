@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use chassis::{ConnectionTable, Hosts, Worker};
 use clap::Parser as _;
-use telemetry::log::Level;
+use telemetry::log::LogLevel;
 use tokio::runtime::LocalRuntime;
 
 use crate::config::Config;
@@ -35,7 +35,7 @@ enum ServeError {
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     chassis::run(
         Config::try_parse_from(words),
-        |_| Level::Info,
+        |_| LogLevel::Info,
         prepare_and_serve,
     )
 }

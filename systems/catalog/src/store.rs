@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chassis::Client;
+use chassis::ClientNetwork;
 use tokio::sync::Semaphore;
 
 use crate::clock;
@@ -86,7 +86,7 @@ enum Backend {
 
 /// A request that uses the database, for a client.
 pub(crate) struct Visitor {
-    client: Client,
+    client: ClientNetwork,
     /// Number of further concurrent statements that this request may send.
     at_once: Semaphore,
 }
@@ -118,7 +118,7 @@ impl Store {
     }
 
     /// Creates the state of one request of `client`.
-    pub(crate) fn visitor(&self, client: Client) -> Visitor {
+    pub(crate) fn visitor(&self, client: ClientNetwork) -> Visitor {
         let at_once = match &*self.backend {
             Backend::Postgres(postgres) => postgres.at_once(),
             // No connections to share out: reads begin on the worker itself.

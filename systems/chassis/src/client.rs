@@ -8,9 +8,9 @@ use crate::connection_table::Network;
 ///
 /// Services use it for every limit and share per client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Client(Option<Network>);
+pub struct ClientNetwork(Option<Network>);
 
-impl Client {
+impl ClientNetwork {
     /// All programs on this machine (127.0.0.1, ::1, Unix sockets), including a proxy. The limits by address
     /// do not apply to them.
     pub const THIS_MACHINE: Self = Self(None);
@@ -53,14 +53,17 @@ mod tests {
     #[test]
     fn an_address_that_counts_stands_for_its_network() {
         let address = |text: &str| -> IpAddr { text.parse().unwrap() };
-        let counted = |text: &str| Client::at(address(text)).counted_address();
+        let counted = |text: &str| ClientNetwork::at(address(text)).counted_address();
         assert_eq!(counted("192.0.2.7"), Some(address("192.0.2.7")));
         assert_eq!(counted("::ffff:192.0.2.7"), Some(address("192.0.2.7")));
         let network = counted("2001:db8:1:2:3:4:5:6");
         assert_eq!(network, Some(address("2001:db8:1:2::")));
         assert_eq!((counted("127.0.0.1"), counted("::1")), (None, None));
         assert_eq!(counted("127.0.0.2"), Some(address("127.0.0.2")));
-        assert!(!Client::THIS_MACHINE.is_counted());
-        assert_eq!(Client::at(address("127.0.0.1")), Client::THIS_MACHINE);
+        assert!(!ClientNetwork::THIS_MACHINE.is_counted());
+        assert_eq!(
+            ClientNetwork::at(address("127.0.0.1")),
+            ClientNetwork::THIS_MACHINE
+        );
     }
 }

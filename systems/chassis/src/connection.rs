@@ -26,7 +26,7 @@ const READ_BYTES: usize = 8 * 1024;
 /// A client's connection for hyper. [`ConnectionHandle::serve`] must drive the future that hyper creates from
 /// it.
 #[derive(Debug)]
-pub struct Connection(ConnectionHandle);
+pub struct ClientConnection(ConnectionHandle);
 
 /// A handle on the state of a connection, without its bytes.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ enum Socket {
     Lost,
 }
 
-impl Connection {
+impl ClientConnection {
     /// Wraps a non-blocking socket.
     #[must_use]
     pub fn new(socket: TcpStream) -> Self {
@@ -159,7 +159,7 @@ impl Socket {
     }
 }
 
-impl Read for Connection {
+impl Read for ClientConnection {
     fn poll_read(
         self: Pin<&mut Self>,
         task: &mut Context<'_>,
@@ -192,7 +192,7 @@ impl Read for Connection {
     }
 }
 
-impl Write for Connection {
+impl Write for ClientConnection {
     fn poll_write(
         self: Pin<&mut Self>,
         task: &mut Context<'_>,

@@ -34,7 +34,7 @@ pub struct ConnectionTable {
     arriving: AtomicUsize,
     networks: Mutex<HashMap<Network, usize>>,
     accepted: AtomicU64,
-    refused: [AtomicU64; Refusal::ALL.len()],
+    refused: [AtomicU64; ConnectionRefusal::ALL.len()],
     closed: [AtomicU64; Cause::ALL.len()],
     /// Number of times that the process had no free file descriptor. Workers notice changes.
     shortages: AtomicU64,
@@ -52,14 +52,14 @@ struct Notes {
 
 /// The reason for a refused connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ConnectionRefusal {
     /// Too many connections are open in total.
     Total,
     /// Too many from its address are open.
     Address,
 }
 
-impl Refusal {
+impl ConnectionRefusal {
     const ALL: [(Self, &'static str); 2] = [(Self::Total, "total"), (Self::Address, "address")];
 }
 
@@ -161,17 +161,19 @@ impl ConnectionTable {
     ///
     /// # Errors
     /// Fails if too many connections are open. The refusal is counted and logged here.
-    pub fn take(self: &Arc<Self>, peer: Option<IpAddr>) -> Result<Slot, Refusal> {
+    pub fn take(self: &Arc<Self>, peer: Option<IpAddr>) -> Result<Slot, ConnectionRefusal> {
         let slot = self.admit(peer.and_then(Network::of));
         match &slot {
             Ok(_) => {
                 self.accepted.fetch_add(1, Relaxed);
             }
             Err(refusal) => {
-                let place = Refusal::ALL.iter().position(|(it, _)| it == refusal);
+                let place = ConnectionRefusal::ALL
+                    .iter()
+                    .position(|(it, _)| it == refusal);
                 let place = place.expect("`ALL` lists every refusal");
                 self.refused[place].fetch_add(1, Relaxed);
-                let name = Refusal::ALL[place].1;
+                let name = ConnectionRefusal::ALL[place].1;
                 self.log(|more| {
                     tracing::warn!(limit = name, ?peer, more, "a connection was refused");
                 });
@@ -180,7 +182,7 @@ impl ConnectionTable {
         slot
     }
 
-    fn admit(self: &Arc<Self>, network: Option<Network>) -> Result<Slot, Refusal> {
+    fn admit(self: &Arc<Self>, network: Option<Network>) -> Result<Slot, ConnectionRefusal> {
         // Counted before the check, so that two threads cannot both take the last place. Relaxed, because the
         // count orders no other memory.
         let before = self.open.fetch_add(1, Relaxed);
@@ -190,14 +192,14 @@ impl ConnectionTable {
             is_arriving: false,
         };
         if before >= self.total.load(Relaxed) {
-            return Err(Refusal::Total);
+            return Err(ConnectionRefusal::Total);
         }
         if let Some(network) = network {
             let most = self.per_address.load(Relaxed);
             let mut networks = self.networks();
             let count = networks.entry(network).or_default();
             if *count >= most {
-                return Err(Refusal::Address);
+                return Err(ConnectionRefusal::Address);
             }
             *count += 1;
             slot.network = Some(network);
@@ -354,7 +356,7 @@ impl Counts for ConnectionTable {
             help,
             count(&self.accepted),
         )?;
-        let refused = Refusal::ALL.iter().zip(&self.refused);
+        let refused = ConnectionRefusal::ALL.iter().zip(&self.refused);
         let refused: Vec<_> = refused
             .map(|((_, name), counter)| ([("limit", *name)], count(counter)))
             .collect();
@@ -392,7 +394,7 @@ mod tests {
         let table = table(2, 2);
         let first = table.take(None).unwrap();
         let _second = table.take(None).unwrap();
-        assert_eq!(table.take(None).unwrap_err(), Refusal::Total);
+        assert_eq!(table.take(None).unwrap_err(), ConnectionRefusal::Total);
         drop(first);
         assert!(table.take(None).is_ok());
     }
@@ -405,7 +407,10 @@ mod tests {
         ] {
             let table = table(10, 1);
             let first = table.take(peer(one)).unwrap();
-            assert_eq!(table.take(peer(same)).unwrap_err(), Refusal::Address);
+            assert_eq!(
+                table.take(peer(same)).unwrap_err(),
+                ConnectionRefusal::Address
+            );
             assert!(table.take(peer(other)).is_ok(), "{other}");
             drop(first);
             assert!(table.take(peer(same)).is_ok(), "{same}");
@@ -420,11 +425,17 @@ mod tests {
     fn this_machine_is_bound_by_the_total_alone() {
         let table = table(3, 1);
         let open = ["127.0.0.1", "127.0.0.1", "::1"].map(|it| table.take(peer(it)).unwrap());
-        assert_eq!(table.take(peer("127.0.0.1")).unwrap_err(), Refusal::Total);
+        assert_eq!(
+            table.take(peer("127.0.0.1")).unwrap_err(),
+            ConnectionRefusal::Total
+        );
         drop(open);
         // Another address of this machine counts as another client.
         let other = table.take(peer("127.0.0.2")).unwrap();
-        assert_eq!(table.take(peer("127.0.0.2")).unwrap_err(), Refusal::Address);
+        assert_eq!(
+            table.take(peer("127.0.0.2")).unwrap_err(),
+            ConnectionRefusal::Address
+        );
         drop(other);
     }
 }

@@ -26,16 +26,16 @@ mod worker;
 use std::error::Error;
 use std::process::ExitCode;
 
-use telemetry::log::Level;
+use telemetry::log::LogLevel;
 
 pub use accept::{accept, pause_after, pause_in_crowd};
-pub use client::Client;
+pub use client::ClientNetwork;
 pub use command_line::{TimeError, read, time, with_file, workers};
-pub use connection::{Connection, ConnectionHandle};
-pub use connection_table::{ConnectionTable, Refusal, Slot};
+pub use connection::{ClientConnection, ConnectionHandle};
+pub use connection_table::{ConnectionRefusal, ConnectionTable, Slot};
 pub use hosts::{ForeignHost, HostFlags, Hosts};
 pub use limits::{
-    ConnectionFlags, HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, HTTP2_STREAMS, Limits, Most,
+    ConnectionFlags, HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, HTTP2_STREAMS, Most, ServerLimits,
     Timeouts, descriptors,
 };
 pub use listener::{Listener, prepare};
@@ -50,7 +50,7 @@ pub use worker::{Handler, Worker, worker_thread};
 /// if `serve` fails, with a line on standard error. Otherwise it is 0.
 pub fn run<C, E: Error>(
     config: Result<C, clap::Error>,
-    log_level: impl FnOnce(&C) -> Level,
+    log_level: impl FnOnce(&C) -> LogLevel,
     serve: impl FnOnce(&C) -> Result<(), E>,
 ) -> ExitCode {
     let config = match config {

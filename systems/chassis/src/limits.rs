@@ -16,7 +16,7 @@ const TIMES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::f
 
 /// Limits of a service's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Timeouts of a connection.
     pub timeouts: Timeouts,
     /// Maximum of concurrent requests on one HTTP/2 connection.
@@ -84,8 +84,8 @@ pub struct ConnectionFlags {
 impl ConnectionFlags {
     /// The limits of a worker. `head_timeout` and `stop_timeout` are the service's own.
     #[must_use]
-    pub fn limits(&self, head_timeout: Duration, stop_timeout: Duration) -> Limits {
-        Limits {
+    pub fn limits(&self, head_timeout: Duration, stop_timeout: Duration) -> ServerLimits {
+        ServerLimits {
             timeouts: Timeouts {
                 head: head_timeout,
                 idle: self.idle_timeout,

@@ -42,7 +42,7 @@ fn set_queue(listener: &TcpListener, connections: u16) -> io::Result<()> {
 /// A listener on a worker's thread.
 ///
 /// tokio's listener registers every accepted connection. This listener leaves the registration to a
-/// [`Connection`](crate::Connection).
+/// [`ClientConnection`](crate::ClientConnection).
 #[derive(Debug)]
 pub struct Listener {
     /// The listener as a stream, because tokio lets the owner make system calls only on this kind of socket.

@@ -20,10 +20,10 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::spawn_local;
 
 use crate::accept::{pause_after, pause_in_crowd};
-use crate::client::Client;
-use crate::connection::Connection;
+use crate::client::ClientNetwork;
+use crate::connection::ClientConnection;
 use crate::connection_table::{ConnectionTable, Slot};
-use crate::limits::{HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, Limits};
+use crate::limits::{HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, ServerLimits};
 use crate::listener::Listener;
 use crate::runtime::runtime;
 use crate::tracker::{Tracked, Tracker};
@@ -36,7 +36,7 @@ pub trait Handler: 'static {
     /// Handles a client's request. Errors are part of the response.
     fn answer(
         &self,
-        client: Client,
+        client: ClientNetwork,
         request: Request<Incoming>,
     ) -> impl Future<Output = Response<Self::Body>>;
 }
@@ -64,7 +64,7 @@ impl Worker {
     pub fn start<D: Handler, P: Future<Output = D>>(
         number: u16,
         table: &Arc<ConnectionTable>,
-        limits: Limits,
+        limits: ServerLimits,
         prepare: impl FnOnce() -> P + Send + 'static,
     ) -> io::Result<Self> {
         let table = Arc::clone(table);
@@ -134,7 +134,7 @@ async fn serve_all<D: Handler>(
     handler: Rc<D>,
     mut arriving: UnboundedReceiver<Work>,
     table: Arc<ConnectionTable>,
-    limits: Limits,
+    limits: ServerLimits,
 ) {
     let tracker = Tracker::new(Arc::clone(&table), limits.timeouts);
     spawn_local(tracker.clone().watch());
@@ -164,7 +164,7 @@ async fn serve_all<D: Handler>(
                 continue;
             }
         };
-        let client = Client::of(slot.network());
+        let client = ClientNetwork::of(slot.network());
         let tracked = tracker.begin(slot);
         spawn_local(converse(
             stream,
@@ -198,13 +198,13 @@ fn builder(http2_streams: u32) -> auto::Builder<SameThread> {
 /// Serves all requests of a connection.
 async fn converse<D: Handler>(
     stream: TcpStream,
-    client: Client,
+    client: ClientNetwork,
     tracked: Tracked,
     builder: Rc<auto::Builder<SameThread>>,
     handler: Rc<D>,
 ) {
     // Two handles: one reads from requests if the connection ends, the other drives the connection.
-    let connection = Connection::new(stream);
+    let connection = ClientConnection::new(stream);
     let handle = connection.handle();
     let observed = handle.clone();
     let service = service_fn(|request| {

@@ -3,7 +3,7 @@
 pub(crate) mod apq;
 mod authorization;
 mod batch;
-pub(crate) mod demand;
+pub(crate) mod cost_limit;
 pub(crate) mod engine;
 mod execution;
 pub(crate) mod operation_list;
@@ -11,6 +11,6 @@ pub(crate) mod pipeline;
 pub(crate) mod planning;
 mod progressive_override;
 mod query_planning;
+mod request_body;
 mod sources;
 pub(crate) mod subgraphs;
-mod understood;

@@ -8,7 +8,7 @@ use async_graphql::parser::types::{
 };
 
 use crate::error::DocumentError;
-use crate::extent::{Measuring, Place, Size};
+use crate::extent::{FieldPlace, Measuring, Size};
 
 /// Limits for the size of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl AnswerLimits {
         &self,
         document: &ExecutableDocument,
         operation: &OperationDefinition,
-        size: impl Fn(&Field, Place) -> Size,
+        size: impl Fn(&Field, FieldPlace) -> Size,
     ) -> Result<(), DocumentError> {
         let set = &operation.selection_set.node;
         let extent = Measuring::new(document, size).operation(set)?;
@@ -122,8 +122,8 @@ mod tests {
         let operation = selected(&document, None).unwrap();
         LIMITS.check(&document, operation, |field, place| {
             let objects = match (field.name.node.as_str(), place) {
-                ("list", Place::Root) => 100,
-                (name, Place::Schema) => SCHEMA.of(name),
+                ("list", FieldPlace::Root) => 100,
+                (name, FieldPlace::Schema) => SCHEMA.of(name),
                 _ => 1,
             };
             Size { objects, bytes: 0 }

@@ -13,7 +13,7 @@ use crate::error::DocumentError;
 
 /// The location of a field, which distinguishes fields with equal names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum FieldPlace {
     /// A root field of the operation.
     Root,
     /// A field below `__schema` or `__type`.
@@ -79,10 +79,10 @@ pub(crate) struct Measuring<'a, O> {
     size: O,
     /// Extents by fragment and place of the spread. While a fragment is being measured, its extent is empty,
     /// which ends cycles. The validator reports cycles.
-    known: HashMap<(&'a str, Place), Extent>,
+    known: HashMap<(&'a str, FieldPlace), Extent>,
 }
 
-impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
+impl<'a, O: Fn(&Field, FieldPlace) -> Size> Measuring<'a, O> {
     pub(crate) fn new(document: &'a ExecutableDocument, size: O) -> Self {
         Self {
             document,
@@ -93,13 +93,13 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
 
     /// Measures the selections of an operation.
     pub(crate) fn operation(&mut self, set: &'a SelectionSet) -> Result<Extent, DocumentError> {
-        self.set(set, Place::Root, 1)
+        self.set(set, FieldPlace::Root, 1)
     }
 
     fn set(
         &mut self,
         set: &'a SelectionSet,
-        place: Place,
+        place: FieldPlace,
         nesting: usize,
     ) -> Result<Extent, DocumentError> {
         // The length of the text is limited, but not the depth that fragments create.
@@ -124,14 +124,14 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
     fn field(
         &mut self,
         field: &'a Field,
-        place: Place,
+        place: FieldPlace,
         nesting: usize,
     ) -> Result<Extent, DocumentError> {
         let set = &field.selection_set.node;
         let inside = match field.name.node.as_str() {
-            "__schema" | "__type" => Place::Schema,
-            _ if place == Place::Schema => Place::Schema,
-            _ => Place::Below,
+            "__schema" | "__type" => FieldPlace::Schema,
+            _ if place == FieldPlace::Schema => FieldPlace::Schema,
+            _ => FieldPlace::Below,
         };
         let below = if set.items.is_empty() {
             Extent::default()
@@ -159,7 +159,7 @@ impl<'a, O: Fn(&Field, Place) -> Size> Measuring<'a, O> {
     fn fragment(
         &mut self,
         name: &'a str,
-        place: Place,
+        place: FieldPlace,
         nesting: usize,
     ) -> Result<Extent, DocumentError> {
         // A known fragment is not visited again, even at a greater depth. The library checks that depth after

@@ -19,8 +19,8 @@ pub use answer::{AnswerLimits, SchemaSize, selected};
 pub use bounds::{DEPTH_MAX, FIELDS_MAX, NAME_BYTES_MAX, NESTING_MAX, TOKENS_MAX};
 pub use error::DocumentError;
 use extent::Measuring;
-pub use extent::{Place, Size};
-pub use limits::Limits;
+pub use extent::{FieldPlace, Size};
+pub use limits::DocumentLimits;
 
 /// Checks every operation, including its fragments, against [`FIELDS_MAX`].
 ///

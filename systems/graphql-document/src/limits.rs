@@ -17,7 +17,7 @@ const MAX_COMPLEXITY: u64 = 20_000;
 /// Limits for the size of an operation. Names and defaults match the gateway's configuration,
 /// except for [`max_complexity`](Self::max_complexity), which the gateway lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
-pub struct Limits {
+pub struct DocumentLimits {
     /// Maximum number of tokens in a document.
     #[arg(long, env, value_name = "N", default_value_t = PARSER_MAX_TOKENS)]
     pub parser_max_tokens: usize,
@@ -43,7 +43,7 @@ pub struct Limits {
     pub max_complexity: u64,
 }
 
-impl Default for Limits {
+impl Default for DocumentLimits {
     fn default() -> Self {
         Self {
             parser_max_tokens: PARSER_MAX_TOKENS,
@@ -56,7 +56,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl DocumentLimits {
     /// Checks a text before it is parsed.
     ///
     /// # Errors
@@ -117,14 +117,14 @@ mod tests {
 
     use super::*;
 
-    fn checked(text: &str, limits: Limits) -> Result<(), DocumentError> {
+    fn checked(text: &str, limits: DocumentLimits) -> Result<(), DocumentError> {
         limits.check_text(text)?;
         limits.check(&parse_query(text).unwrap(), |_| 2)
     }
 
     #[test]
     fn each_limit_lets_its_number_pass_and_no_more() {
-        let all = Limits {
+        let all = DocumentLimits {
             parser_max_tokens: 14,
             max_selections: 4,
             max_depth: 3,
@@ -135,7 +135,7 @@ mod tests {
         };
         let text = "query Q { x: a { c { d } } b }";
         assert_eq!(checked(text, all), Ok(()));
-        type Lower = fn(&mut Limits);
+        type Lower = fn(&mut DocumentLimits);
         let crossed: [(Lower, DocumentError); 6] = [
             (|it| it.parser_max_tokens = 13, DocumentError::Tokens(13)),
             (|it| it.max_selections = 3, DocumentError::Selections(3)),
@@ -153,9 +153,9 @@ mod tests {
 
     #[test]
     fn every_operation_of_a_document_counts() {
-        let limits = Limits {
+        let limits = DocumentLimits {
             max_aliases: 0,
-            ..Limits::default()
+            ..DocumentLimits::default()
         };
         let refused = checked("query A { a } query B { b: a }", limits);
         assert_eq!(refused, Err(DocumentError::Aliases(0)));
@@ -164,9 +164,9 @@ mod tests {
     #[test]
     fn lists_in_lists_multiply_and_end_at_the_largest_number() {
         let text = "{a".repeat(60) + &"}".repeat(60);
-        let limits = Limits {
+        let limits = DocumentLimits {
             max_depth: 60,
-            ..Limits::default()
+            ..DocumentLimits::default()
         };
         let refused = limits.check(&parse_query(text).unwrap(), |_| u64::MAX / 2);
         assert_eq!(refused, Err(DocumentError::Complexity(MAX_COMPLEXITY)));

@@ -6,7 +6,7 @@ use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue}
 use crate::accept::{Negotiated, negotiate};
 use crate::content_type::is_json;
 use crate::media::Media;
-use crate::refusal::Refusal;
+use crate::refusal::RequestRefusal;
 
 /// The relevant parts of a request's head.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,7 +43,7 @@ impl<'a> Head<'a, ()> {
 
 /// The next step for a request.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Admission {
     /// The request is in the body. Read it, execute it, and respond in this media type.
     ReadBody(Media),
     /// The request is in the parameters of the URL.
@@ -51,37 +51,39 @@ pub enum Step {
     /// The client is a browser that wants the page.
     Page,
     /// Send this refusal in this media type. The request has no operation to execute.
-    Refuse(Media, Refusal),
+    Refuse(Media, RequestRefusal),
 }
 
 /// Decides the next step for a request to a GraphQL endpoint. `body_limit` is in bytes.
-pub fn admit<'a, Lines>(head: Head<'a, Lines>, body_limit: u64, page_is_offered: bool) -> Step
+pub fn admit<'a, Lines>(head: Head<'a, Lines>, body_limit: u64, page_is_offered: bool) -> Admission
 where
     Lines: Iterator<Item = &'a [u8]>,
 {
     let is_get = match head.method {
         "POST" => false,
         "GET" => true,
-        _ => return Step::Refuse(Media::Json, Refusal::Method),
+        _ => return Admission::Refuse(Media::Json, RequestRefusal::Method),
     };
     // Before the body, so that a refusal already has a media type that the client accepts.
     let media = match negotiate(head.accept, is_get && page_is_offered) {
         Some(Negotiated::Response(media)) => media,
-        Some(Negotiated::Page) => return Step::Page,
-        None => return Step::Refuse(Media::Json, Refusal::NotAcceptable),
+        Some(Negotiated::Page) => return Admission::Page,
+        None => return Admission::Refuse(Media::Json, RequestRefusal::NotAcceptable),
     };
     if is_get {
-        return Step::ReadParameters(media);
+        return Admission::ReadParameters(media);
     }
     if !is_json(head.content_type, &["application/json"]) {
         let found = head.content_type.map(String::from_utf8_lossy);
-        let refusal = Refusal::ContentType(found.map(std::borrow::Cow::into_owned));
-        return Step::Refuse(media, refusal);
+        let refusal = RequestRefusal::ContentType(found.map(std::borrow::Cow::into_owned));
+        return Admission::Refuse(media, refusal);
     }
     // Only the announced length: a refusal then needs no read of the body.
     match head.content_length {
-        Some(length) if length > body_limit => Step::Refuse(media, Refusal::TooLarge(body_limit)),
-        _ => Step::ReadBody(media),
+        Some(length) if length > body_limit => {
+            Admission::Refuse(media, RequestRefusal::TooLarge(body_limit))
+        }
+        _ => Admission::ReadBody(media),
     }
 }
 

@@ -20,10 +20,10 @@ pub use accept::{
     EventFormat, IncrementalFormat, Negotiated, event_format, incremental_format, negotiate,
     parse_weight,
 };
-pub use admit::{Head, Step, admit};
+pub use admit::{Admission, Head, admit};
 pub use content_type::is_json;
 pub use media::Media;
-pub use refusal::Refusal;
+pub use refusal::RequestRefusal;
 pub use request::{
     DecodeError, DiscardedObject, Entries, GraphqlRequest, Incomplete, RawObject, RawObjectBuf,
     check_body, check_entries, from_body, from_checked_body_or_hash, from_parameters,

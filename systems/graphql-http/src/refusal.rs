@@ -4,7 +4,7 @@ use crate::body::BodyError;
 
 /// The reason why no operation is executed. Displays as the message for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum RequestRefusal {
     /// The method is neither GET nor POST.
     #[error("this path serves GET, POST only")]
     Method,
@@ -31,7 +31,7 @@ fn found(content_type: Option<&str>) -> String {
     content_type.map_or_else(|| "none".to_owned(), |found| format!("`{found}`"))
 }
 
-impl Refusal {
+impl RequestRefusal {
     /// The refusal of an unreadable body. `limit` is in bytes.
     #[must_use]
     pub fn of_body(error: BodyError, limit: u64) -> Self {

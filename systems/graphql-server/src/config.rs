@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chassis::ConnectionFlags;
 use clap::{Args as _, Command, FromArgMatches as _};
-use telemetry::log::Level;
+use telemetry::log::LogLevel;
 
 use crate::identity::Identity;
 
@@ -39,7 +39,7 @@ struct Args {
 
     /// Level of the log on standard error, which contains one JSON object per line.
     #[arg(long, env, value_name = "LEVEL", default_value = "info")]
-    log: Level,
+    log: LogLevel,
 
     #[command(flatten)]
     connections: ConnectionFlags,
@@ -59,7 +59,7 @@ pub struct Config {
     /// Time for requests in flight when stopping, in whole seconds, at least one.
     pub stop_timeout: Duration,
     /// The level of the log.
-    pub log: Level,
+    pub log: LogLevel,
     /// Limits for the number of connections and for their clients.
     pub connections: ConnectionFlags,
 }
@@ -147,7 +147,7 @@ mod tests {
             body_limit: 65_536,
             request_timeout: Duration::from_secs(15),
             stop_timeout: Duration::from_secs(60),
-            log: Level::Off,
+            log: LogLevel::Off,
             connections: ConnectionFlags {
                 max_connections: NonZeroU32::new(10),
                 max_connections_per_address: NonZeroU32::new(4),

@@ -6,7 +6,7 @@
 
 use async_graphql::parser::parse_query;
 use async_graphql::parser::types::{ExecutableDocument, OperationDefinition};
-use graphql_document::{AnswerLimits, DocumentError, Place, SchemaSize, Size, selected};
+use graphql_document::{AnswerLimits, DocumentError, FieldPlace, SchemaSize, Size, selected};
 
 use crate::content::{FIELDS_PER_REQUEST_MAX, NAME_BYTES_PER_REQUEST_MAX};
 
@@ -44,9 +44,9 @@ pub fn check(
 ) -> Result<(), DocumentError> {
     LIMITS.check(document, operation, |field, place| Size {
         objects: match place {
-            Place::Schema => SCHEMA.of(&field.name.node),
+            FieldPlace::Schema => SCHEMA.of(&field.name.node),
             // The lists of other queries are counted when they are executed.
-            Place::Root | Place::Below => 1,
+            FieldPlace::Root | FieldPlace::Below => 1,
         },
         bytes: 0,
     })

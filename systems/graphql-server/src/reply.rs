@@ -3,7 +3,7 @@
 //! Each library serializes the data inside a response itself, because this is part of the measurement.
 //! Everything around it is written here, so that both servers write it equally.
 
-use graphql_http::{Media, Refusal};
+use graphql_http::{Media, RequestRefusal};
 use serde::Serialize;
 
 /// The statuses of these servers, in the order of `/metrics`.
@@ -157,7 +157,7 @@ pub fn of(media: Media, outcome: Outcome) -> Reply {
             let status = Status::of(media.status_of_refused_document());
             (status, errors_alone(&errors))
         }
-        Outcome::MutationByGet => return refused(media, &Refusal::MutationByGet),
+        Outcome::MutationByGet => return refused(media, &RequestRefusal::MutationByGet),
     };
     Reply {
         status,
@@ -170,7 +170,7 @@ pub fn of(media: Media, outcome: Outcome) -> Reply {
 
 /// The response to a request that is already invalid by HTTP.
 #[must_use]
-pub fn refused(media: Media, refusal: &Refusal) -> Reply {
+pub fn refused(media: Media, refusal: &RequestRefusal) -> Reply {
     Reply {
         allow: refusal.allow(),
         close: refusal.closes(),

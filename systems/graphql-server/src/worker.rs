@@ -8,7 +8,7 @@ use graphql_http::{Head, Media};
 use telemetry::log::REQUEST;
 
 use crate::clock;
-use crate::exchange::{self, Step};
+use crate::exchange::{self, NextStep};
 use crate::metrics::{Metrics, Shard};
 use crate::reply::{self, Outcome, Reply};
 use crate::startup::Setup;
@@ -47,7 +47,7 @@ impl Worker {
     }
 
     /// Decides the next step for a request to `/graphql`.
-    pub fn admit<'a, Lines>(&self, head: Head<'a, Lines>) -> Step
+    pub fn admit<'a, Lines>(&self, head: Head<'a, Lines>) -> NextStep
     where
         Lines: Iterator<Item = &'a [u8]>,
     {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use chassis::{Client, ConnectionTable};
+use chassis::{ClientNetwork, ConnectionTable};
 use graphql_http::body;
-use graphql_http::{DecodeError, Head, Media, Refusal, Step};
+use graphql_http::{Admission, DecodeError, Head, Media, RequestRefusal};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue};
@@ -44,12 +44,12 @@ pub(crate) struct Handler {
 
 /// The reason why a request was not executed.
 enum NoAnswer {
-    Refused(Refusal),
+    Refused(RequestRefusal),
     NotARequest(DecodeError),
 }
 
-impl From<Refusal> for NoAnswer {
-    fn from(refusal: Refusal) -> Self {
+impl From<RequestRefusal> for NoAnswer {
+    fn from(refusal: RequestRefusal) -> Self {
         Self::Refused(refusal)
     }
 }
@@ -64,7 +64,7 @@ impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
     /// Routes a request by its path.
-    async fn answer(&self, _client: Client, request: Request<Incoming>) -> Reply {
+    async fn answer(&self, _client: ClientNetwork, request: Request<Incoming>) -> Reply {
         match request.uri().path() {
             "/locations" => self.graphql(Name::Locations, request).await,
             "/reviews" => self.graphql(Name::Reviews, request).await,
@@ -101,13 +101,13 @@ impl Handler {
         }
         let head = Head::of(request.method(), request.headers());
         let (media, answer) = match graphql_http::admit(head, self.body_limit, false) {
-            Step::ReadBody(media) => (media, self.post(name, request.into_body()).await),
-            Step::ReadParameters(media) => {
+            Admission::ReadBody(media) => (media, self.post(name, request.into_body()).await),
+            Admission::ReadParameters(media) => {
                 let parameters = request.uri().query().unwrap_or_default();
                 (media, self.get(name, parameters).await)
             }
-            Step::Refuse(media, refusal) => return refused(media, &refusal),
-            Step::Page => unreachable!("no page is offered"),
+            Admission::Refuse(media, refusal) => return refused(media, &refusal),
+            Admission::Page => unreachable!("no page is offered"),
         };
         match answer {
             Ok(answer) => {
@@ -134,7 +134,7 @@ impl Handler {
     async fn post(&self, name: Name, body: Incoming) -> Result<Answer, NoAnswer> {
         let read = body::read(body, self.body_limit);
         let read = body::in_time(read, || tokio::time::sleep(BODY_TIMEOUT)).await;
-        let body = read.map_err(|error| Refusal::of_body(error, self.body_limit))?;
+        let body = read.map_err(|error| RequestRefusal::of_body(error, self.body_limit))?;
         let body = body.as_ref();
         // A separate statement, so that the borrow ends before the execution waits.
         let known = self.subgraphs.borrow().known(name, body);
@@ -161,7 +161,7 @@ impl Handler {
         }
         let read = body::read(request.into_body(), self.body_limit);
         let read = body::in_time(read, || tokio::time::sleep(BODY_TIMEOUT)).await;
-        let body = match read.map_err(|error| Refusal::of_body(error, self.body_limit)) {
+        let body = match read.map_err(|error| RequestRefusal::of_body(error, self.body_limit)) {
             Ok(body) => body,
             Err(refusal) => return refused(Media::Json, &refusal),
         };
@@ -189,7 +189,7 @@ impl Handler {
     }
 }
 
-fn refused(media: Media, refusal: &Refusal) -> Reply {
+fn refused(media: Media, refusal: &RequestRefusal) -> Reply {
     let body = errors(&refusal.to_string());
     let mut reply = with_type(status(refusal.status()), media.content_type(), body);
     if let Some(allow) = refusal.allow() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chassis::{ConnectionFlags, TimeError};
 use clap::Parser;
-use graphql_document::Limits;
+use graphql_document::DocumentLimits;
 use hyper::header::{HeaderName, HeaderValue};
 
 /// Longest delay. A longer delay is more likely a wrong unit than the response time of a subgraph.
@@ -52,7 +52,7 @@ pub(crate) struct Config {
     pub(crate) stop_timeout: Duration,
 
     #[command(flatten)]
-    pub(crate) limits: Limits,
+    pub(crate) limits: DocumentLimits,
 
     #[command(flatten)]
     pub(crate) connections: ConnectionFlags,

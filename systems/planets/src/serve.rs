@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chassis::{ConnectionTable, Worker};
 use clap::Parser as _;
-use telemetry::log::Level;
+use telemetry::log::LogLevel;
 
 use crate::answer::Handler;
 use crate::collected::Collected;
@@ -33,7 +33,7 @@ enum ServeError {
 pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     chassis::run(
         Config::try_parse_from(words),
-        |_| Level::Info,
+        |_| LogLevel::Info,
         listen_and_serve,
     )
 }

@@ -12,7 +12,7 @@ use async_graphql::parser::parse_query;
 use async_graphql::parser::types::Field;
 use async_graphql::{ErrorExtensionValues, Request, Response, ServerError, Variables};
 use bytes::Bytes;
-use graphql_document::{DocumentError, Limits};
+use graphql_document::{DocumentError, DocumentLimits};
 use graphql_http::GraphqlRequest;
 
 use crate::locations::{self, Locations};
@@ -81,7 +81,7 @@ impl Answer {
 pub(crate) struct Schemas {
     locations: Locations,
     reviews: Reviews,
-    limits: Limits,
+    limits: DocumentLimits,
 }
 
 /// The schemas and one worker's cached responses.
@@ -92,7 +92,7 @@ pub(crate) struct Subgraphs {
 
 impl Subgraphs {
     /// Starts with an empty cache.
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: DocumentLimits) -> Self {
         Self {
             schemas: Schemas {
                 locations: locations::schema(),

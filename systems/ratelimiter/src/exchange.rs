@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use async_graphql::Variables;
 use bytes::Bytes;
-use chassis::{Client, ConnectionTable, ForeignHost, Hosts};
-use graphql_http::{DecodeError, DiscardedObject, Media, Negotiated, Refusal, body};
+use chassis::{ClientNetwork, ConnectionTable, ForeignHost, Hosts};
+use graphql_http::{DecodeError, DiscardedObject, Media, Negotiated, RequestRefusal, body};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
@@ -47,7 +47,7 @@ impl chassis::Handler for Handler {
     type Body = Full<Bytes>;
 
     /// Handles any request.
-    async fn answer(&self, _client: Client, request: Request<Incoming>) -> Reply {
+    async fn answer(&self, _client: ClientNetwork, request: Request<Incoming>) -> Reply {
         // Before any refusal, because all requests are counted.
         self.metrics.request();
         let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -137,7 +137,7 @@ impl Handler {
         let body = match body::in_time(read, || tokio::time::sleep(BODY_TIMEOUT)).await {
             Ok(body) => body,
             Err(error) => {
-                let refusal = Refusal::of_body(error, BODY_BYTES_MAX);
+                let refusal = RequestRefusal::of_body(error, BODY_BYTES_MAX);
                 let status = StatusCode::from_u16(refusal.status());
                 let status = status.expect("statuses of refusals are valid");
                 return Answer::no_request(status, &refusal.to_string());

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chassis::{ConnectionTable, Hosts, Worker};
-use telemetry::log::Level;
+use telemetry::log::LogLevel;
 
 use crate::config::Config;
 use crate::email::FingerprintKey;
@@ -49,7 +49,7 @@ enum ServeError {
 /// Runs the whole program and returns its exit code.
 #[must_use]
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
-    chassis::run(Config::read(words), |_| Level::Info, listen_and_serve)
+    chassis::run(Config::read(words), |_| LogLevel::Info, listen_and_serve)
 }
 
 fn listen_and_serve(config: &Config) -> Result<(), ServeError> {

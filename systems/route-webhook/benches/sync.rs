@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use route_webhook::json::Writer;
 use route_webhook::request::Body;
-use route_webhook::sync::{Format, Rules, sync};
+use route_webhook::sync::{ResponseFormat, Rules, sync};
 use test_client::bench::time;
 
 /// The same allocator as in the webhook.
@@ -25,7 +25,7 @@ fn main() {
         format,
         image: "ghcr.io/keip/route:latest".to_owned(),
     };
-    let (today, seed) = (rules(Format::Today), rules(Format::Seed));
+    let (today, seed) = (rules(ResponseFormat::Today), rules(ResponseFormat::Seed));
     let now = || "2026-11-20T08:00:00Z".to_owned();
     time("the request, checked", CALLS, || {
         drop(black_box(Body::read(REQUEST).unwrap()));

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use crate::json::{Key, Writer};
 use crate::key;
-use crate::request::{Body, Node, Refusal};
+use crate::request::{Body, BodyNode, Refusal};
 use crate::route::store_kind;
 
 /// The group of cert-manager's objects, which is also the prefix of its annotations.
@@ -35,7 +35,9 @@ pub fn certificates(body: &[u8]) -> Result<String, Refusal> {
     let [metadata] = object.required(["metadata"])?;
     let [name, namespace] = metadata.required(["name", "namespace"])?;
     let (name, namespace) = (name.text()?, namespace.text()?);
-    let annotations = metadata.member("annotations")?.and_then(Node::unless_null);
+    let annotations = metadata
+        .member("annotations")?
+        .and_then(BodyNode::unless_null);
     let mut answer = Writer::new(1024);
     let wanted = match &annotations {
         Some(annotations) => Wanted::of(annotations, &name)?,
@@ -81,7 +83,7 @@ struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     /// The requested certificate. `None` if the annotations contain no issuer, or two.
-    fn of(annotations: &Node<'a, '_>, name: &Cow<'a, str>) -> Result<Option<Self>, Refusal> {
+    fn of(annotations: &BodyNode<'a, '_>, name: &Cow<'a, str>) -> Result<Option<Self>, Refusal> {
         let names = [
             "cert-manager.io/issuer",
             "cert-manager.io/cluster-issuer",
@@ -95,7 +97,7 @@ impl<'a> Wanted<'a> {
             // Two issuers contradict each other, and without an issuer no certificate can be requested.
             _ => return Ok(None),
         };
-        let text = |node: Option<Node<'a, '_>>| node.map(|node| node.text()).transpose();
+        let text = |node: Option<BodyNode<'a, '_>>| node.map(|node| node.text()).transpose();
         let parts = annotations.members(SUBJECT.map(|(_, annotation)| annotation))?;
         let mut subject = [const { None }; 4];
         // A loop and not `map`, because each text may be a refusal.

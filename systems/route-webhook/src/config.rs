@@ -8,10 +8,10 @@ use std::time::Duration;
 use chassis::ConnectionFlags;
 use clap::{ArgAction, Parser, ValueEnum};
 
-use telemetry::log::Level;
+use telemetry::log;
 
 use crate::cors::Origins;
-use crate::sync::{Format, Rules};
+use crate::sync::{ResponseFormat, Rules};
 
 /// Webhook of the IntegrationRoute controller.
 ///
@@ -57,7 +57,7 @@ pub(crate) struct Config {
         value_name = "FORMAT",
         default_value = "today"
     )]
-    compat: Format,
+    compat: ResponseFormat,
 
     /// Origins of web pages that may put routes and read the status. An empty list allows no web
     /// page.
@@ -154,15 +154,15 @@ impl Config {
         Origins::read(&self.cors_allowed_origins)
     }
 
-    pub(crate) fn log_level(&self) -> Level {
+    pub(crate) fn log_level(&self) -> log::LogLevel {
         if self.debug {
-            Level::Debug
+            log::LogLevel::Debug
         } else {
             match self.log_level {
-                LogLevel::Debug => Level::Debug,
-                LogLevel::Info => Level::Info,
-                LogLevel::Warning => Level::Warn,
-                LogLevel::Error => Level::Error,
+                LogLevel::Debug => log::LogLevel::Debug,
+                LogLevel::Info => log::LogLevel::Info,
+                LogLevel::Warning => log::LogLevel::Warn,
+                LogLevel::Error => log::LogLevel::Error,
             }
         }
     }
@@ -209,12 +209,18 @@ mod tests {
 
     #[test]
     fn debug_is_a_level_of_the_log() {
-        assert_eq!(read(&[]).unwrap().log_level(), Level::Info);
-        assert_eq!(read(&["--debug"]).unwrap().log_level(), Level::Debug);
-        assert_eq!(read(&["--debug=false"]).unwrap().log_level(), Level::Info);
+        assert_eq!(read(&[]).unwrap().log_level(), log::LogLevel::Info);
+        assert_eq!(
+            read(&["--debug"]).unwrap().log_level(),
+            log::LogLevel::Debug
+        );
+        assert_eq!(
+            read(&["--debug=false"]).unwrap().log_level(),
+            log::LogLevel::Info
+        );
         assert_eq!(
             read(&["--log-level=WARNING"]).unwrap().log_level(),
-            Level::Warn
+            log::LogLevel::Warn
         );
         assert!(read(&["--log-level=loud"]).is_err());
         assert!(read(&["--body-limit=0"]).is_err());

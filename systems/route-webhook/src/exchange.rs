@@ -16,7 +16,7 @@ use crate::deploy::{Access, Cluster, Denied, DeployError, Order};
 use crate::endpoint::Endpoint;
 use crate::metrics::Metrics;
 use crate::request::Refusal;
-use crate::sync::{Format, Rules, sync};
+use crate::sync::{ResponseFormat, Rules, sync};
 use crate::{certificate, clock};
 
 /// Time that a client may take to send a body.
@@ -178,7 +178,7 @@ impl Handler {
     fn refused(&self, refusal: &Refusal) -> Refused {
         let text = match (self.rules.format, refusal) {
             // The service of 2023 did not include the reason.
-            (Format::Seed, Refusal::NoJson(_)) => "Failed to parse request body".to_owned(),
+            (ResponseFormat::Seed, Refusal::NoJson(_)) => "Failed to parse request body".to_owned(),
             _ => refusal.to_string(),
         };
         Refused(StatusCode::BAD_REQUEST, text)

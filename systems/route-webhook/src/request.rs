@@ -49,7 +49,7 @@ pub struct Body<'a> {
 
 /// A value of the body, with its location.
 #[derive(Clone, Copy, Debug)]
-pub struct Node<'a, 'p> {
+pub struct BodyNode<'a, 'p> {
     body: &'p Body<'a>,
     index: Index,
     place: Place<'p>,
@@ -104,8 +104,8 @@ impl<'a> Body<'a> {
 
     /// The value of the whole body.
     #[must_use]
-    pub fn root(&self) -> Node<'a, '_> {
-        Node {
+    pub fn root(&self) -> BodyNode<'a, '_> {
+        BodyNode {
             body: self,
             index: Index::ROOT,
             place: Place::Body,
@@ -126,7 +126,7 @@ impl<'a> Body<'a> {
     }
 }
 
-impl<'a, 'p> Node<'a, 'p> {
+impl<'a, 'p> BodyNode<'a, 'p> {
     /// The unchanged JSON of this value.
     #[must_use]
     pub fn json(&self) -> &'a str {
@@ -141,14 +141,14 @@ impl<'a, 'p> Node<'a, 'p> {
     pub fn members<'s, const N: usize>(
         &'s self,
         names: [&'s str; N],
-    ) -> Result<[Option<Node<'a, 's>>; N], Refusal> {
+    ) -> Result<[Option<BodyNode<'a, 's>>; N], Refusal> {
         self.must_be(b'{', "an object")?;
         let mut found = [None; N];
         for (name, index) in self.body.parts.members(self.index) {
             let name = self.body.unquoted(name);
             // A linear search over a handful of names, which is faster than a table of all members.
             if let Some(wanted) = names.iter().position(|wanted| *wanted == name) {
-                found[wanted] = Some(Node {
+                found[wanted] = Some(BodyNode {
                     body: self.body,
                     index,
                     place: Place::Member(&self.place, names[wanted]),
@@ -163,7 +163,7 @@ impl<'a, 'p> Node<'a, 'p> {
     /// # Errors
     ///
     /// Fails if this is not an object.
-    pub fn member<'s>(&'s self, name: &'s str) -> Result<Option<Node<'a, 's>>, Refusal> {
+    pub fn member<'s>(&'s self, name: &'s str) -> Result<Option<BodyNode<'a, 's>>, Refusal> {
         self.members([name]).map(|[member]| member)
     }
 
@@ -175,7 +175,7 @@ impl<'a, 'p> Node<'a, 'p> {
     pub fn required<'s, const N: usize>(
         &'s self,
         names: [&'s str; N],
-    ) -> Result<[Node<'a, 's>; N], Refusal> {
+    ) -> Result<[BodyNode<'a, 's>; N], Refusal> {
         let found = self.members(names)?;
         if let Some(index) = found.iter().position(Option::is_none) {
             return Err(self.missing(names[index]));
@@ -214,14 +214,14 @@ impl<'a, 'p> Node<'a, 'p> {
     /// # Errors
     ///
     /// Fails if this is not a list, or is longer than any list of a pod.
-    pub fn items(&self) -> Result<Vec<Node<'a, '_>>, Refusal> {
+    pub fn items(&self) -> Result<Vec<BodyNode<'a, '_>>, Refusal> {
         self.must_be(b'[', "a list")?;
         let parts = &self.body.parts;
         let items: Vec<_> = parts
             .items(self.index)
             .take(ITEMS_MAX + 1)
             .enumerate()
-            .map(|(number, index)| Node {
+            .map(|(number, index)| BodyNode {
                 body: self.body,
                 index,
                 place: Place::Item(&self.place, number),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use crate::json::Key;
 use crate::key;
-use crate::request::{Node, Refusal};
+use crate::request::{BodyNode, Refusal};
 
 /// Prefix of labels that belong to the controller.
 const OWN_LABELS: &str = "app.kubernetes.io/";
@@ -108,14 +108,14 @@ pub(crate) struct Keystore<'a> {
 
 /// The members that a route is read from, not checked yet.
 pub(crate) struct Parent<'a, 'p> {
-    pub(crate) metadata: Node<'a, 'p>,
+    pub(crate) metadata: BodyNode<'a, 'p>,
     pub(crate) spec: Spec<'a, 'p>,
 }
 
 /// The used members of `spec`.
 pub(crate) struct Spec<'a, 'p> {
-    pub(crate) replicas: Node<'a, 'p>,
-    whole: Node<'a, 'p>,
+    pub(crate) replicas: BodyNode<'a, 'p>,
+    whole: BodyNode<'a, 'p>,
     route_config_map: Member<'a, 'p>,
     image: Member<'a, 'p>,
     annotations: Member<'a, 'p>,
@@ -130,7 +130,7 @@ pub(crate) struct Spec<'a, 'p> {
     resources: Member<'a, 'p>,
 }
 
-type Member<'a, 'p> = Option<Node<'a, 'p>>;
+type Member<'a, 'p> = Option<BodyNode<'a, 'p>>;
 
 impl<'a, 'p> Spec<'a, 'p> {
     /// Finds all members in one pass.
@@ -138,7 +138,7 @@ impl<'a, 'p> Spec<'a, 'p> {
     /// # Errors
     ///
     /// Fails if `spec` is not an object, or has no `replicas`.
-    pub(crate) fn of(spec: &'p Node<'a, '_>) -> Result<Self, Refusal> {
+    pub(crate) fn of(spec: &'p BodyNode<'a, '_>) -> Result<Self, Refusal> {
         let names = [
             "replicas",
             "routeConfigMap",
@@ -199,20 +199,26 @@ impl<'a> Route<'a> {
             .labels
             .retain(|(label, _)| !label.starts_with(OWN_LABELS));
         route.config_maps = mounted(spec.config_maps, "name")?;
-        if let Some(tls) = spec.tls.and_then(Node::unless_null) {
+        if let Some(tls) = spec.tls.and_then(BodyNode::unless_null) {
             let [truststore, keystore] = tls.members(["truststore", "keystore"])?;
-            let truststore = truststore.and_then(Node::unless_null);
+            let truststore = truststore.and_then(BodyNode::unless_null);
             route.truststore = truststore.map(truststore_of).transpose()?;
-            let keystore = keystore.and_then(Node::unless_null);
+            let keystore = keystore.and_then(BodyNode::unless_null);
             route.keystore = keystore.map(keystore_of).transpose()?;
         }
         if let Some(env) = spec.env {
-            route.env = env.items()?.iter().map(Node::json).collect();
+            route.env = env.items()?.iter().map(BodyNode::json).collect();
         }
-        let env_from = spec.env_from.and_then(Node::unless_empty);
-        route.env_from = env_from.map(Node::list).transpose()?.map(|it| it.json());
-        let resources = spec.resources.and_then(Node::unless_empty);
-        route.resources = resources.map(Node::object).transpose()?.map(|it| it.json());
+        let env_from = spec.env_from.and_then(BodyNode::unless_empty);
+        route.env_from = env_from
+            .map(BodyNode::list)
+            .transpose()?
+            .map(|it| it.json());
+        let resources = spec.resources.and_then(BodyNode::unless_empty);
+        route.resources = resources
+            .map(BodyNode::object)
+            .transpose()?
+            .map(|it| it.json());
         Ok(route)
     }
 
@@ -221,14 +227,14 @@ impl<'a> Route<'a> {
         let spec = &parent.spec;
         let missing = || spec.whole.missing("routeConfigMap");
         let config_map = spec.route_config_map.ok_or_else(missing)?;
-        let annotations = spec.annotations.and_then(Node::unless_empty);
+        let annotations = spec.annotations.and_then(BodyNode::unless_empty);
         Ok(Self {
             name,
             replicas: spec.replicas.json(),
             config_map: config_map.text()?,
             image: None,
             annotations: annotations
-                .map(Node::object)
+                .map(BodyNode::object)
                 .transpose()?
                 .map(|it| it.json()),
             labels: spec
@@ -250,8 +256,8 @@ impl<'a> Route<'a> {
 }
 
 fn sources<'a>(parent: &Parent<'a, '_>) -> Result<Sources<'a>, Refusal> {
-    let properties = parent.spec.properties.and_then(Node::unless_empty);
-    let properties = properties.map(Node::list).transpose()?;
+    let properties = parent.spec.properties.and_then(BodyNode::unless_empty);
+    let properties = properties.map(BodyNode::list).transpose()?;
     let mut names = Vec::new();
     if let Some(secrets) = parent.spec.secrets {
         for secret in secrets.items()? {
@@ -273,7 +279,7 @@ fn sources<'a>(parent: &Parent<'a, '_>) -> Result<Sources<'a>, Refusal> {
 }
 
 /// The name of a secret: a text in v1alpha1, an object with a name in v1alpha2.
-fn secret_name<'a>(secret: Node<'a, '_>) -> Result<Cow<'a, str>, Refusal> {
+fn secret_name<'a>(secret: BodyNode<'a, '_>) -> Result<Cow<'a, str>, Refusal> {
     // The first byte of JSON shows its type, without parsing the value.
     match secret.json().bytes().next() {
         Some(b'"') => secret.text(),
@@ -285,11 +291,11 @@ fn secret_name<'a>(secret: Node<'a, '_>) -> Result<Cow<'a, str>, Refusal> {
     }
 }
 
-fn mounted<'a>(list: Option<Node<'a, '_>>, name: &str) -> Result<Vec<Mounted<'a>>, Refusal> {
+fn mounted<'a>(list: Option<BodyNode<'a, '_>>, name: &str) -> Result<Vec<Mounted<'a>>, Refusal> {
     let Some(list) = list else {
         return Ok(Vec::new());
     };
-    let one = |item: Node<'a, '_>| {
+    let one = |item: BodyNode<'a, '_>| {
         let [name, path] = item.required([name, "mountPath"])?;
         Ok(Mounted {
             name: name.text()?,
@@ -301,8 +307,8 @@ fn mounted<'a>(list: Option<Node<'a, '_>>, name: &str) -> Result<Vec<Mounted<'a>
 
 /// The format of a store: `jks` if it is present, otherwise `pkcs12`.
 pub(crate) fn store_kind<'a, 's>(
-    node: &'s Node<'a, '_>,
-) -> Result<(StoreKind, Node<'a, 's>), Refusal> {
+    node: &'s BodyNode<'a, '_>,
+) -> Result<(StoreKind, BodyNode<'a, 's>), Refusal> {
     let [jks, pkcs12] = node.members(["jks", "pkcs12"])?;
     match (jks, pkcs12) {
         // If both are present, `jks` takes precedence, as in the contract.
@@ -312,7 +318,7 @@ pub(crate) fn store_kind<'a, 's>(
     }
 }
 
-fn truststore_of<'a>(node: Node<'a, '_>) -> Result<Store<'a>, Refusal> {
+fn truststore_of<'a>(node: BodyNode<'a, '_>) -> Result<Store<'a>, Refusal> {
     let (kind, store) = store_kind(&node)?;
     let [name, key] = store.required(["configMapName", "key"])?;
     Ok(Store {
@@ -326,7 +332,7 @@ fn truststore_of<'a>(node: Node<'a, '_>) -> Result<Store<'a>, Refusal> {
 ///
 /// It becomes part of a path and, for a trust store, of Java's options. A blank in it would allow the sender
 /// to add options.
-fn file_key<'a>(node: Node<'a, '_>) -> Result<Cow<'a, str>, Refusal> {
+fn file_key<'a>(node: BodyNode<'a, '_>) -> Result<Cow<'a, str>, Refusal> {
     let key = node.text()?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let is_path = key == "." || key.starts_with("..");
@@ -337,7 +343,7 @@ fn file_key<'a>(node: Node<'a, '_>) -> Result<Cow<'a, str>, Refusal> {
     Err(node.unfit(expected, "another text"))
 }
 
-fn keystore_of<'a>(node: Node<'a, '_>) -> Result<Keystore<'a>, Refusal> {
+fn keystore_of<'a>(node: BodyNode<'a, '_>) -> Result<Keystore<'a>, Refusal> {
     let (kind, store) = store_kind(&node)?;
     let names = ["secretName", "key", "passwordSecretRef"];
     let [name, key, password] = store.required(names)?;
@@ -345,7 +351,7 @@ fn keystore_of<'a>(node: Node<'a, '_>) -> Result<Keystore<'a>, Refusal> {
         // Java's alias for certificates in PKCS#12.
         StoreKind::Pkcs12 => Cow::Borrowed("1"),
         // An empty alias is valid, as in the original. The default applies only if the alias is missing.
-        StoreKind::Jks => match store.member("alias")?.and_then(Node::unless_null) {
+        StoreKind::Jks => match store.member("alias")?.and_then(BodyNode::unless_null) {
             Some(alias) => alias.text()?,
             None => Cow::Borrowed("certificate"),
         },

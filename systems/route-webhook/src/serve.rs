@@ -20,7 +20,7 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use chassis::{Connection, ConnectionTable, Limits, Listener, Tracked, Tracker};
+use chassis::{ClientConnection, ConnectionTable, Listener, ServerLimits, Tracked, Tracker};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -138,7 +138,7 @@ impl Site {
         });
         let listener = Listener::new(self.listener)?;
         let limit = self.config.stop_timeout();
-        let Limits { timeouts, .. } = self.config.connections.limits(HEAD_TIMEOUT, limit);
+        let ServerLimits { timeouts, .. } = self.config.connections.limits(HEAD_TIMEOUT, limit);
         let tracker = Tracker::new(Arc::clone(&self.table), timeouts);
         spawn_local(tracker.clone().watch());
         let mut builder = http1::Builder::new();
@@ -162,7 +162,7 @@ impl Site {
                         continue;
                     };
                     let tracked = tracker.begin(slot);
-                    let connection = Connection::new(stream);
+                    let connection = ClientConnection::new(stream);
                     spawn_local(converse(connection, tracked, &builder, Rc::clone(&handler)));
                     chassis::pause_in_crowd(&self.table).await;
                 }
@@ -178,7 +178,7 @@ impl Site {
 
 /// Serves all requests of a connection.
 fn converse(
-    connection: Connection,
+    connection: ClientConnection,
     tracked: Tracked,
     builder: &http1::Builder,
     handler: Rc<Handler>,

@@ -14,12 +14,12 @@ use clap::ValueEnum;
 
 use crate::json::Writer;
 use crate::key;
-use crate::request::{Body, Node, Refusal};
+use crate::request::{Body, BodyNode, Refusal};
 use crate::route::{Parent, Route, Spec};
 
 /// Format of the responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum ResponseFormat {
     /// Current format: status, Deployment and Service.
     Today,
     /// Format of the first benchmark in November 2023: a Deployment.
@@ -30,7 +30,7 @@ pub enum Format {
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// The format of responses.
-    pub format: Format,
+    pub format: ResponseFormat,
     /// The image of routes without an image.
     pub image: String,
 }
@@ -46,14 +46,14 @@ pub fn sync(body: &[u8], rules: &Rules, now: impl FnOnce() -> String) -> Result<
     // 4 KiB for the constant parts of a response. The rest is at most as long as the request.
     let mut answer = Writer::new(4096 + body.json().len());
     match rules.format {
-        Format::Today => today(&body, rules, now, &mut answer)?,
-        Format::Seed => seed::answer(&body, &rules.image, &mut answer)?,
+        ResponseFormat::Today => today(&body, rules, now, &mut answer)?,
+        ResponseFormat::Seed => seed::answer(&body, &rules.image, &mut answer)?,
     }
     Ok(answer.finish())
 }
 
 fn today(
-    body: &Node<'_, '_>,
+    body: &BodyNode<'_, '_>,
     rules: &Rules,
     now: impl FnOnce() -> String,
     answer: &mut Writer,

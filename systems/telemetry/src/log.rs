@@ -3,7 +3,7 @@
 //! Each line has `time` (UTC), `level`, `target` and then the fields of the event. The field `message` is its
 //! text. Lines about single requests have the target [`REQUEST`] and their own level, because any client
 //! could fill the log with them. For the same reason the libraries below a connection are silent up to
-//! [`Level::Info`].
+//! [`LogLevel::Info`].
 
 use std::fmt;
 use std::io;
@@ -42,7 +42,7 @@ const LIBRARIES: [&str; 11] = [
 
 /// Level of the log. Each level includes the levels before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum Level {
+pub enum LogLevel {
     /// No output.
     Off,
     /// Errors.
@@ -60,7 +60,7 @@ pub enum Level {
 }
 
 /// Opens the log of this process. If it is already open, it stays unchanged.
-pub fn open(level: Level) {
+pub fn open(level: LogLevel) {
     let lines = tracing_subscriber::fmt::layer()
         .event_format(JsonLine)
         .with_writer(io::stderr)
@@ -73,24 +73,24 @@ pub fn open(level: Level) {
         .try_init();
 }
 
-fn targets(level: Level) -> Targets {
+fn targets(level: LogLevel) -> Targets {
     let ours = match level {
-        Level::Off => LevelFilter::OFF,
-        Level::Error => LevelFilter::ERROR,
-        Level::Warn => LevelFilter::WARN,
-        Level::Info | Level::Request => LevelFilter::INFO,
-        Level::Debug => LevelFilter::DEBUG,
-        Level::Trace => LevelFilter::TRACE,
+        LogLevel::Off => LevelFilter::OFF,
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info | LogLevel::Request => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
     };
-    let requests = if level >= Level::Request {
+    let requests = if level >= LogLevel::Request {
         LevelFilter::INFO
     } else {
         LevelFilter::OFF
     };
     let libraries = match level {
-        Level::Debug | Level::Trace => ours,
+        LogLevel::Debug | LogLevel::Trace => ours,
         // A library's warning concerns one connection, so it belongs to the level of request lines.
-        Level::Request => LevelFilter::WARN,
+        LogLevel::Request => LevelFilter::WARN,
         _ => LevelFilter::OFF,
     };
     Targets::new()
@@ -199,7 +199,7 @@ mod tests {
     }
 
     /// The lines that `work` logs at a level.
-    fn lines(level: Level, work: impl FnOnce()) -> Vec<Value> {
+    fn lines(level: LogLevel, work: impl FnOnce()) -> Vec<Value> {
         let written = Written::default();
         let writer = written.clone();
         let layer = tracing_subscriber::fmt::layer()
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_line_is_one_json_object_whatever_it_says() {
-        let lines = lines(Level::Info, || {
+        let lines = lines(LogLevel::Info, || {
             let name: Option<&str> = None;
             tracing::info!(workers = 2, name, "a \"quote\"\nand {}", "a line");
         });
@@ -245,13 +245,13 @@ mod tests {
             tracing::trace!("6");
         };
         for (count, level) in [
-            Level::Off,
-            Level::Error,
-            Level::Warn,
-            Level::Info,
-            Level::Request,
-            Level::Debug,
-            Level::Trace,
+            LogLevel::Off,
+            LogLevel::Error,
+            LogLevel::Warn,
+            LogLevel::Info,
+            LogLevel::Request,
+            LogLevel::Debug,
+            LogLevel::Trace,
         ]
         .into_iter()
         .enumerate()
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn libraries_below_a_connection_are_silent_until_they_are_asked() {
         let all = || tracing::error!(target: "hyper::proto", "a client left");
-        assert!(lines(Level::Info, all).is_empty());
-        assert_eq!(lines(Level::Request, all).len(), 1);
+        assert!(lines(LogLevel::Info, all).is_empty());
+        assert_eq!(lines(LogLevel::Request, all).len(), 1);
     }
 }

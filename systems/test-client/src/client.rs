@@ -9,12 +9,12 @@ pub const JSON: (&str, &str) = ("content-type", "application/json");
 
 /// A client with at most one connection, which it opens at the first use.
 #[derive(Debug)]
-pub struct Client {
+pub struct TestClient {
     address: String,
     connection: Option<Connection>,
 }
 
-impl Client {
+impl TestClient {
     /// Creates a client of this address, not connected yet.
     #[must_use]
     pub fn new(address: &str) -> Self {

@@ -17,7 +17,7 @@ mod process;
 mod redis;
 mod yaml;
 
-pub use client::{Client, JSON};
+pub use client::{JSON, TestClient};
 pub use connection::{Connection, Request, Response, get, post_json};
 pub use process::Process;
 pub use redis::Redis;

@@ -11,7 +11,7 @@ use std::thread;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::client::Client;
+use crate::client::TestClient;
 use crate::connection::{Connection, Request, Response};
 
 const NEVER_LOCKED: &str = "no thread locks it, so none can panic with it";
@@ -95,8 +95,8 @@ impl Process {
 
     /// Creates a client of the service.
     #[must_use]
-    pub fn client(&self) -> Client {
-        Client::new(&self.address)
+    pub fn client(&self) -> TestClient {
+        TestClient::new(&self.address)
     }
 
     /// Opens a new connection to the service.

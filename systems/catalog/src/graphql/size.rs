@@ -7,7 +7,7 @@ use std::convert::Infallible;
 
 use async_graphql::parser::types::{ExecutableDocument, Field, OperationDefinition};
 use async_graphql::{Value, Variables};
-use graphql_document::{AnswerLimits, DocumentError, Place, SchemaSize, Size};
+use graphql_document::{AnswerLimits, DocumentError, FieldPlace, SchemaSize, Size};
 
 use crate::entity::NAME_LENGTH_MAX;
 use crate::rest::LIMIT_DEFAULT;
@@ -36,16 +36,16 @@ pub(super) fn check(
 ) -> Result<(), DocumentError> {
     LIMITS.check(document, operation, |field, place| {
         match (field.name.node.as_str(), place) {
-            ("product" | "lineItem", Place::Root) => Size {
+            ("product" | "lineItem", FieldPlace::Root) => Size {
                 // A value out of range is refused when the field is executed.
                 objects: rows(field, operation, values).min(limit_max).into(),
                 bytes: 0,
             },
-            ("name", Place::Below) => Size {
+            ("name", FieldPlace::Below) => Size {
                 objects: 1,
                 bytes: NAME_BYTES_MAX,
             },
-            (name, Place::Schema) => Size {
+            (name, FieldPlace::Schema) => Size {
                 objects: SCHEMA.of(name),
                 bytes: 0,
             },

@@ -46,7 +46,7 @@ type BoxedError = Box<dyn std::error::Error + Sync + Send>;
 /// The requester of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Asker {
-    Client(chassis::Client),
+    Client(chassis::ClientNetwork),
     /// The service itself, for its health check.
     Service,
 }

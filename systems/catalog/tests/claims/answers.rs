@@ -1,13 +1,13 @@
 //! Tests that responses are equal on both databases, byte for byte.
 
 use serde_json::{Value, json};
-use test_client::{Client, JSON, Response};
+use test_client::{JSON, Response, TestClient};
 
 use crate::databases::Database;
 use crate::server::{PRODUCTS, start};
 
 /// Runs the same steps on both databases. Returns the responses of SQLite after a comparison with PostgreSQL.
-fn alike(flags: &[&str], steps: impl Fn(&mut Client) -> Vec<Response>) -> Vec<Response> {
+fn alike(flags: &[&str], steps: impl Fn(&mut TestClient) -> Vec<Response>) -> Vec<Response> {
     let [sqlite, postgres] = Database::both().map(|database| {
         let server = start(&database, flags);
         let mut answers = steps(&mut server.client());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::thread;
 
 use serde_json::{Value, json};
-use test_client::Client;
+use test_client::TestClient;
 
 use crate::databases::Database;
 use crate::server::{PRODUCTS, start};
@@ -23,7 +23,7 @@ fn id(connection: usize, number: usize) -> String {
 }
 
 /// Sends one of several kinds of requests. Panics if the response belongs to another request.
-fn ask(client: &mut Client, seeded: &Value, connection: usize, number: usize) {
+fn ask(client: &mut TestClient, seeded: &Value, connection: usize, number: usize) {
     let own = (connection * PER_CONNECTION + number) % PRODUCTS;
     let product = &seeded[own];
     let name = format!("flood {connection} {number}");
@@ -69,7 +69,7 @@ fn ask(client: &mut Client, seeded: &Value, connection: usize, number: usize) {
 }
 
 /// The number of rows for each name of the flood.
-fn inserted(client: &mut Client) -> BTreeMap<String, usize> {
+fn inserted(client: &mut TestClient) -> BTreeMap<String, usize> {
     let mut names = BTreeMap::new();
     for offset in (0..).step_by(1_000) {
         let page = client.get(&format!("/api/rest/product?limit=1000&offset={offset}"));

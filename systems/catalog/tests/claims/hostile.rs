@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use test_client::{Client, aliased};
+use test_client::{TestClient, aliased};
 
 use crate::databases::Database;
 use crate::server::{PRODUCTS, start};
@@ -33,7 +33,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Sends the text in places of REST that expect a text, an id or a number.
-fn in_urls(client: &mut Client, text: &str) {
+fn in_urls(client: &mut TestClient, text: &str) {
     let text = escaped(text);
     let named = client.get(&format!("/api/rest/product?name={text}"));
     assert_eq!((named.status, &*named.body), (200, r#"{"product":[]}"#));
@@ -52,7 +52,7 @@ fn in_urls(client: &mut Client, text: &str) {
 }
 
 /// Sends the text in places of GraphQL that expect a text: stored, found, changed, compared and removed.
-fn in_arguments(client: &mut Client, text: &str) {
+fn in_arguments(client: &mut TestClient, text: &str) {
     let insert = "mutation($name: String!) \
         { insert_product_one(object: {name: $name, price: 7}) { id name } }";
     let inserted = client.graphql(insert, &json!({ "name": text })).json();
@@ -81,7 +81,7 @@ fn in_arguments(client: &mut Client, text: &str) {
 }
 
 /// Sends the text in places of GraphQL that expect another type.
-fn in_wrong_places(client: &mut Client, text: &str) {
+fn in_wrong_places(client: &mut TestClient, text: &str) {
     for query in [
         "query($x: uuid!) { product_by_pk(id: $x) { id } }",
         "query($x: timestamptz) { product(where: {created_at: {_gt: $x}}) { id } }",
@@ -104,7 +104,7 @@ fn in_wrong_places(client: &mut Client, text: &str) {
     }
 }
 
-fn count(client: &mut Client) -> usize {
+fn count(client: &mut TestClient) -> usize {
     let all = client.get("/api/rest/product?limit=1000").json();
     all["product"].as_array().unwrap().len()
 }
@@ -160,7 +160,7 @@ fn any_text_is_kept_as_it_is_or_refused_alike_by_both() {
 }
 
 /// The message of a refusal. Fails if the response contains anything else.
-fn refusal(client: &mut Client, query: &str) -> String {
+fn refusal(client: &mut TestClient, query: &str) -> String {
     let answer = client.query(query);
     let json = answer.json();
     assert!(

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use test_client::{Client, Response};
+use test_client::{Response, TestClient};
 
 use crate::databases::{Database, PostgresServer};
 use crate::server::start;
@@ -13,7 +13,7 @@ const ATTEMPTS: usize = 5_000;
 
 /// Repeats a request until the response has this status. A pooled connection may not have noticed the outage
 /// yet, and a short timeout may expire early on a busy machine.
-fn until(client: &mut Client, path: &str, status: u16) -> Response {
+fn until(client: &mut TestClient, path: &str, status: u16) -> Response {
     for _ in 0..ATTEMPTS {
         let answer = client.get(path);
         if answer.status == status {

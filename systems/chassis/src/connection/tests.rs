@@ -47,7 +47,7 @@ fn exchange<T: Send + 'static>(
         while stream.peek(&mut [0]).is_err() {
             tokio::task::yield_now().await;
         }
-        let connection = Connection::new(stream);
+        let connection = ClientConnection::new(stream);
         let handle = connection.handle();
         let observer = handle.clone();
         let service = service_fn(|request| {

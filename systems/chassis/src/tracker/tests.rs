@@ -11,10 +11,10 @@ use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response};
 use socket2::{Domain, Socket, Type};
 
-use crate::client::Client;
+use crate::client::ClientNetwork;
 use crate::clock;
 use crate::connection_table::{Cause, ConnectionTable};
-use crate::limits::{Limits, Most, Timeouts};
+use crate::limits::{Most, ServerLimits, Timeouts};
 use crate::worker::{Handler, Worker};
 
 /// More bytes than the system buffers for a client that does not read.
@@ -35,7 +35,7 @@ struct Sample {
 impl Handler for Sample {
     type Body = Full<Bytes>;
 
-    async fn answer(&self, _: Client, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn answer(&self, _: ClientNetwork, request: Request<Incoming>) -> Response<Full<Bytes>> {
         self.seen.fetch_add(1, Ordering::Relaxed);
         Response::new(Full::from(match request.uri().path() {
             "/big" => vec![b'.'; BIG],
@@ -72,7 +72,7 @@ fn start(timeouts: Timeouts, most: Most) -> Service {
 
 fn start_to_stop_within(stop_timeout: Duration, timeouts: Timeouts, most: Most) -> Service {
     let table = ConnectionTable::new(most);
-    let limits = Limits {
+    let limits = ServerLimits {
         timeouts,
         http2_streams: 100,
         stop_timeout,
@@ -379,7 +379,7 @@ fn sleeps(worker: u16) -> u64 {
 #[test]
 fn a_worker_without_requests_hardly_wakes() {
     let table = ConnectionTable::new(MOST);
-    let limits = Limits {
+    let limits = ServerLimits {
         timeouts: long(),
         http2_streams: 100,
         stop_timeout: PATIENCE,
@@ -473,7 +473,7 @@ mod http2 {
 
     use super::*;
 
-    type Client = (SendRequest<Bytes>, JoinHandle<Result<(), h2::Error>>);
+    type Http2Client = (SendRequest<Bytes>, JoinHandle<Result<(), h2::Error>>);
 
     fn run<T>(work: impl Future<Output = T>) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -483,7 +483,7 @@ mod http2 {
         runtime.block_on(async { tokio::time::timeout(PATIENCE, work).await.unwrap() })
     }
 
-    async fn connect(service: &Service, window: u32) -> Client {
+    async fn connect(service: &Service, window: u32) -> Http2Client {
         let stream = tokio::net::TcpStream::connect(service.address)
             .await
             .unwrap();

@@ -53,7 +53,7 @@ pub(crate) struct Run<'a> {
 }
 
 /// An object and the selected fields.
-struct Asked<'a> {
+struct SelectedObject<'a> {
     ty: String,
     node: Node,
     fields: Vec<(String, Vec<&'a Field>)>,
@@ -188,7 +188,7 @@ impl<'a> Run<'a> {
         for set in sets {
             self.collect(ty, set, &mut fields);
         }
-        let asked = Asked {
+        let object = SelectedObject {
             ty: ty.to_owned(),
             node,
             fields,
@@ -197,9 +197,9 @@ impl<'a> Run<'a> {
             // merged.
         };
         let mut members = Vec::new();
-        for (key, same) in &asked.fields {
+        for (key, same) in &object.fields {
             self.path.push(key.as_str().into());
-            let value = self.field(&asked, same);
+            let value = self.field(&object, same);
             // Popped before the error is returned. Otherwise the paths of later errors would be wrong.
             self.path.pop();
             members.push((key.clone(), value?));
@@ -255,28 +255,28 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn field(&mut self, asked: &Asked<'a>, same: &[&'a Field]) -> Result<Output, Bubble> {
+    fn field(&mut self, object: &SelectedObject<'a>, same: &[&'a Field]) -> Result<Output, Bubble> {
         let name = same[0].name.node.as_str();
         if name == "__typename" {
-            return Ok(Output::Leaf(asked.ty.as_str().into()));
+            return Ok(Output::Leaf(object.ty.as_str().into()));
         }
         let definition = self
             .schema
-            .field(&asked.ty, name)
+            .field(&object.ty, name)
             .expect("validation found the field");
         let sets: Vec<&SelectionSet> = same.iter().map(|field| &field.selection_set.node).collect();
-        let mut provided = below(&asked.provided, name);
+        let mut provided = below(&object.provided, name);
         // The fields that the path provides, together with the fields that this field itself provides.
         provided
             .0
             .extend(definition.provides.iter().flat_map(|set| set.0.clone()));
-        let value = self.value(asked, definition, same);
+        let value = self.value(object, definition, same);
         self.settle(&definition.ty, value, &sets, &provided)
     }
 
     fn value(
         &self,
-        asked: &Asked<'a>,
+        object: &SelectedObject<'a>,
         definition: &schema::Field,
         same: &[&'a Field],
     ) -> Result<Value, Failure> {
@@ -301,37 +301,37 @@ impl<'a> Run<'a> {
                 "`{name}` is asked in two ways under one key"
             )));
         }
-        if name == "_entities" && asked.ty == self.schema.query {
+        if name == "_entities" && object.ty == self.schema.query {
             return self.entities(&arguments[0]);
             // The field is external in this subgraph. Its value must come from the caller or from the data of
             // a key.
         }
         if definition.is_external {
-            return self.external(asked, name, &arguments[0]);
+            return self.external(object, name, &arguments[0]);
         }
         self.world
-            .value(&asked.node, name, &arguments[0], self.server)
+            .value(&object.node, name, &arguments[0], self.server)
     }
 
     /// The value of a field that another subgraph owns. The caller sent it, a path provides it, or it is part
     /// of a key.
     fn external(
         &self,
-        asked: &Asked<'a>,
+        object: &SelectedObject<'a>,
         name: &str,
         arguments: &Map<String, Value>,
     ) -> Result<Value, Failure> {
-        if let Some(value) = asked.node.representation.get(name) {
+        if let Some(value) = object.node.representation.get(name) {
             return Ok(value.clone());
         }
-        let keys = &self.schema.types[&asked.ty].keys;
-        if asked.provided.names(name)
+        let keys = &self.schema.types[&object.ty].keys;
+        if object.provided.names(name)
             || keys.iter().any(|key| key.fields.mentions(name))
             || keys.is_empty()
         {
-            return self.world.value(&asked.node, name, arguments, self.server);
+            return self.world.value(&object.node, name, arguments, self.server);
         }
-        let message = format!("`{}.{name}` is external and was not provided", asked.ty);
+        let message = format!("`{}.{name}` is external and was not provided", object.ty);
         Err(Failure {
             message,
             extensions: Map::new(),

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use gateway_audit::{Case, Corpus, Inventor, Sample, World};
 use gateway_federation::{
-    Asked, Effort, ErrorPolicies, ErrorPolicy, Fetch, OperationOptions, Operations, Overrides,
-    PartsFormat, Stop, SubgraphAnswer, SubgraphRequest, Supergraph,
+    Effort, ErrorPolicies, ErrorPolicy, Fetch, OperationOptions, OperationRequest, Operations,
+    Overrides, PartsFormat, Stop, SubgraphAnswer, SubgraphRequest, Supergraph,
 };
 use serde_json::Value;
 
@@ -73,14 +73,14 @@ struct Outcome {
 /// `None` if the query is refused, or if no part of it is deferred.
 fn ask(gateway: &Operations, corpus: &Corpus, case: &Case, format: PartsFormat) -> Option<Outcome> {
     let overrides = Overrides::default();
-    let asked = Asked {
+    let requested = OperationRequest {
         query: &case.query,
         operation_name: case.operation.as_deref(),
         overrides: &overrides,
         grants: None,
     };
     let effort = Effort::full(Duration::from_secs(5), Stop::default());
-    let prepared = gateway.make(&asked, &effort).ok()?;
+    let prepared = gateway.make(&requested, &effort).ok()?;
     let variables = Value::Object(case.variables.clone()).to_string();
     let variables = prepared.coerce(Some(variables.as_bytes())).ok()?;
     if !prepared.defers(&variables) {

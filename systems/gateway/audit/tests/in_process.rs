@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use gateway_audit::{Answer, Case, Corpus, FieldError, Inventor, Sample, World};
 use gateway_federation::{
-    Asked, Demand, Effort, ErrorPolicies, ErrorPolicy, Fetch, OperationOptions, Operations,
-    Overrides, Prepared, Refusal, Stop, SubgraphAnswer, SubgraphRequest, Supergraph,
+    Demand, Effort, ErrorPolicies, ErrorPolicy, Fetch, OperationOptions, OperationRequest,
+    Operations, Overrides, Prepared, Refusal, Stop, SubgraphAnswer, SubgraphRequest, Supergraph,
 };
 use serde_json::Value;
 
@@ -113,14 +113,14 @@ fn overrides(gateway: &Operations, case: &Case) -> Overrides {
 /// The operation for a request with the grants of a case.
 fn prepare(gateway: &Operations, case: &Case) -> Result<Arc<Prepared>, Arc<Refusal>> {
     let overrides = overrides(gateway, case);
-    let mut asked = Asked {
+    let mut requested = OperationRequest {
         query: &case.query,
         operation_name: case.operation.as_deref(),
         overrides: &overrides,
         grants: None,
     };
     let effort = || Effort::full(Duration::from_secs(5), Stop::default());
-    let prepared = gateway.make(&asked, &effort())?;
+    let prepared = gateway.make(&requested, &effort())?;
     let Some(granted) = &case.granted else {
         return Ok(prepared);
     };
@@ -130,8 +130,8 @@ fn prepare(gateway: &Operations, case: &Case) -> Result<Arc<Prepared>, Arc<Refus
         Demand::Scope(name) => has(name),
         Demand::Policy(name) => has(&format!("!{name}")),
     });
-    asked.grants = grants.as_ref();
-    gateway.make(&asked, &effort())
+    requested.grants = grants.as_ref();
+    gateway.make(&requested, &effort())
 }
 
 fn ask(gateway: &Operations, corpus: &Corpus, case: &Case) -> Outcome {

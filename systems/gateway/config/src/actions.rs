@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::graphql_text::{GraphqlName, TypeReference};
 use crate::remote_schemas::ConfiguredHeader;
-use crate::written::{Endpoint, Method, TemplateJson, TemplateText, Written};
+use crate::written::{Method, ServiceAddress, TemplateJson, TemplateText, Written};
 
 /// A root field with an HTTP handler.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ pub struct Action {
     /// The type of the field, such as `product`, `[product!]!` or a scalar.
     pub output_type: Written<TypeReference>,
     /// The URL of the handler. Templates use it as `$base_url`.
-    pub handler: Written<Endpoint>,
+    pub handler: Written<ServiceAddress>,
     /// Headers of every request to the handler. They replace client headers of equal names.
     #[serde(default)]
     pub headers: Vec<ConfiguredHeader>,

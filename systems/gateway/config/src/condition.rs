@@ -50,14 +50,14 @@ pub enum Operand {
 #[serde(try_from = "SelectorFile")]
 pub struct Selector {
     /// The source of the value.
-    pub source: Source,
+    pub source: SelectorSource,
     /// The value if the source has none.
     pub default: Option<Value>,
 }
 
 /// The source of a [`Selector`]'s value.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Source {
+pub enum SelectorSource {
     /// A header of the stage's request. At the subgraph stage, this is the subgraph request.
     RequestHeader(http::HeaderName),
     /// A header of the client's request, at any stage.
@@ -90,7 +90,7 @@ pub enum Source {
     Static(Value),
 }
 
-impl Source {
+impl SelectorSource {
     /// True if the value is available only in a response.
     #[must_use]
     pub fn needs_response(&self) -> bool {
@@ -317,48 +317,54 @@ impl TryFrom<SelectorFile> for Selector {
 
     fn try_from(file: SelectorFile) -> Result<Self, Self::Error> {
         let header = |name: Option<Written<http::HeaderName>>,
-                      make: fn(http::HeaderName) -> Source| {
+                      make: fn(http::HeaderName) -> SelectorSource| {
             name.map(|name| make(name.0))
         };
         let flag =
             // `request_method: false` requires no value, so it is not a source.
-            |is_asked: Option<bool>, source: Source| (is_asked == Some(true)).then_some(source);
+            |is_asked: Option<bool>, source: SelectorSource| (is_asked == Some(true)).then_some(source);
         let name = |form| match form {
-            NameForm::String => Source::OperationName,
-            NameForm::Hash => Source::OperationNameHash,
+            NameForm::String => SelectorSource::OperationName,
+            NameForm::Hash => SelectorSource::OperationNameHash,
         };
         let status = |form: Option<StatusForm>| {
             form.map(|form| match form {
-                StatusForm::Code => Source::ResponseStatusCode,
-                StatusForm::Reason => Source::ResponseStatusReason,
+                StatusForm::Code => SelectorSource::ResponseStatusCode,
+                StatusForm::Reason => SelectorSource::ResponseStatusReason,
             })
         };
         let mut sources = [
-            header(file.request_header, Source::RequestHeader),
+            header(file.request_header, SelectorSource::RequestHeader),
             // The subgraph stage has names of its own with the meaning of the plain names.
-            header(file.subgraph_request_header, Source::RequestHeader),
+            header(file.subgraph_request_header, SelectorSource::RequestHeader),
             header(
                 file.supergraph_request_header,
-                Source::SupergraphRequestHeader,
+                SelectorSource::SupergraphRequestHeader,
             ),
-            flag(file.request_method, Source::RequestMethod),
-            header(file.response_header, Source::ResponseHeader),
-            header(file.subgraph_response_header, Source::ResponseHeader),
+            flag(file.request_method, SelectorSource::RequestMethod),
+            header(file.response_header, SelectorSource::ResponseHeader),
+            header(
+                file.subgraph_response_header,
+                SelectorSource::ResponseHeader,
+            ),
             status(file.response_status),
             status(file.subgraph_response_status),
-            flag(file.on_graphql_error, Source::OnGraphqlError),
-            flag(file.subgraph_on_graphql_error, Source::OnGraphqlError),
-            file.request_context.map(Source::Context),
-            file.response_context.map(Source::Context),
+            flag(file.on_graphql_error, SelectorSource::OnGraphqlError),
+            flag(
+                file.subgraph_on_graphql_error,
+                SelectorSource::OnGraphqlError,
+            ),
+            file.request_context.map(SelectorSource::Context),
+            file.response_context.map(SelectorSource::Context),
             file.operation_name.map(name),
             file.supergraph_operation_name.map(name),
-            file.operation_kind.map(|_| Source::OperationKind),
+            file.operation_kind.map(|_| SelectorSource::OperationKind),
             file.supergraph_operation_kind
-                .map(|_| Source::OperationKind),
-            file.env.map(Source::Environment),
-            flag(file.is_primary_response, Source::IsPrimaryResponse),
-            flag(file.subgraph_name, Source::SubgraphName),
-            file.r#static.map(Source::Static),
+                .map(|_| SelectorSource::OperationKind),
+            file.env.map(SelectorSource::Environment),
+            flag(file.is_primary_response, SelectorSource::IsPrimaryResponse),
+            flag(file.subgraph_name, SelectorSource::SubgraphName),
+            file.r#static.map(SelectorSource::Static),
         ]
         .into_iter()
         .flatten();

@@ -23,10 +23,12 @@ use crate::session_variables::SessionVariables;
 use crate::shaping::TrafficShaping;
 use crate::subgraph_errors::IncludeSubgraphErrors;
 use crate::subscription::Subscription;
-use crate::surface::{Csrf, HealthCheck, Homepage, Limits, Rhai, Sandbox, Server, Supergraph};
+use crate::surface::{
+    Csrf, HealthCheck, Homepage, RequestLimits, Rhai, Sandbox, Server, Supergraph,
+};
 use crate::telemetry::Telemetry;
 use crate::tls::Tls;
-use crate::written::{Endpoint, Written};
+use crate::written::{ServiceAddress, Written};
 
 /// The configuration of the gateway. It has the supported keys of Apollo Router, and keys for remote schemas,
 /// actions and REST endpoints.
@@ -48,11 +50,11 @@ pub struct Config {
     /// An external process that the gateway calls at stages of each request.
     pub coprocessor: Option<Coprocessor>,
     /// URLs of subgraphs by name. They replace the URLs in the supergraph.
-    pub override_subgraph_url: BTreeMap<String, Written<Endpoint>>,
+    pub override_subgraph_url: BTreeMap<String, Written<ServiceAddress>>,
     /// Timeouts, rate limits, compression and retries.
     pub traffic_shaping: TrafficShaping,
     /// Limits of requests, responses and connections.
-    pub limits: Limits,
+    pub limits: RequestLimits,
     /// The health check for load balancers and operators.
     pub health_check: HealthCheck,
     /// The page for browsers that open the endpoint.

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::condition::Condition;
-use crate::written::{Endpoint, Written};
+use crate::written::{ServiceAddress, Written};
 use crate::written_as::written_as;
 
 written_as! {
@@ -24,7 +24,7 @@ written_as! {
 #[serde(deny_unknown_fields)]
 pub struct Coprocessor {
     /// The address, `http://…`, `https://…` or `unix:///path/to/socket?path=/p`.
-    pub url: Written<Endpoint>,
+    pub url: Written<ServiceAddress>,
     /// Maximum time of one call, from the connection to the end of the response.
     #[serde(default = "default_timeout")]
     pub timeout: Written<Duration>,
@@ -120,7 +120,7 @@ impl Default for CoprocessorClient {
 #[derive(Clone, Debug, Default)]
 pub struct Stage {
     /// Address for this stage. `None` means `coprocessor.url`.
-    pub url: Option<Endpoint>,
+    pub url: Option<ServiceAddress>,
     /// Condition for sending the stage. `None` means always.
     pub condition: Option<Condition>,
     /// True if the message contains `headers`.
@@ -275,7 +275,7 @@ macro_rules! stage {
         #[serde(default, deny_unknown_fields)]
         struct $file {
             /// The address for this stage. The default is `coprocessor.url`.
-            url: Option<Written<Endpoint>>,
+            url: Option<Written<ServiceAddress>>,
             /// The condition for this stage. Without it, the stage always runs.
             condition: Option<Condition>,
             /// True if the message contains the headers.

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use yaml_with_places::{Node, Value, line_and_column};
 
-use crate::written::{Method, Origin, Written};
+use crate::written::{Method, WebOrigin, Written};
 
 /// The pages of other origins that may read responses.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -30,7 +30,7 @@ pub struct Cors {
     /// Rules by origin. The gateway uses the first rule that matches. An empty list turns CORS off.
     pub policies: Option<Vec<CorsPolicy>>,
     /// The key of version 1 for origins. It becomes one policy.
-    pub origins: Option<Vec<Written<Origin>>>,
+    pub origins: Option<Vec<Written<WebOrigin>>>,
     /// The key of version 1 for regular expressions of origins. It becomes one policy.
     pub match_origins: Option<Vec<Written<Regex>>>,
 }
@@ -70,7 +70,7 @@ impl Cors {
         let origins = if is_version_1 {
             self.origins.clone().unwrap_or_default()
         } else {
-            vec![Written(Origin(
+            vec![Written(WebOrigin(
                 "https://studio.apollographql.com".to_owned(),
             ))]
         };
@@ -87,7 +87,7 @@ impl Cors {
 #[serde(default, deny_unknown_fields)]
 pub struct CorsPolicy {
     /// The origins of these pages.
-    pub origins: Vec<Written<Origin>>,
+    pub origins: Vec<Written<WebOrigin>>,
     /// Regular expressions for further origins.
     pub match_origins: Vec<Written<Regex>>,
     /// True if pages may send cookies and other credentials.

@@ -70,7 +70,7 @@ pub use authorization::{
     Authorization, AuthorizationDirectives, AuthorizationErrors, AuthorizationResponse,
 };
 pub use batching::{Batching, BatchingMode};
-pub use condition::{Condition, Operand, Selector, Source};
+pub use condition::{Condition, Operand, Selector, SelectorSource};
 pub use config::Config;
 pub use coprocessor::{
     BodyParts, ContextParts, Coprocessor, CoprocessorClient, DnsStrategy, ExecutionStages,
@@ -86,7 +86,7 @@ pub use import::{Import, import};
 pub use key_table::key_table;
 pub use persisted_queries::{PersistedQueries, Safelist};
 pub use query_planning::{PlanCache, PlanCacheInMemory, QueryPlanning};
-pub use read::{Reading, read};
+pub use read::{ReadConfig, read};
 pub use remote_schemas::{
     ConfiguredHeader, Customization, FieldNameChange, NameChange, RemoteSchema,
 };
@@ -109,10 +109,10 @@ pub use subscription::{
     WebSocketMode, WebSocketProtocol,
 };
 pub use surface::{
-    Csrf, HealthCheck, Homepage, HttpServer, Limits, Readiness, ReadinessInterval, ResponseSize,
-    Rhai, Sandbox, Server, SubgraphSizes, Supergraph, VariableValidation,
+    Csrf, HealthCheck, Homepage, HttpServer, Readiness, ReadinessInterval, RequestLimits,
+    ResponseSize, Rhai, Sandbox, Server, SubgraphSizes, Supergraph, VariableValidation,
 };
-pub use survey::{Survey, Told, survey};
+pub use survey::{Survey, SurveyedKey, survey};
 pub use telemetry::{
     AttributeItem, AttributeValue, BatchProcessor, ClientNames, Exporters, HeaderTexts,
     MetricsCommon, MetricsExporters, Otlp, OtlpGrpc, OtlpHttp, OtlpProtocol, Prometheus,
@@ -121,9 +121,9 @@ pub use telemetry::{
 };
 pub use tls::{ClientAuthentication, ClientTls, Pem, ServerTls, SubgraphTls, Tls};
 pub use written::{
-    BodyPath, ByteSize, ClaimPath, Endpoint, GraphqlPath, KeySource, Listen, Method, Origin,
-    OtlpEndpoint, PathStep, PlainPath, RedisAddress, RestPath, RestSegment, Sampler, TemplateJson,
-    TemplateText, Written,
+    BodyPath, ByteSize, ClaimPath, GraphqlPath, KeySource, Listen, Method, OtlpEndpoint, PathStep,
+    PlainPath, RedisAddress, RestPath, RestSegment, Sampler, ServiceAddress, TemplateJson,
+    TemplateText, WebOrigin, Written,
 };
 pub use yaml_with_places::{Mistake, Mistakes};
 

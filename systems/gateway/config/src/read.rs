@@ -13,7 +13,7 @@ use crate::{agreement, cors, references, relocation, structure};
 
 /// A configuration with its warnings.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct ReadConfig {
     /// The complete configuration, with all defaults.
     pub config: Config,
     /// Warnings with their lines: keys that are accepted without effect, and probable mistakes.
@@ -30,7 +30,7 @@ pub fn read(
     text: &str,
     surroundings: &dyn Surroundings,
     is_development: bool,
-) -> Result<Reading, Mistakes> {
+) -> Result<ReadConfig, Mistakes> {
     let sources = sources(path, text);
     let mut findings = Findings::default();
     let mut surveyed = Survey::default();
@@ -71,5 +71,5 @@ pub fn read(
     let mut warnings = surveyed.warnings();
     warnings.extend(references::warnings(&config, &tree, text));
     warnings.extend(cors::warnings(&tree, text));
-    Ok(Reading { config, warnings })
+    Ok(ReadConfig { config, warnings })
 }

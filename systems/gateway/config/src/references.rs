@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use graphql_tools::parser::parse_query;
 use graphql_tools::parser::parse_schema;
-use graphql_tools::parser::query::{Definition as Asked, OperationDefinition};
+use graphql_tools::parser::query::{Definition as QueryDefinition, OperationDefinition};
 use graphql_tools::parser::schema::{Definition, Type, TypeDefinition};
 use yaml_with_places::{Finding, Findings, Node, Place, Value, line_and_column};
 
@@ -334,14 +334,21 @@ fn check_endpoint(
 fn is_mutation(query: &str) -> bool {
     let document = parse_query::<String>(query).expect("the form of the key has parsed it");
     let mut definitions = document.definitions.iter();
-    definitions.any(|it| matches!(it, Asked::Operation(OperationDefinition::Mutation(_))))
+    definitions.any(|it| {
+        matches!(
+            it,
+            QueryDefinition::Operation(OperationDefinition::Mutation(_))
+        )
+    })
 }
 
 fn variables(query: &str) -> Vec<String> {
     let document = parse_query::<String>(query).expect("the form of the key has parsed it");
     let declared = document.definitions.into_iter().filter_map(|it| match it {
-        Asked::Operation(OperationDefinition::Query(it)) => Some(it.variable_definitions),
-        Asked::Operation(OperationDefinition::Mutation(it)) => Some(it.variable_definitions),
+        QueryDefinition::Operation(OperationDefinition::Query(it)) => Some(it.variable_definitions),
+        QueryDefinition::Operation(OperationDefinition::Mutation(it)) => {
+            Some(it.variable_definitions)
+        }
         _ => None,
     });
     declared.flatten().map(|it| it.name).collect()

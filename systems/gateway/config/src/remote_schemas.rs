@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::graphql_text::GraphqlName;
-use crate::written::{Endpoint, Written};
+use crate::written::{ServiceAddress, Written};
 
 /// A GraphQL service. The gateway serves its root fields.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -17,7 +17,7 @@ pub struct RemoteSchema {
     /// The unique name of the service in logs, metrics and keys such as `headers.subgraphs`.
     pub name: String,
     /// The address of the service, `http://host:port/v1/graphql` or `unix:///socket?path=/graphql`.
-    pub url: Written<Endpoint>,
+    pub url: Written<ServiceAddress>,
     /// Headers of every request to the service. They replace client headers of equal names.
     #[serde(default)]
     pub headers: Vec<ConfiguredHeader>,

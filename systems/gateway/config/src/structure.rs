@@ -11,8 +11,8 @@ use crate::schema::schema;
 use crate::session_variables::SessionName;
 use crate::subscription::HeartbeatInterval;
 use crate::written::{
-    BodyPath, ByteSize, ClaimPath, Endpoint, Form, GraphqlPath, KeySource, Listen, Method, Origin,
-    OtlpEndpoint, PlainPath, RestPath, Sampler, TemplateJson, TemplateText,
+    BodyPath, ByteSize, ClaimPath, Form, GraphqlPath, KeySource, Listen, Method, OtlpEndpoint,
+    PlainPath, RestPath, Sampler, ServiceAddress, TemplateJson, TemplateText, WebOrigin,
 };
 
 /// Reports every part that does not match the schema, and returns the rest.
@@ -46,12 +46,12 @@ fn check_form(form: &str, text: &str) -> Option<Result<(), String>> {
         HeaderName::NAME => with::<HeaderName>(text),
         HeaderValue::NAME => with::<HeaderValue>(text),
         Regex::NAME => with::<Regex>(text),
-        Endpoint::NAME => with::<Endpoint>(text),
+        ServiceAddress::NAME => with::<ServiceAddress>(text),
         Listen::NAME => with::<Listen>(text),
         GraphqlPath::NAME => with::<GraphqlPath>(text),
         PlainPath::NAME => with::<PlainPath>(text),
         KeySource::NAME => with::<KeySource>(text),
-        Origin::NAME => with::<Origin>(text),
+        WebOrigin::NAME => with::<WebOrigin>(text),
         BodyPath::NAME => with::<BodyPath>(text),
         Method::NAME => with::<Method>(text),
         RestPath::NAME => with::<RestPath>(text),

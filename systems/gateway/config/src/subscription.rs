@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::report::Report;
 use crate::surface::Supergraph;
-use crate::written::{ByteSize, Endpoint, Form, Listen, PlainPath, Written};
+use crate::written::{ByteSize, Form, Listen, PlainPath, ServiceAddress, Written};
 
 /// Operations with a stream of events. Clients receive events as multipart or as server-sent events.
 /// Subgraphs send events over WebSockets or with HTTP callbacks.
@@ -169,7 +169,7 @@ pub enum WebSocketProtocol {
 #[serde(deny_unknown_fields)]
 pub struct Callback {
     /// The URL that subgraphs use for `path` at `listen`. The gateway appends the id of each subscription.
-    pub public_url: Written<Endpoint>,
+    pub public_url: Written<ServiceAddress>,
     /// The address for callbacks. The default is the address of the GraphQL endpoint.
     pub listen: Option<Written<Listen>>,
     /// The path for callbacks.
@@ -278,7 +278,7 @@ pub(crate) fn check(subscription: &Subscription, supergraph: &Supergraph, report
 }
 
 fn check_callback(callback: &Callback, supergraph: &Supergraph, report: &mut Report<'_>) {
-    if matches!(callback.public_url.0, Endpoint::Unix { .. }) {
+    if matches!(callback.public_url.0, ServiceAddress::Unix { .. }) {
         report(
             &["subscription", "mode", "callback", "public_url"],
             "expected a URL that subgraphs can call, `http://host:port/callback`".to_owned(),

@@ -97,7 +97,8 @@ pub enum VariableValidation {
 /// Limits of requests, responses and connections.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+#[schemars(rename = "Limits")]
+pub struct RequestLimits {
     /// Maximum body size of a request, in bytes. A larger request gets 413.
     pub http_max_request_bytes: usize,
     /// Maximum number of tokens of a query.
@@ -174,7 +175,7 @@ pub struct Limits {
     pub remote_schema_max_types: NonZeroUsize,
 }
 
-impl Default for Limits {
+impl Default for RequestLimits {
     fn default() -> Self {
         Self {
             http_max_request_bytes: 2_000_000,

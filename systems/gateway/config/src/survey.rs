@@ -15,16 +15,16 @@ use crate::sources::{ONE_DOCUMENT, sources};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
     /// Keys that work.
-    pub works: Vec<Told>,
+    pub works: Vec<SurveyedKey>,
     /// Keys that are accepted and have no effect.
-    pub without_effect: Vec<Told>,
+    pub without_effect: Vec<SurveyedKey>,
     /// Unsupported keys that must not be ignored, because the gateway would then behave wrongly.
-    pub refused: Vec<Told>,
+    pub refused: Vec<SurveyedKey>,
 }
 
 /// A key with a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct SurveyedKey {
     /// Line of the key, from 1.
     pub line: usize,
     /// Path of the key, separated by dots.
@@ -36,10 +36,13 @@ pub struct Told {
 impl Survey {
     /// One sentence for each key without effect, with its line.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let told = self.without_effect.iter().map(|Told { line, key, note }| {
-            format!("line {line}: `{key}` has no effect here: {note}")
-        });
-        told.collect()
+        let warnings = self
+            .without_effect
+            .iter()
+            .map(|SurveyedKey { line, key, note }| {
+                format!("line {line}: `{key}` has no effect here: {note}")
+            });
+        warnings.collect()
     }
 }
 
@@ -124,13 +127,13 @@ impl<'a> Surveyor<'a> {
         let leads_on = original::leads_on(&self.path);
         if let Some(unserved) = found {
             if !leads_on || entry.node.entries().is_empty() {
-                self.tell(unserved, entry);
+                self.add_unserved(unserved, entry);
                 return known.is_some();
             }
             // The list has more precise keys below this one. All other keys below count as this key.
             self.node(&mut entry.node, known);
             if !entry.node.entries().is_empty() {
-                self.tell(unserved, entry);
+                self.add_unserved(unserved, entry);
             }
             return known.is_some();
         }
@@ -140,8 +143,8 @@ impl<'a> Surveyor<'a> {
         }
         // A mapping with listed keys is not listed itself.
         if known.is_some() && self.count() == before {
-            let told = self.told(entry, "");
-            self.survey.works.push(told);
+            let key = self.surveyed(entry, "");
+            self.survey.works.push(key);
         }
         // A mapping that is now empty, and that the structs lack, would be reported as unknown.
         known.is_some() || self.count() == before || !entry.node.entries().is_empty()
@@ -156,35 +159,35 @@ impl<'a> Surveyor<'a> {
         works.len() + without_effect.len() + refused.len()
     }
 
-    fn told(&self, entry: &yaml_with_places::Entry, note: &str) -> Told {
+    fn surveyed(&self, entry: &yaml_with_places::Entry, note: &str) -> SurveyedKey {
         let (line, _) = line_and_column(self.text, entry.key_place.start);
-        Told {
+        SurveyedKey {
             line,
             key: self.path.join(".").replace(".[]", "[]"),
             note: note.to_owned(),
         }
     }
 
-    fn tell(&mut self, unserved: &Unserved, entry: &yaml_with_places::Entry) {
+    fn add_unserved(&mut self, unserved: &Unserved, entry: &yaml_with_places::Entry) {
         match unserved.fate {
             Fate::Idle(instead) => {
                 // A value that requires the gateway's only behavior needs no note.
                 if entry.node.text() != Some("enforce") {
-                    let told = self.told(entry, instead);
-                    self.survey.without_effect.push(told);
+                    let key = self.surveyed(entry, instead);
+                    self.survey.without_effect.push(key);
                 }
             }
             Fate::Refused(on, why) if on.is_on(&entry.node) => {
-                let told = self.told(entry, why);
-                let message = format!("`{}` cannot be served: {why}", told.key);
+                let key = self.surveyed(entry, why);
+                let message = format!("`{}` cannot be served: {why}", key.key);
                 let switch = entry.node.entry("enabled").map(|it| it.key_place);
                 let place = switch.unwrap_or(entry.key_place);
                 self.findings.add(Finding::new(place, message));
-                self.survey.refused.push(told);
+                self.survey.refused.push(key);
             }
             Fate::Refused(..) => {
-                let told = self.told(entry, "it is off");
-                self.survey.without_effect.push(told);
+                let key = self.surveyed(entry, "it is off");
+                self.survey.without_effect.push(key);
             }
         }
     }

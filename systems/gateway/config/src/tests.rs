@@ -148,7 +148,7 @@ fn variables_are_filled_in_and_typed_again() {
     assert_eq!(coprocessor.timeout.as_secs(), 5);
     assert!(coprocessor.response_validation);
     assert_eq!(config.limits.max_depth, Some(7));
-    let Endpoint::Http(url) = coprocessor.url.0 else {
+    let ServiceAddress::Http(url) = coprocessor.url.0 else {
         panic!("not http")
     };
     assert_eq!(url, "http://127.0.0.1:3000/guid-response");
@@ -202,7 +202,7 @@ fn a_stage_is_on_as_soon_as_a_key_differs_from_its_default() {
     assert!(coprocessor.execution.response.unwrap().condition.is_some());
     let stage = coprocessor.subgraph.request.unwrap();
     assert_eq!(stage.context, ContextParts::Selective(vec!["a".to_owned()]));
-    let unix = Endpoint::Unix {
+    let unix = ServiceAddress::Unix {
         socket: "/s".into(),
         path: "/p".to_owned(),
     };
@@ -241,11 +241,11 @@ fn conditions_nest_and_name_their_selectors() {
         .unwrap()
         .condition;
     let header = Selector {
-        source: Source::RequestHeader(http::HeaderName::from_static("x-a")),
+        source: SelectorSource::RequestHeader(http::HeaderName::from_static("x-a")),
         default: Some("none".into()),
     };
     let environment = Selector {
-        source: Source::Environment("N".to_owned()),
+        source: SelectorSource::Environment("N".to_owned()),
         default: None,
     };
     let expected = Condition::All(vec![

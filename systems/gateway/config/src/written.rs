@@ -22,7 +22,7 @@ mod path;
 mod rest_path;
 mod template_text;
 
-pub use address::{Endpoint, KeySource, Listen, Origin, RedisAddress};
+pub use address::{KeySource, Listen, RedisAddress, ServiceAddress, WebOrigin};
 pub use amount::ByteSize;
 pub use claim_path::ClaimPath;
 pub use otlp::{OtlpEndpoint, Sampler};

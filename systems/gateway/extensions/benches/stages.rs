@@ -16,8 +16,8 @@ use std::task::{Context, Poll, Waker};
 
 use gateway_config::{Config, Surroundings};
 use gateway_extensions::{
-    ClientBody, ClientHead, CoprocessorStage, Exchange, Extensions, NoObserver, Request, Response,
-    Rules, StageKind, Worker,
+    ClientBody, ClientHead, CoprocessorStage, Exchange, Extensions, ExtensionsWorker, NoObserver,
+    Response, Rules, StageKind, StageRequest,
 };
 use gateway_upstream::{Client, ClientSettings};
 use test_client::bench::{Cold, time, time_cold};
@@ -74,8 +74,8 @@ fn exchange() -> Exchange {
     exchange
 }
 
-fn request(exchange: &Exchange) -> Request {
-    Request {
+fn request(exchange: &Exchange) -> StageRequest {
+    StageRequest {
         method: http::Method::POST,
         uri: "/".parse().unwrap(),
         headers: exchange.client.headers.clone(),
@@ -130,7 +130,7 @@ fn header_rules() {
     }
 }
 
-fn scripted(main: &str) -> Worker {
+fn scripted(main: &str) -> ExtensionsWorker {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("main.rhai"), main).unwrap();
     let yaml = format!(

@@ -1,16 +1,16 @@
 //! Converts configured addresses to endpoints of the HTTP client.
 
 use gateway_config::{ClientTls, HttpVersions};
-use gateway_upstream::{Endpoint, EndpointError, Http2, Policy, Trust};
+use gateway_upstream::{EndpointError, Http2, Policy, Trust, UpstreamEndpoint};
 
 pub(crate) fn endpoint(
-    written: &gateway_config::Endpoint,
+    written: &gateway_config::ServiceAddress,
     policy: Policy,
-) -> Result<Endpoint, EndpointError> {
+) -> Result<UpstreamEndpoint, EndpointError> {
     match written {
-        gateway_config::Endpoint::Http(uri) => Endpoint::from_uri(uri, policy),
-        gateway_config::Endpoint::Unix { socket, path } => {
-            Endpoint::parse(&format!("unix://{}?path={path}", socket.display()), policy)
+        gateway_config::ServiceAddress::Http(uri) => UpstreamEndpoint::from_uri(uri, policy),
+        gateway_config::ServiceAddress::Unix { socket, path } => {
+            UpstreamEndpoint::parse(&format!("unix://{}?path={path}", socket.display()), policy)
         }
     }
 }

@@ -24,10 +24,10 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 mod control;
-mod shelf;
+mod redis_store;
 
 use control::{Freshness, Scope};
-use shelf::{Shelf, Stamps};
+use redis_store::{InvalidationVersions, RedisStore};
 
 /// Maximum number of types that have an invalidation number of their own. Above it, the invalidation of a
 /// type applies to its whole subgraph.
@@ -44,7 +44,7 @@ pub struct AnswerCache {
     answer_bytes_max: usize,
     subgraphs: BTreeMap<String, Cached>,
     /// One store for each distinct Redis configuration.
-    shelves: Vec<Arc<Shelf>>,
+    stores: Vec<Arc<RedisStore>>,
     invalidated: RwLock<Invalidated>,
 }
 
@@ -53,7 +53,7 @@ pub struct AnswerCache {
 struct Cached {
     rules: EffectiveCaching,
     /// The Redis store of its responses, or `None` if they are in memory.
-    shelf: Option<Arc<Shelf>>,
+    store: Option<Arc<RedisStore>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -87,13 +87,13 @@ pub(crate) struct Question<'a> {
 }
 
 /// The result of a cache lookup.
-pub(crate) enum Looked {
+pub(crate) enum CacheLookup {
     /// The whole response is in the cache.
     Whole(Reply),
     /// A miss. The response may be stored under these keys.
-    Nothing(Keys),
+    Miss(Keys),
     /// Some entities are in the cache. The body requests the missing entities.
-    Some(Partial, Bytes),
+    Partial(Partial, Bytes),
 }
 
 /// Keys of a response: a public key, and a private key for this client.
@@ -106,9 +106,9 @@ pub(crate) struct Keys {
 struct Pair {
     public: String,
     private: Option<String>,
-    /// Version stamps that Redis needs to store the response. `None` if the cache is in memory or Redis did
-    /// not respond.
-    stamps: Option<Stamps>,
+    /// Invalidation versions that Redis needs to store the response. `None` if the cache is in memory or
+    /// Redis did not respond.
+    versions: Option<InvalidationVersions>,
 }
 
 /// A list of entities that is partly in the cache.
@@ -138,13 +138,13 @@ impl Answer {
 type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
 
 /// A parsed GraphQL request body.
-struct Asked<'a> {
+struct CacheQuery<'a> {
     variables: Members<'a>,
     /// All members except `variables`.
     rest: Members<'a>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> CacheQuery<'a> {
     fn read(body: &'a [u8]) -> Option<Self> {
         let mut rest: Members<'a> = serde_json::from_slice(body).ok()?;
         let variables = rest.remove("variables")?;
@@ -183,19 +183,19 @@ impl AnswerCache {
         config: &ResponseCache,
         names: impl Iterator<Item = &'a str>,
     ) -> Result<Option<Self>, LinkError> {
-        let mut shelves: Vec<Arc<Shelf>> = Vec::new();
+        let mut stores: Vec<Arc<RedisStore>> = Vec::new();
         let mut subgraphs = BTreeMap::new();
         for name in names {
             let Some(rules) = config.of_subgraph(name) else {
                 continue;
             };
-            let shelf = match &rules.redis {
+            let store = match &rules.redis {
                 None => None,
-                Some(redis) => Some(shelf::of(redis, &mut shelves)?),
+                Some(redis) => Some(redis_store::of(redis, &mut stores)?),
             };
             let cached = Cached {
                 rules,
-                shelf,
+                store,
                 hits: AtomicU64::new(0),
                 misses: AtomicU64::new(0),
             };
@@ -209,15 +209,15 @@ impl AnswerCache {
                 bytes: bytes_max,
             }),
             subgraphs,
-            shelves,
+            stores,
             invalidated: RwLock::default(),
         }))
     }
 
     /// Connects to each Redis, in the background and again whenever a connection is lost.
     pub fn connect(&self) {
-        for shelf in &self.shelves {
-            shelf.connect();
+        for store in &self.stores {
+            store.connect();
         }
     }
 
@@ -225,8 +225,8 @@ impl AnswerCache {
     /// if all of them are open.
     pub async fn required(&self, patience: Duration) -> bool {
         let began = tokio::time::Instant::now();
-        for shelf in self.shelves.iter().filter(|it| it.is_required()) {
-            if !shelf.ready(patience.saturating_sub(began.elapsed())).await {
+        for store in self.stores.iter().filter(|it| it.is_required()) {
+            if !store.ready(patience.saturating_sub(began.elapsed())).await {
                 return false;
             }
         }
@@ -236,11 +236,11 @@ impl AnswerCache {
     /// Lookups and writes that failed because Redis did not respond in time.
     #[must_use]
     pub fn failures(&self) -> u64 {
-        self.shelves.iter().map(|it| it.failures()).sum()
+        self.stores.iter().map(|it| it.failures()).sum()
     }
 
-    fn shelf(&self, subgraph: &str) -> Option<&Shelf> {
-        self.subgraphs.get(subgraph)?.shelf.as_deref()
+    fn store(&self, subgraph: &str) -> Option<&RedisStore> {
+        self.subgraphs.get(subgraph)?.store.as_deref()
     }
 
     /// True if responses of this subgraph are cached.
@@ -265,8 +265,8 @@ impl AnswerCache {
     /// # Errors
     /// Fails if Redis did not confirm the invalidation in time. The invalidation may have succeeded even so.
     pub async fn invalidate(&self, subgraph: &str, of: Option<&str>) -> Result<(), LinkError> {
-        match self.shelf(subgraph) {
-            Some(shelf) => shelf.invalidate(subgraph, of).await,
+        match self.store(subgraph) {
+            Some(store) => store.invalidate(subgraph, of).await,
             None => {
                 self.invalidate_here(subgraph, of);
                 Ok(())
@@ -307,21 +307,21 @@ impl AnswerCache {
     }
 
     /// Looks up the response to a query.
-    pub(crate) async fn look(&self, question: &Question<'_>) -> Looked {
-        let asked = Asked::read(question.body);
-        let representations = asked.as_ref().and_then(|asked| {
-            let list = asked.variables.get("representations")?;
+    pub(crate) async fn look(&self, question: &Question<'_>) -> CacheLookup {
+        let query = CacheQuery::read(question.body);
+        let representations = query.as_ref().and_then(|query| {
+            let list = query.variables.get("representations")?;
             serde_json::from_str::<Vec<&RawValue>>(list.get()).ok()
         });
-        match (asked, representations) {
-            (Some(asked), Some(list)) if !list.is_empty() => {
-                self.look_for_entities(question, &asked, &list).await
+        match (query, representations) {
+            (Some(query), Some(list)) if !list.is_empty() => {
+                self.look_for_entities(question, &query, &list).await
             }
             _ => self.look_for_whole(question).await,
         }
     }
 
-    async fn look_for_whole(&self, question: &Question<'_>) -> Looked {
+    async fn look_for_whole(&self, question: &Question<'_>) -> CacheLookup {
         // A whole response may contain root fields of any kind, so invalidations of `Query` apply to it.
         let mut digest = self.digest(question, "Query");
         digest.update(question.body);
@@ -334,12 +334,12 @@ impl AnswerCache {
         let [keys] = keys;
         self.count(question.subgraph, usize::from(found.is_some()), 1);
         match found {
-            Some(answer) => Looked::Whole(Reply::new(
+            Some(answer) => CacheLookup::Whole(Reply::new(
                 StatusCode::OK,
                 answer.headers.clone(),
                 answer.body.clone(),
             )),
-            None => Looked::Nothing(Keys {
+            None => CacheLookup::Miss(Keys {
                 subgraph: question.subgraph.to_owned(),
                 own: Some(keys),
                 entities: Vec::new(),
@@ -350,9 +350,9 @@ impl AnswerCache {
     async fn look_for_entities(
         &self,
         question: &Question<'_>,
-        asked: &Asked<'_>,
+        query: &CacheQuery<'_>,
         list: &[&RawValue],
-    ) -> Looked {
+    ) -> CacheLookup {
         let mut keys = Keys {
             subgraph: question.subgraph.to_owned(),
             own: None,
@@ -365,11 +365,11 @@ impl AnswerCache {
                 return self.look_for_whole(question).await;
             };
             let mut digest = self.digest(question, typename);
-            for (name, value) in &asked.rest {
+            for (name, value) in &query.rest {
                 add(&mut digest, name.as_bytes());
                 add(&mut digest, value.get().as_bytes());
             }
-            for (name, value) in &asked.variables {
+            for (name, value) in &query.variables {
                 if *name != "representations" {
                     add(&mut digest, name.as_bytes());
                     add(&mut digest, value.get().as_bytes());
@@ -385,18 +385,18 @@ impl AnswerCache {
         let hits = found.iter().flatten().count();
         self.count(question.subgraph, hits, list.len());
         if hits == 0 {
-            return Looked::Nothing(keys);
+            return CacheLookup::Miss(keys);
         }
         let partial = Partial { keys, found };
         if hits == list.len() {
-            return Looked::Whole(partial.reply(&[], json_headers()));
+            return CacheLookup::Whole(partial.reply(&[], json_headers()));
         }
         let missing = partial.found.iter().zip(list);
         let missing = missing.filter(|(found, _)| found.is_none());
         let missing: Vec<&RawValue> = missing.map(|(_, one)| *one).collect();
-        match body_for(asked, &missing) {
-            Some(body) => Looked::Some(partial, body),
-            None => Looked::Nothing(partial.keys),
+        match body_for(query, &missing) {
+            Some(body) => CacheLookup::Partial(partial, body),
+            None => CacheLookup::Miss(partial.keys),
         }
     }
 
@@ -483,11 +483,12 @@ impl AnswerCache {
                 Scope::Public => Some(&pair.public),
                 Scope::Private => pair.private.as_ref(),
             };
-            Some((key?, pair.stamps, answer))
+            Some((key?, pair.versions, answer))
         });
-        if let Some(shelf) = self.shelf(subgraph) {
-            let stamped = parts.filter_map(|(key, stamps, answer)| Some((key, stamps?, answer)));
-            shelf.put(stamped, freshness.time);
+        if let Some(store) = self.store(subgraph) {
+            let versioned =
+                parts.filter_map(|(key, versions, answer)| Some((key, versions?, answer)));
+            store.put(versioned, freshness.time);
             return;
         }
         let parts: Vec<_> = parts.collect();
@@ -515,8 +516,8 @@ impl AnswerCache {
         types: &[&str],
         pairs: &mut [Pair],
     ) -> Vec<Option<Arc<Answer>>> {
-        if let Some(shelf) = self.shelf(subgraph) {
-            return shelf.find(subgraph, types, pairs).await;
+        if let Some(store) = self.store(subgraph) {
+            return store.find(subgraph, types, pairs).await;
         }
         let get = |key: &String| self.kept.get(Key::new(key, None));
         let found = pairs
@@ -605,7 +606,7 @@ fn pair(digest: Sha256, client: Option<&str>) -> Pair {
     Pair {
         public: hexadecimal(&digest.finalize()),
         private,
-        stamps: None,
+        versions: None,
     }
 }
 
@@ -627,12 +628,12 @@ fn json_headers() -> HeaderMap {
 }
 
 /// The request body for the missing entities.
-fn body_for(asked: &Asked<'_>, missing: &[&RawValue]) -> Option<Bytes> {
+fn body_for(query: &CacheQuery<'_>, missing: &[&RawValue]) -> Option<Bytes> {
     let list = serde_json::value::to_raw_value(missing).ok()?;
-    let mut variables = asked.variables.clone();
+    let mut variables = query.variables.clone();
     variables.insert("representations", &list);
     let variables = serde_json::value::to_raw_value(&variables).ok()?;
-    let mut members = asked.rest.clone();
+    let mut members = query.rest.clone();
     members.insert("variables", &variables);
     serde_json::to_vec(&members).ok().map(Bytes::from)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway_config::{Config, RhaiLimits};
-use gateway_upstream::{Client, Endpoint, EndpointError, Policy};
+use gateway_upstream::{Client, EndpointError, Policy, UpstreamEndpoint};
 use redis_link::LinkError;
 
 use crate::address::{endpoint, http2, trust};
@@ -16,10 +16,10 @@ use crate::coprocessor::CoprocessorStage;
 use crate::environment::Environment;
 use crate::event_request::EventRequest;
 use crate::exchange::{Exchange, Response};
-use crate::flights::Flights;
 use crate::header_rules::Rules;
 use crate::observer::{Observer, StageKind};
 use crate::relay::{RelayCall, RelayError};
+use crate::request_coalescing::RequestCoalescing;
 use crate::response_headers::ResponseRules;
 use crate::retry::Budget;
 use crate::script::{Compiled, ScriptError, Source};
@@ -53,7 +53,7 @@ pub enum BuildError {
 pub struct Extensions {
     config: Arc<Config>,
     sdl: Arc<str>,
-    subgraphs: Vec<(String, Endpoint)>,
+    subgraphs: Vec<(String, UpstreamEndpoint)>,
     /// Cache of subgraph responses, or `None` if caching is off.
     answers: Option<Arc<AnswerCache>>,
     /// The retry budget of each subgraph, or `None` for subgraphs without retries.
@@ -172,7 +172,7 @@ impl Extensions {
 
     /// Builds the extensions of one worker thread. It compiles the scripts again, so that workers share only
     /// data without locks and reference counts.
-    pub fn worker(&self, client: Client, observer: Rc<dyn Observer>) -> Worker {
+    pub fn worker(&self, client: Client, observer: Rc<dyn Observer>) -> ExtensionsWorker {
         let shared = Rc::new(Shared {
             client,
             observer,
@@ -200,7 +200,7 @@ pub fn subgraph_endpoint(
     config: &Config,
     name: &str,
     url: &str,
-) -> Result<Endpoint, EndpointError> {
+) -> Result<UpstreamEndpoint, EndpointError> {
     let shaping = config.traffic_shaping.of_subgraph(name);
     let tls = config.tls.subgraph.of_subgraph(name);
     let trust = tls.as_ref().map(trust).transpose()?;
@@ -213,7 +213,7 @@ pub fn subgraph_endpoint(
     };
     match config.override_subgraph_url.get(name) {
         Some(over) => endpoint(over, policy),
-        None => Endpoint::parse(url, policy),
+        None => UpstreamEndpoint::parse(url, policy),
     }
 }
 
@@ -225,7 +225,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn worker(self) -> Worker {
+    fn worker(self) -> ExtensionsWorker {
         let config = &self.extensions.config;
         let tokens = config
             .authentication
@@ -255,7 +255,7 @@ impl Builder<'_> {
             || execution
                 .as_ref()
                 .is_some_and(|service| service.layers.is_some());
-        Worker {
+        ExtensionsWorker {
             router: self.service(
                 "router_service",
                 tokens,
@@ -278,7 +278,7 @@ impl Builder<'_> {
         }
     }
 
-    fn subgraph(&self, index: usize, name: &str, endpoint: &Endpoint) -> Subgraph {
+    fn subgraph(&self, index: usize, name: &str, endpoint: &UpstreamEndpoint) -> Subgraph {
         let config = &self.extensions.config;
         let shaping = config.traffic_shaping.of_subgraph(name);
         Subgraph {
@@ -291,7 +291,7 @@ impl Builder<'_> {
             answers: self.extensions.answers.clone().filter(|it| it.has(name)),
             reply_bytes_max: config.limits.subgraph.of_subgraph(name),
             timeout: shaping.timeout,
-            flights: shaping.deduplicate_query.then(Flights::default),
+            in_flight: shaping.deduplicate_query.then(RequestCoalescing::default),
             compression: shaping.compression,
             service: self.service(
                 "subgraph_service",
@@ -342,7 +342,7 @@ impl Builder<'_> {
 }
 
 /// The extensions of one worker thread.
-pub struct Worker {
+pub struct ExtensionsWorker {
     /// The outermost service, around the HTTP request. `None` if it has no configured stage.
     pub router: Option<Service>,
     /// The service around a GraphQL request.
@@ -354,7 +354,7 @@ pub struct Worker {
     sees_headers: bool,
 }
 
-impl Worker {
+impl ExtensionsWorker {
     /// True if there is a script or a coprocessor. Both read headers as text.
     pub fn sees_headers(&self) -> bool {
         self.sees_headers

@@ -1,18 +1,18 @@
 //! Evaluates the condition of a stage with the data available at that point.
 
-use gateway_config::{Condition, Operand, Selector, Source};
+use gateway_config::{Condition, Operand, Selector, SelectorSource};
 use http::HeaderMap;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::exchange::{Exchange, Request, Response};
+use crate::exchange::{Exchange, Response, StageRequest};
 use crate::json;
 
 /// The data that a condition can read.
 #[derive(Clone, Copy)]
 pub(crate) struct ConditionInput<'a> {
     pub(crate) exchange: &'a Exchange,
-    pub(crate) request: Option<&'a Request>,
+    pub(crate) request: Option<&'a StageRequest>,
     pub(crate) response: Option<&'a Response>,
     pub(crate) subgraph: Option<&'a str>,
     pub(crate) environment: &'a dyn Fn(&str) -> Option<String>,
@@ -62,7 +62,7 @@ fn select(selector: &Selector, input: &ConditionInput<'_>) -> Option<Value> {
     find(&selector.source, input).or_else(|| selector.default.clone())
 }
 
-fn find(source: &Source, input: &ConditionInput<'_>) -> Option<Value> {
+fn find(source: &SelectorSource, input: &ConditionInput<'_>) -> Option<Value> {
     let text = |text: &str| Some(Value::from(text));
     let header = |headers: &HeaderMap, name| {
         let value: &http::HeaderValue = headers.get(name)?;
@@ -71,34 +71,34 @@ fn find(source: &Source, input: &ConditionInput<'_>) -> Option<Value> {
     };
     let client = &input.exchange.client;
     match source {
-        Source::RequestHeader(name) => header(
+        SelectorSource::RequestHeader(name) => header(
             input
                 .request
                 .map_or(&client.headers, |request| &request.headers),
             name,
         ),
-        Source::SupergraphRequestHeader(name) => header(&client.headers, name),
-        Source::RequestMethod => text(
+        SelectorSource::SupergraphRequestHeader(name) => header(&client.headers, name),
+        SelectorSource::RequestMethod => text(
             input
                 .request
                 .map_or(&client.method, |request| &request.method)
                 .as_str(),
         ),
-        Source::ResponseHeader(name) => header(&input.response?.headers, name),
-        Source::ResponseStatusCode => Some(input.response?.status.as_u16().into()),
-        Source::ResponseStatusReason => text(input.response?.status.canonical_reason()?),
-        Source::OnGraphqlError => Some(json::has_errors(&input.response?.body).into()),
-        Source::Context(key) => input.exchange.context.get(key),
-        Source::OperationName => text(input.exchange.operation_name.as_deref()?),
-        Source::OperationNameHash => {
+        SelectorSource::ResponseHeader(name) => header(&input.response?.headers, name),
+        SelectorSource::ResponseStatusCode => Some(input.response?.status.as_u16().into()),
+        SelectorSource::ResponseStatusReason => text(input.response?.status.canonical_reason()?),
+        SelectorSource::OnGraphqlError => Some(json::has_errors(&input.response?.body).into()),
+        SelectorSource::Context(key) => input.exchange.context.get(key),
+        SelectorSource::OperationName => text(input.exchange.operation_name.as_deref()?),
+        SelectorSource::OperationNameHash => {
             let name = input.exchange.operation_name.as_deref()?;
             text(&hex(&Sha256::digest(name)))
         }
-        Source::OperationKind => text(input.exchange.operation_kind?),
-        Source::Environment(name) => text(&(input.environment)(name)?),
-        Source::IsPrimaryResponse => Some((!input.response?.is_further()).into()),
-        Source::SubgraphName => text(input.subgraph?),
-        Source::Static(value) => Some(value.clone()),
+        SelectorSource::OperationKind => text(input.exchange.operation_kind?),
+        SelectorSource::Environment(name) => text(&(input.environment)(name)?),
+        SelectorSource::IsPrimaryResponse => Some((!input.response?.is_further()).into()),
+        SelectorSource::SubgraphName => text(input.subgraph?),
+        SelectorSource::Static(value) => Some(value.clone()),
     }
 }
 

@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway_config::{BodyParts, ContextParts, Coprocessor, CoprocessorClient, Stage};
-use gateway_upstream::{Call, Client, Endpoint, EndpointError, Policy, SendError};
+use gateway_upstream::{Call, Client, EndpointError, Policy, SendError, UpstreamEndpoint};
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
 
 use crate::address::{endpoint, http2};
 use crate::condition::{ConditionInput, holds};
-use crate::exchange::{Exchange, Request, Response, Step};
+use crate::exchange::{Exchange, Response, StageRequest, Step};
 use crate::failure;
 use crate::json::ResponseParts;
 use crate::observer::{Observer, StageKind};
@@ -54,7 +54,7 @@ impl CoprocessorError {
 pub struct CoprocessorStage {
     pub(crate) kind: StageKind,
     pub(crate) stage: Stage,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: UpstreamEndpoint,
     pub(crate) timeout: Duration,
     pub(crate) validates: bool,
     /// The supergraph schema as a JSON string, rendered once.
@@ -95,7 +95,7 @@ impl CoprocessorStage {
     pub(crate) async fn request(
         &self,
         call: &StageCall<'_>,
-        request: &mut Request,
+        request: &mut StageRequest,
     ) -> Result<Step, CoprocessorError> {
         let sent = self.request_message(call.exchange, call.subgraph, request);
         let answer = self.send(call, sent).await?;
@@ -108,7 +108,7 @@ impl CoprocessorStage {
         &self,
         exchange: &Exchange,
         subgraph: Option<(&str, &str)>,
-        request: &Request,
+        request: &StageRequest,
     ) -> Vec<u8> {
         message::of_request(self, exchange, subgraph, request)
     }
@@ -118,7 +118,7 @@ impl CoprocessorStage {
         &self,
         exchange: &Exchange,
         answer: &[u8],
-        request: &mut Request,
+        request: &mut StageRequest,
     ) -> Result<Step, CoprocessorError> {
         let answer = Answer::read(answer, self.kind)?;
         // The context comes first, because its entries apply even if the request ends here.

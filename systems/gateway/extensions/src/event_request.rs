@@ -2,11 +2,11 @@
 //! the response is the caller's job.
 
 use bytes::Bytes;
-use gateway_upstream::Endpoint;
+use gateway_upstream::UpstreamEndpoint;
 use http::uri::{PathAndQuery, Uri};
 use http::{HeaderMap, HeaderName, Method};
 
-use crate::exchange::{Exchange, Request, Step};
+use crate::exchange::{Exchange, StageRequest, Step};
 use crate::identifier;
 use crate::request_key::RequestKey;
 use crate::subgraph::{Subgraph, SubgraphOutcome};
@@ -15,7 +15,7 @@ use crate::subgraph::{Subgraph, SubgraphOutcome};
 #[derive(Debug)]
 pub struct EventRequest {
     /// The subgraph's endpoint.
-    pub endpoint: Endpoint,
+    pub endpoint: UpstreamEndpoint,
     /// The headers after rules and stages.
     pub headers: HeaderMap,
     /// The GraphQL request as JSON.
@@ -44,7 +44,7 @@ impl Subgraph {
         body: Bytes,
     ) -> Result<EventRequest, SubgraphOutcome> {
         let uri = self.at(path).map_err(|error| self.unsendable(&error))?;
-        let mut request = Request {
+        let mut request = StageRequest {
             method: Method::POST,
             uri,
             headers: self.ruled(exchange),

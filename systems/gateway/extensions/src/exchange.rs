@@ -35,7 +35,7 @@ pub struct Exchange {
     pub operation_name: Option<String>,
     /// `query` or `mutation`, or `None` before parsing.
     pub operation_kind: Option<&'static str>,
-    /// The query plan. It is present only if [`crate::Worker::wants_query_plan`] returns true.
+    /// The query plan. It is present only if [`crate::ExtensionsWorker::wants_query_plan`] returns true.
     pub query_plan: Option<QueryPlan>,
     /// The client's GraphQL request as JSON, empty before parsing.
     pub client_body: Rc<ClientBody>,
@@ -133,7 +133,7 @@ impl Exchange {
 /// At the router, `body` is the client's body. At supergraph and execution, it is the GraphQL request as
 /// JSON. At the subgraph service, it is the body of the outgoing request.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct StageRequest {
     /// The request method.
     pub method: Method,
     /// The request target.

@@ -1,12 +1,12 @@
 //! The extension points of the gateway: header rules, Rhai scripts, coprocessors, tokens.
 //!
-//! The four services of a gateway (router, supergraph, execution, subgraph) have one shape: a [`Request`] on
+//! The four services of a gateway (router, supergraph, execution, subgraph) have one shape: a [`StageRequest`] on
 //! the way in and a [`Response`] on the way out. Both have bytes as bodies. A [`Service`] is the list of
 //! stages that are configured for one of them. If no stage is configured, there is no service, and the
 //! gateway copies, parses and allocates no data.
 //!
-//! [`Extensions`] belongs to a configuration, and all workers share it. [`Worker`] belongs to one thread and
-//! contains its compiled scripts and its connections. Requests pass through a [`Worker`].
+//! [`Extensions`] belongs to a configuration, and all workers share it. [`ExtensionsWorker`] belongs to one thread and
+//! contains its compiled scripts and its connections. Requests pass through a [`ExtensionsWorker`].
 //!
 //! Absent on purpose: the HTTP server, GraphQL and its plans.
 
@@ -21,12 +21,12 @@ mod environment;
 mod event_request;
 mod exchange;
 mod failure;
-mod flights;
 mod header_rules;
 mod identifier;
 mod json;
 mod observer;
 mod relay;
+mod request_coalescing;
 mod request_key;
 mod response_headers;
 mod retry;
@@ -36,14 +36,14 @@ mod subgraph;
 mod token;
 
 pub use answer_cache::AnswerCache;
-pub use build::{BuildError, Extensions, Worker, subgraph_endpoint};
+pub use build::{BuildError, Extensions, ExtensionsWorker, subgraph_endpoint};
 pub use context::{
     AUTHENTICATION_REQUIRED, CLIENT_NAME, CLIENT_VERSION, Context, JWT_CLAIMS, LABELS_TO_OVERRIDE,
     REQUIRED_POLICIES, REQUIRED_SCOPES, UNRESOLVED_LABELS,
 };
 pub use coprocessor::{CoprocessorError, CoprocessorStage};
 pub use event_request::EventRequest;
-pub use exchange::{ClientHead, Exchange, PartOf, QueryPlan, Request, Response, Step};
+pub use exchange::{ClientHead, Exchange, PartOf, QueryPlan, Response, StageRequest, Step};
 pub use failure::FetchProblem;
 pub use header_rules::{ClientBody, Rules};
 pub use identifier::random;

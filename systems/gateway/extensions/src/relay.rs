@@ -6,11 +6,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use gateway_config::SessionName;
 use gateway_telemetry::{TEXT_CHARS_MAX, shortened};
-use gateway_upstream::{Call, Endpoint, EndpointError, Reply, SendError};
+use gateway_upstream::{Call, EndpointError, Reply, SendError, UpstreamEndpoint};
 use http::{HeaderMap, HeaderName, Method, Uri, header};
 
 use crate::encoding;
-use crate::exchange::{Exchange, Request, Response, Step};
+use crate::exchange::{Exchange, Response, StageRequest, Step};
 use crate::identifier;
 use crate::subgraph::Subgraph;
 
@@ -99,7 +99,7 @@ impl Subgraph {
             is_idempotent: call.is_idempotent,
             timeout: call.timeout,
         };
-        let request = Request {
+        let request = StageRequest {
             method: call.method,
             uri: Uri::default(),
             headers,
@@ -110,7 +110,7 @@ impl Subgraph {
             return Ok(with_cookies_only(reply));
         };
         let id = identifier::uuid_v4();
-        let mut request = Request {
+        let mut request = StageRequest {
             uri: endpoint.uri().clone(),
             ..request
         };
@@ -129,7 +129,7 @@ impl Subgraph {
         Ok(response)
     }
 
-    fn moved(&self, url: &str) -> Result<Endpoint, EndpointError> {
+    fn moved(&self, url: &str) -> Result<UpstreamEndpoint, EndpointError> {
         match url.parse::<Uri>() {
             Ok(uri) => self.endpoint.moved_to(&uri),
             Err(error) => Err(EndpointError::NotAUrl {
@@ -143,8 +143,8 @@ impl Subgraph {
     async fn dispatch(
         &self,
         exchange: &Exchange,
-        endpoint: &Endpoint,
-        mut request: Request,
+        endpoint: &UpstreamEndpoint,
+        mut request: StageRequest,
         sending: &Sending,
     ) -> Result<Reply, RelayError> {
         let rendered_headers = if sending.is_graphql {

@@ -21,7 +21,7 @@ use gateway_telemetry::OpenSpan;
 use rhai::{AST, CallFnOptions, Dynamic, Engine, FnPtr, Scope};
 
 use crate::environment::Environment;
-use crate::exchange::{Exchange, Request, Response, Step};
+use crate::exchange::{Exchange, Response, StageRequest, Step};
 use bounds::Deadline;
 use handles::{Kind, RequestCell, RequestHandle, ResponseCell, ResponseHandle};
 use source::Imported;
@@ -174,7 +174,7 @@ pub(crate) struct Layers {
 
 impl Layers {
     /// Runs the request callbacks, the last registered first.
-    pub(crate) fn request(&self, place: &Place<'_>, request: &mut Request) -> Step {
+    pub(crate) fn request(&self, place: &Place<'_>, request: &mut StageRequest) -> Step {
         // Without a callback there is no cell. The main cost of a layer is to move a request into a cell and
         // out again.
         if !self.layers.iter().any(|layer| layer.side == Side::Request) {
@@ -210,7 +210,7 @@ impl Layers {
     /// The span of all callbacks of one side, or `None` if the request is not traced.
     fn span(&self, place: &Place<'_>, side: Side) -> Option<Box<OpenSpan>> {
         let trace = place.exchange.trace.as_ref()?;
-        let mut span = trace.start("rhai_plugin", gateway_telemetry::Kind::Internal)?;
+        let mut span = trace.start("rhai_plugin", gateway_telemetry::SpanKind::Internal)?;
         let service = match (self.kind, side) {
             (Kind::Router, Side::Request) => "RouterRequest",
             (Kind::Router, Side::Response) => "RouterResponse",

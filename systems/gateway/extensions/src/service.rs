@@ -9,7 +9,7 @@ use gateway_upstream::Client;
 use crate::condition::ConditionInput;
 use crate::coprocessor::{CoprocessorError, CoprocessorStage, StageCall, failed_response};
 use crate::environment::Environment;
-use crate::exchange::{Exchange, Request, Response, Step};
+use crate::exchange::{Exchange, Response, StageRequest, Step};
 use crate::failure::{FetchProblem, json_response};
 use crate::observer::Observer;
 use crate::script::{Layers, Place};
@@ -37,7 +37,7 @@ pub struct Service {
 impl Service {
     /// Runs the request stages. A break contains the response to continue with. The stages around the stage
     /// that broke have seen this response already.
-    pub async fn request(&self, exchange: &Exchange, request: &mut Request) -> Step {
+    pub async fn request(&self, exchange: &Exchange, request: &mut StageRequest) -> Step {
         self.request_of(exchange, request, "").await
     }
 
@@ -49,7 +49,7 @@ impl Service {
     pub(crate) async fn request_of(
         &self,
         exchange: &Exchange,
-        request: &mut Request,
+        request: &mut StageRequest,
         subgraph_request_id: &str,
     ) -> Step {
         if let Some(tokens) = &self.tokens
@@ -150,7 +150,7 @@ impl Service {
     fn input<'a>(
         &'a self,
         exchange: &'a Exchange,
-        request: Option<&'a Request>,
+        request: Option<&'a StageRequest>,
         response: Option<&'a Response>,
     ) -> ConditionInput<'a> {
         ConditionInput {

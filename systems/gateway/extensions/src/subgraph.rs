@@ -7,18 +7,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use gateway_config::Compression;
 use gateway_telemetry::{Active, TRACEPARENT, TRACESTATE};
-use gateway_upstream::{Call, Endpoint, Reply, SendError};
+use gateway_upstream::{Call, Reply, SendError, UpstreamEndpoint};
 use http::{HeaderMap, Method, StatusCode, header};
 use serde_json::{Value, json};
 
-use crate::answer_cache::{AnswerCache, Looked, Question};
+use crate::answer_cache::{AnswerCache, CacheLookup, Question};
 use crate::encoding;
-use crate::exchange::{Exchange, Request, Response, Step};
+use crate::exchange::{Exchange, Response, StageRequest, Step};
 use crate::failure::FetchProblem;
-use crate::flights::Flights;
 use crate::header_rules::Rules;
 use crate::identifier;
 use crate::json::ResponseParts;
+use crate::request_coalescing::RequestCoalescing;
 use crate::request_key::RequestKey;
 use crate::response_headers::ResponseRules;
 use crate::retry::{Budget, RETRIES_MAX};
@@ -71,19 +71,19 @@ fn is_for_all(sent: &Sent) -> bool {
 /// The endpoint of a request, and its trace.
 #[derive(Clone, Copy)]
 struct To<'a> {
-    endpoint: &'a Endpoint,
+    endpoint: &'a UpstreamEndpoint,
     trace: Option<&'a Active>,
 }
 
 pub(crate) struct Subgraph {
     pub(crate) index: usize,
     pub(crate) name: Rc<str>,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: UpstreamEndpoint,
     pub(crate) rules: Rules,
     pub(crate) timeout: Option<Duration>,
     pub(crate) compression: Option<Compression>,
     /// Merges identical in-flight queries into one request. `None` if the feature is off.
-    pub(crate) flights: Option<Flights<Sent>>,
+    pub(crate) in_flight: Option<RequestCoalescing<Sent>>,
     pub(crate) service: Option<Service>,
     pub(crate) response_rules: Option<ResponseRules>,
     pub(crate) retry: Option<Arc<Budget>>,
@@ -99,7 +99,7 @@ impl Subgraph {
         match &self.service {
             None => {
                 let (body, is_query) = (call.body, call.is_query);
-                let is_plain = self.flights.is_none() && self.answers.is_none();
+                let is_plain = self.in_flight.is_none() && self.answers.is_none();
                 let sent = if is_plain {
                     let to = To {
                         endpoint: &self.endpoint,
@@ -149,7 +149,7 @@ impl Subgraph {
         call: SubgraphCall,
     ) -> SubgraphOutcome {
         let id = identifier::uuid_v4();
-        let mut request = Request {
+        let mut request = StageRequest {
             method: Method::POST,
             uri: self.endpoint.uri().clone(),
             headers,
@@ -186,7 +186,7 @@ impl Subgraph {
     async fn fetch(
         &self,
         exchange: &Exchange,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         headers: HeaderMap,
         body: Bytes,
         is_query: bool,
@@ -208,7 +208,7 @@ impl Subgraph {
         &self,
         answers: &AnswerCache,
         exchange: &Exchange,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         headers: HeaderMap,
         body: Bytes,
     ) -> Sent {
@@ -229,15 +229,15 @@ impl Subgraph {
             client,
         };
         match answers.look(&question).await {
-            Looked::Whole(reply) => return Ok(reply),
-            Looked::Nothing(keys) => {
+            CacheLookup::Whole(reply) => return Ok(reply),
+            CacheLookup::Miss(keys) => {
                 let sent = self.send(to, headers, body, true).await;
                 if let Ok(reply) = &sent {
                     answers.keep(&keys, reply);
                 }
                 return sent;
             }
-            Looked::Some(partial, fewer) => {
+            CacheLookup::Partial(partial, fewer) => {
                 let sent = self.send(to, headers.clone(), fewer, true).await;
                 if let Ok(reply) = &sent
                     && let Some(whole) = answers.complete(partial, reply)
@@ -261,9 +261,9 @@ impl Subgraph {
     /// comparison happens here and not earlier, because rules may add tenant names to identical client
     /// queries.
     async fn send(&self, to: To<'_>, mut headers: HeaderMap, body: Bytes, is_query: bool) -> Sent {
-        match &self.flights {
+        match &self.in_flight {
             // A mutation is never shared. If two clients send one mutation each, both must run.
-            Some(flights) if is_query => {
+            Some(in_flight) if is_query => {
                 let is_moved = !std::ptr::eq(to.endpoint, &self.endpoint);
                 let moved_to = is_moved.then(|| to.endpoint.as_str());
                 let key = RequestKey::new(moved_to, &headers, &body);
@@ -271,7 +271,7 @@ impl Subgraph {
                 // future of every request 10 KiB larger, shared or not, and that future is moved to the heap
                 // as a whole.
                 let send = Box::pin(self.send_alone(to, &mut headers, body, is_query));
-                flights.join(key, is_for_all, send).await
+                in_flight.join(key, is_for_all, send).await
             }
             _ => self.send_alone(to, &mut headers, body, is_query).await,
         }

@@ -12,7 +12,7 @@ use crate::check::Chosen;
 use crate::checked::Checked;
 use crate::error::{GraphqlError, write_errors};
 use crate::limits::QueryDocument;
-use crate::options::{AuthorizationOptions, ToldIn};
+use crate::options::{AuthorizationOptions, ReportIn};
 use crate::projection_compiler::{self, Fragments};
 use crate::refusal::Refusal;
 use crate::supergraph::Supergraph;
@@ -24,21 +24,21 @@ pub const UNAUTHORIZED: &str = "UNAUTHORIZED_FIELD_OR_TYPE";
 #[derive(Debug)]
 pub(crate) struct Unauthorized {
     pub(crate) errors: Vec<GraphqlError>,
-    told: ToldIn,
+    report_in: ReportIn,
 }
 
 impl Unauthorized {
     /// The errors to report in `errors`.
     pub(crate) fn in_errors(&self) -> &[GraphqlError] {
-        match self.told {
-            ToldIn::Errors => &self.errors,
-            ToldIn::Extensions | ToldIn::Nothing => &[],
+        match self.report_in {
+            ReportIn::Errors => &self.errors,
+            ReportIn::Extensions | ReportIn::Nothing => &[],
         }
     }
 
     /// Appends `,"extensions":…` to a response if the errors are reported there.
     pub(crate) fn write_extensions(&self, out: &mut Vec<u8>) {
-        if self.told == ToldIn::Extensions && !self.errors.is_empty() {
+        if self.report_in == ReportIn::Extensions && !self.errors.is_empty() {
             out.extend_from_slice(b",\"extensions\":{\"authorizationErrors\":");
             write_errors(&self.errors, out);
             out.push(b'}');
@@ -64,7 +64,7 @@ pub(crate) struct Cut<'a> {
 
 /// The authorized part of an operation.
 pub(crate) struct Remainder {
-    pub(crate) told: Unauthorized,
+    pub(crate) unauthorized: Unauthorized,
     /// The document to plan. `None` if it is the client's document.
     pub(crate) asked: Option<QueryDocument>,
 }
@@ -101,9 +101,9 @@ impl<'a> Cut<'a> {
         checked: &mut Checked,
     ) -> Result<Remainder, Refusal> {
         let mut rest = Remainder {
-            told: Unauthorized {
+            unauthorized: Unauthorized {
                 errors: Vec::new(),
-                told: self.options.told,
+                report_in: self.options.report_in,
             },
             asked: None,
         };
@@ -121,14 +121,14 @@ impl<'a> Cut<'a> {
             &self.demands,
             grants,
         );
-        rest.told.errors = filtered.errors;
+        rest.unauthorized.errors = filtered.errors;
         // A request can miss some demands and still see every field, because rules have alternatives. Then no
         // field was removed.
-        if rest.told.errors.is_empty() || self.options.dry_run {
+        if rest.unauthorized.errors.is_empty() || self.options.dry_run {
             return Ok(rest);
         }
         if self.options.reject {
-            return Err(Refusal::from_errors(rest.told.errors));
+            return Err(Refusal::from_errors(rest.unauthorized.errors));
         }
         checked.projection = projection_compiler::compile(
             schema,

@@ -12,7 +12,7 @@ pub(crate) const ERRORS_MAX: usize = 5_000;
 
 /// Limits on the execution of an operation. The comments contain the configuration keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+pub struct ExecutionLimits {
     /// Maximum bytes of a response's `data` (`limits.response_max_bytes`). It also limits the list of
     /// entities in a subgraph request. The default is 64 MiB, the default limit on one subgraph response. So
     /// a client can receive all the data of one subgraph response.
@@ -25,9 +25,9 @@ pub struct Bounds {
     pub fetch_entities: usize,
 }
 
-impl Default for Bounds {
+impl Default for ExecutionLimits {
     fn default() -> Self {
-        Bounds {
+        ExecutionLimits {
             response_bytes: 64 << 20,
             answers_bytes: 256 << 20,
             fetch_entities: 10_000,
@@ -35,7 +35,7 @@ impl Default for Bounds {
     }
 }
 
-impl Bounds {
+impl ExecutionLimits {
     /// The error for a response beyond [`response_bytes`](Self::response_bytes).
     #[must_use]
     pub fn response_too_large(&self) -> GraphqlError {

@@ -20,7 +20,8 @@ use crate::error::{GraphqlError, one_line};
 use crate::fetch::OperationKind;
 use crate::large_stack;
 use crate::limits::{
-    Extent, Limits, QueryDocument, TooMuch, check_variables, exceeded, measure, selection_set,
+    Extent, OperationLimits, QueryDocument, TooMuch, check_variables, exceeded, measure,
+    selection_set,
 };
 use crate::options::OperationOptions;
 use crate::projection::Projection;
@@ -210,7 +211,7 @@ impl Checking<'_> {
     }
 }
 
-fn parse(query: &str, limits: &Limits) -> Result<QueryDocument, Refusal> {
+fn parse(query: &str, limits: &OperationLimits) -> Result<QueryDocument, Refusal> {
     let parsed = parse_query_with_token_limit::<String>(query, limits.parser_max_tokens);
     parsed
         .map(|document| document.into_static())

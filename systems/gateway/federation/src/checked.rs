@@ -136,7 +136,7 @@ impl Checked {
     }
 
     /// The limits that the operation exceeds, although it is accepted
-    /// ([`Limits::warn_only`](crate::Limits::warn_only)).
+    /// ([`OperationLimits::warn_only`](crate::OperationLimits::warn_only)).
     #[must_use]
     pub fn exceeded(&self) -> &[GraphqlError] {
         &self.exceeded

@@ -13,7 +13,7 @@ use crate::defer::{Groups, restricted};
 use crate::limits::QueryDocument;
 use crate::normalize::normalize;
 use crate::plan::{Plan, Step};
-use crate::proof::Claim;
+use crate::proof::PlanGoal;
 use crate::supergraph::Supergraph;
 
 /// Maximum number of trials for one operation. Each takes about ten microseconds. Beyond this limit, the
@@ -65,10 +65,10 @@ impl Deferring<'_> {
         &self,
         plan: &mut Plan,
         documents: &[Document],
-        claim: &Claim<'_>,
+        goal: &PlanGoal<'_>,
     ) -> Option<Deferral> {
         let root = plan.root.take()?;
-        let deferral = self.divided(&root, plan, documents, claim);
+        let deferral = self.divided(&root, plan, documents, goal);
         plan.root = Some(root);
         deferral
     }
@@ -78,7 +78,7 @@ impl Deferring<'_> {
         root: &Step,
         plan: &mut Plan,
         documents: &[Document],
-        claim: &Claim<'_>,
+        goal: &PlanGoal<'_>,
     ) -> Option<Deferral> {
         let mut trials = Trials {
             plan,
@@ -86,7 +86,7 @@ impl Deferring<'_> {
             left: TRIALS_MAX,
         };
         let all: Vec<usize> = (0..trials.plan.fetches.len()).collect();
-        let first = self.needed(&mut trials, root, claim, &all, &[], &|group| group == 0)?;
+        let first = self.needed(&mut trials, root, goal, &all, &[], &|group| group == 0)?;
         let others: Vec<usize> = all
             .iter()
             .copied()
@@ -101,7 +101,7 @@ impl Deferring<'_> {
             let around = parent.checked_sub(1).map(|index| needs[index].clone());
             let known = [first.clone(), around.unwrap_or_default()].concat();
             let keeps = |number: usize| number == 0 || self.groups.is_within(group, number);
-            let own = self.needed(&mut trials, root, claim, &others, &known, &keeps)?;
+            let own = self.needed(&mut trials, root, goal, &others, &known, &keeps)?;
             needs.push(own.into_iter().filter(|it| !first.contains(it)).collect());
         }
         let deferral = Deferral {
@@ -113,7 +113,7 @@ impl Deferring<'_> {
         // Requests of the two halves can now finish in another order than in one piece.
         let both = [deferral.first.as_ref(), Some(&deferral.rest)];
         let side_by_side = both.into_iter().flatten().map(copy).collect();
-        let replaced = trials.replaced(Step::Parallel(side_by_side), claim)?;
+        let replaced = trials.replaced(Step::Parallel(side_by_side), goal)?;
         let mut fetches = trials.plan.fetches.iter();
         let nothing_is_replaced =
             fetches.all(|it| it.replaced.is_empty()) && replaced.iter().all(Vec::is_empty);
@@ -130,23 +130,23 @@ impl Deferring<'_> {
         &self,
         trials: &mut Trials<'_>,
         root: &Step,
-        claim: &Claim<'_>,
+        goal: &PlanGoal<'_>,
         open: &[usize],
         known: &[usize],
         keeps: &dyn Fn(usize) -> bool,
     ) -> Option<Vec<usize>> {
         let document = restricted(
-            claim.schema,
-            claim.root_type,
+            goal.schema,
+            goal.root_type,
             self.document,
             self.operation,
             self.groups,
             keeps,
         );
         let operation = normalize(self.supergraph, &document, self.name).ok()?;
-        let claim = Claim {
+        let goal = PlanGoal {
             asked: &operation.selection_set,
-            ..*claim
+            ..*goal
         };
         let mut needed: Vec<usize> = open.to_vec();
         needed.extend(known.iter().filter(|it| !open.contains(it)));
@@ -154,13 +154,13 @@ impl Deferring<'_> {
         // From the last request, because a request can become unnecessary after its dependents are removed.
         for fetch in open.iter().rev().filter(|it| !known.contains(it)) {
             let without: Vec<usize> = needed.iter().copied().filter(|it| it != fetch).collect();
-            if trials.answers(root, &without, &claim)? {
+            if trials.answers(root, &without, &goal)? {
                 needed = without;
             }
         }
         // All necessary requests together must answer the operation. If they do not, the proof itself is in
         // doubt.
-        trials.answers(root, &needed, &claim)?.then_some(needed)
+        trials.answers(root, &needed, &goal)?.then_some(needed)
     }
 }
 
@@ -172,23 +172,23 @@ struct Trials<'a> {
 
 impl Trials<'_> {
     /// True if these requests answer the operation. `None` if the proof is not certain.
-    fn answers(&mut self, root: &Step, kept: &[usize], claim: &Claim<'_>) -> Option<bool> {
+    fn answers(&mut self, root: &Step, kept: &[usize], goal: &PlanGoal<'_>) -> Option<bool> {
         let step = with(root, &|fetch| kept.contains(&fetch));
         self.left = self.left.checked_sub(1)?;
         self.plan.root = step;
-        let held = claim.holds_wholly(self.plan, self.documents);
+        let held = goal.prove_wholly(self.plan, self.documents);
         self.plan.root = None;
         match held {
             Ok(Some(_)) => Some(true),
             // The proof accepted a part without a check.
             Ok(None) => None,
-            Err(_) => claim.work.go_on().ok().map(|()| false),
+            Err(_) => goal.work.go_on().ok().map(|()| false),
         }
     }
 
-    fn replaced(&mut self, step: Step, claim: &Claim<'_>) -> Option<Vec<Vec<Vec<u8>>>> {
+    fn replaced(&mut self, step: Step, goal: &PlanGoal<'_>) -> Option<Vec<Vec<Vec<u8>>>> {
         self.plan.root = Some(step);
-        let held = claim.holds_wholly(self.plan, self.documents);
+        let held = goal.prove_wholly(self.plan, self.documents);
         self.plan.root = None;
         held.ok().flatten()
     }

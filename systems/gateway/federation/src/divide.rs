@@ -10,7 +10,7 @@ use hive_router_query_planner::ast::selection_set::{
 };
 use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, SequenceNode};
 
-use crate::proof::Missing;
+use crate::proof::MissingField;
 use crate::schema::Schema;
 
 /// The part with only this field. `None` if the operation does not contain it.
@@ -18,7 +18,7 @@ pub(crate) fn only(
     schema: &Schema,
     parent: &str,
     set: &SelectionSet,
-    missing: &Missing,
+    missing: &MissingField,
 ) -> Option<SelectionSet> {
     let dividing = Dividing { schema, missing };
     let part = dividing.only(parent, set, &missing.path);
@@ -31,7 +31,7 @@ pub(crate) fn without(
     schema: &Schema,
     parent: &str,
     set: &SelectionSet,
-    missing: &Missing,
+    missing: &MissingField,
 ) -> SelectionSet {
     let dividing = Dividing { schema, missing };
     dividing.without(parent, set, &missing.path)
@@ -58,7 +58,7 @@ pub(crate) fn entities_of(node: PlanNode) -> Option<PlanNode> {
 
 struct Dividing<'a> {
     schema: &'a Schema,
-    missing: &'a Missing,
+    missing: &'a MissingField,
 }
 
 impl Dividing<'_> {

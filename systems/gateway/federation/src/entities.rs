@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::bounds::{Bounds, Excess};
+use crate::bounds::{Excess, ExecutionLimits};
 use crate::error::PathSegment;
 use crate::plan::{Change, Input, Need, PathStep, Place, Rewrite, RewriteStep};
 use crate::store::{ObjectId, Slice, Store, Value};
@@ -35,7 +35,7 @@ pub(crate) fn write_representations(
     store: &Store,
     root: ObjectId,
     input: &Input,
-    bounds: &Bounds,
+    bounds: &ExecutionLimits,
     out: &mut Vec<u8>,
 ) -> Result<Vec<Target>, Excess> {
     let mut list = Representations {
@@ -215,7 +215,7 @@ fn typename(store: &Store, object: ObjectId) -> Option<&[u8]> {
 struct Representations<'a> {
     store: &'a Store,
     input: &'a Input,
-    bounds: &'a Bounds,
+    bounds: &'a ExecutionLimits,
     /// Maximum length of the output.
     bytes_max: usize,
     out: &'a mut Vec<u8>,

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 
 use crate::answer;
-use crate::bounds::{Bounds, Excess};
+use crate::bounds::{Excess, ExecutionLimits};
 use crate::entities::{Target, write_representations};
 use crate::error::{GraphqlError, PathSegment, write_errors};
 use crate::execution_state::State;
@@ -71,7 +71,7 @@ impl Executed {
         self.error_count
     }
 
-    /// True if data is missing because of [`Bounds`](crate::Bounds).
+    /// True if data is missing because of [`ExecutionLimits`](crate::ExecutionLimits).
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.is_cut
@@ -180,19 +180,19 @@ impl Prepared {
     /// Applies the error policies to the errors of fetches.
     pub(crate) fn permitted(
         &self,
-        mut told: Vec<(usize, GraphqlError)>,
+        mut errors: Vec<(usize, GraphqlError)>,
         policies: &ErrorPolicies,
     ) -> Vec<GraphqlError> {
         // Parallel fetches end in any order. After sorting, the same request returns the same list. The sort
         // is stable and keeps each subgraph's own order.
-        told.sort_by_key(|(fetch, _)| *fetch);
+        errors.sort_by_key(|(fetch, _)| *fetch);
         let subgraphs = self.supergraph.subgraphs();
-        let told = told.into_iter().map(|(fetch, mut error)| {
+        let errors = errors.into_iter().map(|(fetch, mut error)| {
             let subgraph = self.plan.fetches[fetch].subgraph;
             policies.apply(subgraph, &subgraphs[subgraph].name, &mut error);
             error
         });
-        told.collect()
+        errors.collect()
     }
 
     fn respond(
@@ -210,8 +210,8 @@ impl Prepared {
         // The gateway itself reports the fields that authorization removed. So no policy for a subgraph hides
         // these errors.
         let mut errors = self.unauthorized.in_errors().to_vec();
-        let told = std::mem::take(&mut state.errors);
-        errors.extend(self.permitted(told, policies));
+        let of_fetches = std::mem::take(&mut state.errors);
+        errors.extend(self.permitted(of_fetches, policies));
         // Violations of the schema come last. No policy applies to them, because their text comes from the
         // client's schema and not from a subgraph.
         let is_cut = !state.excesses.is_empty();
@@ -333,7 +333,7 @@ struct Request {
 fn write_request(
     plan: &FetchPlan,
     variables: &Variables,
-    bounds: &Bounds,
+    bounds: &ExecutionLimits,
     state: &State,
 ) -> Result<Option<Request>, Excess> {
     let mut out = Vec::with_capacity(plan.prefix.len() + 256);

@@ -16,7 +16,7 @@ use crate::error::GraphqlError;
 
 /// Limits on operations. The names are the configuration keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct OperationLimits {
     /// Maximum nesting of fields. `None` by default, without a limit.
     pub max_depth: Option<u32>,
     /// Maximum number of distinct fields, fragments included. `None` by default, without a limit.
@@ -40,9 +40,9 @@ pub struct Limits {
     pub warn_only: bool,
 }
 
-impl Default for Limits {
+impl Default for OperationLimits {
     fn default() -> Self {
-        Limits {
+        OperationLimits {
             max_depth: None,
             max_height: None,
             max_root_fields: None,
@@ -168,7 +168,10 @@ fn name_of<'a>(operation: &'a OperationDefinition<'static, String>) -> Option<&'
 }
 
 /// Measures every operation of a document, in document order.
-pub(crate) fn measure(document: &QueryDocument, limits: &Limits) -> Result<Vec<Extent>, TooMuch> {
+pub(crate) fn measure(
+    document: &QueryDocument,
+    limits: &OperationLimits,
+) -> Result<Vec<Extent>, TooMuch> {
     let recursion_max = limits.parser_max_recursion;
     let fragments = document
         .definitions
@@ -273,7 +276,7 @@ struct SameKey<'a> {
     below: Vec<&'a Set>,
 }
 
-fn within(extent: Extent, limits: &Limits) -> Result<(), TooMuch> {
+fn within(extent: Extent, limits: &OperationLimits) -> Result<(), TooMuch> {
     if extent.nesting > limits.parser_max_recursion as u64 {
         return Err(TooMuch::Deep);
     }
@@ -285,7 +288,7 @@ fn within(extent: Extent, limits: &Limits) -> Result<(), TooMuch> {
 }
 
 /// Returns an error for each configured limit that an operation exceeds.
-pub(crate) fn exceeded(extent: &Extent, limits: &Limits) -> Vec<GraphqlError> {
+pub(crate) fn exceeded(extent: &Extent, limits: &OperationLimits) -> Vec<GraphqlError> {
     let checks = [
         (limits.max_depth, extent.depth, "depth", "MAX_DEPTH_LIMIT"),
         (
@@ -412,7 +415,7 @@ mod tests {
         let document = graphql_tools::parser::parse_query::<String>(query)
             .unwrap()
             .into_static();
-        measure(&document, &Limits::default()).map(|extents| extents[0])
+        measure(&document, &OperationLimits::default()).map(|extents| extents[0])
     }
 
     #[test]

@@ -9,13 +9,13 @@ use operation_cache::{CacheStats, Keep, Key, OperationCache};
 use crate::effort::{Effort, Stop};
 use crate::options::OperationOptions;
 use crate::override_labels::{OverrideLabels, Overrides};
-use crate::prepare::{Asked, prepare};
+use crate::prepare::{OperationRequest, prepare};
 use crate::prepared::Prepared;
 use crate::refusal::Refusal;
 use crate::supergraph::Supergraph;
 
-fn add_grants(asked: &Asked<'_>, variant: &mut String) {
-    if let Some(grants) = asked.grants {
+fn add_grants(requested: &OperationRequest<'_>, variant: &mut String) {
+    if let Some(grants) = requested.grants {
         // Labels contain no control characters, so this separator is unique.
         variant.push('\t');
         variant.push_str(grants.text());
@@ -69,7 +69,7 @@ impl Operations {
 
     /// Returns the operation or its refusal from the cache. Never parses.
     pub fn cached(&self, query: &str, operation_name: Option<&str>) -> Option<Outcome> {
-        self.find(&Asked {
+        self.find(&OperationRequest {
             query,
             operation_name,
             overrides: &Overrides::default(),
@@ -82,28 +82,28 @@ impl Operations {
     /// # Errors
     /// The errors for the client, if the text is not an executable operation.
     pub fn prepare(&self, query: &str, operation_name: Option<&str>) -> Outcome {
-        let asked = Asked {
+        let requested = OperationRequest {
             query,
             operation_name,
             overrides: &Overrides::default(),
             grants: None,
         };
         let effort = Effort::full(self.options.planning_time, Stop::default());
-        self.make(&asked, &effort)
+        self.make(&requested, &effort)
     }
 
     /// Returns the operation or its refusal from the cache, for a request with chosen labels. Never parses.
-    pub fn find(&self, asked: &Asked<'_>) -> Option<Outcome> {
-        let key = Key::new(asked.query, asked.operation_name);
-        if self.labels.is_none() && asked.grants.is_none() {
+    pub fn find(&self, requested: &OperationRequest<'_>) -> Option<Outcome> {
+        let key = Key::new(requested.query, requested.operation_name);
+        if self.labels.is_none() && requested.grants.is_none() {
             return self.cache.get(key);
         }
         // Without the operation's labels there is no variant, so the operation counts as absent.
         let mut variant = match &self.labels {
             None => String::new(),
-            Some(labels) => labels.get(key)?.variant(asked.overrides),
+            Some(labels) => labels.get(key)?.variant(requested.overrides),
         };
-        add_grants(asked, &mut variant);
+        add_grants(requested, &mut variant);
         self.cache.get(Key {
             variant: &variant,
             ..key
@@ -116,14 +116,14 @@ impl Operations {
     /// # Errors
     /// The errors for the client, if the text is not an executable operation. An error with
     /// [`Refusal::wants_more`] if it needs more than a quick effort.
-    pub fn make(&self, asked: &Asked<'_>, effort: &Effort) -> Outcome {
+    pub fn make(&self, requested: &OperationRequest<'_>, effort: &Effort) -> Outcome {
         // Another request may have prepared it while the caller waited for a thread.
-        if let Some(outcome) = self.find(asked) {
+        if let Some(outcome) = self.find(requested) {
             return outcome;
         }
         // Not under a lock. Two concurrent requests with one new text may both prepare it. But a request
         // never waits for the text of another request.
-        let outcome = prepare(&self.supergraph, asked, &self.options, effort);
+        let outcome = prepare(&self.supergraph, requested, &self.options, effort);
         let outcome = outcome.map(Arc::new).map_err(Arc::new);
         let keep = match &outcome {
             Ok(prepared) => Keep::Yes {
@@ -134,11 +134,11 @@ impl Operations {
         if keep == Keep::No {
             return outcome;
         }
-        let mut variant = self.variant(asked, &outcome);
-        add_grants(asked, &mut variant);
+        let mut variant = self.variant(requested, &outcome);
+        add_grants(requested, &mut variant);
         let key = Key {
             variant: &variant,
-            ..Key::new(asked.query, asked.operation_name)
+            ..Key::new(requested.query, requested.operation_name)
         };
         // If another request was faster, both use the outcome in the cache.
         self.cache.get_or_make(key, || (outcome, keep))
@@ -146,7 +146,7 @@ impl Operations {
 
     /// Returns the part of the cache key in addition to the text. Stores the operation's labels for the next
     /// request.
-    fn variant(&self, asked: &Asked<'_>, outcome: &Outcome) -> String {
+    fn variant(&self, requested: &OperationRequest<'_>, outcome: &Outcome) -> String {
         let (Some(known), Some(all)) = (&self.labels, self.override_labels()) else {
             return String::new();
         };
@@ -155,13 +155,13 @@ impl Operations {
             // The planner can fail with some active labels and succeed with others.
             Err(refusal) if refusal.internal => Arc::new(all.clone()),
             // Other grants can allow more fields, and these fields can have labels.
-            Err(_) if asked.grants.is_some() => Arc::new(all.clone()),
+            Err(_) if requested.grants.is_some() => Arc::new(all.clone()),
             Err(_) => Arc::default(),
         };
         let bytes = labels.weight();
-        let key = Key::new(asked.query, asked.operation_name);
+        let key = Key::new(requested.query, requested.operation_name);
         let labels = known.get_or_make(key, || (labels, Keep::Yes { bytes }));
-        labels.variant(asked.overrides)
+        labels.variant(requested.overrides)
     }
 
     /// The statistics of the cache.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use operation_cache::Bounds as CacheBounds;
 
-use crate::bounds::Bounds;
-use crate::limits::Limits;
+use crate::bounds::ExecutionLimits;
+use crate::limits::OperationLimits;
 
 /// Options for checking, planning and caching operations.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,11 +18,11 @@ pub struct OperationOptions {
     /// True if subscriptions are served (`subscription.enabled`).
     pub subscriptions: bool,
     /// Limits on the size of operations.
-    pub limits: Limits,
+    pub limits: OperationLimits,
     /// The treatment of denied fields.
     pub authorization: AuthorizationOptions,
     /// Limits on responses and subgraph requests.
-    pub bounds: Bounds,
+    pub bounds: ExecutionLimits,
     /// Maximum number of cached operations, at least one.
     pub cached_plans: usize,
     /// Maximum bytes of the cached operations and refusals.
@@ -42,9 +42,9 @@ impl Default for OperationOptions {
             introspection: false,
             introspection_max_depth: true,
             subscriptions: false,
-            limits: Limits::default(),
+            limits: OperationLimits::default(),
             authorization: AuthorizationOptions::default(),
-            bounds: Bounds::default(),
+            bounds: ExecutionLimits::default(),
             cached_plans: 512,
             cached_bytes: 64 << 20,
             planning_time: Duration::from_secs(5),
@@ -75,7 +75,7 @@ pub struct AuthorizationOptions {
     /// True if a denied field is reported and still answered (`dry_run`).
     pub dry_run: bool,
     /// The member of the response that reports denied fields (`errors.response`).
-    pub told: ToldIn,
+    pub report_in: ReportIn,
 }
 
 impl Default for AuthorizationOptions {
@@ -84,14 +84,14 @@ impl Default for AuthorizationOptions {
             enabled: true,
             reject: false,
             dry_run: false,
-            told: ToldIn::Errors,
+            report_in: ReportIn::Errors,
         }
     }
 }
 
 /// The member of a response that reports denied fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToldIn {
+pub enum ReportIn {
     /// Reports denied fields in `errors`.
     Errors,
     /// Reports denied fields in `extensions.authorizationErrors`.

@@ -49,7 +49,7 @@ pub struct Piece {
     pub body: Bytes,
     /// Number of errors in the part.
     pub error_count: usize,
-    /// True if data is missing because of [`Bounds`](crate::Bounds).
+    /// True if data is missing because of [`ExecutionLimits`](crate::ExecutionLimits).
     pub is_cut: bool,
     /// True if more parts follow.
     pub has_next: bool,

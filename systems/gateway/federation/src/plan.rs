@@ -52,7 +52,7 @@ pub(crate) struct FetchPlan {
     /// Changes to the response of a fetch of root fields.
     pub(crate) rewrites: Vec<Rewrite>,
     /// Keys of its objects that contain another field from an earlier fetch. No later step needs the old
-    /// values. [`Claim::holds`](crate::proof::Claim::holds) finds these keys.
+    /// values. [`PlanGoal::prove`](crate::proof::Claim::holds) finds these keys.
     pub(crate) replaced: Vec<Vec<u8>>,
 }
 

@@ -15,8 +15,8 @@ use hive_router_query_planner::state::supergraph_state::OperationKind as Planned
 use crate::composition::Composition;
 use crate::fetch::OperationKind;
 use crate::key_order;
-use crate::leaving::Leaving;
 use crate::operation_text::{fetch_name, render};
+use crate::optional_fields::OptionalFields;
 use crate::plan::{
     Change, FetchPlan, Input, Output, PathStep, Place, Plan, Rewrite, RewriteStep, Step, TypeSet,
     Unsupported, opener, response_keys,
@@ -253,11 +253,11 @@ impl Compiler<'_> {
         let mut found = Vec::new();
         for (fetch, input, required) in &self.required {
             let places = &self.plan.fetches[*fetch].inputs[*input].places;
-            let leaving = self.leaving(*fetch, *input);
+            let optional_fields = self.optional_fields(*fetch, *input);
             for (index, place) in places.iter().enumerate() {
                 let sources = Sources::at(&self.plan.fetches, &self.documents, &place.path);
                 let mut needs = needs(required, None, schema, &sources)?;
-                leaving.leave_open(&mut needs);
+                optional_fields.leave_open(&mut needs);
                 found.push((*fetch, *input, index, needs));
             }
         }
@@ -268,9 +268,9 @@ impl Compiler<'_> {
     }
 
     /// The required and optional fields for the entities of an input.
-    fn leaving(&self, fetch: usize, input: usize) -> Leaving<'_> {
+    fn optional_fields(&self, fetch: usize, input: usize) -> OptionalFields<'_> {
         let (plan, document) = (&self.plan.fetches[fetch], &self.documents[fetch]);
-        let mut leaving = Leaving::new(self.inputs.composition, plan.subgraph);
+        let mut optional_fields = OptionalFields::new(self.inputs.composition, plan.subgraph);
         for item in &document.operation.selection_set.items {
             let SelectionItem::Field(field) = item else {
                 continue;
@@ -278,10 +278,10 @@ impl Compiler<'_> {
             let key = field.selection_identifier().as_bytes();
             let mut outputs = plan.outputs.iter().filter(|it| it.input == input);
             if outputs.any(|it| it.key == key) {
-                leaving.take(document, &field.selections, None, false);
+                optional_fields.take(document, &field.selections, None, false);
             }
         }
-        leaving
+        optional_fields
     }
 
     /// Finds the inputs with places that must not share objects.

@@ -24,9 +24,9 @@ use crate::normalize::normalize;
 use crate::override_labels::Overrides;
 use crate::plan::Plan;
 use crate::plan_compiler::{self, Compiled, PlanInputs};
-use crate::proof::{Claim, Gap, Missing};
+use crate::proof::{MissingField, PlanGoal, ProofError};
 use crate::refusal::Refusal;
-use crate::requiring::Parting;
+use crate::requiring::RequiresSplit;
 use crate::supergraph::Supergraph;
 use crate::unselected;
 use crate::unserved;
@@ -36,7 +36,7 @@ use crate::variables::Declared;
 const WRITTEN_MAX: usize = 2_000;
 
 /// Maximum number of fields of an operation that are planned separately.
-const APART_MAX: usize = 8;
+const SEPARATE_MAX: usize = 8;
 
 /// Maximum nesting of required fields that require further fields.
 const REQUIRED_LEVELS: usize = 4;
@@ -97,7 +97,7 @@ impl Planning<'_> {
             declared,
             operation_name: chosen.name,
         };
-        let claim = Claim {
+        let goal = PlanGoal {
             schema: &self.supergraph.schema,
             composition: &self.supergraph.composition,
             declared,
@@ -108,7 +108,7 @@ impl Planning<'_> {
         let mut first = None;
         for way in Way::ALL {
             self.work.go_on()?;
-            let planned = self.attempt(way, &operation, &claim);
+            let planned = self.attempt(way, &operation, &goal);
             // Checked first, because the planner has many different messages for a cancelled operation.
             self.work.go_on()?;
             let node = match planned {
@@ -120,9 +120,9 @@ impl Planning<'_> {
                     continue;
                 }
             };
-            match self.proven(*node, &operation, &inputs, &claim) {
+            match self.proven(*node, &operation, &inputs, &goal) {
                 Ok(compiled) => {
-                    let planned = self.in_parts_too(compiled, document, chosen, &claim);
+                    let planned = self.in_parts_too(compiled, document, chosen, &goal);
                     if self.groups.is_some() && planned.deferral.is_none() {
                         // After a timeout, a later attempt might still find the parts. A cached plan without
                         // them would produce responses in one piece until it leaves the cache.
@@ -144,7 +144,7 @@ impl Planning<'_> {
         compiled: Compiled,
         document: &QueryDocument,
         chosen: &Chosen<'_>,
-        claim: &Claim<'_>,
+        goal: &PlanGoal<'_>,
     ) -> Planned {
         let Compiled {
             mut plan,
@@ -158,7 +158,7 @@ impl Planning<'_> {
             name: chosen.name,
             groups,
         });
-        let deferral = deferring.and_then(|it| it.divide(&mut plan, &documents, claim));
+        let deferral = deferring.and_then(|it| it.divide(&mut plan, &documents, goal));
         Planned { plan, deferral }
     }
 
@@ -168,66 +168,66 @@ impl Planning<'_> {
         node: PlanNode,
         operation: &PlannedOperation,
         inputs: &PlanInputs<'_>,
-        claim: &Claim<'_>,
+        goal: &PlanGoal<'_>,
     ) -> Result<Compiled, String> {
-        let gap = match prove(&node, inputs, claim)? {
+        let error = match prove(&node, inputs, goal)? {
             Ok(compiled) => return Ok(compiled),
-            Err(gap) => gap,
+            Err(error) => error,
         };
-        let told = gap.to_string();
+        let reason = error.to_string();
         // The root fields of a mutation must not run twice. A subscription must not subscribe twice.
         let is_query = matches!(operation.operation_kind, None | Some(PlannedKind::Query));
-        match gap.missing {
+        match error.missing {
             Some(missing) if is_query => self
-                .apart(node, missing, operation, inputs, claim)
-                .ok_or(told),
-            _ => Err(told),
+                .plan_separately(node, missing, operation, inputs, goal)
+                .ok_or(reason),
+            _ => Err(reason),
         }
     }
 
     /// Plans the fields that the first plan gets wrong separately: `missing`, and the fields that later
     /// proofs find. `None` if this does not help.
-    fn apart(
+    fn plan_separately(
         &self,
         mut node: PlanNode,
-        mut missing: Missing,
+        mut missing: MissingField,
         operation: &PlannedOperation,
         inputs: &PlanInputs<'_>,
-        claim: &Claim<'_>,
+        goal: &PlanGoal<'_>,
     ) -> Option<Compiled> {
         // The fields that are planned together. `node` is their plan.
         let mut together = operation.clone();
-        let mut apart = Vec::new();
-        for _ in 0..APART_MAX {
+        let mut separate = Vec::new();
+        for _ in 0..SEPARATE_MAX {
             self.work.go_on().ok()?;
-            let (schema, root) = (claim.schema, claim.root_type);
+            let (schema, root) = (goal.schema, goal.root_type);
             let of = |selection_set: SelectionSet| PlannedOperation {
                 selection_set,
                 ..operation.clone()
             };
-            let alone = divide::only(schema, root, claim.asked, &missing)?;
+            let alone = divide::only(schema, root, goal.asked, &missing)?;
             let alone = self.whole(&of(alone)).ok().flatten()?;
-            apart.push(divide::entities_of(alone)?);
+            separate.push(divide::entities_of(alone)?);
             if missing.is_asked {
                 let set = &together.selection_set;
                 let set = by_type(schema, root, set, WRITTEN_MAX).unwrap_or_else(|| set.clone());
                 together = of(divide::without(schema, root, &set, &missing));
                 node = self.whole(&together).ok().flatten()?;
             }
-            let nodes = std::iter::once(&node).chain(&apart).cloned();
+            let nodes = std::iter::once(&node).chain(&separate).cloned();
             let whole = PlanNode::Sequence(SequenceNode {
                 nodes: nodes.collect(),
             });
-            match prove(&whole, inputs, claim).ok()? {
+            match prove(&whole, inputs, goal).ok()? {
                 Ok(compiled) => return Some(compiled),
-                Err(gap) => missing = gap.missing?,
+                Err(error) => missing = error.missing?,
             }
         }
         None
     }
 
     /// The planner's plan for one form of the operation.
-    fn attempt(&self, way: Way, operation: &PlannedOperation, claim: &Claim<'_>) -> Attempt {
+    fn attempt(&self, way: Way, operation: &PlannedOperation, goal: &PlanGoal<'_>) -> Attempt {
         let whole = |operation: &PlannedOperation| match self.whole(operation) {
             Ok(Some(node)) => Attempt::Node(Box::new(node)),
             Ok(None) => Attempt::NothingToAsk,
@@ -236,9 +236,9 @@ impl Planning<'_> {
         match way {
             Way::Whole => whole(operation),
             Way::InParts => self.in_parts(operation),
-            Way::Behind => self.behind(operation, claim, REQUIRED_LEVELS),
+            Way::Behind => self.behind(operation, goal, REQUIRED_LEVELS),
             Way::ByType => {
-                let asked = by_type(claim.schema, claim.root_type, claim.asked, WRITTEN_MAX);
+                let asked = by_type(goal.schema, goal.root_type, goal.asked, WRITTEN_MAX);
                 asked.map_or(Attempt::NotThisWay, |selection_set| {
                     whole(&PlannedOperation {
                         selection_set,
@@ -284,32 +284,32 @@ impl Planning<'_> {
     fn behind(
         &self,
         operation: &PlannedOperation,
-        claim: &Claim<'_>,
+        goal: &PlanGoal<'_>,
         levels_left: usize,
     ) -> Attempt {
         let asked = &operation.selection_set;
-        let by_type = by_type(claim.schema, claim.root_type, asked, WRITTEN_MAX);
-        let parting = Parting {
-            schema: claim.schema,
-            composition: claim.composition,
+        let by_type = by_type(goal.schema, goal.root_type, asked, WRITTEN_MAX);
+        let split = RequiresSplit {
+            schema: goal.schema,
+            composition: goal.composition,
             subgraphs: self.supergraph.subgraphs(),
             variables: operation.variable_definitions.as_deref().unwrap_or(&[]),
         };
-        let parted = parting.part(claim.root_type, by_type.as_ref().unwrap_or(asked));
+        let divided = split.divide(goal.root_type, by_type.as_ref().unwrap_or(asked));
         // The first request of a subscription must be the subscription itself.
         let is_subscription = operation.operation_kind == Some(PlannedKind::Subscription);
-        let Some(parted) = parted.filter(|_| !is_subscription) else {
+        let Some(divided) = divided.filter(|_| !is_subscription) else {
             return Attempt::NotThisWay;
         };
         let rest = PlannedOperation {
-            selection_set: parted.rest,
+            selection_set: divided.rest,
             ..operation.clone()
         };
         let node = match self.whole(&rest) {
             Ok(Some(node)) => node,
             Ok(None) => return Attempt::NotThisWay,
             Err(reason) => match levels_left.checked_sub(1) {
-                Some(left) if self.work.go_on().is_ok() => match self.behind(&rest, claim, left) {
+                Some(left) if self.work.go_on().is_ok() => match self.behind(&rest, goal, left) {
                     Attempt::Node(node) => *node,
                     other => return other,
                 },
@@ -317,7 +317,7 @@ impl Planning<'_> {
             },
         };
         let mut nodes = vec![node];
-        nodes.extend(parted.behind);
+        nodes.extend(divided.behind);
         Attempt::Node(Box::new(PlanNode::Sequence(SequenceNode { nodes })))
     }
 
@@ -389,10 +389,10 @@ enum Attempt {
 fn prove(
     node: &PlanNode,
     inputs: &PlanInputs<'_>,
-    claim: &Claim<'_>,
-) -> Result<Result<Compiled, Gap>, String> {
+    goal: &PlanGoal<'_>,
+) -> Result<Result<Compiled, ProofError>, String> {
     let mut compiled = plan_compiler::compile(node, inputs).map_err(|error| error.to_string())?;
-    let held = claim.holds(&compiled.plan, &compiled.documents);
+    let held = goal.prove(&compiled.plan, &compiled.documents);
     Ok(held.map(|replaced| {
         for (fetch, replaced) in compiled.plan.fetches.iter_mut().zip(replaced) {
             fetch.replaced = replaced;

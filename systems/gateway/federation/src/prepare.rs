@@ -20,7 +20,7 @@ use crate::supergraph::Supergraph;
 
 /// The operation of a request.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct OperationRequest<'a> {
     /// The text of the document.
     pub query: &'a str,
     /// The name of one of its operations.
@@ -35,7 +35,7 @@ pub struct Asked<'a> {
 /// Prepares the operation of one text.
 pub(crate) fn prepare(
     supergraph: &Arc<Supergraph>,
-    asked: &Asked<'_>,
+    requested: &OperationRequest<'_>,
     options: &OperationOptions,
     effort: &Effort,
 ) -> Result<Prepared, Refusal> {
@@ -44,8 +44,8 @@ pub(crate) fn prepare(
         check(
             &supergraph.schema,
             options,
-            asked.query,
-            asked.operation_name,
+            requested.query,
+            requested.operation_name,
             &work,
             |mut checked, document, chosen| {
                 let cut = Cut::new(
@@ -55,11 +55,11 @@ pub(crate) fn prepare(
                     chosen,
                     &checked,
                 );
-                let unauthorized = cut.apply(asked.grants, &mut checked)?;
-                let document = unauthorized.asked.as_ref().unwrap_or(document);
+                let authorized = cut.apply(requested.grants, &mut checked)?;
+                let document = authorized.asked.as_ref().unwrap_or(document);
                 let planning = Planning {
                     supergraph,
-                    overrides: asked.overrides,
+                    overrides: requested.overrides,
                     work: &work,
                     groups: (options.defer && checked.projection.groups.len() > 0)
                         .then_some(&checked.projection.groups),
@@ -84,7 +84,7 @@ pub(crate) fn prepare(
                     plan: planned.plan,
                     deferral: planned.deferral.map(Box::new),
                     demands: cut.demands,
-                    unauthorized: unauthorized.told,
+                    unauthorized: authorized.unauthorized,
                     labels: Arc::new(labels.unwrap_or_default()),
                     bounds: options.bounds,
                     cost,

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::access_rules::{Demand, Demands, Grants};
 use crate::authorization::Unauthorized;
-use crate::bounds::Bounds;
+use crate::bounds::ExecutionLimits;
 use crate::checked::Checked;
 use crate::cost::{Formula, NoEstimate, Request};
 use crate::deferral::Deferral;
@@ -32,7 +32,7 @@ pub struct Prepared {
     pub(crate) unauthorized: Unauthorized,
     /// The labels that the plan depends on, in addition to the text.
     pub(crate) labels: Arc<OverrideLabels>,
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: ExecutionLimits,
     /// The cost formula. `None` if costs are not estimated.
     pub(crate) cost: Option<Formula>,
     pub(crate) shown: Shown,
@@ -59,7 +59,7 @@ impl Prepared {
     }
 
     /// The limits that the operation exceeds, although it is accepted
-    /// ([`Limits::warn_only`](crate::Limits::warn_only)).
+    /// ([`OperationLimits::warn_only`](crate::OperationLimits::warn_only)).
     #[must_use]
     pub fn exceeded(&self) -> &[GraphqlError] {
         &self.checked.exceeded

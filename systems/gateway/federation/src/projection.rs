@@ -71,11 +71,11 @@ pub(crate) struct Member {
     /// The coordinate `Type.field`, for error messages.
     pub(crate) coordinate: Box<str>,
     /// Name and arguments of an introspection field.
-    pub(crate) introspection: Option<Box<Asked>>,
+    pub(crate) introspection: Option<Box<RequestedField>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RequestedField {
     pub(crate) name: String,
     pub(crate) arguments: Vec<(String, Literal<'static, String>)>,
 }

@@ -15,7 +15,7 @@ use graphql_tools::parser::schema::Type;
 
 use crate::limits::{Set, TooMuch};
 use crate::projection::{
-    Anchor, Asked, Clause, EnumValues, Leaf, Member, PerType, Projection, Shape, What,
+    Anchor, Clause, EnumValues, Leaf, Member, PerType, Projection, RequestedField, Shape, What,
 };
 use crate::schema::{Named, Schema, TypeText};
 use crate::unserved::has_defer;
@@ -301,7 +301,7 @@ impl<'a> Compiler<'a> {
             return Ok(None);
         };
         if parent.starts_with("__") || field.name.starts_with("__") {
-            member.introspection = Some(Box::new(Asked {
+            member.introspection = Some(Box::new(RequestedField {
                 name: field.name.clone(),
                 arguments: field.arguments.clone(),
             }));

@@ -44,15 +44,15 @@ const OBJECTS_BETWEEN_LOOKS: usize = 256;
 /// Reason why a plan does not answer its operation.
 #[derive(Debug, thiserror::Error)]
 #[error("no plan was found that answers it: {text}")]
-pub(crate) struct Gap {
+pub(crate) struct ProofError {
     text: String,
     /// The missing field, if a single field is the cause.
-    pub(crate) missing: Option<Missing>,
+    pub(crate) missing: Option<MissingField>,
 }
 
 /// A field that a plan does not fetch, or requests without the fields that it requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Missing {
+pub(crate) struct MissingField {
     /// The response keys on the path to the object.
     pub(crate) path: Vec<Vec<u8>>,
     /// The object type.
@@ -64,23 +64,23 @@ pub(crate) struct Missing {
 }
 
 /// Reason why a trial ended early.
-enum Halt {
-    Gap(Gap),
+enum TrialError {
+    Proof(ProofError),
     /// The trial would need more than [`OBJECTS_MAX`] objects.
     TooLarge,
     /// The time limit of the operation is over.
-    Ended,
+    OutOfTime,
 }
 
-impl From<Gap> for Halt {
-    fn from(gap: Gap) -> Halt {
-        Halt::Gap(gap)
+impl From<ProofError> for TrialError {
+    fn from(error: ProofError) -> TrialError {
+        TrialError::Proof(error)
     }
 }
 
-fn gap(text: String) -> Gap {
+fn proof_error(text: String) -> ProofError {
     let missing = None;
-    Gap { text, missing }
+    ProofError { text, missing }
 }
 
 /// The keys that each fetch of a plan replaces ([`FetchPlan::replaced`]).
@@ -88,7 +88,7 @@ type Replaced = Vec<Vec<Vec<u8>>>;
 
 /// The operation that a plan must answer, with its schema and limits.
 #[derive(Clone, Copy)]
-pub(crate) struct Claim<'a> {
+pub(crate) struct PlanGoal<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) composition: &'a Composition,
     pub(crate) declared: &'a [Declared],
@@ -99,31 +99,35 @@ pub(crate) struct Claim<'a> {
     pub(crate) work: &'a Work<'a>,
 }
 
-impl Claim<'_> {
+impl PlanGoal<'_> {
     /// Carries a plan out for this operation. `documents` are the documents of the plan's fetches.
     ///
     /// Returns the keys that each fetch replaces ([`FetchPlan::replaced`]).
     ///
     /// # Errors
     /// The first missing or wrong field.
-    pub(crate) fn holds(&self, plan: &Plan, documents: &[Document]) -> Result<Replaced, Gap> {
-        self.tried(plan, documents).map(|(replaced, _)| replaced)
-    }
-
-    /// Like [`Claim::holds`]. Returns `None` if a part was accepted without a proof.
-    ///
-    /// # Errors
-    /// As for [`Claim::holds`].
-    pub(crate) fn holds_wholly(
+    pub(crate) fn prove(
         &self,
         plan: &Plan,
         documents: &[Document],
-    ) -> Result<Option<Replaced>, Gap> {
+    ) -> Result<Replaced, ProofError> {
+        self.tried(plan, documents).map(|(replaced, _)| replaced)
+    }
+
+    /// Like [`PlanGoal::prove`]. Returns `None` if a part was accepted without a proof.
+    ///
+    /// # Errors
+    /// As for [`PlanGoal::prove`].
+    pub(crate) fn prove_wholly(
+        &self,
+        plan: &Plan,
+        documents: &[Document],
+    ) -> Result<Option<Replaced>, ProofError> {
         let (replaced, is_whole) = self.tried(plan, documents)?;
         Ok(is_whole.then_some(replaced))
     }
 
-    fn tried(&self, plan: &Plan, documents: &[Document]) -> Result<(Replaced, bool), Gap> {
+    fn tried(&self, plan: &Plan, documents: &[Document]) -> Result<(Replaced, bool), ProofError> {
         let mut replaced = vec![Vec::new(); plan.fetches.len()];
         for (fetch, document) in plan.fetches.iter().zip(documents) {
             shapes::check(self, fetch.subgraph, document)?;
@@ -143,7 +147,7 @@ impl Claim<'_> {
         let mut is_whole = names.len() <= COMBINED_MAX;
         for truths in trials(&names.into_iter().collect::<Vec<_>>()) {
             let mut trial = Trial {
-                claim: self,
+                goal: self,
                 plan,
                 documents,
                 truths,
@@ -153,14 +157,14 @@ impl Claim<'_> {
             };
             match trial.run() {
                 Ok(()) => {}
-                Err(Halt::Gap(gap)) => return Err(gap),
-                Err(Halt::TooLarge) => {
+                Err(TrialError::Proof(error)) => return Err(error),
+                Err(TrialError::TooLarge) => {
                     is_whole = false;
                     break;
                 }
                 // The caller checks the time limit itself and has the error message for it.
-                Err(Halt::Ended) => {
-                    return Err(gap("there was no time to check it".to_owned()));
+                Err(TrialError::OutOfTime) => {
+                    return Err(proof_error("there was no time to check it".to_owned()));
                 }
             }
         }
@@ -168,7 +172,7 @@ impl Claim<'_> {
     }
 }
 
-impl<'a> Claim<'a> {
+impl<'a> PlanGoal<'a> {
     /// Collects the condition variables of steps.
     fn conditions_of_steps(&self, step: &Step, names: &mut BTreeSet<&'a str>) {
         match step {
@@ -229,7 +233,7 @@ fn trials<'a>(names: &[&'a str]) -> Vec<HashMap<&'a str, bool>> {
 
 /// One trial run of a plan.
 struct Trial<'a> {
-    claim: &'a Claim<'a>,
+    goal: &'a PlanGoal<'a>,
     plan: &'a Plan,
     documents: &'a [Document],
     truths: HashMap<&'a str, bool>,
@@ -261,13 +265,13 @@ struct Seen<'a> {
 }
 
 impl<'a> Trial<'a> {
-    fn run(&mut self) -> Result<(), Halt> {
-        let root = self.objects.add(self.claim.root_type);
+    fn run(&mut self) -> Result<(), TrialError> {
+        let root = self.objects.add(self.goal.root_type);
         if let Some(step) = &self.plan.root {
             self.step(step, root)?;
         }
         let mut path = Vec::new();
-        self.check(self.claim.asked, root, self.claim.root_type, &mut path)?;
+        self.check(self.goal.asked, root, self.goal.root_type, &mut path)?;
         Ok(())
     }
 
@@ -276,7 +280,7 @@ impl<'a> Trial<'a> {
         !skip.is_some_and(truth) && include.is_none_or(truth)
     }
 
-    fn step(&mut self, step: &'a Step, root: Id) -> Result<(), Halt> {
+    fn step(&mut self, step: &'a Step, root: Id) -> Result<(), TrialError> {
         match step {
             Step::Fetch(index) => self.fetch(*index, root),
             Step::Sequence(steps) => steps.iter().try_for_each(|step| self.step(step, root)),
@@ -295,7 +299,7 @@ impl<'a> Trial<'a> {
                 if_true,
                 if_false,
             } => {
-                let declared = self.claim.declared.get(*variable);
+                let declared = self.goal.declared.get(*variable);
                 let holds = declared.is_some_and(|it| self.is_included(None, Some(&it.name)));
                 let clause = if holds { if_true } else { if_false };
                 clause.as_ref().map_or(Ok(()), |step| self.step(step, root))
@@ -310,8 +314,8 @@ impl<'a> Trial<'a> {
         object: Id,
         parent: &str,
         path: &mut Vec<Vec<u8>>,
-    ) -> Result<(), Gap> {
-        let schema = self.claim.schema;
+    ) -> Result<(), ProofError> {
+        let schema = self.goal.schema;
         let real = self.objects.real(object);
         // Without its type name, the gateway cannot determine the type of the object.
         let tells_types = set.items.iter().any(|item| match item {
@@ -323,7 +327,7 @@ impl<'a> Trial<'a> {
             && !schema.is_object(parent.as_bytes())
             && self.objects.name(object) != Some(real)
         {
-            return Err(gap(format!(
+            return Err(proof_error(format!(
                 "nothing says which objects of `{parent}` are `{real}`"
             )));
         }
@@ -354,16 +358,16 @@ impl<'a> Trial<'a> {
         object: Id,
         parent: &str,
         path: &mut Vec<Vec<u8>>,
-    ) -> Result<(), Gap> {
+    ) -> Result<(), ProofError> {
         let real = self.objects.real(object);
         if field.name == "__typename" {
             return Ok(());
         }
         let key = field.selection_identifier();
         let Some(member) = self.objects.member(object, key.as_bytes()) else {
-            return Err(Gap {
+            return Err(ProofError {
                 text: format!("nothing brings `{key}` of `{real}`"),
-                missing: Some(Missing {
+                missing: Some(MissingField {
                     path: path.clone(),
                     real: real.to_owned(),
                     key: key.as_bytes().to_vec(),
@@ -372,17 +376,17 @@ impl<'a> Trial<'a> {
             });
         };
         if !member.is_of(field) {
-            return Err(gap(format!("`{key}` of `{real}` is another field")));
+            return Err(proof_error(format!("`{key}` of `{real}` is another field")));
         }
-        let definition = self.claim.composition.field(parent, &field.name);
-        let definition = definition.or_else(|| self.claim.composition.field(real, &field.name));
+        let definition = self.goal.composition.field(parent, &field.name);
+        let definition = definition.or_else(|| self.goal.composition.field(real, &field.name));
         let Some(definition) = definition else {
             return Ok(());
         };
         path.push(key.as_bytes().to_vec());
         for below in &member.below {
             // The response does not contain objects of hidden types.
-            if self.claim.schema.named(self.objects.real(*below)).is_some() {
+            if self.goal.schema.named(self.objects.real(*below)).is_some() {
                 self.check(&field.selections, *below, &definition.returns, path)?;
             }
         }

@@ -29,7 +29,7 @@ use crate::supergraph::Subgraph;
 const REPRESENTATIONS: &str = "representations";
 
 /// An operation, divided into two steps.
-pub(crate) struct Parted {
+pub(crate) struct SplitOperation {
     /// The first step: the operation with the required fields instead of the fields.
     pub(crate) rest: SelectionSet,
     /// The second step: the requests for the fields.
@@ -37,7 +37,7 @@ pub(crate) struct Parted {
 }
 
 /// Inputs for dividing an operation.
-pub(crate) struct Parting<'a> {
+pub(crate) struct RequiresSplit<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) composition: &'a Composition,
     pub(crate) subgraphs: &'a [Subgraph],
@@ -54,9 +54,9 @@ struct Group {
     given: SelectionSet,
 }
 
-impl Parting<'_> {
+impl RequiresSplit<'_> {
     /// Divides the operation into two steps. `None` if no field requires other fields.
-    pub(crate) fn part(&self, root_type: &str, asked: &SelectionSet) -> Option<Parted> {
+    pub(crate) fn divide(&self, root_type: &str, asked: &SelectionSet) -> Option<SplitOperation> {
         let mut groups = Vec::new();
         let rest = self.set(root_type, asked, &mut Vec::new(), &mut groups);
         if groups.is_empty() {
@@ -64,7 +64,7 @@ impl Parting<'_> {
         }
         let behind = groups.into_iter().map(|group| self.request(group));
         let behind = behind.collect::<Option<_>>()?;
-        Some(Parted { rest, behind })
+        Some(SplitOperation { rest, behind })
     }
 
     fn set(

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use gateway_federation::{
-    Asked, AuthorizationOptions, Demand, Effort, ErrorPolicies, ErrorPolicy, Fetch,
-    OperationOptions, Operations, Overrides, Stop, SubgraphAnswer, SubgraphRequest, Supergraph,
-    ToldIn,
+    AuthorizationOptions, Demand, Effort, ErrorPolicies, ErrorPolicy, Fetch, OperationOptions,
+    OperationRequest, Operations, Overrides, ReportIn, Stop, SubgraphAnswer, SubgraphRequest,
+    Supergraph,
 };
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ impl Gateway {
     /// start with `!`. Returns the response and the requests.
     fn ask(&self, query: &str, has: &[&str]) -> (Value, Vec<String>) {
         let overrides = Overrides::default();
-        let mut asked = Asked {
+        let mut requested = OperationRequest {
             query,
             operation_name: None,
             overrides: &overrides,
@@ -75,7 +75,7 @@ impl Gateway {
                 Vec::new(),
             )
         };
-        let mut prepared = match self.0.make(&asked, &effort()) {
+        let mut prepared = match self.0.make(&requested, &effort()) {
             Ok(prepared) => prepared,
             Err(refusal) => return refused(refusal.body()),
         };
@@ -85,8 +85,8 @@ impl Gateway {
             Demand::Policy(name) => has.contains(&format!("!{name}").as_str()),
         });
         if let Some(grants) = &grants {
-            asked.grants = Some(grants);
-            prepared = match self.0.make(&asked, &effort()) {
+            requested.grants = Some(grants);
+            prepared = match self.0.make(&requested, &effort()) {
                 Ok(prepared) => prepared,
                 Err(refusal) => return refused(refusal.body()),
             };
@@ -376,12 +376,12 @@ fn what_is_told_and_whether_it_is_refused_is_configured() {
     let with = |options: AuthorizationOptions| Gateway::new(options).ask(query, &[]);
     let left = json!({"me": null, "open": {"name": "A"}});
     let (answer, _) = with(AuthorizationOptions {
-        told: ToldIn::Nothing,
+        report_in: ReportIn::Nothing,
         ..options
     });
     assert_eq!(answer, json!({"data": left}));
     let (answer, _) = with(AuthorizationOptions {
-        told: ToldIn::Extensions,
+        report_in: ReportIn::Extensions,
         ..options
     });
     let error = json!({

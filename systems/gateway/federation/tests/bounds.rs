@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use gateway_federation::{
-    Bounds, ErrorPolicies, ErrorPolicy, Executed, Fetch, OperationOptions, Operations,
+    ErrorPolicies, ErrorPolicy, Executed, ExecutionLimits, Fetch, OperationOptions, Operations,
     SubgraphAnswer, SubgraphRequest, Supergraph,
 };
 use serde_json::{Value, json};
@@ -87,7 +87,7 @@ fn query(levels: usize) -> String {
     format!("{{{text}}}")
 }
 
-fn execute(query: &str, bounds: Bounds, fetch: &impl Fetch) -> Executed {
+fn execute(query: &str, bounds: ExecutionLimits, fetch: &impl Fetch) -> Executed {
     let supergraph = Arc::new(Supergraph::parse(SDL).unwrap());
     let options = OperationOptions {
         bounds,
@@ -120,10 +120,10 @@ fn codes(executed: &Executed) -> Vec<String> {
     errors.iter().map(code).collect()
 }
 
-fn small() -> Bounds {
-    Bounds {
+fn small() -> ExecutionLimits {
+    ExecutionLimits {
         response_bytes: 1 << 20,
-        ..Bounds::default()
+        ..ExecutionLimits::default()
     }
 }
 
@@ -171,7 +171,7 @@ fn errors_that_are_left_out_are_counted_wherever_they_belong() {
             SubgraphAnswer::from_body(answer.to_string())
         }
     }
-    let executed = execute(&query(3), Bounds::default(), &Complaining);
+    let executed = execute(&query(3), ExecutionLimits::default(), &Complaining);
     let errors: Vec<Value> = serde_json::from_slice(executed.errors().unwrap()).unwrap();
     assert_eq!(errors.len(), 5_001);
     assert_eq!(errors[5_000]["message"], "1000 more errors are left out");
@@ -180,7 +180,7 @@ fn errors_that_are_left_out_are_counted_wherever_they_belong() {
 #[test]
 fn a_response_that_will_be_too_large_is_known_before_it_is_written() {
     let subgraphs = Subgraphs::new(10);
-    let executed = execute(&query(16), Bounds::default(), &subgraphs);
+    let executed = execute(&query(16), ExecutionLimits::default(), &subgraphs);
     assert_eq!(codes(&executed), ["RESPONSE_TOO_LARGE"]);
     // 64 MiB of output would take hundreds of turns.
     assert!(subgraphs.pauses.get() < 10, "{}", subgraphs.pauses.get());
@@ -188,14 +188,14 @@ fn a_response_that_will_be_too_large_is_known_before_it_is_written() {
 
 #[test]
 fn the_measure_of_a_response_is_its_size() {
-    let size = execute(&query(6), Bounds::default(), &Subgraphs::new(10))
+    let size = execute(&query(6), ExecutionLimits::default(), &Subgraphs::new(10))
         .data()
         .len();
     assert!(size > 10_000_000, "as large that it is measured: {size}");
     for (response_bytes, count) in [(size, 0), (size - 1, 1)] {
-        let bounds = Bounds {
+        let bounds = ExecutionLimits {
             response_bytes,
-            ..Bounds::default()
+            ..ExecutionLimits::default()
         };
         let subgraphs = Subgraphs::new(10);
         let executed = execute(&query(6), bounds, &subgraphs);
@@ -224,7 +224,7 @@ fn what_is_within_the_bounds_is_answered_whole() {
 #[test]
 fn other_requests_go_on_while_a_large_response_is_written() {
     let subgraphs = Subgraphs::new(10);
-    let executed = execute(&query(5), Bounds::default(), &subgraphs);
+    let executed = execute(&query(5), ExecutionLimits::default(), &subgraphs);
     assert_eq!(executed.error_count(), 0);
     // 111,110 members and 111,110 items. A pause comes after 32,768 of both together, at the earliest.
     assert!(
@@ -262,7 +262,7 @@ fn a_null_takes_back_what_was_written_before_a_pause() {
     let mut items = vec![r#"{"id":"1","must":1}"#; 30_000];
     items.push(r#"{"id":"2"}"#);
     let answer = Answer(format!(r#"{{"data":{{"as":[{}]}}}}"#, items.join(",")));
-    let executed = execute("{ as { id must } }", Bounds::default(), &answer);
+    let executed = execute("{ as { id must } }", ExecutionLimits::default(), &answer);
     let text = String::from_utf8_lossy(executed.data());
     assert!(text.ends_with(r#",{"id":"1","must":1},null]}"#));
     assert_eq!(executed.error_count(), 1);
@@ -283,9 +283,9 @@ fn what_is_written_and_taken_back_counts() {
 
 #[test]
 fn answers_that_take_too_much_memory_are_refused() {
-    let bounds = Bounds {
+    let bounds = ExecutionLimits {
         answers_bytes: 100_000,
-        ..Bounds::default()
+        ..ExecutionLimits::default()
     };
     // 16 KB of text, with 40 bytes of memory for each value.
     let dense = Answer(format!(
@@ -295,15 +295,15 @@ fn answers_that_take_too_much_memory_are_refused() {
     let executed = execute("{ as { id } }", bounds, &dense);
     assert_eq!(codes(&executed), ["SUBGRAPH_ANSWERS_TOO_LARGE"]);
     assert_eq!(executed.data(), br#"{"as":null}"#);
-    let executed = execute("{ as { id } }", Bounds::default(), &dense);
+    let executed = execute("{ as { id } }", ExecutionLimits::default(), &dense);
     assert_eq!(executed.error_count(), 0);
 }
 
 #[test]
 fn a_subgraph_is_not_asked_about_too_many_entities() {
-    let bounds = Bounds {
+    let bounds = ExecutionLimits {
         fetch_entities: 9,
-        ..Bounds::default()
+        ..ExecutionLimits::default()
     };
     let subgraphs = Subgraphs::new(10);
     let executed = execute(&query(3), bounds, &subgraphs);
@@ -311,7 +311,7 @@ fn a_subgraph_is_not_asked_about_too_many_entities() {
     assert_eq!(*subgraphs.asked.borrow(), [0]);
     let body = String::from_utf8_lossy(executed.body());
     assert!(body.contains(r#""path":["as","@","bs","@"]"#), "{body}");
-    let executed = execute(&query(3), Bounds::default(), &Subgraphs::new(10));
+    let executed = execute(&query(3), ExecutionLimits::default(), &Subgraphs::new(10));
     assert_eq!(executed.error_count(), 0);
 }
 
@@ -340,7 +340,7 @@ fn nested_introspection(levels: usize) -> (String, impl Fn() -> String) {
 fn other_requests_go_on_while_a_large_schema_is_told() {
     let subgraphs = Subgraphs::new(1);
     let (query, expected) = nested_introspection(5);
-    let executed = execute(&query, Bounds::default(), &subgraphs);
+    let executed = execute(&query, ExecutionLimits::default(), &subgraphs);
     assert_eq!(executed.error_count(), 0);
     // 37,449 objects of each kind, with two members each.
     let pauses = subgraphs.pauses.get();

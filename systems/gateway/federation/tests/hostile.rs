@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use gateway_federation::{
-    ErrorPolicies, ErrorPolicy, Executed, Fetch, Limits, OperationOptions, Operations,
+    ErrorPolicies, ErrorPolicy, Executed, Fetch, OperationLimits, OperationOptions, Operations,
     SubgraphAnswer, SubgraphRequest, Supergraph,
 };
 use proptest::prelude::*;
@@ -255,10 +255,10 @@ fn documents_within_the_limits_that_mean_much_come_to_an_end() {
 #[test]
 fn configured_limits_refuse_before_planning() {
     let operations = operations(OperationOptions {
-        limits: Limits {
+        limits: OperationLimits {
             max_aliases: Some(3),
             max_root_fields: Some(4),
-            ..Limits::default()
+            ..OperationLimits::default()
         },
         ..OperationOptions::default()
     });

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use gateway_config::{Surroundings, read};
 use gateway_extensions::{
-    ClientHead, Exchange, Extensions, JWT_CLAIMS, NoObserver, Request, Step, Worker,
+    ClientHead, Exchange, Extensions, JWT_CLAIMS, NoObserver, StageRequest, Step, ExtensionsWorker,
 };
 use gateway_upstream::{Client, ClientSettings};
 use http::{HeaderMap, HeaderValue, Method};
@@ -31,7 +31,7 @@ impl Surroundings for Nothing {
     }
 }
 
-fn worker() -> Worker {
+fn worker() -> ExtensionsWorker {
     let file = std::env::temp_dir().join(format!("keys-of-fuzz-{}.json", std::process::id()));
     std::fs::write(&file, KEYS).expect("a file of the temporary folder");
     let yaml = format!(
@@ -53,7 +53,7 @@ fn worker() -> Worker {
 }
 
 thread_local! {
-    static WORKER: Worker = worker();
+    static WORKER: ExtensionsWorker = worker();
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -68,9 +68,9 @@ fuzz_target!(|bytes: &[u8]| {
         headers: headers.clone(),
     };
     let exchange = Exchange::new(Rc::new(head));
-    let mut request = Request {
+    let mut request = StageRequest {
         headers,
-        ..Request::default()
+        ..StageRequest::default()
     };
     WORKER.with(|worker| {
         let router = worker.router.as_ref().expect("tokens are configured");

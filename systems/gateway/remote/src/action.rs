@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use gateway_config::{
-    Action as WrittenAction, BodyAction, Endpoint, RequestTransform, ResponseTransform,
+    Action as WrittenAction, BodyAction, RequestTransform, ResponseTransform, ServiceAddress,
     TemplateJson, TemplateText, Written,
 };
 use gateway_federation::GraphqlError;
@@ -77,8 +77,8 @@ fn read_json(text: Option<&Written<TemplateJson>>) -> Option<Template> {
 impl Action {
     pub(crate) fn new(written: &WrittenAction) -> Self {
         let base_url = match &written.handler.0 {
-            Endpoint::Http(uri) => uri.to_string(),
-            Endpoint::Unix { path, .. } => format!("http://localhost{path}"),
+            ServiceAddress::Http(uri) => uri.to_string(),
+            ServiceAddress::Unix { path, .. } => format!("http://localhost{path}"),
         };
         Self {
             name: written.name.0.0.clone(),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gateway_config::Config;
 use gateway_federation::{
-    Bounds, Checked, Effort, GraphqlError, OperationKind, OperationOptions, Refusal, Schema, Stop,
-    Variables, check_operation,
+    Checked, Effort, ExecutionLimits, GraphqlError, OperationKind, OperationOptions, Refusal,
+    Schema, Stop, Variables, check_operation,
 };
 
 use operation_cache::{CacheStats, Keep, Key, OperationCache};
@@ -33,7 +33,7 @@ pub(crate) struct Settings {
     /// True if errors include internal reasons, which clients should normally not see.
     pub(crate) shows_internal: bool,
     /// Limits for the received and written bytes of one operation.
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: ExecutionLimits,
     /// Maximum bytes of all action payloads of one operation.
     pub(crate) payload_bytes: usize,
 }

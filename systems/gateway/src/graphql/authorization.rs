@@ -8,16 +8,16 @@ use gateway_config::Authorization;
 use gateway_extensions::{
     AUTHENTICATION_REQUIRED, Exchange, JWT_CLAIMS, REQUIRED_POLICIES, REQUIRED_SCOPES,
 };
-use gateway_federation::{Asked, Demand, Grants, Overrides, PathSegment};
+use gateway_federation::{Demand, Grants, OperationRequest, Overrides, PathSegment};
 use gateway_telemetry::{NAME_CHARS_MAX, TEXT_CHARS_MAX, shortened};
 use http::StatusCode;
 use serde_json::{Map, Value};
 
 use crate::graphql::engine::{Engine, Operation};
 use crate::graphql::query_planning;
-use crate::graphql::understood;
+use crate::graphql::request_body;
 use crate::http::reply::{self, Refusal};
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 
 /// Maximum number of paths in one log line.
 const LOGGED_MAX: usize = 20;
@@ -37,24 +37,24 @@ pub(crate) fn require(config: &Authorization, exchange: &Exchange) -> Result<(),
 
 /// Writes the requirements of an operation into the context: scopes, and policies for stages to decide. For a
 /// supergraph without requirements, this costs one comparison.
-pub(crate) async fn announce(serving: &Serving, exchange: &Exchange, text: &Bytes) {
+pub(crate) async fn announce(serving: &WorkerState, exchange: &Exchange, text: &Bytes) {
     match &serving.generation.engine {
         Engine::Federated { operations, .. } if operations.has_rules() => {}
         _ => return,
     }
     // An invalid request is reported when it is planned. Until then it has no grants.
-    let Ok(graphql) = understood::decode(text) else {
+    let Ok(graphql) = request_body::decode(text) else {
         return;
     };
-    let asked = Asked {
+    let requested = OperationRequest {
         query: &graphql.query,
         operation_name: graphql.operation_name.as_deref(),
         overrides: &Overrides::default(),
         grants: None,
     };
-    let prepared = match serving.generation.engine.find(&asked) {
+    let prepared = match serving.generation.engine.find(&requested) {
         Some(outcome) => outcome,
-        None => match query_planning::make(serving, &asked).await {
+        None => match query_planning::make(serving, &requested).await {
             Ok(outcome) => outcome,
             Err(_) => return,
         },

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gateway_extensions::QueryPlan;
 use gateway_federation::{
-    Asked, Effort, ErrorPolicies, GraphqlError, OperationKind, Operations, OverrideLabels, Refusal,
-    Variables,
+    Effort, ErrorPolicies, GraphqlError, OperationKind, OperationRequest, Operations,
+    OverrideLabels, Refusal, Variables,
 };
 use gateway_remote::Merged;
 use operation_cache::CacheStats;
@@ -32,27 +32,27 @@ pub(crate) type Outcome = Result<Operation, Arc<Refusal>>;
 
 impl Engine {
     /// The operation, or its rejection, if it is in the cache. Never parses.
-    pub(crate) fn find(&self, asked: &Asked<'_>) -> Option<Outcome> {
+    pub(crate) fn find(&self, requested: &OperationRequest<'_>) -> Option<Outcome> {
         match self {
             Self::Federated { operations, .. } => {
-                let outcome = operations.find(asked)?;
+                let outcome = operations.find(requested)?;
                 Some(outcome.map(Operation::Federated))
             }
             Self::Merged(merged) => {
-                let outcome = merged.cached(asked.query, asked.operation_name)?;
+                let outcome = merged.cached(requested.query, requested.operation_name)?;
                 Some(outcome.map(Operation::Merged))
             }
         }
     }
 
     /// The operation. Prepares it if it is not in the cache.
-    pub(crate) fn make(&self, asked: &Asked<'_>, effort: &Effort) -> Outcome {
+    pub(crate) fn make(&self, requested: &OperationRequest<'_>, effort: &Effort) -> Outcome {
         match self {
             Self::Federated { operations, .. } => {
-                operations.make(asked, effort).map(Operation::Federated)
+                operations.make(requested, effort).map(Operation::Federated)
             }
             Self::Merged(merged) => merged
-                .make(asked.query, asked.operation_name, effort)
+                .make(requested.query, requested.operation_name, effort)
                 .map(Operation::Merged),
         }
     }

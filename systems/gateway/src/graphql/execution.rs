@@ -14,7 +14,7 @@ use crate::graphql::sources::Sources;
 use crate::graphql::subgraphs::Subgraphs;
 use crate::http::reply::{self, Reply};
 use crate::http::summary::Summary;
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 use crate::stream::deferred;
 use crate::stream::subscription;
 
@@ -26,7 +26,7 @@ pub(crate) struct Plan {
 
 /// Executes a plan. The subgraph stages run during the execution.
 pub(crate) async fn execute(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     exchange: &Exchange,
     Plan {
         operation,
@@ -63,8 +63,8 @@ pub(crate) async fn execute(
                 log::warn!("a response beyond the limits; its errors name them");
             }
             let body = executed.into_body();
-            if let Some(demand) = &serving.generation.demand {
-                demand.answered(&prepared, &variables, &body, &exchange.context);
+            if let Some(cost_limit) = &serving.generation.cost_limit {
+                cost_limit.answered(&prepared, &variables, &body, &exchange.context);
             }
             reply::with_body(StatusCode::OK, reply::content_type(media), body)
         }
@@ -103,7 +103,7 @@ pub(crate) async fn execute(
 }
 
 /// The session variables for services and handlers.
-fn session(serving: &Serving, exchange: &Exchange) -> Result<Session, SessionError> {
+fn session(serving: &WorkerState, exchange: &Exchange) -> Result<Session, SessionError> {
     let rules = &serving.generation.config.session_variables;
     let headers = &exchange.client.headers;
     exchange

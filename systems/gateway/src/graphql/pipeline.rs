@@ -10,9 +10,9 @@ use std::rc::Rc;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use gateway_extensions::{
-    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, Request, Service, Step,
+    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, Service, StageRequest, Step,
 };
-use gateway_federation::{Asked, GraphqlError, OperationKind, Overrides};
+use gateway_federation::{GraphqlError, OperationKind, OperationRequest, Overrides};
 use gateway_telemetry::{Active, NAME_CHARS_MAX, shortened};
 use graphql_http::{Media, Negotiated};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -25,19 +25,19 @@ use crate::graphql::engine::Operation;
 use crate::graphql::execution::{Plan, execute};
 use crate::graphql::progressive_override;
 use crate::graphql::query_planning::{self, status_of_refusal};
-use crate::graphql::understood::{self, Checked, decode, not_a_request};
+use crate::graphql::request_body::{self, Checked, decode, not_a_request};
 use crate::http::reply::{self, Refusal as Refused, Reply};
 use crate::http::spans;
 use crate::http::summary::{Client, Summary};
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 use crate::stream::subscription;
 
 /// Runs all stages on a request with its whole body.
 ///
 /// The arguments are references, because each function would move 256 bytes otherwise.
 pub(crate) async fn serve(
-    serving: &Rc<Serving>,
-    request: &mut Request,
+    serving: &Rc<WorkerState>,
+    request: &mut StageRequest,
     trace: Option<Active>,
     summary: &mut Summary,
 ) -> Reply {
@@ -100,7 +100,7 @@ fn unreadable(headers: &HeaderMap) -> Option<Refused> {
 /// Executes the operations of a list, a few at a time. Each operation starts with the context that the router
 /// stages left.
 async fn answer_all(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     exchange: &Exchange,
     operations: Vec<Bytes>,
     summary: &mut Summary,
@@ -123,7 +123,7 @@ async fn answer_all(
 
 /// Runs the stages after the router on one GraphQL request, in a span of its own.
 async fn answer(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     exchange: &mut Exchange,
     body: Bytes,
     summary: &mut Summary,
@@ -135,7 +135,7 @@ async fn answer(
 }
 
 async fn stages(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     exchange: &mut Exchange,
     body: Bytes,
     summary: &mut Summary,
@@ -145,8 +145,8 @@ async fn stages(
         Ok(media) => media,
         Err(refusal) => return *refusal,
     };
-    let (mut text, checked) = match understood::understand(&exchange.client, body) {
-        Ok(understood) => understood,
+    let (mut text, checked) = match request_body::read(&exchange.client, body) {
+        Ok(read) => read,
         Err(refusal) => return *refusal,
     };
     summary.client = client_of(serving, exchange);
@@ -206,7 +206,7 @@ async fn stages(
 /// Replaces an id or a hash by the text of the operation. Rejects texts that the operation list does not
 /// allow.
 fn supply(
-    serving: &Serving,
+    serving: &WorkerState,
     exchange: &Exchange,
     media: Media,
     text: &mut Bytes,
@@ -225,7 +225,7 @@ fn supply(
     }
 }
 
-fn copy_of_head(request: &Request) -> ClientHead {
+fn copy_of_head(request: &StageRequest) -> ClientHead {
     ClientHead {
         method: request.method.clone(),
         uri: request.uri.clone(),
@@ -234,7 +234,7 @@ fn copy_of_head(request: &Request) -> ClientHead {
 }
 
 /// Moves the head out of the request and leaves the body.
-fn take_head(request: &mut Request) -> ClientHead {
+fn take_head(request: &mut StageRequest) -> ClientHead {
     ClientHead {
         method: std::mem::take(&mut request.method),
         uri: std::mem::take(&mut request.uri),
@@ -244,7 +244,7 @@ fn take_head(request: &mut Request) -> ClientHead {
 
 /// The media type of the response.
 fn negotiate(
-    serving: &Serving,
+    serving: &WorkerState,
     headers: &HeaderMap,
     summary: &mut Summary,
 ) -> Result<Media, Refused> {
@@ -268,7 +268,7 @@ fn negotiate(
 }
 
 /// Name and version of the client: from the context if a stage set them, otherwise from the headers.
-fn client_of(serving: &Serving, exchange: &Exchange) -> Option<Box<Client>> {
+fn client_of(serving: &WorkerState, exchange: &Exchange) -> Option<Box<Client>> {
     let names = &serving.generation.config.telemetry.apollo;
     let of = |key: &str, header: &HeaderName| {
         exchange.context.text(key).or_else(|| {
@@ -302,7 +302,7 @@ async fn enter(
     // An invalid request must not reach a stage that expects a valid one.
     decode(text)?;
     let head = &*exchange.client;
-    let mut request = Request {
+    let mut request = StageRequest {
         method: head.method.clone(),
         uri: head.uri.clone(),
         headers: head.headers.clone(),
@@ -324,26 +324,29 @@ async fn enter(
 
 /// Takes the operation of a request from the cache, or prepares it. Checks its variables.
 async fn plan(
-    serving: &Serving,
+    serving: &WorkerState,
     exchange: &mut Exchange,
     media: Media,
     overrides: &Overrides,
     checked: Option<&Checked>,
     text: &Bytes,
 ) -> Result<Plan, Refused> {
-    let graphql = understood::decode_found(text, checked)?;
-    let asked = Asked {
+    let graphql = request_body::decode_found(text, checked)?;
+    let requested = OperationRequest {
         query: &graphql.query,
         operation_name: graphql.operation_name.as_deref(),
         overrides,
         grants: None,
     };
     let trace = exchange.trace.as_ref();
-    let mut operation = query_planning::operation(serving, media, trace, &asked).await?;
+    let mut operation = query_planning::operation(serving, media, trace, &requested).await?;
     if let Some(grants) = authorization::grants(exchange, &operation) {
         let grants = Some(&grants);
-        let asked = Asked { grants, ..asked };
-        operation = query_planning::operation(serving, media, trace, &asked).await?;
+        let requested = OperationRequest {
+            grants,
+            ..requested
+        };
+        operation = query_planning::operation(serving, media, trace, &requested).await?;
         authorization::log(&serving.generation.config.authorization, &operation);
     }
     // After planning, because the kind of the operation is in the plan.
@@ -374,8 +377,9 @@ async fn plan(
             &errors,
         ))
     })?;
-    if let (Some(demand), Operation::Federated(prepared)) = (&serving.generation.demand, &operation)
-        && let Err(error) = demand.judge(prepared, &variables, &exchange.context)
+    if let (Some(cost_limit), Operation::Federated(prepared)) =
+        (&serving.generation.cost_limit, &operation)
+        && let Err(error) = cost_limit.judge(prepared, &variables, &exchange.context)
     {
         return Err(Box::new(reply::errors(
             StatusCode::BAD_REQUEST,

@@ -13,7 +13,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use gateway_federation::{Asked, Effort, Grants, Overrides, Stop};
+use gateway_federation::{Effort, Grants, OperationRequest, Overrides, Stop};
 use tokio::sync::oneshot;
 
 use crate::graphql::engine::{Engine, Outcome};
@@ -302,13 +302,13 @@ impl Job {
         } else {
             Effort::quick(self.timeout, stop)
         };
-        let asked = Asked {
+        let requested = OperationRequest {
             query: &self.order.query,
             operation_name: self.order.operation_name.as_deref(),
             overrides: &self.order.overrides,
             grants: self.order.grants.as_ref(),
         };
-        self.order.engine.make(&asked, &effort)
+        self.order.engine.make(&requested, &effort)
     }
 }
 

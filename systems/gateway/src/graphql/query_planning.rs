@@ -1,7 +1,7 @@
 //! Finds the operation of a request in the cache, or plans it on the planning threads.
 
-use gateway_federation::{Asked, GraphqlError, Refusal, UNAUTHORIZED};
-use gateway_telemetry::{Active, Kind};
+use gateway_federation::{GraphqlError, OperationRequest, Refusal, UNAUTHORIZED};
+use gateway_telemetry::{Active, SpanKind};
 use graphql_http::Media;
 use http::StatusCode;
 use http::header::{self, HeaderValue};
@@ -9,20 +9,20 @@ use http::header::{self, HeaderValue};
 use crate::graphql::engine::{Engine, Operation, Outcome};
 use crate::graphql::planning::{Allowed, NotPlanned, Order};
 use crate::http::reply::{self, JSON, Refusal as Refused, Reply};
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 
 /// The operation from the cache. Plans it if it is not there.
 pub(crate) async fn operation(
-    serving: &Serving,
+    serving: &WorkerState,
     media: Media,
     trace: Option<&Active>,
-    asked: &Asked<'_>,
+    requested: &OperationRequest<'_>,
 ) -> Result<Operation, Refused> {
-    let prepared = match serving.generation.engine.find(asked) {
+    let prepared = match serving.generation.engine.find(requested) {
         Some(outcome) => outcome,
         None => {
-            let span = trace.and_then(|it| it.start("query_planning", Kind::Internal));
-            let outcome = make(serving, asked).await;
+            let span = trace.and_then(|it| it.start("query_planning", SpanKind::Internal));
+            let outcome = make(serving, requested).await;
             if let Some(mut span) = span
                 && !matches!(outcome, Ok(Ok(_)))
             {
@@ -36,7 +36,10 @@ pub(crate) async fn operation(
 
 /// Plans an operation on another thread. Planning can take milliseconds, and the other requests of this
 /// worker would have to wait for it.
-pub(crate) async fn make(serving: &Serving, asked: &Asked<'_>) -> Result<Outcome, Refused> {
+pub(crate) async fn make(
+    serving: &WorkerState,
+    requested: &OperationRequest<'_>,
+) -> Result<Outcome, Refused> {
     let generation = &serving.generation;
     let planning = &generation.config.supergraph.query_planning;
     let allowed = Allowed {
@@ -45,12 +48,12 @@ pub(crate) async fn make(serving: &Serving, asked: &Asked<'_>) -> Result<Outcome
     };
     let order = Order {
         engine: generation.engine.clone(),
-        query: asked.query.to_owned(),
-        operation_name: asked.operation_name.map(str::to_owned),
-        overrides: asked.overrides.clone(),
-        grants: asked.grants.cloned(),
+        query: requested.query.to_owned(),
+        operation_name: requested.operation_name.map(str::to_owned),
+        overrides: requested.overrides.clone(),
+        grants: requested.grants.cloned(),
     };
-    let planned = serving.lasting.planning.plan(order, allowed).await;
+    let planned = serving.shared.planning.plan(order, allowed).await;
     planned.map_err(|reason| {
         Box::new(match reason {
             NotPlanned::Overloaded => {
@@ -77,7 +80,7 @@ pub(crate) async fn make(serving: &Serving, asked: &Asked<'_>) -> Result<Outcome
 
 /// The status for an invalid document or invalid variables. If a client accepts any media type, a supergraph
 /// returns 400, as Apollo Router does.
-pub(crate) fn status_of_refusal(serving: &Serving, media: Media) -> StatusCode {
+pub(crate) fn status_of_refusal(serving: &WorkerState, media: Media) -> StatusCode {
     match (&serving.generation.engine, media) {
         (Engine::Federated { .. }, Media::Json) => StatusCode::BAD_REQUEST,
         _ => StatusCode::from_u16(media.status_of_refused_document())
@@ -93,7 +96,7 @@ fn internal() -> Reply {
     )
 }
 
-fn refused(serving: &Serving, media: Media, refusal: &Refusal) -> Reply {
+fn refused(serving: &WorkerState, media: Media, refusal: &Refusal) -> Reply {
     if refusal.internal {
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         return reply::errors(status, JSON, &refusal.errors);

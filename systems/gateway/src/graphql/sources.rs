@@ -4,11 +4,11 @@ use gateway_extensions::{Exchange, RelayCall};
 use gateway_remote::{Call, CallAnswer, CallError};
 use http::header;
 
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 
 /// The services of remote schemas, followed by the handlers of actions.
 pub(crate) struct Sources<'a> {
-    pub(crate) serving: &'a Serving,
+    pub(crate) serving: &'a WorkerState,
     pub(crate) exchange: &'a Exchange,
 }
 

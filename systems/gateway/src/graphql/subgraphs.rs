@@ -4,16 +4,16 @@ use gateway_extensions::{Exchange, SubgraphCall, SubgraphOutcome};
 use gateway_federation::{Fetch, GraphqlError, OperationKind, SubgraphAnswer, SubgraphRequest};
 
 use crate::process::clock;
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 
 /// The subgraphs of one client request.
 pub(crate) struct Subgraphs<'a> {
-    serving: &'a Serving,
+    serving: &'a WorkerState,
     exchange: &'a Exchange,
 }
 
 impl<'a> Subgraphs<'a> {
-    pub(crate) fn new(serving: &'a Serving, exchange: &'a Exchange) -> Self {
+    pub(crate) fn new(serving: &'a WorkerState, exchange: &'a Exchange) -> Self {
         Self { serving, exchange }
     }
 

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use chassis::{Client, Work};
-use gateway_extensions::Request;
+use chassis::{ClientNetwork, Work};
+use gateway_extensions::StageRequest;
 use gateway_telemetry::Active;
 use graphql_http::Negotiated;
 use http::header::{self, HeaderMap, HeaderValue};
@@ -28,7 +28,7 @@ use crate::http::summary::Summary;
 use crate::http::{compression, csrf, page, rest};
 use crate::process::clock;
 use crate::process::generation::Generation;
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 
 /// Time limit of a request if its configured limit is larger than the clock allows.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
@@ -54,7 +54,7 @@ impl Front {
 /// the request's arrival.
 pub(crate) async fn respond(
     front: &Front,
-    serving: Rc<Serving>,
+    serving: Rc<WorkerState>,
     entrance: Entrance,
     peer: Option<IpAddr>,
     permit: Option<Work>,
@@ -159,7 +159,7 @@ fn early(generation: &Generation, method: &Method, headers: &HeaderMap) -> Optio
 
 /// The whole work for a request, within its time limit.
 async fn within_time(
-    serving: Rc<Serving>,
+    serving: Rc<WorkerState>,
     entrance: Entrance,
     parts: Box<Parts>,
     trace: Option<Active>,
@@ -172,7 +172,7 @@ async fn within_time(
     let deadline = now.checked_add(limit).unwrap_or(now + FOR_EVER);
     let mut summary = Summary {
         parts_until: (entrance == Entrance::Graphql).then_some(deadline),
-        address: peer.and_then(|peer| Client::at(peer).counted_address()),
+        address: peer.and_then(|peer| ClientNetwork::at(peer).counted_address()),
         ..Summary::default()
     };
     // The summary lives outside of the limited work, so that the log of a timed-out request contains all
@@ -194,7 +194,7 @@ async fn within_time(
 }
 
 async fn work(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     entrance: Entrance,
     parts: Box<Parts>,
     trace: Option<Active>,
@@ -217,7 +217,7 @@ async fn work(
         Err(refusal) => return *refusal,
     };
     let parts = *parts;
-    let mut request = Request {
+    let mut request = StageRequest {
         method: parts.method,
         uri: parts.uri,
         headers: parts.headers,

@@ -10,7 +10,7 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::http::account::Account;
 use crate::http::reply::Reply;
-use crate::stream::parts::Rest;
+use crate::stream::parts::BodyTail;
 
 /// The body of any response.
 pub(crate) enum Outgoing {
@@ -23,7 +23,7 @@ pub(crate) enum Outgoing {
 /// A body in several parts.
 pub(crate) struct Parts {
     first: Option<Bytes>,
-    rest: Option<Rest>,
+    rest: Option<BodyTail>,
     /// Written on drop. It gets the status if the last part was sent. Otherwise the client has disconnected.
     account: Option<(Account, StatusCode)>,
 }
@@ -33,7 +33,12 @@ impl Outgoing {
     ///
     /// The account of the request is written at the end of the response, or at its beginning if the response
     /// is endless.
-    pub(crate) fn parts(first: Bytes, rest: Rest, account: Account, status: StatusCode) -> Self {
+    pub(crate) fn parts(
+        first: Bytes,
+        rest: BodyTail,
+        account: Account,
+        status: StatusCode,
+    ) -> Self {
         let account = if rest.is_endless() {
             account.close(status);
             None

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use gateway_config::Csrf;
-use gateway_extensions::Request;
+use gateway_extensions::StageRequest;
 use gateway_remote::{RestAnswer, RestError, RestRequest, unwrap_response};
 use gateway_telemetry::Active;
 use http::header::{self, HeaderMap, HeaderValue};
@@ -14,7 +14,7 @@ use crate::graphql::pipeline;
 use crate::http::csrf;
 use crate::http::reply::{self, JSON, Reply};
 use crate::http::summary::Summary;
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 
 /// The rejection of a request that a foreign page could have made a browser send. A browser also sends GET
 /// without a preflight, but the configuration allows only queries with GET.
@@ -33,8 +33,8 @@ pub(crate) fn early(csrf: &Csrf, method: &Method, headers: &HeaderMap) -> Option
 
 /// Responds to a request below `/api/rest/`.
 pub(crate) async fn serve(
-    serving: &Rc<Serving>,
-    request: &mut Request,
+    serving: &Rc<WorkerState>,
+    request: &mut StageRequest,
     trace: Option<Active>,
     summary: &mut Summary,
 ) -> Reply {

@@ -2,7 +2,7 @@
 
 use gateway_extensions::Exchange;
 use gateway_federation::OperationKind;
-use gateway_telemetry::{Active, Kind, OpenSpan, kept};
+use gateway_telemetry::{Active, OpenSpan, SpanKind, kept};
 use http::header::{HOST, USER_AGENT};
 use http::request::Parts;
 use http::{StatusCode, Version};
@@ -103,7 +103,7 @@ pub(crate) fn operation(exchange: &mut Exchange) -> Option<Box<OpenSpan>> {
     let span = exchange
         .trace
         .as_ref()?
-        .start("GraphQL Operation", Kind::Internal)?;
+        .start("GraphQL Operation", SpanKind::Internal)?;
     exchange.trace = Some(span.active());
     Some(span)
 }

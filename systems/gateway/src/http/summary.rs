@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use crate::http::reply::Reply;
-use crate::stream::parts::Rest;
+use crate::stream::parts::BodyTail;
 
 /// The facts about a request for the log and the metrics. Rare parts are boxed, because the summary is moved
 /// with every response.
@@ -25,7 +25,7 @@ pub(crate) struct Summary {
     /// Time at which a response in parts must end. `None` if the response must have a single part.
     pub(crate) parts_until: Option<Instant>,
     /// The parts of the response after its first part. The first part is the reply.
-    pub(crate) rest: Option<Box<Rest>>,
+    pub(crate) rest: Option<Box<BodyTail>>,
 }
 
 /// A client's own name and version, shortened for the log and the metrics.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use gateway_config::{Survey, Told};
+use gateway_config::{Survey, SurveyedKey};
 
 use crate::process::environment::Environment;
 use crate::process::generation::{self, GenerationError};
@@ -33,13 +33,13 @@ fn lists(survey: &Survey) -> String {
     text
 }
 
-fn add(text: &mut String, title: &str, keys: &[Told]) {
+fn add(text: &mut String, title: &str, keys: &[SurveyedKey]) {
     if keys.is_empty() {
         return;
     }
     // Writing into a string cannot fail.
     let _ = writeln!(text, "{title}:");
-    for Told { line, key, note } in keys {
+    for SurveyedKey { line, key, note } in keys {
         let _ = match note.as_str() {
             "" => writeln!(text, "  line {line}: {key}"),
             note => writeln!(text, "  line {line}: {key}: {note}"),
@@ -53,14 +53,14 @@ mod tests {
 
     #[test]
     fn each_list_has_a_title_and_an_empty_one_has_none() {
-        let told = |line, key: &str, note: &str| Told {
+        let key = |line, key: &str, note: &str| SurveyedKey {
             line,
             key: key.to_owned(),
             note: note.to_owned(),
         };
         let survey = Survey {
-            works: vec![told(1, "supergraph.listen", "")],
-            without_effect: vec![told(3, "fleet_detector", "nothing is sent")],
+            works: vec![key(1, "supergraph.listen", "")],
+            without_effect: vec![key(3, "fleet_detector", "nothing is sent")],
             refused: Vec::new(),
         };
         assert_eq!(

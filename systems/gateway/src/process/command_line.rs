@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use gateway_config::Listen;
-use telemetry::log::Level;
+use telemetry::log::LogLevel;
 
 /// A GraphQL gateway for a supergraph or for merged schemas, with header rules, Rhai scripts and
 /// coprocessors.
@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
         value_name = "LEVEL",
         default_value = "info"
     )]
-    pub(crate) log: Level,
+    pub(crate) log: LogLevel,
 }
 
 /// Commands that do not start the gateway.

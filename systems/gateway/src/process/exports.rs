@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use gateway_config::{Config, MetricsCommon, Otlp, TracingExporters};
-use gateway_telemetry::{CollectorError, Counts, Export, Metrics, Tracer, Traces};
+use gateway_telemetry::{CollectorError, Export, ExportCounts, Metrics, Tracer, Traces};
 
 use crate::process::environment::Environment;
 
@@ -23,7 +23,7 @@ impl Exports {
     pub(crate) fn of(
         config: &Config,
         former: Option<&Arc<Self>>,
-        counts: &Arc<Counts>,
+        counts: &Arc<ExportCounts>,
         environment: &Environment,
     ) -> Result<Arc<Self>, CollectorError> {
         let exporters = &config.telemetry.exporters;

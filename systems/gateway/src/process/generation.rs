@@ -8,19 +8,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gateway_config::{
-    AuthorizationResponse, Config, ErrorPolicy, ExtensionKeys, Mistakes, Reading, Surroundings,
+    AuthorizationResponse, Config, ErrorPolicy, ExtensionKeys, Mistakes, ReadConfig, Surroundings,
 };
 use gateway_extensions::{BuildError, Extensions, KeyStore};
 use gateway_federation::{
-    AuthorizationOptions, Bounds, ErrorPolicies, ExtensionFilter, Limits, OperationOptions,
-    Operations, Supergraph, SupergraphError, ToldIn,
+    AuthorizationOptions, ErrorPolicies, ExecutionLimits, ExtensionFilter, OperationLimits,
+    OperationOptions, Operations, ReportIn, Supergraph, SupergraphError,
 };
 use gateway_remote::{Merged, RestEndpoints};
 use gateway_telemetry::CollectorError;
 use sha2::{Digest as _, Sha256};
 
 use crate::graphql::apq;
-use crate::graphql::demand::Demand;
+use crate::graphql::cost_limit::CostLimit;
 use crate::graphql::engine::Engine;
 use crate::graphql::operation_list::{self, ManifestError, OperationList};
 use crate::http::admission::{Admission, Rate};
@@ -98,7 +98,7 @@ pub(crate) struct Generation {
     /// The list of known operations. `None` without a list.
     pub(crate) list: Option<OperationList>,
     /// Cost limits of operations. `None` if costs are not estimated.
-    pub(crate) demand: Option<Demand>,
+    pub(crate) cost_limit: Option<CostLimit>,
     /// TLS settings for clients. `None` without TLS.
     pub(crate) tls: Option<Tls>,
     /// Files with values for the configuration (`${file.…}`).
@@ -144,7 +144,7 @@ pub(crate) fn read_config(
     path: Option<&Path>,
     surroundings: &dyn Surroundings,
     is_development: bool,
-) -> Result<Reading, GenerationError> {
+) -> Result<ReadConfig, GenerationError> {
     let (path, text) = match path {
         None => (Path::new("(no configuration)"), String::new()),
         Some(path) => (path, config_text(path)?),
@@ -153,7 +153,7 @@ pub(crate) fn read_config(
 }
 
 /// The schema and its execution engine.
-struct Ground {
+struct SchemaSource {
     engine: Engine,
     sdl: String,
     /// Names and URLs.
@@ -173,15 +173,15 @@ impl Generation {
         exports: Arc<Exports>,
     ) -> Result<Self, GenerationError> {
         let is_merged = !config.remote_schemas.is_empty() || !config.actions.is_empty();
-        let ground = match (&sources.supergraph, is_merged) {
+        let source = match (&sources.supergraph, is_merged) {
             (None, true) => merged(config, sources, remotes),
             (Some(path), false) => federated(config, path)?,
             (Some(_), true) => return Err(GenerationError::Both),
             (None, false) => return Err(GenerationError::Nothing),
         };
-        let names = || ground.subgraphs.iter().map(|(name, _)| name.as_str());
+        let names = || source.subgraphs.iter().map(|(name, _)| name.as_str());
         check_names(config, &names().collect::<Vec<_>>());
-        let subgraphs: Vec<(&str, &str)> = ground
+        let subgraphs: Vec<(&str, &str)> = source
             .subgraphs
             .iter()
             .map(|(name, url)| (name.as_str(), url.as_str()))
@@ -189,7 +189,7 @@ impl Generation {
         // After the schema and the final URLs, because scripts may read both when they are loaded.
         let extensions = Extensions::build(
             Arc::clone(config),
-            &ground.sdl,
+            &source.sdl,
             &subgraphs,
             environment::lookup(environment),
             keys,
@@ -200,12 +200,12 @@ impl Generation {
         Ok(Self {
             persisted: apq::Queries::new(&config.apq),
             list: OperationList::read(config)?,
-            demand: Demand::new(&config.demand_control),
+            cost_limit: CostLimit::new(&config.demand_control),
             tls: tls(config)?,
             files: environment.files(),
-            engine: ground.engine,
+            engine: source.engine,
             rest: Some(RestEndpoints::new(config)).filter(|it| !it.is_empty()),
-            timeouts: ground.timeouts,
+            timeouts: source.timeouts,
             extensions,
             cors: cors::Rules::new(&config.cors),
             admission: Admission::new(&config.traffic_shaping.router),
@@ -214,7 +214,7 @@ impl Generation {
             subgraphs,
             subscriptions_most: connections::subscriptions(config),
             subscribed: Arc::default(),
-            schema_digest: Sha256::digest(&ground.sdl).into(),
+            schema_digest: Sha256::digest(&source.sdl).into(),
             exports,
             config: Arc::clone(config),
         })
@@ -244,7 +244,7 @@ fn tls(config: &Config) -> Result<Option<Tls>, TlsError> {
     server.map(|server| Tls::new(server, limit)).transpose()
 }
 
-fn federated(config: &Config, path: &Path) -> Result<Ground, GenerationError> {
+fn federated(config: &Config, path: &Path) -> Result<SchemaSource, GenerationError> {
     let shown = || path.display().to_string();
     let sdl = std::fs::read_to_string(path).map_err(|source| GenerationError::SupergraphFile {
         path: shown(),
@@ -265,7 +265,7 @@ fn federated(config: &Config, path: &Path) -> Result<Ground, GenerationError> {
     });
     let subgraphs = supergraph.subgraphs().iter();
     let subgraphs = subgraphs.map(|it| (it.name.clone(), it.url.clone()));
-    Ok(Ground {
+    Ok(SchemaSource {
         subgraphs: subgraphs.collect(),
         // Only sources of merged schemas have timeouts of their own. `traffic_shaping` limits subgraphs.
         timeouts: Vec::new(),
@@ -277,7 +277,7 @@ fn federated(config: &Config, path: &Path) -> Result<Ground, GenerationError> {
     })
 }
 
-fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> Ground {
+fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> SchemaSource {
     let schemas = remotes.schemas(config);
     let merged = Merged::new(config, &schemas, options(config), sources.is_development);
     // Not an error, because a service that is down or inconsistent must not remove the other services from
@@ -295,7 +295,7 @@ fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> Ground {
         .map(|it| (it.name.0.0.clone(), &it.handler.0, it.timeout.0));
     // Services come before handlers, because the merged plan numbers its sources in this order.
     let all: Vec<_> = services.chain(handlers).collect();
-    Ground {
+    SchemaSource {
         timeouts: all.iter().map(|(.., timeout)| *timeout).collect(),
         subgraphs: all
             .into_iter()
@@ -362,7 +362,7 @@ fn options(config: &Config) -> OperationOptions {
         introspection: config.supergraph.introspection,
         introspection_max_depth: limits.introspection_max_depth,
         subscriptions: config.subscriptions().is_some(),
-        limits: Limits {
+        limits: OperationLimits {
             max_selections: limits.max_selections,
             max_depth: most(limits.max_depth),
             max_height: most(limits.max_height),
@@ -373,7 +373,7 @@ fn options(config: &Config) -> OperationOptions {
             warn_only: limits.warn_only,
         },
         authorization: authorization(config),
-        bounds: Bounds {
+        bounds: ExecutionLimits {
             response_bytes: limits.response_max_bytes.0.0,
             answers_bytes: limits.subgraph_answers_max_bytes.0.0,
             fetch_entities: limits.entities_max_per_request.get(),
@@ -396,10 +396,10 @@ fn authorization(config: &Config) -> AuthorizationOptions {
         enabled: directives.enabled,
         reject: directives.reject_unauthorized,
         dry_run: directives.dry_run,
-        told: match directives.errors.response {
-            AuthorizationResponse::Errors => ToldIn::Errors,
-            AuthorizationResponse::Extensions => ToldIn::Extensions,
-            AuthorizationResponse::Disabled => ToldIn::Nothing,
+        report_in: match directives.errors.response {
+            AuthorizationResponse::Errors => ReportIn::Errors,
+            AuthorizationResponse::Extensions => ReportIn::Extensions,
+            AuthorizationResponse::Disabled => ReportIn::Nothing,
         },
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use gateway_config::{Config, Reading, RemoteSchema};
+use gateway_config::{Config, ReadConfig, RemoteSchema};
 use gateway_extensions::KeyStore;
 use gateway_remote::SourceSchema;
-use gateway_telemetry::Counts;
+use gateway_telemetry::ExportCounts;
 use gateway_upstream::{Client, ClientSettings};
 
 use crate::graphql::engine::Engine;
@@ -27,7 +27,7 @@ pub(crate) struct Loader {
     /// The exports of the current configuration.
     exports: Option<Arc<Exports>>,
     /// Counts of exported data.
-    pub(crate) exported: Arc<Counts>,
+    pub(crate) exported: Arc<ExportCounts>,
 }
 
 impl Loader {
@@ -46,7 +46,7 @@ impl Loader {
     /// Reads and checks all files, and fetches the schemas. Keys without effect are logged.
     pub(crate) async fn load(&mut self) -> Result<Arc<Generation>, GenerationError> {
         self.environment.begin();
-        let Reading { config, warnings } = generation::read_config(
+        let ReadConfig { config, warnings } = generation::read_config(
             self.sources.config.as_deref(),
             &self.environment,
             self.sources.is_development,

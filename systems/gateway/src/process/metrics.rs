@@ -16,7 +16,7 @@ use std::time::Duration;
 use gateway_extensions::{Observer, StageKind};
 use operation_cache::CacheStats;
 
-use crate::graphql::demand::Demanded;
+use crate::graphql::cost_limit::CostCounts;
 
 /// Upper bounds of the histograms' buckets, in microseconds.
 const BUCKETS_US: [u64; 15] = [
@@ -308,7 +308,7 @@ pub(crate) struct Caches {
     /// The cache of subgraph responses. `None` if it is off.
     pub(crate) answers: Option<Answers>,
     /// Estimated and actual costs of operations. `None` if costs are not estimated.
-    pub(crate) demanded: Option<Demanded>,
+    pub(crate) cost_counts: Option<CostCounts>,
 }
 
 #[cfg(test)]

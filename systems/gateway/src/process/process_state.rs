@@ -9,7 +9,7 @@ use crate::graphql::planning::Planning;
 use crate::http::health::Health;
 use crate::process::metrics::Metrics;
 use crate::stream::subscription::callback::Callbacks;
-use crate::stream::subscription::opened::Counts;
+use crate::stream::subscription::opened::SubscriptionCounters;
 
 /// The state that all workers share.
 pub(crate) struct ProcessState {
@@ -23,9 +23,9 @@ pub(crate) struct ProcessState {
     /// Number of worker threads.
     pub(crate) workers: usize,
     /// Counters of the clients' subscriptions.
-    pub(crate) subscriptions: Arc<Counts>,
+    pub(crate) subscriptions: Arc<SubscriptionCounters>,
     /// The subscriptions that receive their events by callbacks.
     pub(crate) callbacks: Arc<Callbacks>,
     /// Counts of the spans and metrics for collectors.
-    pub(crate) exported: Arc<gateway_telemetry::Counts>,
+    pub(crate) exported: Arc<gateway_telemetry::ExportCounts>,
 }

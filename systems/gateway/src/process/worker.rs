@@ -37,14 +37,14 @@ use crate::process::generation::Generation;
 use crate::process::mailbox::{Accepted, Order, Place};
 use crate::process::metrics::{Shard, gathered};
 use crate::process::process_state::ProcessState;
-use crate::process::serving::{Lasting, Serving};
 use crate::process::sites::Site;
+use crate::process::worker_state::{SharedState, WorkerState};
 use crate::stream::drain::Drain;
 use crate::stream::subscription::callback;
 
 /// The state of one worker.
 struct Worker {
-    serving: RefCell<Rc<Serving>>,
+    serving: RefCell<Rc<WorkerState>>,
     client: Client,
     shard: Arc<Shard>,
     front: Front,
@@ -75,16 +75,16 @@ pub(crate) fn run(
     });
     let drain = Rc::<Drain>::default();
     let worker = Rc::new(Worker {
-        serving: RefCell::new(Serving::new(
+        serving: RefCell::new(WorkerState::new(
             generation,
             client.clone(),
             &shard,
-            Lasting {
+            SharedState {
                 planning: Arc::clone(&process.planning),
                 drain: Rc::clone(&drain),
                 subscriptions: Arc::clone(&process.subscriptions),
                 callbacks: Arc::clone(&process.callbacks),
-                turns: Rc::default(),
+                completion_turns: Rc::default(),
             },
         )),
         client,
@@ -105,7 +105,7 @@ pub(crate) fn run(
 
 impl Worker {
     /// The view of the current generation.
-    fn serving(&self) -> Rc<Serving> {
+    fn serving(&self) -> Rc<WorkerState> {
         Rc::clone(&self.serving.borrow())
     }
 
@@ -128,8 +128,8 @@ impl Worker {
                 Order::Generation(generation) => {
                     let client = self.client.clone();
                     client.set_limits(connections::upstream(&generation.config));
-                    let lasting = self.serving().lasting.clone();
-                    let serving = Serving::new(generation, client, &self.shard, lasting);
+                    let shared = self.serving().shared.clone();
+                    let serving = WorkerState::new(generation, client, &self.shard, shared);
                     // Running requests hold an `Rc` of the former view and finish with it.
                     let former = self.serving.replace(Rc::clone(&serving));
                     // After the replacement, so that clients subscribe again on the new generation.

@@ -24,9 +24,9 @@ use crate::graphql::engine::Engine;
 use crate::graphql::subgraphs::Subgraphs;
 use crate::http::reply::{self, Reply};
 use crate::http::summary::Summary;
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 use crate::stream::drain::{End, Term};
-use crate::stream::parts::{Multipart, Part, Rest};
+use crate::stream::parts::{BodyTail, Multipart, Part};
 
 /// The multipart format that a client accepts, if any.
 pub(crate) fn format(headers: &HeaderMap) -> Option<IncrementalFormat> {
@@ -37,7 +37,7 @@ pub(crate) fn format(headers: &HeaderMap) -> Option<IncrementalFormat> {
 /// Executes an operation up to the first part of its response, and stores the rest in the summary. If no
 /// fragment is deferred in the end, the response has a single part.
 pub(crate) async fn execute(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     exchange: &Exchange,
     plan: (Arc<Prepared>, Variables),
     media: Media,
@@ -66,7 +66,7 @@ pub(crate) async fn execute(
         });
         let term = Term {
             deadline: summary.parts_until,
-            drain: Rc::clone(&serving.lasting.drain),
+            drain: Rc::clone(&serving.shared.drain),
         };
         let rest = Remainder {
             work,
@@ -74,7 +74,10 @@ pub(crate) async fn execute(
             open: piece.open,
             is_over: false,
         };
-        summary.rest = Some(Box::new(Rest::new(stream::unfold(rest, Remainder::next))));
+        summary.rest = Some(Box::new(BodyTail::new(stream::unfold(
+            rest,
+            Remainder::next,
+        ))));
     }
     reply
 }
@@ -99,7 +102,7 @@ const fn content_type(format: IncrementalFormat) -> HeaderValue {
 
 /// A running execution.
 struct Work {
-    serving: Rc<Serving>,
+    serving: Rc<WorkerState>,
     exchange: Rc<Exchange>,
     plan: Rc<(Arc<Prepared>, Variables)>,
     format: PartsFormat,
@@ -110,7 +113,7 @@ struct Work {
 
 impl Work {
     fn begin(
-        serving: &Rc<Serving>,
+        serving: &Rc<WorkerState>,
         exchange: &Rc<Exchange>,
         plan: (Arc<Prepared>, Variables),
         format: PartsFormat,
@@ -164,8 +167,9 @@ impl Work {
     /// Counts the cost of the whole response, at its end.
     fn count_cost(&self, last: &Piece) {
         let (prepared, variables) = &*self.plan;
-        if let (Some(demand), Some(whole)) = (&self.serving.generation.demand, &last.whole) {
-            demand.answered(prepared, variables, whole, &self.exchange.context);
+        if let (Some(cost_limit), Some(whole)) = (&self.serving.generation.cost_limit, &last.whole)
+        {
+            cost_limit.answered(prepared, variables, whole, &self.exchange.context);
         }
     }
 

@@ -17,7 +17,7 @@ use crate::http::admission::Permit;
 
 /// The parts of a response after its first part.
 #[must_use]
-pub(crate) struct Rest {
+pub(crate) struct BodyTail {
     parts: Pin<Box<dyn Stream<Item = Part>>>,
     /// Writes the first part, which is the reply that passes the stages.
     opener: fn(&[u8]) -> Bytes,
@@ -39,7 +39,7 @@ pub(crate) struct Part {
     pub(crate) is_cut: bool,
 }
 
-impl Rest {
+impl BodyTail {
     /// The parts of a stream. The body ends with the stream.
     pub(crate) fn new(parts: impl Stream<Item = Part> + 'static) -> Self {
         Self {
@@ -88,9 +88,9 @@ impl Rest {
     }
 }
 
-impl std::fmt::Debug for Rest {
+impl std::fmt::Debug for BodyTail {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Rest")
+        formatter.write_str("BodyTail")
     }
 }
 

@@ -9,8 +9,8 @@
 //! A reload ends all subscriptions of the old generation. Clients then subscribe again. Otherwise the old
 //! schema would stay in memory for as long as the slowest client. A stop ends subscriptions at its beginning.
 
-mod asked;
 pub(crate) mod callback;
+pub(crate) mod completion_turns;
 mod feed;
 mod format;
 pub(crate) mod opened;
@@ -20,7 +20,7 @@ mod reconnects;
 pub(crate) mod shares;
 pub(crate) mod sharing;
 mod socket;
-pub(crate) mod turns;
+mod subscribe_request;
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -41,13 +41,13 @@ use crate::graphql::subgraphs;
 use crate::http::reply::{self, Reply};
 use crate::http::summary::Summary;
 use crate::process::clock;
-use crate::process::serving::Serving;
-use crate::stream::parts::Rest;
-use asked::{Asked, headers_weight};
+use crate::process::worker_state::WorkerState;
+use crate::stream::parts::BodyTail;
 use feed::{Answering, Feed};
 use opened::Opened;
 use reception::receive;
 use sharing::{Client, Key, Receiver};
+use subscribe_request::{SubscribeRequest, headers_weight};
 
 /// The context entry with the payload of `connection_init`. A stage sets it.
 const CONNECTION_PARAMETERS: &str = "apollo.subscription.custom_connection_params";
@@ -60,7 +60,7 @@ pub(crate) fn format(headers: &HeaderMap) -> Option<EventFormat> {
 
 /// Opens a subscription. The reply is the beginning of its response. The rest is stored in the summary.
 pub(crate) async fn open(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     exchange: &Exchange,
     plan: (Arc<Prepared>, Variables),
     media: Media,
@@ -79,7 +79,7 @@ pub(crate) async fn open(
         return refused(StatusCode::NOT_ACCEPTABLE, media, error);
     };
     let limit = serving.generation.subscriptions_most.places;
-    let opened = serving.lasting.subscriptions.open(summary.address, limit);
+    let opened = serving.shared.subscriptions.open(summary.address, limit);
     let Some(mut opened) = opened else {
         return too_many(media);
     };
@@ -101,14 +101,14 @@ pub(crate) async fn open(
             begin(
                 format,
                 summary,
-                Rest::endless(feed.parts(), format::opener(format)),
+                BodyTail::endless(feed.parts(), format::opener(format)),
             )
         }
         Err(NoSource::NoRoom) => too_many(media),
         Err(NoSource::Answer(answer)) => {
             let answered = answering.answer(answer).await;
             summary.error_count = answered.error_count;
-            let rest = Rest::endless(stream::empty(), format::whole(format));
+            let rest = BodyTail::endless(stream::empty(), format::whole(format));
             let mut reply = begin(format, summary, rest);
             reply.body = answered.body;
             reply
@@ -128,7 +128,7 @@ pub(crate) fn as_events(reply: &mut Reply) {
 }
 
 /// The reply that begins a response of events.
-fn begin(format: EventFormat, summary: &mut Summary, rest: Rest) -> Reply {
+fn begin(format: EventFormat, summary: &mut Summary, rest: BodyTail) -> Reply {
     let media = format::content_type(format);
     let mut reply = reply::with_body(StatusCode::OK, media, format::OPENING);
     let headers = &mut reply.headers;
@@ -165,37 +165,37 @@ enum NoSource {
 
 /// Subscribes at the subgraph. If that fails, returns the response to send instead of events.
 async fn source(
-    serving: &Rc<Serving>,
+    serving: &Rc<WorkerState>,
     config: &Subscription,
     exchange: &Exchange,
     request: &SubgraphRequest<'_>,
     address: Option<IpAddr>,
     opened: &mut Opened,
 ) -> Result<Receiver, NoSource> {
-    let asked = asked(serving, config, exchange, request).await;
-    let (asked, may_be_again) = asked.map_err(NoSource::Answer)?;
-    let key = key(exchange, config, request, &asked);
+    let subscribe_request = subscribe_request(serving, config, exchange, request).await;
+    let (subscribe_request, may_be_again) = subscribe_request.map_err(NoSource::Answer)?;
+    let key = key(exchange, config, request, &subscribe_request);
     // The key contains a copy of the request, too.
     let copies = if key.is_some() { 2 } else { 1 };
     let head = &exchange.client;
     let came = headers_weight(&head.headers) + exchange.client_body.text().len();
     let limit = serving.generation.subscriptions_most.request_bytes;
-    if !opened.keeps(came + copies * asked.weight(), address, limit) {
+    if !opened.keeps(came + copies * subscribe_request.weight(), address, limit) {
         return Err(NoSource::NoRoom);
     }
-    let asked = Arc::new(asked);
+    let subscribe_request = Arc::new(subscribe_request);
     let client = Client {
         address,
         expiry: feed::expiry(exchange),
-        asked: may_be_again.then(|| Arc::clone(&asked)),
+        subscribe_request: may_be_again.then(|| Arc::clone(&subscribe_request)),
     };
-    let counts = &serving.lasting.subscriptions;
+    let counts = &serving.shared.subscriptions;
     let sources = &serving.generation.subscribed;
     let (receiver, begun) =
         sharing::join(sources, config.queue_capacity.get(), key, client, counts);
     if let Some(receiving) = begun {
         // A task of its own, because other clients may use the subscription after this client has left.
-        tokio::task::spawn_local(receive(Rc::clone(serving), receiving, asked));
+        tokio::task::spawn_local(receive(Rc::clone(serving), receiving, subscribe_request));
     }
     let accepted = receiver.opened().await;
     let accepted = accepted.map(|()| receiver);
@@ -204,12 +204,12 @@ async fn source(
 
 /// The request for the subgraph, and true if it may be sent again after a lost connection. Fails with the
 /// response to send instead of events.
-async fn asked(
-    serving: &Serving,
+async fn subscribe_request(
+    serving: &WorkerState,
     config: &Subscription,
     exchange: &Exchange,
     request: &SubgraphRequest<'_>,
-) -> Result<(Asked, bool), SubgraphAnswer> {
+) -> Result<(SubscribeRequest, bool), SubgraphAnswer> {
     let shaping = &serving.generation.subgraphs[request.subgraph];
     if let Some(rate) = &shaping.rate
         && !rate.admits(clock::now())
@@ -217,13 +217,13 @@ async fn asked(
         return Err(SubgraphAnswer::from_error(subgraphs::rate_limited()));
     }
     let Some(way) = config.of_subgraph(request.name) else {
-        let told = format!(
+        let text = format!(
             "subgraph '{}' has no way to send events: `subscription.mode` does not name it",
             request.name
         );
-        log::warn!("{told}");
+        log::warn!("{text}");
         return Err(SubgraphAnswer::from_error(GraphqlError::new(
-            told,
+            text,
             "INVALID_SUBSCRIPTION_MODE",
         )));
     };
@@ -239,12 +239,12 @@ async fn asked(
     let sent = extensions.event_request(request.subgraph, exchange, path, body);
     let sent = sent.await.map_err(subgraphs::answer)?;
     let parameters = exchange.context.get(CONNECTION_PARAMETERS);
-    let asked = Asked {
+    let subscribe_request = SubscribeRequest {
         name: request.name.into(),
         request: sent,
         parameters: parameters.filter(Value::is_object),
     };
-    Ok((asked, may_be_again))
+    Ok((subscribe_request, may_be_again))
 }
 
 /// The key that identical subscriptions share. `None` if deduplication is off.
@@ -252,7 +252,7 @@ fn key(
     exchange: &Exchange,
     config: &Subscription,
     request: &SubgraphRequest<'_>,
-    asked: &Asked,
+    subscribe_request: &SubscribeRequest,
 ) -> Option<Key> {
     let rule = config.deduplication.of_subgraph(request.name);
     rule.enabled.then(|| {
@@ -260,8 +260,8 @@ fn key(
         let claims = (!rule.ignore_auth_context).then(|| exchange.context.get(JWT_CLAIMS));
         Key {
             subgraph: request.subgraph,
-            request: asked.request.key(is_ignored),
-            parameters: asked.parameters.as_ref().map(Value::to_string),
+            request: subscribe_request.request.key(is_ignored),
+            parameters: subscribe_request.parameters.as_ref().map(Value::to_string),
             claims: claims.flatten().map(|claims| claims.to_string()),
         }
     })

@@ -1,9 +1,9 @@
 //! The spans of the gateway's own requests, by OpenTelemetry's conventions for HTTP clients.
 
-use gateway_upstream::{Endpoint, Reply, SendError};
+use gateway_upstream::{Reply, SendError, UpstreamEndpoint};
 use http::{HeaderMap, Method};
 
-use crate::span::{Kind, kept};
+use crate::span::{SpanKind, kept};
 use crate::trace::{Active, OpenSpan};
 
 /// Begins a request: writes the trace into its headers, and opens its span if the trace is recorded.
@@ -14,15 +14,15 @@ use crate::trace::{Active, OpenSpan};
 pub fn sending(
     trace: Option<&Active>,
     method: &Method,
-    configured: &Endpoint,
-    endpoint: &Endpoint,
+    configured: &UpstreamEndpoint,
+    endpoint: &UpstreamEndpoint,
     headers: &mut HeaderMap,
 ) -> Option<Box<OpenSpan>> {
     let trace = trace?;
     let named = || format!("{method} {}", kept(configured.uri().path()));
     let Some(mut span) = trace
         .is_recorded()
-        .then(|| trace.start(named(), Kind::Client))
+        .then(|| trace.start(named(), SpanKind::Client))
         .flatten()
     else {
         trace.write(headers);

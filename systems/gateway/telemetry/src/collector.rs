@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use gateway_config::{Otlp, OtlpEndpoint, OtlpProtocol};
-use gateway_upstream::{Call, Client, Endpoint, EndpointError, Http2, Policy, Reply, Trust};
+use gateway_upstream::{
+    Call, Client, EndpointError, Http2, Policy, Reply, Trust, UpstreamEndpoint,
+};
 use http::header::{HeaderMap, HeaderName};
 use http::{Method, Uri};
 
@@ -92,7 +94,7 @@ pub enum CollectorError {
 #[derive(Clone, Debug)]
 pub(crate) struct Collector {
     pub(crate) signal: Signal,
-    endpoint: Endpoint,
+    endpoint: UpstreamEndpoint,
     headers: HeaderMap,
     protocol: OtlpProtocol,
     /// Maximum time for a message, including all retries.
@@ -125,7 +127,7 @@ impl Collector {
         };
         Ok(Self {
             signal,
-            endpoint: Endpoint::from_uri(&uri, policy).map_err(wrong)?,
+            endpoint: UpstreamEndpoint::from_uri(&uri, policy).map_err(wrong)?,
             headers: headers(otlp),
             protocol: otlp.protocol,
             timeout: otlp.batch_processor.max_export_timeout.0,

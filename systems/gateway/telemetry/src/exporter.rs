@@ -17,7 +17,7 @@ use tokio::runtime::LocalOptions;
 use tokio::sync::watch;
 
 use crate::collector::{Collector, CollectorError, Signal};
-use crate::queue::{Counts, Queue};
+use crate::queue::{ExportCounts, Queue};
 use crate::resource::{Described, Variables, resource};
 use crate::tracer::Tracer;
 use sender::{MetricSender, SpanSender, Watched};
@@ -114,7 +114,7 @@ impl Export<Metrics> {
     /// Fails if the thread cannot be started.
     pub fn start(
         &self,
-        counts: &Arc<Counts>,
+        counts: &Arc<ExportCounts>,
         start_ns: u64,
         read: impl Fn() -> Vec<Family> + Send + 'static,
     ) -> Result<Exporter, CollectorError> {

@@ -29,10 +29,10 @@ pub use collector::CollectorError;
 pub use context::{Parent, SpanId, TRACEPARENT, TRACESTATE, TraceId};
 pub use exporter::{Export, Exporter, Metrics, Traces};
 pub use identifier::random_bytes;
-pub use queue::Counts;
+pub use queue::ExportCounts;
 pub use resource::Variables;
 pub use shortened::{NAME_CHARS_MAX, TEXT_CHARS_MAX, shortened};
-pub use span::{Kind, Value, kept};
+pub use span::{SpanKind, Value, kept};
 pub use trace::{Active, OpenSpan, Trace};
 pub use tracer::Tracer;
 

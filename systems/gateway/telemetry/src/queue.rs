@@ -14,7 +14,7 @@ use crate::span::Span;
 
 /// Results of spans and pushes since the start, summed over all configurations of a process.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct ExportCounts {
     /// Spans that the collector accepted.
     pub exported: AtomicU64,
     /// Spans that were dropped because the queue was full.
@@ -25,7 +25,7 @@ pub struct Counts {
     pub failed_metrics: AtomicU64,
 }
 
-impl Counts {
+impl ExportCounts {
     /// The current value of a counter.
     pub fn of(counter: &AtomicU64) -> u64 {
         // Relaxed, because no other memory depends on it.
@@ -45,7 +45,7 @@ pub(crate) struct Queue {
     closing: Notify,
     most: usize,
     batch: usize,
-    pub(crate) counts: Arc<Counts>,
+    pub(crate) counts: Arc<ExportCounts>,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ struct Waiting {
 }
 
 impl Queue {
-    pub(crate) fn new(most: usize, batch: usize, counts: Arc<Counts>) -> Self {
+    pub(crate) fn new(most: usize, batch: usize, counts: Arc<ExportCounts>) -> Self {
         Self {
             waiting: Mutex::default(),
             wake: Notify::new(),
@@ -84,7 +84,7 @@ impl Queue {
         let is_first_loss = lost > 0 && !std::mem::replace(&mut waiting.has_overflown, lost > 0);
         drop(waiting);
         if lost > 0 {
-            Counts::add(&self.counts.overflown, lost);
+            ExportCounts::add(&self.counts.overflown, lost);
         }
         if is_first_loss {
             log::warn!(
@@ -146,7 +146,7 @@ impl Queue {
 mod tests {
     use super::*;
     use crate::context::{SpanId, TraceId};
-    use crate::span::Kind;
+    use crate::span::SpanKind;
 
     fn spans(count: usize) -> Vec<Span> {
         let span = Span {
@@ -156,7 +156,7 @@ mod tests {
             parent_is_remote: false,
             state: None,
             name: "a".into(),
-            kind: Kind::Internal,
+            kind: SpanKind::Internal,
             start_ns: 0,
             end_ns: 0,
             attributes: Vec::new(),
@@ -172,14 +172,14 @@ mod tests {
         for _ in 0..5 {
             queue.put(spans(3));
         }
-        assert_eq!(Counts::of(&queue.counts.overflown), 5);
+        assert_eq!(ExportCounts::of(&queue.counts.overflown), 5);
         let mut taken = Vec::new();
         while let Some(batch) = queue.take() {
             taken.push(batch.len());
         }
         assert_eq!(taken, [4, 4, 2]);
         queue.put(spans(10));
-        assert_eq!(Counts::of(&queue.counts.overflown), 5);
+        assert_eq!(ExportCounts::of(&queue.counts.overflown), 5);
         assert!(queue.has_batch());
     }
 }

@@ -10,7 +10,7 @@ pub(crate) const TEXT_BYTES_MAX: usize = 1024;
 
 /// The side of a request on which the work was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SpanKind {
     /// Work inside the gateway.
     Internal,
     /// The handling of a client's request.
@@ -63,7 +63,7 @@ pub(crate) struct Span {
     /// The vendor data of the trace (`tracestate`).
     pub(crate) state: Option<http::HeaderValue>,
     pub(crate) name: Cow<'static, str>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SpanKind,
     /// Start in nanoseconds since 1970.
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,

@@ -12,7 +12,7 @@ use opentelemetry_proto::tonic::trace::v1::{
 use prost::Message as _;
 
 use crate::resource::attribute;
-use crate::span::{Kind, Span, Value};
+use crate::span::{self, Span, Value};
 
 /// The instrumentation scope of these spans and metrics within the service.
 pub(crate) fn scope() -> InstrumentationScope {
@@ -55,9 +55,9 @@ fn span(span: Span) -> Message {
         flags,
         name: span.name.into_owned(),
         kind: i32::from(match span.kind {
-            Kind::Internal => SpanKind::Internal,
-            Kind::Server => SpanKind::Server,
-            Kind::Client => SpanKind::Client,
+            span::SpanKind::Internal => SpanKind::Internal,
+            span::SpanKind::Server => SpanKind::Server,
+            span::SpanKind::Client => SpanKind::Client,
         }),
         start_time_unix_nano: span.start_ns,
         end_time_unix_nano: span.end_ns,

@@ -15,8 +15,8 @@ use http::header::{HeaderMap, HeaderValue};
 use crate::clock;
 use crate::context::{self, SpanId, TRACEPARENT, TRACESTATE, TraceId};
 use crate::identifier::SpanIds;
-use crate::queue::{Counts, Queue};
-use crate::span::{Kind, Span, Value};
+use crate::queue::{ExportCounts, Queue};
+use crate::span::{Span, SpanKind, Value};
 
 /// Maximum number of spans of one request: a list of a hundred operations with ten fetches each. Further
 /// spans are dropped and counted.
@@ -108,7 +108,13 @@ impl Trace {
         id: SpanId,
         parent: Option<SpanId>,
     ) -> Option<Box<OpenSpan>> {
-        self.open(id, parent, parent.is_some(), "HTTP".into(), Kind::Server)
+        self.open(
+            id,
+            parent,
+            parent.is_some(),
+            "HTTP".into(),
+            SpanKind::Server,
+        )
     }
 
     fn open(
@@ -117,7 +123,7 @@ impl Trace {
         parent: Option<SpanId>,
         parent_is_remote: bool,
         name: Cow<'static, str>,
-        kind: Kind,
+        kind: SpanKind,
     ) -> Option<Box<OpenSpan>> {
         let start_ns = self.recording.as_ref()?.now_ns();
         Some(Box::new(OpenSpan {
@@ -162,7 +168,11 @@ impl Active {
 
     /// Begins a piece of work. `None` if the trace is not recorded.
     #[must_use]
-    pub fn start(&self, name: impl Into<Cow<'static, str>>, kind: Kind) -> Option<Box<OpenSpan>> {
+    pub fn start(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        kind: SpanKind,
+    ) -> Option<Box<OpenSpan>> {
         let id = self.trace.recording.as_ref()?.next_id();
         self.trace
             .open(id, Some(self.span), false, name.into(), kind)
@@ -250,7 +260,7 @@ impl Drop for OpenSpan {
         let Some(recording) = &trace.recording else {
             return;
         };
-        if self.span().kind == Kind::Server {
+        if self.span().kind == SpanKind::Server {
             for (name, value) in recording.described.take() {
                 self.set(name, value);
             }
@@ -264,7 +274,7 @@ impl Drop for OpenSpan {
         if spans.len() < SPANS_MAX {
             spans.push(span);
         } else {
-            Counts::add(&recording.queue.counts.overflown, 1);
+            ExportCounts::add(&recording.queue.counts.overflown, 1);
         }
     }
 }

@@ -9,7 +9,7 @@ use http::header::{HeaderMap, HeaderValue};
 
 use crate::context::{Parent, TraceId};
 use crate::identifier;
-use crate::queue::{Counts, Queue};
+use crate::queue::{ExportCounts, Queue};
 use crate::trace::{Active, OpenSpan, Trace};
 
 /// The tracing settings of one configuration. Dropping it closes the queue of the exporter.
@@ -35,7 +35,7 @@ impl Drop for Tracer {
 impl Tracer {
     /// The tracer of a configuration. `None` if it neither records nor forwards traces.
     #[must_use]
-    pub fn new(config: &TracingExporters, counts: &Arc<Counts>) -> Option<Self> {
+    pub fn new(config: &TracingExporters, counts: &Arc<ExportCounts>) -> Option<Self> {
         let otlp = &config.otlp;
         let told = &config.experimental_response_trace_id;
         if !otlp.enabled && !config.propagation.trace_context && !told.enabled {

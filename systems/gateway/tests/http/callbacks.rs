@@ -20,18 +20,18 @@ const REVIEWS: &str = r#"{"data":{"_entities":[{"reviews":[{"score":5}]}]}}"#;
 
 /// The parameters of a subscription that a subgraph received.
 #[derive(Clone, Debug)]
-struct Told {
+struct CallbackParameters {
     url: String,
     id: String,
     verifier: String,
     heartbeat: u64,
 }
 
-impl Told {
+impl CallbackParameters {
     fn of(body: &Value) -> Self {
-        let told = &body["extensions"]["subscription"];
+        let parameters = &body["extensions"]["subscription"];
         let text = |key: &str| {
-            told[key]
+            parameters[key]
                 .as_str()
                 .unwrap_or_else(|| panic!("{body}"))
                 .to_owned()
@@ -40,7 +40,7 @@ impl Told {
             url: text("callbackUrl"),
             id: text("subscriptionId"),
             verifier: text("verifier"),
-            heartbeat: told["heartbeatIntervalMs"].as_u64().unwrap(),
+            heartbeat: parameters["heartbeatIntervalMs"].as_u64().unwrap(),
         }
     }
 
@@ -69,11 +69,11 @@ impl Told {
 /// Both subgraphs. One reports the parameters of each subscription to the test.
 struct Subgraph {
     stub: Stub,
-    told: Receiver<Told>,
+    parameters: Receiver<CallbackParameters>,
 }
 
-fn subgraph(answer: impl Fn(&Told) -> Answer + Send + Sync + 'static) -> Subgraph {
-    let (sender, told) = channel();
+fn subgraph(answer: impl Fn(&CallbackParameters) -> Answer + Send + Sync + 'static) -> Subgraph {
+    let (sender, parameters) = channel();
     let sender = Mutex::new(sender);
     let stub = Stub::start(move |seen| {
         if seen.target == "/r" {
@@ -83,18 +83,18 @@ fn subgraph(answer: impl Fn(&Told) -> Answer + Send + Sync + 'static) -> Subgrap
             seen.header("accept"),
             Some("application/json;callbackSpec=1.0")
         );
-        let told = Told::of(&seen.json());
-        let answer = answer(&told);
-        sender.lock().unwrap().send(told).unwrap();
+        let parameters = CallbackParameters::of(&seen.json());
+        let answer = answer(&parameters);
+        sender.lock().unwrap().send(parameters).unwrap();
         answer
     });
-    Subgraph { stub, told }
+    Subgraph { stub, parameters }
 }
 
 /// A subgraph that follows the protocol.
 fn obedient() -> Subgraph {
-    subgraph(|told| {
-        let answer = told.send("check", json!({}));
+    subgraph(|parameters| {
+        let answer = parameters.send("check", json!({}));
         assert_eq!(answer.status, 204);
         assert_eq!(answer.header("subscription-protocol"), Some("callback"));
         answer_json(NOTHING)
@@ -130,12 +130,12 @@ fn events_are_no_longer_than_answers_may_be() {
     let limits = "limits: {subgraph: {all: {http_max_response_size: 4KiB}}}\n";
     let gateway = start_with(&subgraph, "", limits);
     let mut stream = Stream::begin(&gateway, MULTIPART, COUNT);
-    let told = subgraph.told.recv().unwrap();
-    told.event(json!({"count": 1}));
+    let parameters = subgraph.parameters.recv().unwrap();
+    parameters.event(json!({"count": 1}));
     assert_eq!(payload(&mut stream), json!({"data": {"count": 1}}));
     let long = json!({"payload": {"data": {"count": "x".repeat(5_000)}}});
     // A subgraph stops after a 404.
-    assert_eq!(told.send("next", long).status, 404);
+    assert_eq!(parameters.send("next", long).status, 404);
     let last = payload(&mut stream);
     assert_eq!(
         last["errors"][0]["extensions"]["code"], "SUBREQUEST_HTTP_ERROR",
@@ -149,11 +149,13 @@ fn events_come_by_requests_to_the_gateway() {
     let subgraph = obedient();
     let gateway = start(&subgraph, "heartbeat_interval: 7s");
     let mut stream = Stream::begin(&gateway, MULTIPART, PRICES);
-    let told = subgraph.told.recv().unwrap();
-    assert_eq!(told.heartbeat, 7_000);
+    let parameters = subgraph.parameters.recv().unwrap();
+    assert_eq!(parameters.heartbeat, 7_000);
     assert!(
-        told.url.ends_with(&format!("/callback/{}", told.id)),
-        "{told:?}"
+        parameters
+            .url
+            .ends_with(&format!("/callback/{}", parameters.id)),
+        "{parameters:?}"
     );
     let sent = &subgraph.stub.seen()[0];
     assert_eq!(sent.header("x-mine"), Some("yes"));
@@ -162,13 +164,14 @@ fn events_come_by_requests_to_the_gateway() {
         "subscription Prices__prices__0{priceChanged{__typename id price}}"
     );
     for number in 1..=2 {
-        told.event(json!({"priceChanged": {"__typename": "Product", "id": "1", "price": number}}));
+        parameters
+            .event(json!({"priceChanged": {"__typename": "Product", "id": "1", "price": number}}));
         assert_eq!(
             payload(&mut stream),
             json!({"data": {"priceChanged": {"id": "1", "price": number, "reviews": [{"score": 5}]}}})
         );
     }
-    assert_eq!(told.send("complete", json!({})).status, 202);
+    assert_eq!(parameters.send("complete", json!({})).status, 202);
     assert_eq!(part(&mut stream), (Value::Null, true));
     assert_eq!(stream.chunk(), None);
     metric_reaches(
@@ -176,7 +179,7 @@ fn events_come_by_requests_to_the_gateway() {
         "graphql_subscriptions_ended_total{by=\"subgraph\"}",
         1,
     );
-    assert_eq!(told.send("check", json!({})).status, 404);
+    assert_eq!(parameters.send("check", json!({})).status, 404);
 }
 
 #[test]
@@ -184,20 +187,20 @@ fn several_clients_share_one_and_the_last_who_leaves_ends_it() {
     let subgraph = obedient();
     let gateway = start(&subgraph, "");
     let mut first = Stream::begin(&gateway, MULTIPART, COUNT);
-    let told = subgraph.told.recv().unwrap();
+    let parameters = subgraph.parameters.recv().unwrap();
     let mut second = Stream::begin(&gateway, MULTIPART, COUNT);
     assert_eq!(subgraph.stub.seen().len(), 1);
-    told.event(json!({"count": 1}));
+    parameters.event(json!({"count": 1}));
     for stream in [&mut first, &mut second] {
         assert_eq!(payload(stream), json!({"data": {"count": 1}}));
     }
     drop(first);
     metric_falls_to(&gateway, "graphql_subscriptions ", 1);
-    told.event(json!({"count": 2}));
+    parameters.event(json!({"count": 2}));
     assert_eq!(payload(&mut second), json!({"data": {"count": 2}}));
     drop(second);
     metric_falls_to(&gateway, "graphql_subscriptions_upstream ", 0);
-    assert_eq!(told.send("check", json!({})).status, 404);
+    assert_eq!(parameters.send("check", json!({})).status, 404);
 }
 
 #[test]
@@ -205,9 +208,14 @@ fn errors_end_it() {
     let subgraph = obedient();
     let gateway = start(&subgraph, "");
     let mut stream = Stream::begin(&gateway, MULTIPART, COUNT);
-    let told = subgraph.told.recv().unwrap();
+    let parameters = subgraph.parameters.recv().unwrap();
     let errors = json!([{"message": "no more", "extensions": {"code": "ENOUGH"}}]);
-    assert_eq!(told.send("complete", json!({"errors": errors})).status, 202);
+    assert_eq!(
+        parameters
+            .send("complete", json!({"errors": errors}))
+            .status,
+        202
+    );
     let payload = payload(&mut stream);
     assert_eq!(
         payload["errors"][0]["extensions"]["code"], "ENOUGH",
@@ -232,8 +240,8 @@ fn a_subgraph_that_refuses_is_an_error() {
             "{part}"
         );
         // The subgraph's parameters are not valid any more.
-        let told = refuses.told.recv().unwrap();
-        assert_eq!(told.send("check", json!({})).status, 404);
+        let parameters = refuses.parameters.recv().unwrap();
+        assert_eq!(parameters.send("check", json!({})).status, 404);
     }
 }
 
@@ -242,28 +250,28 @@ fn who_lacks_the_id_or_the_verifier_learns_and_changes_nothing() {
     let subgraph = obedient();
     let gateway = start(&subgraph, "");
     let mut stream = Stream::begin(&gateway, MULTIPART, COUNT);
-    let told = subgraph.told.recv().unwrap();
-    let elsewhere = Told {
-        url: told.url.replace(&told.id, &"0".repeat(32)),
-        ..told.clone()
+    let parameters = subgraph.parameters.recv().unwrap();
+    let elsewhere = CallbackParameters {
+        url: parameters.url.replace(&parameters.id, &"0".repeat(32)),
+        ..parameters.clone()
     };
     let wrong_verifier = json!({"verifier": "0".repeat(32), "payload": {"data": {"count": 6}}});
     let wrong_id = json!({"id": "0".repeat(32), "payload": {"data": {"count": 6}}});
     let right = json!({"payload": {"data": {"count": 6}}});
     let mut answers = Vec::new();
     for action in ["check", "next", "complete"] {
-        answers.push(told.send(action, wrong_verifier.clone()));
-        answers.push(told.send(action, wrong_id.clone()));
+        answers.push(parameters.send(action, wrong_verifier.clone()));
+        answers.push(parameters.send(action, wrong_id.clone()));
         answers.push(elsewhere.send(action, right.clone()));
     }
-    answers.push(told.post("nonsense"));
-    answers.push(told.post("{}"));
-    answers.push(told.send("stop", json!({})));
-    answers.push(told.send(
+    answers.push(parameters.post("nonsense"));
+    answers.push(parameters.post("{}"));
+    answers.push(parameters.send("stop", json!({})));
+    answers.push(parameters.send(
         "next",
         json!({"kind": "query", "payload": {"data": {"count": 6}}}),
     ));
-    let (address, path) = told.url["http://".len()..].split_once('/').unwrap();
+    let (address, path) = parameters.url["http://".len()..].split_once('/').unwrap();
     let path = format!("/{path}");
     answers.push(Connection::open(address).send(&test_client::get(&path)));
     for answer in &answers {
@@ -288,10 +296,10 @@ fn who_lacks_the_id_or_the_verifier_learns_and_changes_nothing() {
         404
     );
     // The client received no part of it.
-    told.event(json!({"count": 1}));
+    parameters.event(json!({"count": 1}));
     assert_eq!(payload(&mut stream), json!({"data": {"count": 1}}));
     // A message without its payload.
-    assert_eq!(told.send("next", json!({})).status, 400);
+    assert_eq!(parameters.send("next", json!({})).status, 400);
 }
 
 #[test]
@@ -299,7 +307,7 @@ fn a_subgraph_without_a_sign_of_life_is_given_up() {
     let subgraph = obedient();
     let gateway = start(&subgraph, "heartbeat_interval: 100ms");
     let mut stream = Stream::begin(&gateway, MULTIPART, COUNT);
-    let told = subgraph.told.recv().unwrap();
+    let parameters = subgraph.parameters.recv().unwrap();
     let begin = test_client::now();
     let payload = payload(&mut stream);
     assert_eq!(
@@ -309,7 +317,7 @@ fn a_subgraph_without_a_sign_of_life_is_given_up() {
     assert!(begin.elapsed() > Duration::from_secs(4), "within the grace");
     assert_eq!(part(&mut stream), (Value::Null, true));
     assert_eq!(stream.chunk(), None);
-    assert_eq!(told.send("check", json!({})).status, 404);
+    assert_eq!(parameters.send("check", json!({})).status, 404);
 }
 
 #[test]
@@ -317,8 +325,8 @@ fn a_client_that_leaves_ends_what_the_subgraph_may_do() {
     let subgraph = obedient();
     let gateway = start(&subgraph, "");
     let stream = Stream::begin(&gateway, MULTIPART, COUNT);
-    let told = subgraph.told.recv().unwrap();
-    assert_eq!(told.send("check", json!({})).status, 204);
+    let parameters = subgraph.parameters.recv().unwrap();
+    assert_eq!(parameters.send("check", json!({})).status, 204);
     drop(stream);
     metric_reaches(
         &gateway,
@@ -326,7 +334,7 @@ fn a_client_that_leaves_ends_what_the_subgraph_may_do() {
         1,
     );
     let end = test_client::now() + Duration::from_secs(5);
-    while told.send("check", json!({})).status != 404 {
+    while parameters.send("check", json!({})).status != 404 {
         assert!(test_client::now() < end);
     }
 }
@@ -336,14 +344,14 @@ fn a_reload_ends_it_for_both_sides() {
     let subgraph = obedient();
     let gateway = start(&subgraph, "");
     let mut stream = Stream::begin(&gateway, MULTIPART, COUNT);
-    let told = subgraph.told.recv().unwrap();
+    let parameters = subgraph.parameters.recv().unwrap();
     let path = gateway.folder.path().join("router.yaml");
     let config = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, config + "supergraph: {introspection: true}\n").unwrap();
     gateway.signal(rustix::process::Signal::HUP);
     assert_eq!(fatal(&mut stream), "SUBSCRIPTION_CONFIG_RELOAD");
     let end = test_client::now() + Duration::from_secs(5);
-    while told
+    while parameters
         .send("next", json!({"payload": {"data": {"count": 1}}}))
         .status
         != 404
@@ -363,17 +371,20 @@ fn without_an_address_of_their_own_they_come_to_that_of_graphql() {
         .file("supergraph.graphql", SUPERGRAPH)
         .start();
     let mut stream = Stream::begin(&gateway, MULTIPART, COUNT);
-    let told = subgraph.told.recv().unwrap();
-    assert_eq!(told.url, format!("http://unknown/events/{}", told.id));
-    let told = Told {
-        url: told.url.replace("unknown", &gateway.address),
-        ..told
+    let parameters = subgraph.parameters.recv().unwrap();
+    assert_eq!(
+        parameters.url,
+        format!("http://unknown/events/{}", parameters.id)
+    );
+    let parameters = CallbackParameters {
+        url: parameters.url.replace("unknown", &gateway.address),
+        ..parameters
     };
-    told.event(json!({"count": 1}));
+    parameters.event(json!({"count": 1}));
     assert_eq!(payload(&mut stream), json!({"data": {"count": 1}}));
-    let elsewhere = Told {
-        url: told.url.replace("/events/", "/callback/"),
-        ..told
+    let elsewhere = CallbackParameters {
+        url: parameters.url.replace("/events/", "/callback/"),
+        ..parameters
     };
     assert_eq!(elsewhere.send("check", json!({})).status, 404);
 }

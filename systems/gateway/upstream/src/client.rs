@@ -15,7 +15,7 @@ use tokio_rustls::TlsConnector;
 use crate::call::Call;
 use crate::connection::Stream;
 use crate::counters::{Counters, Tally, Traffic};
-use crate::endpoint::{Endpoint, Policy};
+use crate::endpoint::{Policy, UpstreamEndpoint};
 use crate::error::SendError;
 use crate::http1::{self, Broken};
 use crate::http2;
@@ -25,10 +25,10 @@ use crate::pool::{Origin, Pool};
 use crate::reply::Reply;
 use crate::tls;
 
-mod lasting;
+mod own_connection;
 
-pub use lasting::LastingPlace;
-pub(crate) use lasting::{Held, Lasting};
+pub use own_connection::ConnectionPlace;
+pub(crate) use own_connection::{HeldPlaces, OwnConnection};
 
 /// Settings for all calls of a client.
 #[derive(Clone, Debug)]
@@ -128,7 +128,11 @@ impl Client {
     }
 
     /// Sends `call` to `endpoint` and waits for the whole response.
-    pub async fn send(&self, endpoint: &Endpoint, call: Call<'_>) -> Result<Reply, SendError> {
+    pub async fn send(
+        &self,
+        endpoint: &UpstreamEndpoint,
+        call: Call<'_>,
+    ) -> Result<Reply, SendError> {
         let _counted = self.0.tally.enter();
         // Pinned once for both cases. Passing the future to `timeout` by value would move it.
         let attempts = pin!(self.attempts(endpoint, &call));
@@ -165,7 +169,11 @@ impl Client {
 
     /// Makes at most two attempts. The second uses a new connection, if the first met a connection that the
     /// other side had closed.
-    async fn attempts(&self, endpoint: &Endpoint, call: &Call<'_>) -> Result<Reply, SendError> {
+    async fn attempts(
+        &self,
+        endpoint: &UpstreamEndpoint,
+        call: &Call<'_>,
+    ) -> Result<Reply, SendError> {
         let origin = self.0.pool.borrow_mut().origin(endpoint);
         let (place, connection) = self.connection(endpoint, &origin).await?;
         match self.attempt(endpoint, &origin, call, connection).await {
@@ -194,7 +202,7 @@ impl Client {
     /// A connection, and the place of a connection that is not shared.
     async fn connection(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         origin: &Origin,
     ) -> Result<(Option<[Place; 2]>, Connection), SendError> {
         // An HTTP/2 connection is shared, so it needs no place.
@@ -220,7 +228,7 @@ impl Client {
     /// The response, or the error. With an error, true if another attempt is safe and useful.
     async fn attempt(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         origin: &Origin,
         call: &Call<'_>,
         connection: Connection,
@@ -268,7 +276,7 @@ impl Client {
     /// of connections.
     async fn place(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         places: &Rc<Places>,
     ) -> Result<[Place; 2], SendError> {
         // The place at the origin comes first. So a call that waits for a slow origin does not occupy one of
@@ -292,7 +300,7 @@ impl Client {
     }
 
     /// Maximum number of connections to this origin at this moment.
-    fn most(&self, endpoint: &Endpoint, origin: &Places) -> usize {
+    fn most(&self, endpoint: &UpstreamEndpoint, origin: &Places) -> usize {
         match self.own_limit(endpoint) {
             Some(most) => left_of(origin, self.part(most)),
             // As many as are left. One slow origin gets half, two get a third each, and the next origin still
@@ -300,18 +308,18 @@ impl Client {
             None => {
                 let total = self.part(self.0.limits.get().total);
                 let left = total.saturating_sub(origin.count_all());
-                left_of(origin, left + origin.lasting())
+                left_of(origin, left + origin.reservations())
             }
         }
     }
 
     /// The configured maximum of connections to the endpoint's origin, over all workers.
-    fn own_limit(&self, endpoint: &Endpoint) -> Option<usize> {
+    fn own_limit(&self, endpoint: &UpstreamEndpoint) -> Option<usize> {
         let own = endpoint.policy().connections_max.map(NonZeroUsize::get);
         own.or(self.0.limits.get().per_origin)
     }
 
-    async fn wait(&self, places: &Places, endpoint: &Endpoint) -> Result<Place, SendError> {
+    async fn wait(&self, places: &Places, endpoint: &UpstreamEndpoint) -> Result<Place, SendError> {
         let traffic = &self.0.settings.traffic;
         if places.waiting() >= self.part(self.0.limits.get().waiting) {
             traffic.refuse();
@@ -330,7 +338,11 @@ impl Client {
     }
 
     /// The shared HTTP/2 connection to this origin, if there is one.
-    fn shared_connection(&self, endpoint: &Endpoint, origin: &Origin) -> Option<Connection> {
+    fn shared_connection(
+        &self,
+        endpoint: &UpstreamEndpoint,
+        origin: &Origin,
+    ) -> Option<Connection> {
         // Without TLS and without prior knowledge, there is no HTTP/2 connection.
         if !may_be_http2(endpoint) {
             return None;
@@ -354,7 +366,7 @@ impl Client {
 
     async fn new_connection(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         origin: &Origin,
     ) -> Result<Connection, SendError> {
         Tally::add(&self.0.tally.connects);
@@ -407,10 +419,10 @@ impl Client {
 
 /// Returns `most` places, but at least one for an exchange.
 fn left_of(places: &Places, most: usize) -> usize {
-    most.max(places.lasting() + 1)
+    most.max(places.reservations() + 1)
 }
 
-fn may_be_http2(endpoint: &Endpoint) -> bool {
+fn may_be_http2(endpoint: &UpstreamEndpoint) -> bool {
     match endpoint.policy().http2 {
         Http2::Disable => false,
         Http2::Only => true,

@@ -12,7 +12,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::counters::{Open, Traffic};
-use crate::endpoint::{Endpoint, Transport};
+use crate::endpoint::{Transport, UpstreamEndpoint};
 use crate::error::SendError;
 use crate::unix_socket::UnixSocket;
 
@@ -33,7 +33,7 @@ enum Socket {
 impl Stream {
     /// Connects to an endpoint. Calls `tls` only if the endpoint needs it.
     pub(crate) async fn connect(
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         tls: impl FnOnce() -> TlsConnector,
         traffic: &Arc<Traffic>,
     ) -> Result<Self, SendError> {
@@ -66,7 +66,7 @@ impl Stream {
 
 impl Socket {
     async fn connect(
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         tls: impl FnOnce() -> TlsConnector,
     ) -> Result<Self, SendError> {
         match endpoint.transport() {

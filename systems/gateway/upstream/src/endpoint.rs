@@ -85,7 +85,7 @@ pub(crate) enum Transport {
 
 /// A checked address of a service. Cheap to clone, safe to share among workers.
 #[derive(Clone, Debug)]
-pub struct Endpoint(Arc<Parts>);
+pub struct UpstreamEndpoint(Arc<Parts>);
 
 #[derive(Debug)]
 struct Parts {
@@ -98,7 +98,7 @@ struct Parts {
     request_line: Box<str>,
 }
 
-impl Endpoint {
+impl UpstreamEndpoint {
     /// Reads `http://host[:port]/path`, `https://…` or `unix:///socket[?path=/p]`.
     pub fn parse(text: &str, policy: Policy) -> Result<Self, EndpointError> {
         if let Some(rest) = text.strip_prefix("unix://") {
@@ -270,8 +270,8 @@ impl Endpoint {
 mod tests {
     use super::*;
 
-    fn endpoint(text: &str) -> Result<Endpoint, EndpointError> {
-        Endpoint::parse(text, Policy::default())
+    fn endpoint(text: &str) -> Result<UpstreamEndpoint, EndpointError> {
+        UpstreamEndpoint::parse(text, Policy::default())
     }
 
     #[test]

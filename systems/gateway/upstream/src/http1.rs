@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::call::Call;
 use crate::connection::Stream;
-use crate::endpoint::Endpoint;
+use crate::endpoint::UpstreamEndpoint;
 use crate::error::SendError;
 use crate::reply::{HEADERS_MAX, Head, Place, RawHead, Reply};
 
@@ -41,7 +41,7 @@ pub(crate) struct Broken {
 /// Sends `call` and reads the whole response, with at most `limit_bytes` of body.
 pub(crate) async fn exchange(
     stream: &mut Stream,
-    endpoint: &Endpoint,
+    endpoint: &UpstreamEndpoint,
     call: &Call<'_>,
     limit_bytes: usize,
 ) -> Result<Exchanged, Broken> {
@@ -73,7 +73,7 @@ pub(crate) async fn exchange(
 
 async fn send(
     stream: &mut Stream,
-    endpoint: &Endpoint,
+    endpoint: &UpstreamEndpoint,
     call: &Call<'_>,
 ) -> (io::Result<()>, usize) {
     let copied = call.body.len() <= COPY_BYTES_MAX;
@@ -106,7 +106,7 @@ async fn write_all(stream: &mut Stream, mut bytes: &[u8]) -> (io::Result<()>, us
     (Ok(()), all)
 }
 
-fn render_head(endpoint: &Endpoint, call: &Call<'_>, room: usize) -> Vec<u8> {
+fn render_head(endpoint: &UpstreamEndpoint, call: &Call<'_>, room: usize) -> Vec<u8> {
     // 256 bytes for the request line and fixed headers, 48 for a usual header line.
     let mut bytes = Vec::with_capacity(room + 256 + call.headers.len() * 48);
     bytes.extend_from_slice(call.method.as_str().as_bytes());

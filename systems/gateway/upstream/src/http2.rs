@@ -8,7 +8,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 
 use crate::call::Call;
 use crate::connection::Stream;
-use crate::endpoint::{Endpoint, Policy};
+use crate::endpoint::{Policy, UpstreamEndpoint};
 use crate::error::SendError;
 use crate::http1::forwardable;
 use crate::reply::{Head, Reply};
@@ -37,7 +37,7 @@ pub(crate) async fn open(
 /// Sends `call` and reads the whole response, with at most `limit_bytes` of body.
 pub(crate) async fn exchange(
     sender: &mut SendRequest<Full<Bytes>>,
-    endpoint: &Endpoint,
+    endpoint: &UpstreamEndpoint,
     call: &Call<'_>,
     limit_bytes: usize,
 ) -> Result<Reply, SendError> {

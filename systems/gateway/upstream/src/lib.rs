@@ -30,9 +30,9 @@ mod unix_socket;
 mod websocket;
 
 pub use call::Call;
-pub use client::{Client, ClientSettings, ConnectionLimits, LastingPlace};
+pub use client::{Client, ClientSettings, ConnectionLimits, ConnectionPlace};
 pub use counters::{Counters, Traffic};
-pub use endpoint::{Endpoint, EndpointError, Policy};
+pub use endpoint::{EndpointError, Policy, UpstreamEndpoint};
 pub use error::SendError;
 pub use negotiation::Http2;
 pub use reply::Reply;

@@ -3,7 +3,7 @@
 //! A place is the right to one exchange, not a connection. A call opens a connection only if it has a place
 //! and finds no idle connection. So there are never more connections than places.
 //!
-//! A WebSocket is a lasting connection and keeps its place. It needs a reservation first, and the number of
+//! A WebSocket is a long-lived connection and keeps its place. It needs a reservation first, and the number of
 //! reservations is lower, so that exchanges always have places left. The clients of one address get at most
 //! as many reservations as they leave for others.
 
@@ -19,26 +19,26 @@ use tokio::sync::oneshot;
 pub(crate) struct Places {
     taken: Cell<usize>,
     max: Cell<usize>,
-    /// Number of reservations for lasting connections, with or without a place yet.
-    lasting: Cell<usize>,
+    /// Number of reservations for long-lived connections, with or without a place yet.
+    reservations: Cell<usize>,
     /// Number of these reservations per client address.
     addresses: RefCell<HashMap<IpAddr, usize>>,
     waiting: RefCell<VecDeque<oneshot::Sender<Place>>>,
-    all: Rc<Together>,
+    all: Rc<PlaceTotals>,
 }
 
 /// Sums over the `Places` of all origins.
 #[derive(Debug, Default)]
-pub(crate) struct Together {
+pub(crate) struct PlaceTotals {
     taken: Cell<usize>,
-    lasting: Cell<usize>,
+    reservations: Cell<usize>,
 }
 
 /// A taken place. Dropping it gives the place to the call that has waited longest.
 #[derive(Debug)]
 pub(crate) struct Place(Rc<Places>);
 
-/// The right to a place during a lasting connection. Dropping it ends the reservation.
+/// The right to a place during a long-lived connection. Dropping it ends the reservation.
 #[derive(Debug)]
 pub(crate) struct Reserved {
     places: Rc<Places>,
@@ -48,7 +48,7 @@ pub(crate) struct Reserved {
 
 impl Places {
     /// Creates places that count in a common sum.
-    pub(crate) fn among(all: &Rc<Together>) -> Rc<Self> {
+    pub(crate) fn among(all: &Rc<PlaceTotals>) -> Rc<Self> {
         Rc::new(Self {
             all: Rc::clone(all),
             ..Self::default()
@@ -89,17 +89,17 @@ impl Places {
         self.all.taken.get()
     }
 
-    /// Reserves a place for a lasting connection. `None` if there are `most` reservations, or if the clients
+    /// Reserves a place for a long-lived connection. `None` if there are `most` reservations, or if the clients
     /// of this address have as many as they leave for others.
     pub(crate) fn reserve(
         self: &Rc<Self>,
         most: usize,
         address: Option<IpAddr>,
     ) -> Option<Reserved> {
-        let left = most.saturating_sub(self.lasting.get());
+        let left = most.saturating_sub(self.reservations.get());
         (self.of_address(address) < left).then(|| {
-            self.lasting.set(self.lasting.get() + 1);
-            self.all.lasting.set(self.all.lasting.get() + 1);
+            self.reservations.set(self.reservations.get() + 1);
+            self.all.reservations.set(self.all.reservations.get() + 1);
             self.keep(address);
             Reserved {
                 places: Rc::clone(self),
@@ -132,13 +132,13 @@ impl Places {
     }
 
     /// Number of reservations.
-    pub(crate) fn lasting(&self) -> usize {
-        self.lasting.get()
+    pub(crate) fn reservations(&self) -> usize {
+        self.reservations.get()
     }
 
     /// Number of reservations, over all `Places` in the common sum.
-    pub(crate) fn lasting_all(&self) -> usize {
-        self.all.lasting.get()
+    pub(crate) fn reservations_all(&self) -> usize {
+        self.all.reservations.get()
     }
 
     /// Number of waiting calls.
@@ -197,8 +197,11 @@ impl Drop for Reserved {
     fn drop(&mut self) {
         let places = &self.places;
         places.let_go(self.address.get());
-        places.lasting.set(places.lasting.get() - 1);
-        places.all.lasting.set(places.all.lasting.get() - 1);
+        places.reservations.set(places.reservations.get() - 1);
+        places
+            .all
+            .reservations
+            .set(places.all.reservations.get() - 1);
     }
 }
 
@@ -236,14 +239,14 @@ mod tests {
 
     #[test]
     fn reservations_count_until_they_are_dropped() {
-        let all = Rc::new(Together::default());
+        let all = Rc::new(PlaceTotals::default());
         let (one, other) = (Places::among(&all), Places::among(&all));
         let first = one.reserve(1, None).unwrap();
         assert!(one.reserve(1, None).is_none());
         let second = other.reserve(1, None).unwrap();
-        assert_eq!((one.lasting(), one.lasting_all()), (1, 2));
+        assert_eq!((one.reservations(), one.reservations_all()), (1, 2));
         drop((first, second));
-        assert_eq!((one.lasting(), other.lasting_all()), (0, 0));
+        assert_eq!((one.reservations(), other.reservations_all()), (0, 0));
         assert!(one.reserve(1, None).is_some());
     }
 
@@ -259,7 +262,7 @@ mod tests {
         assert_eq!(kept.len(), 6);
         // Without an address, all remaining reservations are available.
         kept.extend(std::iter::from_fn(|| places.reserve(8, None)));
-        assert_eq!((kept.len(), places.lasting()), (8, 8));
+        assert_eq!((kept.len(), places.reservations()), (8, 8));
         assert!(keep(3).is_none());
         // A reservation that moves to another address counts for that address.
         kept.truncate(4);

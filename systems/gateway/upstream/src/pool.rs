@@ -12,14 +12,14 @@ use hyper::client::conn::http2::SendRequest;
 use tokio::time::Instant;
 
 use crate::connection::Stream;
-use crate::endpoint::Endpoint;
-use crate::places::{Places, Together};
+use crate::endpoint::UpstreamEndpoint;
+use crate::places::{PlaceTotals, Places};
 
 #[derive(Default)]
 pub(crate) struct Pool {
     origins: HashMap<Arc<str>, Rc<Origin>>,
     /// The places of all origins together.
-    together: Rc<Together>,
+    together: Rc<PlaceTotals>,
 }
 
 /// The state of one origin. A call looks it up once and holds it until its end.
@@ -112,7 +112,7 @@ impl Origin {
 
 impl Pool {
     /// The state of the endpoint's origin.
-    pub(crate) fn origin(&mut self, endpoint: &Endpoint) -> Rc<Origin> {
+    pub(crate) fn origin(&mut self, endpoint: &UpstreamEndpoint) -> Rc<Origin> {
         let key = endpoint.pool_key();
         // `entry` would clone the key even if the origin exists, which is nearly always the case.
         let origin = match self.origins.get(key) {

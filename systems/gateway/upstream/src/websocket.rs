@@ -16,9 +16,9 @@ use tokio_tungstenite::tungstenite::error::Error;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, WebSocketConfig};
 
-use crate::client::{Client, Held, Lasting, LastingPlace};
+use crate::client::{Client, ConnectionPlace, HeldPlaces, OwnConnection};
 use crate::connection::Stream;
-use crate::endpoint::Endpoint;
+use crate::endpoint::UpstreamEndpoint;
 use crate::error::SendError;
 use crate::http1::is_ours;
 
@@ -78,7 +78,7 @@ pub enum Received {
 pub struct WebSocket {
     socket: WebSocketStream<Stream>,
     /// The places of the connection, returned when it is closed.
-    held: Rc<Held>,
+    held: Rc<HeldPlaces>,
 }
 
 impl Client {
@@ -88,11 +88,11 @@ impl Client {
     /// If the connection fails, or if the service refuses the handshake.
     pub async fn websocket(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         upgrade: Upgrade<'_>,
     ) -> Result<WebSocket, WebSocketError> {
         let request = request(endpoint, &upgrade)?;
-        let Lasting { stream, held } = self.own_connection(endpoint, upgrade.address).await?;
+        let OwnConnection { stream, held } = self.own_connection(endpoint, upgrade.address).await?;
         let most = Some(upgrade.message_bytes_max);
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BYTES)
@@ -108,7 +108,7 @@ impl Client {
 }
 
 fn request(
-    endpoint: &Endpoint,
+    endpoint: &UpstreamEndpoint,
     upgrade: &Upgrade<'_>,
 ) -> Result<http::Request<()>, WebSocketError> {
     let mut parts = endpoint.uri().clone().into_parts();
@@ -136,8 +136,8 @@ fn is_of_handshake(name: &HeaderName) -> bool {
 impl WebSocket {
     /// The place of this WebSocket, which ends with it.
     #[must_use]
-    pub fn place(&self) -> LastingPlace {
-        LastingPlace(Rc::downgrade(&self.held))
+    pub fn place(&self) -> ConnectionPlace {
+        ConnectionPlace(Rc::downgrade(&self.held))
     }
 
     /// Waits for the next frame of the service. `None` after the end of the connection. The future may be

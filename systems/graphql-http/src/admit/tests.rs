@@ -10,7 +10,7 @@ fn ask(
     accept: Option<&str>,
     content_type: Option<&str>,
     length: Option<u64>,
-) -> Step {
+) -> Admission {
     let head = Head {
         method,
         accept: accept.map(str::as_bytes).into_iter(),
@@ -20,9 +20,9 @@ fn ask(
     admit(head, LIMIT, true)
 }
 
-fn refused_with(step: Step) -> u16 {
+fn refused_with(step: Admission) -> u16 {
     match step {
-        Step::Refuse(_, refusal) => refusal.status(),
+        Admission::Refuse(_, refusal) => refusal.status(),
         other => panic!("expected a refusal, found {other:?}"),
     }
 }
@@ -30,27 +30,27 @@ fn refused_with(step: Step) -> u16 {
 #[test]
 fn a_get_is_read_from_its_parameters_in_the_media_type_it_prefers() {
     let get = |accept| ask("GET", accept, None, None);
-    assert_eq!(get(None), Step::ReadParameters(Media::Json));
+    assert_eq!(get(None), Admission::ReadParameters(Media::Json));
     let modern = "application/graphql-response+json";
     assert_eq!(
         get(Some(modern)),
-        Step::ReadParameters(Media::GraphqlResponse)
+        Admission::ReadParameters(Media::GraphqlResponse)
     );
-    assert_eq!(get(Some(BROWSER)), Step::Page);
+    assert_eq!(get(Some(BROWSER)), Admission::Page);
     assert_eq!(refused_with(get(Some("image/png"))), 406);
 }
 
 #[test]
 fn a_post_is_never_answered_with_a_page() {
     let step = ask("POST", Some(BROWSER), Some("application/json"), None);
-    assert_eq!(step, Step::ReadBody(Media::Json));
+    assert_eq!(step, Admission::ReadBody(Media::Json));
 }
 
 #[test]
 fn a_body_must_be_declared_as_json() {
     for fine in ["application/json", "Application/JSON;charset=\"UTF-8\""] {
         let step = ask("POST", None, Some(fine), Some(LIMIT));
-        assert_eq!(step, Step::ReadBody(Media::Json), "{fine}");
+        assert_eq!(step, Admission::ReadBody(Media::Json), "{fine}");
     }
     for wrong in [
         None,
@@ -71,7 +71,7 @@ fn a_body_must_be_declared_as_json() {
 #[test]
 fn a_body_over_the_limit_is_refused_before_it_is_read() {
     let step = ask("POST", None, Some("application/json"), Some(LIMIT + 1));
-    let Step::Refuse(Media::Json, refusal) = step else {
+    let Admission::Refuse(Media::Json, refusal) = step else {
         panic!("not refused");
     };
     assert_eq!((refusal.status(), refusal.closes()), (413, true));
@@ -80,7 +80,7 @@ fn a_body_over_the_limit_is_refused_before_it_is_read() {
 #[test]
 fn other_methods_are_told_which_are_allowed() {
     for method in ["PUT", "DELETE", "HEAD", "OPTIONS", "post"] {
-        let Step::Refuse(_, refusal) = ask(method, None, None, None) else {
+        let Admission::Refuse(_, refusal) = ask(method, None, None, None) else {
             panic!("{method} is served");
         };
         assert_eq!(
@@ -100,7 +100,7 @@ fn a_refusal_is_sent_in_the_media_type_that_was_asked_for() {
     );
     assert_eq!(
         step,
-        Step::Refuse(Media::GraphqlResponse, Refusal::ContentType(None))
+        Admission::Refuse(Media::GraphqlResponse, RequestRefusal::ContentType(None))
     );
 }
 

@@ -23,7 +23,7 @@ fn ask(name: Name, question: Value) -> Answer {
 }
 
 fn subgraphs() -> Subgraphs {
-    Subgraphs::new(Limits::default())
+    Subgraphs::new(DocumentLimits::default())
 }
 
 fn data(name: Name, query: &str) -> String {

@@ -1,7 +1,7 @@
 //! Tests the responses of the contract in all forms.
 
 use serde_json::{Value, json};
-use test_client::{Client, Response};
+use test_client::{Response, TestClient};
 
 use crate::server::{is_limited, start};
 
@@ -15,7 +15,7 @@ fn input(fields: &str) -> String {
 }
 
 /// Sends six failures with two e-mails, from these addresses in turn. Returns the last response.
-fn attack(client: &mut Client, addresses: &[&str]) -> bool {
+fn attack(client: &mut TestClient, addresses: &[&str]) -> bool {
     let steps = addresses.iter().cycle().take(6).enumerate();
     let limited: Vec<_> = steps
         .map(|(k, ip)| is_limited(client, "LOGIN_FAILED", ip, ["a@b.se", "c@d.se"][k % 2]))

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use test_client::{Client, now};
+use test_client::{TestClient, now};
 
 use crate::server::{is_limited, start};
 use test_client::Redis;
@@ -17,7 +17,7 @@ const BANNED: &str = "10.0.0.66";
 /// The deadline of the store is 200 ms. The rest is a margin for a busy machine.
 const HANG: Duration = Duration::from_secs(5);
 
-fn is_banned(client: &mut Client) -> bool {
+fn is_banned(client: &mut TestClient) -> bool {
     is_limited(client, "LOGIN_SUCCEEDED", BANNED, "a@b.se")
 }
 

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use serde_json::json;
-use test_client::{Client, Process};
+use test_client::{Process, TestClient};
 
 /// Starts the rate limiter on a free port of loopback, in a folder without `.env`.
 pub(crate) fn start(flags: &[&str]) -> Process {
@@ -18,7 +18,7 @@ pub(crate) fn start(flags: &[&str]) -> Process {
 }
 
 /// Reports an event. Returns true if the response is "limited".
-pub(crate) fn is_limited(client: &mut Client, event: &str, ip: &str, email: &str) -> bool {
+pub(crate) fn is_limited(client: &mut TestClient, event: &str, ip: &str, email: &str) -> bool {
     let query = "query($ip: String!, $email: String!, $event: EventName!) \
         { ratelimit(ratelimitInput: {eventName: $event, ip: $ip, email: $email}) \
         { ipFrom isRateLimited } }";

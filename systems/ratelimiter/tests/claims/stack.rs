@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use test_client::{Client, Connection, now, post_json};
+use test_client::{Connection, TestClient, now, post_json};
 
 use crate::server::is_limited;
 
@@ -240,7 +240,7 @@ fn four_instances_of_the_compose_stack_serve_and_share_their_counts() {
         // Each on a new connection, so that different instances decide.
         let email = format!("user{}@example.com", number % 2);
         is_limited(
-            &mut Client::new(&address),
+            &mut TestClient::new(&address),
             "LOGIN_FAILED",
             "192.0.2.9",
             &email,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::json::Writer;
 use crate::key;
-use crate::request::{Body, Node, Refusal};
+use crate::request::{Body, BodyNode, Refusal};
 
 /// The body of a request, valid or invalid.
 pub(crate) enum Order {
@@ -98,9 +98,9 @@ impl Order {
     }
 }
 
-fn routes<'a>(body: &Node<'a, '_>, violations: &mut Vec<Violation<'a>>) -> Vec<RouteOrder> {
+fn routes<'a>(body: &BodyNode<'a, '_>, violations: &mut Vec<Violation<'a>>) -> Vec<RouteOrder> {
     // Kinds and messages match Pydantic. The first implementation used it, and clients read them.
-    let wrong = |kind, message: &str, input: &Node<'a, '_>| Violation {
+    let wrong = |kind, message: &str, input: &BodyNode<'a, '_>| Violation {
         kind,
         index: None,
         member: Some("routes"),
@@ -159,7 +159,7 @@ fn routes<'a>(body: &Node<'a, '_>, violations: &mut Vec<Violation<'a>>) -> Vec<R
 
 fn route<'a>(
     index: usize,
-    item: &Node<'a, '_>,
+    item: &BodyNode<'a, '_>,
     violations: &mut Vec<Violation<'a>>,
 ) -> Option<RouteOrder> {
     let members = item.members([NAME.name, NAMESPACE.name, XML.name]);
@@ -174,7 +174,7 @@ fn route<'a>(
         });
         return None;
     };
-    let mut text = |rule: &Rule, member: Option<Node<'a, '_>>| {
+    let mut text = |rule: &Rule, member: Option<BodyNode<'a, '_>>| {
         let read = rule.read(member);
         read.map_err(|(kind, message, context)| {
             violations.push(Violation {
@@ -207,7 +207,7 @@ impl Rule {
     /// The text, or its mistake: kind, message and context.
     fn read(
         &self,
-        member: Option<Node<'_, '_>>,
+        member: Option<BodyNode<'_, '_>>,
     ) -> Result<String, (&'static str, String, Option<String>)> {
         let Some(member) = member else {
             let default = self.default.map(str::to_owned);

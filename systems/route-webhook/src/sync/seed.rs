@@ -5,14 +5,18 @@ use super::settings::{application, cloud, import, spring};
 use super::volumes::{CONFIG, CONFIG_MOUNT, mount, named};
 use crate::json::{Key, Writer};
 use crate::key;
-use crate::request::{Node, Refusal};
+use crate::request::{BodyNode, Refusal};
 use crate::route::{Parent, Route, Spec};
 
 /// The label that selects the pods of a route.
 const INSTANCE_LABEL: &str = "app.kubernetes.io/instance";
 const INSTANCE: Key = key!("app.kubernetes.io/instance");
 
-pub(super) fn answer(body: &Node<'_, '_>, image: &str, answer: &mut Writer) -> Result<(), Refusal> {
+pub(super) fn answer(
+    body: &BodyNode<'_, '_>,
+    image: &str,
+    answer: &mut Writer,
+) -> Result<(), Refusal> {
     let [parent] = body.required(["parent"])?;
     let [metadata] = parent.required(["metadata"])?;
     let [name] = metadata.required(["name"])?;

@@ -2,7 +2,7 @@
 
 use crate::json::Writer;
 use crate::key;
-use crate::request::{Node, Refusal};
+use crate::request::{BodyNode, Refusal};
 
 /// The pods of a route, from the status of its Deployment.
 pub(super) struct Pods<'a> {
@@ -13,22 +13,25 @@ pub(super) struct Pods<'a> {
 }
 
 impl<'a> Pods<'a> {
-    pub(super) fn of(deployment: Option<Node<'a, '_>>) -> Result<Self, Refusal> {
+    pub(super) fn of(deployment: Option<BodyNode<'a, '_>>) -> Result<Self, Refusal> {
         let mut pods = Pods {
             ready: "0",
             running: "0",
             available: None,
         };
-        let Some(deployment) = deployment.and_then(Node::unless_empty) else {
+        let Some(deployment) = deployment.and_then(BodyNode::unless_empty) else {
             return Ok(pods);
         };
-        let Some(status) = deployment.member("status")?.and_then(Node::unless_empty) else {
+        let Some(status) = deployment
+            .member("status")?
+            .and_then(BodyNode::unless_empty)
+        else {
             return Ok(pods);
         };
         let names = ["readyReplicas", "replicas", "conditions"];
         let [ready, running, conditions] = status.members(names)?;
-        let or_zero = |count: Option<Node<'a, '_>>| {
-            let count = count.and_then(Node::unless_empty);
+        let or_zero = |count: Option<BodyNode<'a, '_>>| {
+            let count = count.and_then(BodyNode::unless_empty);
             count.map_or("0", |count| count.json())
         };
         pods.ready = or_zero(ready);
@@ -52,7 +55,7 @@ impl<'a> Pods<'a> {
 pub(super) struct Ready<'a, 'p> {
     pub(super) is_ready: bool,
     /// The generation of the route.
-    pub(super) generation: Node<'a, 'p>,
+    pub(super) generation: BodyNode<'a, 'p>,
 }
 
 impl<'a> Ready<'a, '_> {
@@ -63,12 +66,12 @@ impl<'a> Ready<'a, '_> {
     /// The route's existing condition if its content is the same, so that its time stays.
     pub(super) fn unchanged(
         &self,
-        status: Option<Node<'a, '_>>,
+        status: Option<BodyNode<'a, '_>>,
     ) -> Result<Option<&'a str>, Refusal> {
-        let Some(status) = status.and_then(Node::unless_null) else {
+        let Some(status) = status.and_then(BodyNode::unless_null) else {
             return Ok(None);
         };
-        let Some(conditions) = status.member("conditions")?.and_then(Node::unless_null) else {
+        let Some(conditions) = status.member("conditions")?.and_then(BodyNode::unless_null) else {
             return Ok(None);
         };
         for condition in conditions.items()? {
@@ -112,11 +115,11 @@ impl<'a> Ready<'a, '_> {
     }
 }
 
-fn is_of_type(condition: Node<'_, '_>, wanted: &str) -> Result<bool, Refusal> {
+fn is_of_type(condition: BodyNode<'_, '_>, wanted: &str) -> Result<bool, Refusal> {
     let kind = condition.member("type")?;
     Ok(kind.is_some_and(|kind| is_text(kind, wanted)))
 }
 
-fn is_text(node: Node<'_, '_>, wanted: &str) -> bool {
+fn is_text(node: BodyNode<'_, '_>, wanted: &str) -> bool {
     node.text().is_ok_and(|text| text == wanted)
 }

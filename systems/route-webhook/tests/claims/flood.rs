@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use test_client::Client;
+use test_client::TestClient;
 
 use crate::server::start;
 
@@ -41,7 +41,7 @@ fn spoiled(number: usize) -> Vec<u8> {
     body
 }
 
-fn flood(client: &mut Client, numbers: impl Iterator<Item = usize>) -> [usize; 2] {
+fn flood(client: &mut TestClient, numbers: impl Iterator<Item = usize>) -> [usize; 2] {
     let mut counts = [0; 2];
     for number in numbers {
         let body = spoiled(number);

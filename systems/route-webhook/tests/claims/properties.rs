@@ -7,12 +7,12 @@ use proptest::option;
 use proptest::prelude::*;
 use route_webhook::certificate::certificates;
 use route_webhook::request::Refusal;
-use route_webhook::sync::{Format, Rules, sync};
+use route_webhook::sync::{ResponseFormat, Rules, sync};
 use serde_json::{Value, json};
 
 use crate::objects::as_type;
 
-fn rules(format: Format) -> Rules {
+fn rules(format: ResponseFormat) -> Rules {
     Rules {
         format,
         image: "keip-integration".to_owned(),
@@ -20,9 +20,11 @@ fn rules(format: Format) -> Rules {
 }
 
 fn today(body: &Value, now: &str) -> Result<Value, Refusal> {
-    let answer = sync(body.to_string().as_bytes(), &rules(Format::Today), || {
-        now.to_owned()
-    });
+    let answer = sync(
+        body.to_string().as_bytes(),
+        &rules(ResponseFormat::Today),
+        || now.to_owned(),
+    );
     answer.map(|text| serde_json::from_str(&text).unwrap())
 }
 
@@ -224,7 +226,7 @@ proptest! {
     #[test]
     fn the_seeds_answer_is_a_deployment(request in request()) {
         let body = request.to_string();
-        let answer = sync(body.as_bytes(), &rules(Format::Seed), String::new).unwrap();
+        let answer = sync(body.as_bytes(), &rules(ResponseFormat::Seed), String::new).unwrap();
         let answer: Value = serde_json::from_str(&answer).unwrap();
         prop_assert_eq!(&answer["status"], &json!({}));
         let deployment: Result<Deployment, _> = as_type(&answer["children"][0]);
@@ -234,7 +236,7 @@ proptest! {
     #[test]
     fn any_json_is_answered_or_refused(
         body in any_json(),
-        format in prop_oneof![Just(Format::Today), Just(Format::Seed)],
+        format in prop_oneof![Just(ResponseFormat::Today), Just(ResponseFormat::Seed)],
     ) {
         let text = body.to_string();
         let answers = [
@@ -253,7 +255,7 @@ proptest! {
     #[test]
     fn any_bytes_are_answered_or_refused(body in vec(any::<u8>(), 0..200)) {
         let is_json = serde_json::from_slice::<Value>(&body).is_ok();
-        let answer = sync(&body, &rules(Format::Today), String::new);
+        let answer = sync(&body, &rules(ResponseFormat::Today), String::new);
         prop_assert_eq!(matches!(answer, Err(Refusal::NoJson(_))), !is_json);
     }
 }

@@ -9,7 +9,7 @@ use super::Form;
 
 /// The address of an HTTP service.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Endpoint {
+pub enum ServiceAddress {
     /// Over TCP: an absolute `http` or `https` URL.
     Http(Uri),
     /// Over a Unix socket.
@@ -21,7 +21,7 @@ pub enum Endpoint {
     },
 }
 
-impl Endpoint {
+impl ServiceAddress {
     /// Reads `http://…`, `https://…` or `unix:///sock?path=/p`.
     ///
     /// # Errors
@@ -31,13 +31,13 @@ impl Endpoint {
     }
 }
 
-impl fmt::Display for Endpoint {
+impl fmt::Display for ServiceAddress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.write())
     }
 }
 
-impl Form for Endpoint {
+impl Form for ServiceAddress {
     const NAME: &'static str = "endpoint";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -198,8 +198,8 @@ impl Form for KeySource {
         if let Some(path) = text.strip_prefix("file://") {
             return Ok(Self::File(path.into()));
         }
-        match Endpoint::read(text) {
-            Ok(Endpoint::Http(uri)) => Ok(Self::Url(uri)),
+        match ServiceAddress::read(text) {
+            Ok(ServiceAddress::Http(uri)) => Ok(Self::Url(uri)),
             _ => Err(format!(
                 "expected `https://…`, `http://…` or `file://…`, found `{text}`"
             )),
@@ -216,9 +216,9 @@ impl Form for KeySource {
 
 /// A web origin as browsers send it: scheme, host and port, without a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin(pub String);
+pub struct WebOrigin(pub String);
 
-impl Form for Origin {
+impl Form for WebOrigin {
     const NAME: &'static str = "web-origin";
 
     fn read(text: &str) -> Result<Self, String> {

@@ -37,9 +37,9 @@ fn a_star_is_only_the_whole_last_segment() {
 
 #[test]
 fn a_unix_socket_has_an_absolute_path() {
-    let read = |text| Endpoint::read(text);
+    let read = |text| ServiceAddress::read(text);
     let endpoint = |path: &str| {
-        Ok(Endpoint::Unix {
+        Ok(ServiceAddress::Unix {
             socket: "/run/s".into(),
             path: path.to_owned(),
         })

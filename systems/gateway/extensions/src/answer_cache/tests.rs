@@ -62,13 +62,13 @@ fn ask(
     };
     let shown = |reply: &Reply| String::from_utf8(reply.body.to_vec()).unwrap();
     match at_once(cache.look(&question)) {
-        Looked::Whole(reply) => (shown(&reply), 0),
-        Looked::Nothing(keys) => {
+        CacheLookup::Whole(reply) => (shown(&reply), 0),
+        CacheLookup::Miss(keys) => {
             let reply = answer(std::str::from_utf8(&body).unwrap());
             cache.keep(&keys, &reply);
             (shown(&reply), 1)
         }
-        Looked::Some(partial, fewer) => {
+        CacheLookup::Partial(partial, fewer) => {
             let reply = answer(std::str::from_utf8(&fewer).unwrap());
             match cache.complete(partial, &reply) {
                 Some(whole) => (shown(&whole), 1),
@@ -214,14 +214,14 @@ fn what_is_said_to_be_out_of_date_is_not_found() {
         body: &body,
         client: None,
     };
-    let Looked::Nothing(keys) = at_once(cache.look(&question())) else {
+    let CacheLookup::Miss(keys) = at_once(cache.look(&question())) else {
         panic!("it is new");
     };
     at_once(cache.invalidate("a", None)).unwrap();
     cache.keep(&keys, &root(""));
     assert!(matches!(
         at_once(cache.look(&question())),
-        Looked::Nothing(_)
+        CacheLookup::Miss(_)
     ));
 }
 
@@ -287,7 +287,7 @@ fn other_headers_and_addresses_are_other_questions() {
             client: None,
         };
         match at_once(cache.look(&question)) {
-            Looked::Nothing(keys) => {
+            CacheLookup::Miss(keys) => {
                 cache.keep(&keys, &reply("max-age=60", "{\"data\":{\"a\":1}}"));
                 true
             }

@@ -6,7 +6,7 @@ use json_text::write_string;
 
 use super::CoprocessorStage;
 use crate::context::old_name;
-use crate::exchange::{Exchange, Request, Response};
+use crate::exchange::{Exchange, Response, StageRequest};
 use crate::json::ResponseParts;
 use crate::observer::StageKind;
 
@@ -15,7 +15,7 @@ pub(super) fn of_request(
     stage: &CoprocessorStage,
     exchange: &Exchange,
     subgraph: Option<(&str, &str)>,
-    request: &Request,
+    request: &StageRequest,
 ) -> Vec<u8> {
     let mut out = opening(stage, exchange, request.body.len());
     let switches = &stage.stage;

@@ -16,7 +16,7 @@ use super::Place;
 use super::uri::ScriptUri;
 use super::values::{Headers, RequestBody, ResponseBody, ScriptMethod, ScriptStatus};
 use crate::context::Context;
-use crate::exchange::{ClientHead, Request, Response};
+use crate::exchange::{ClientHead, Response, StageRequest};
 use crate::header_rules::ClientBody;
 use crate::identifier;
 
@@ -96,7 +96,7 @@ pub(super) struct RequestCell {
 }
 
 impl RequestCell {
-    pub(super) fn new(kind: Kind, place: &Place<'_>, request: &mut Request) -> Self {
+    pub(super) fn new(kind: Kind, place: &Place<'_>, request: &mut StageRequest) -> Self {
         Self {
             owner: Owner::new(kind, place),
             method: request.method.clone(),
@@ -115,7 +115,7 @@ impl RequestCell {
         }
     }
 
-    pub(super) fn give_back(&self, request: &mut Request) {
+    pub(super) fn give_back(&self, request: &mut StageRequest) {
         request.uri = self.uri.take();
         request.headers = self.headers.0.take();
         request.body = self.body.take();

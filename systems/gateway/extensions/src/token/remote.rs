@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway_config::{Jwks, KeySource};
-use gateway_upstream::{Call, Client, Endpoint, EndpointError, Policy};
+use gateway_upstream::{Call, Client, EndpointError, Policy, UpstreamEndpoint};
 use http::{HeaderMap, Method};
 use tokio::time::Instant;
 
@@ -43,7 +43,7 @@ impl KeyStore {
         }
         let set = Arc::new(TokenKeys::new(
             config,
-            Endpoint::from_uri(url, Policy::default())?,
+            UpstreamEndpoint::from_uri(url, Policy::default())?,
         ));
         sets.insert(identity, Arc::downgrade(&set));
         Ok(Some(set))
@@ -53,7 +53,7 @@ impl KeyStore {
 /// A key set at a URL.
 #[derive(Debug)]
 pub struct TokenKeys {
-    endpoint: Endpoint,
+    endpoint: UpstreamEndpoint,
     headers: HeaderMap,
     known: RwLock<Arc<[Key]>>,
     /// Number of times that `known` was replaced. 0 until the first keys arrive.
@@ -72,7 +72,7 @@ struct Last {
 }
 
 impl TokenKeys {
-    fn new(config: &Jwks, endpoint: Endpoint) -> Self {
+    fn new(config: &Jwks, endpoint: UpstreamEndpoint) -> Self {
         let mut headers = HeaderMap::new();
         for header in &config.headers {
             headers.append((*header.name).clone(), (*header.value).clone());

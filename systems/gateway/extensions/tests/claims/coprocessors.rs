@@ -1,6 +1,6 @@
 //! Coprocessors: the message of each stage, the effect of a response, the failures.
 
-use gateway_extensions::{Exchange, Request, Response, Service, Step, Worker};
+use gateway_extensions::{Exchange, ExtensionsWorker, Response, Service, StageRequest, Step};
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -9,8 +9,8 @@ use crate::stand::{
     serve, serve_unix, worker,
 };
 
-pub(crate) fn request() -> Request {
-    Request {
+pub(crate) fn request() -> StageRequest {
+    StageRequest {
         method: http::Method::POST,
         uri: "/graphql?x=1".parse().unwrap(),
         headers: exchange(&[("x-a", "1"), ("x-a", "2"), ("x-b", "b")])
@@ -53,7 +53,7 @@ pub(crate) fn config(url: &str, stage: &str, side: &str, switches: &str) -> Stri
     format!(r#"{{"coprocessor": {{"url": "{url}", "timeout": "2s", "{stage}": {block}}}}}"#)
 }
 
-pub(crate) fn service<'a>(worker: &'a Worker, stage: &str) -> &'a Service {
+pub(crate) fn service<'a>(worker: &'a ExtensionsWorker, stage: &str) -> &'a Service {
     match stage {
         "router" => worker.router.as_ref(),
         "supergraph" => worker.supergraph.as_ref(),
@@ -75,7 +75,11 @@ pub(crate) async fn echo(changed: Value) -> Stand {
 }
 
 /// Sends a request through a stage with a coprocessor that returns exactly `given`.
-async fn requested(stage: &str, switches: &str, given: Value) -> (Seen, Step, Request, Exchange) {
+async fn requested(
+    stage: &str,
+    switches: &str,
+    given: Value,
+) -> (Seen, Step, StageRequest, Exchange) {
     let coprocessor = serve(move |_| Some(answer(&given))).await;
     let worker = worker(
         &config(&coprocessor.url, stage, "request", switches),

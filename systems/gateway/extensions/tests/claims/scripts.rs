@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gateway_extensions::{Exchange, Request, Response, Step, Worker};
+use gateway_extensions::{Exchange, ExtensionsWorker, Response, StageRequest, Step};
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -27,12 +27,12 @@ impl Scripts {
     }
 }
 
-pub(crate) fn scripted(main: &str, subgraph: &str) -> Worker {
+pub(crate) fn scripted(main: &str, subgraph: &str) -> ExtensionsWorker {
     worker(&Scripts::new(&[("main.rhai", main)]).yaml(), subgraph)
 }
 
-fn request(headers: &[(&'static str, &str)]) -> Request {
-    Request {
+fn request(headers: &[(&'static str, &str)]) -> StageRequest {
+    StageRequest {
         method: http::Method::POST,
         uri: "http://h:8080/p?q=1".parse().unwrap(),
         headers: exchange(headers).client.headers.clone(),
@@ -55,7 +55,7 @@ fn response() -> Response {
 
 /// Runs `body` as a request callback of a service. Returns the request, the exchange, and the response of a
 /// thrown error.
-pub(crate) fn at_request(service: &str, body: &str) -> (Request, Exchange, Option<Response>) {
+pub(crate) fn at_request(service: &str, body: &str) -> (StageRequest, Exchange, Option<Response>) {
     let main = format!("fn {service}(service) {{ service.map_request(|request| {{ {body} }}); }}");
     let worker = scripted(&main, "http://localhost:1");
     let mut exchange = exchange(&[]);

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use gateway_config::Surroundings;
 use gateway_extensions::{
-    ClientBody, ClientHead, Exchange, Extensions, KeyStore, NoObserver, QueryPlan, SubgraphCall,
-    SubgraphOutcome, Worker,
+    ClientBody, ClientHead, Exchange, Extensions, ExtensionsWorker, KeyStore, NoObserver,
+    QueryPlan, SubgraphCall, SubgraphOutcome,
 };
 use gateway_upstream::{Client, ClientSettings};
 use http::HeaderMap;
@@ -191,7 +191,7 @@ pub(crate) fn extensions_with(
 }
 
 /// One worker with the extensions of a configuration.
-pub(crate) fn worker(yaml: &str, subgraph: &str) -> Worker {
+pub(crate) fn worker(yaml: &str, subgraph: &str) -> ExtensionsWorker {
     extensions(yaml, subgraph)
         .unwrap_or_else(|errors| panic!("{errors}"))
         .worker(Client::new(ClientSettings::default()), Rc::new(NoObserver))
@@ -215,7 +215,7 @@ pub(crate) fn exchange(headers: &[(&'static str, &str)]) -> Exchange {
 pub(crate) const CLIENT_QUERY: &str = r#"{"query":"query Q{a}","operationName":"Q","variables":{"n":1},"extensions":{"x":[{"y":"deep"}]}}"#;
 
 /// Sends a request to subgraph `one`.
-pub(crate) async fn fetch(worker: &Worker, exchange: &Exchange) -> SubgraphOutcome {
+pub(crate) async fn fetch(worker: &ExtensionsWorker, exchange: &Exchange) -> SubgraphOutcome {
     let call = SubgraphCall {
         body: r#"{"query":"query Q__one__0{a}","operationName":"Q__one__0"}"#.into(),
         is_query: true,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use gateway_extensions::{Extensions, KeyStore, NoObserver, Request, Step, Worker};
+use gateway_extensions::{Extensions, ExtensionsWorker, KeyStore, NoObserver, StageRequest, Step};
 use gateway_upstream::{Client, ClientSettings};
 use ring::hmac;
 use serde_json::{Value, json};
@@ -40,14 +40,14 @@ fn guarded(url: &str, more: &str, store: &Arc<KeyStore>) -> Extensions {
     extensions_with(&yaml, "http://localhost:1", store).unwrap()
 }
 
-fn worker(extensions: &Extensions) -> Worker {
+fn worker(extensions: &Extensions) -> ExtensionsWorker {
     let client = Client::new(ClientSettings::default());
     extensions.worker(client, std::rc::Rc::new(NoObserver))
 }
 
 /// The status of the rejection, or 200.
-async fn status(worker: &Worker, token: &str) -> u16 {
-    let mut request = Request::default();
+async fn status(worker: &ExtensionsWorker, token: &str) -> u16 {
+    let mut request = StageRequest::default();
     let value = token.parse().unwrap();
     request.headers.insert("authorization", value);
     let router = worker.router.as_ref().unwrap();

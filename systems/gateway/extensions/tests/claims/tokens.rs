@@ -3,7 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use gateway_extensions::{
-    CLIENT_NAME, CLIENT_VERSION, Exchange, JWT_CLAIMS, NoObserver, Request, Step, Worker,
+    CLIENT_NAME, CLIENT_VERSION, Exchange, ExtensionsWorker, JWT_CLAIMS, NoObserver, StageRequest,
+    Step,
 };
 use gateway_upstream::{Client, ClientSettings};
 use ring::rand::SystemRandom;
@@ -39,7 +40,7 @@ fn secret_set() -> String {
 }
 
 struct Guard {
-    worker: Worker,
+    worker: ExtensionsWorker,
     _folder: tempfile::TempDir,
 }
 
@@ -67,9 +68,9 @@ fn guard_of(keys: &str, of_set: &str, more: &str, subgraph: &str) -> Guard {
 }
 
 /// The status of the rejection, or `None`.
-async fn refused(worker: &Worker, header: Option<&str>) -> (Option<u16>, Exchange) {
+async fn refused(worker: &ExtensionsWorker, header: Option<&str>) -> (Option<u16>, Exchange) {
     let exchange = exchange(&[]);
-    let mut request = Request::default();
+    let mut request = StageRequest::default();
     if let Some(header) = header {
         request
             .headers
@@ -137,7 +138,7 @@ fn a_script_reads_the_claims() {
     );
     let worker = worker(&yaml, "http://localhost:1");
     let exchange = exchange(&[]);
-    let mut request = Request::default();
+    let mut request = StageRequest::default();
     let header = format!("Bearer {}", token(&json!({"client_name": "web"})));
     request
         .headers
@@ -244,7 +245,7 @@ fn two_headers_with_tokens_are_refused() {
     let token = format!("Bearer {}", token(&json!({})));
     for more in ["", r#", "on_error": "Continue""#] {
         let guard = guard(&secret_set(), "", more);
-        let mut request = Request::default();
+        let mut request = StageRequest::default();
         for _ in 0..2 {
             let value = token.parse().unwrap();
             request.headers.append("authentication", value);
@@ -319,7 +320,7 @@ fn workers_have_the_keys_that_were_read_when_the_extensions_were_built() {
 fn why_a_token_is_refused_may_be_kept_from_the_client() {
     for (more, is_said) in [("", true), (r#", "on_error": "RedactedError""#, false)] {
         let guard = guard(&secret_set(), "", more);
-        let mut request = Request::default();
+        let mut request = StageRequest::default();
         let value = "Bearer abc".parse().unwrap();
         request.headers.append("authentication", value);
         let router = guard.worker.router.as_ref().unwrap();
@@ -387,7 +388,7 @@ fn the_example_of_the_specification_for_rsa_verifies() {
     assert!(!exchange.context.contains(JWT_CLAIMS));
     let folder = guard(&set, "", "");
     let response = run(async {
-        let mut request = Request::default();
+        let mut request = StageRequest::default();
         let header = format!("Bearer {token}");
         request
             .headers

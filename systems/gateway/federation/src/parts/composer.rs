@@ -44,7 +44,7 @@ pub(super) struct Composer<'a> {
     next_id: usize,
     left: Cell<Left>,
     /// Paths of reported errors.
-    told: Vec<Vec<PathSegment>>,
+    reported: Vec<Vec<PathSegment>>,
 }
 
 /// The remaining limits for all future parts together.
@@ -107,7 +107,7 @@ impl<'a> Composer<'a> {
                     path_bytes: PATH_BYTES_MAX,
                 },
             }),
-            told: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
@@ -452,26 +452,26 @@ impl<'a> Composer<'a> {
     fn errors_of(
         &mut self,
         state: &mut State,
-        is_told: impl Fn(usize) -> bool,
+        is_reported: impl Fn(usize) -> bool,
     ) -> Vec<GraphqlError> {
-        let (told, kept) = take(&mut state.errors)
+        let (reported, kept) = take(&mut state.errors)
             .into_iter()
-            .partition(|(fetch, _)| is_told(*fetch));
+            .partition(|(fetch, _)| is_reported(*fetch));
         state.errors = kept;
-        let mut errors = self.prepared.permitted(told, self.policies);
+        let mut errors = self.prepared.permitted(reported, self.policies);
         errors.append(&mut state.excesses);
         errors.extend(state.left_out_error());
         let paths = errors.iter().map(|it| it.path.clone());
-        self.told.extend(paths);
+        self.reported.extend(paths);
         errors
     }
 
     /// Removes violations of the schema that a reported error explains.
     fn unexplained(&mut self, mut violations: Vec<GraphqlError>) -> Vec<GraphqlError> {
-        let told = &self.told;
-        violations.retain(|violation| !told.iter().any(|path| explains(path, violation)));
+        let reported = &self.reported;
+        violations.retain(|violation| !reported.iter().any(|path| explains(path, violation)));
         let paths = violations.iter().map(|it| it.path.clone());
-        self.told.extend(paths);
+        self.reported.extend(paths);
         violations
     }
 
@@ -495,9 +495,9 @@ impl<'a> Composer<'a> {
             // Without an error, the client would take the instance as delivered. The text is short, because
             // one reason can affect thousands of instances.
             if instance.is_null && instance.errors.is_empty() {
-                let told =
+                let text =
                     "nothing of this fragment could be delivered; the reason was told before";
-                let mut error = GraphqlError::new(told, "RESPONSE_VALIDATION_FAILED");
+                let mut error = GraphqlError::new(text, "RESPONSE_VALIDATION_FAILED");
                 error.path.clone_from(&instance.path);
                 instance.errors.push(error);
             }

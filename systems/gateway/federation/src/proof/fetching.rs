@@ -4,13 +4,16 @@ use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::{FieldSelection, SelectionSet};
 
 use super::objects::{Id, Member};
-use super::{Asking, Gap, Halt, Missing, OBJECTS_BETWEEN_LOOKS, OBJECTS_MAX, Seen, Trial, gap};
+use super::{
+    Asking, MissingField, OBJECTS_BETWEEN_LOOKS, OBJECTS_MAX, ProofError, Seen, Trial, TrialError,
+    proof_error,
+};
 use crate::composition::Graph;
 use crate::entities::rewritten;
 use crate::plan::{FetchPlan, Need};
 
 impl<'a> Trial<'a> {
-    pub(super) fn fetch(&mut self, index: usize, root: Id) -> Result<(), Halt> {
+    pub(super) fn fetch(&mut self, index: usize, root: Id) -> Result<(), TrialError> {
         let (plan, documents) = (self.plan, self.documents);
         let (Some(fetch), Some(document)) = (plan.fetches.get(index), documents.get(index)) else {
             return Ok(());
@@ -23,10 +26,10 @@ impl<'a> Trial<'a> {
         let set = &document.operation.selection_set;
         if fetch.inputs.is_empty() {
             let seen = Seen {
-                name: self.claim.root_type,
+                name: self.goal.root_type,
                 given: None,
             };
-            let answer = self.objects.add(self.claim.root_type);
+            let answer = self.objects.add(self.goal.root_type);
             self.write(asking, answer, seen, set)?;
             self.objects.rewrite(answer, &fetch.rewrites);
             return self.merge(index, root, answer);
@@ -58,7 +61,7 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
-    fn merge(&mut self, fetch: usize, target: Id, answer: Id) -> Result<(), Halt> {
+    fn merge(&mut self, fetch: usize, target: Id, answer: Id) -> Result<(), TrialError> {
         let replaced = self.replaced.get_mut(fetch);
         let replaced = replaced.filter(|_| !self.is_beside_others);
         Ok(self.objects.merge(target, answer, replaced)?)
@@ -92,8 +95,8 @@ impl<'a> Trial<'a> {
     /// The type that a subgraph resolves an object to, from the type name `sent` in its representation.
     /// `None` if the subgraph cannot resolve it.
     fn resolved(&self, graph: Graph, object: Id, sent: &'a str) -> Option<&'a str> {
-        let composition = self.claim.composition;
-        let is_own = self.claim.schema.is_object(sent.as_bytes());
+        let composition = self.goal.composition;
+        let is_own = self.goal.schema.is_object(sent.as_bytes());
         // For an interface that is not an interface object, the subgraph finds the object type itself.
         let found = match is_own || composition.is_interface_object(graph, sent) {
             true => sent,
@@ -146,7 +149,7 @@ impl<'a> Trial<'a> {
         object: Id,
         seen: Seen<'a>,
         set: &'a SelectionSet,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), TrialError> {
         for item in &set.items {
             match item {
                 SelectionItem::Field(field) => {
@@ -178,13 +181,13 @@ impl<'a> Trial<'a> {
     /// True if a subgraph applies a fragment to an object with the type name `seen`.
     fn applies(&self, graph: Graph, object: Id, seen: &str, condition: &str) -> bool {
         let is_behind = || {
-            let behind = self.claim.schema.possible(condition);
+            let behind = self.goal.schema.possible(condition);
             behind.contains(&self.objects.real(object))
         };
         seen == condition || (seen == self.objects.real(object) && is_behind())
             // An interface object also satisfies the interfaces that it implements.
-            || (self.claim.composition.is_interface_object(graph, seen)
-                && self.claim.schema.is_subtype(seen, condition))
+            || (self.goal.composition.is_interface_object(graph, seen)
+                && self.goal.schema.is_subtype(seen, condition))
     }
 
     fn write_field(
@@ -193,7 +196,7 @@ impl<'a> Trial<'a> {
         object: Id,
         seen: Seen<'a>,
         field: &'a FieldSelection,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), TrialError> {
         let key = field.selection_identifier();
         if field.name == "__typename" {
             if key == "__typename" {
@@ -203,11 +206,11 @@ impl<'a> Trial<'a> {
             }
             return Ok(());
         }
-        let Some(composed) = self.claim.composition.field(seen.name, &field.name) else {
-            return Err(gap(format!("{} has no `{}`", seen.name, field.name)).into());
+        let Some(composed) = self.goal.composition.field(seen.name, &field.name) else {
+            return Err(proof_error(format!("{} has no `{}`", seen.name, field.name)).into());
         };
         if !composed.is_in(asking.graph) {
-            return Err(gap(format!(
+            return Err(proof_error(format!(
                 "`{}` is asked for `{}.{}`, which it does not have",
                 asking.operation, seen.name, field.name
             ))
@@ -221,12 +224,12 @@ impl<'a> Trial<'a> {
                 let path = seen
                     .given
                     .and_then(|(_, target)| self.objects.path_to(target));
-                return Err(Halt::Gap(Gap {
+                return Err(TrialError::Proof(ProofError {
                     text: format!(
                         "`{}.{}` is not given what it requires",
                         seen.name, field.name
                     ),
-                    missing: path.map(|path| Missing {
+                    missing: path.map(|path| MissingField {
                         path,
                         real: self.objects.real(object).to_owned(),
                         key: key.as_bytes().to_vec(),
@@ -239,12 +242,12 @@ impl<'a> Trial<'a> {
         if !field.selections.items.is_empty() {
             for (real, name) in self.answered(asking.graph, &composed.returns) {
                 if self.objects.len() >= OBJECTS_MAX {
-                    return Err(Halt::TooLarge);
+                    return Err(TrialError::TooLarge);
                 }
                 if self.objects.len().is_multiple_of(OBJECTS_BETWEEN_LOOKS)
-                    && self.claim.work.go_on().is_err()
+                    && self.goal.work.go_on().is_err()
                 {
-                    return Err(Halt::Ended);
+                    return Err(TrialError::OutOfTime);
                 }
                 let below = self.objects.add(real);
                 let seen = Seen { name, given: None };
@@ -258,7 +261,7 @@ impl<'a> Trial<'a> {
     /// The objects that a subgraph may return for an expected type: the object type, and its type name in the
     /// subgraph.
     fn answered(&self, graph: Graph, expected: &'a str) -> Vec<(&'a str, &'a str)> {
-        let (schema, composition) = (self.claim.schema, self.claim.composition);
+        let (schema, composition) = (self.goal.schema, self.goal.composition);
         let possible = schema.possible(expected);
         if composition.is_interface_object(graph, expected) {
             return possible.into_iter().map(|real| (real, expected)).collect();

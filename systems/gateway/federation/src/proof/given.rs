@@ -36,7 +36,7 @@ impl Trial<'_> {
                         .all(|below| self.is_given(&field.selections, needs, *below))
             }
             SelectionItem::InlineFragment(inline) => {
-                let behind = self.claim.schema.possible(&inline.type_condition);
+                let behind = self.goal.schema.possible(&inline.type_condition);
                 !behind.contains(&self.objects.real(target))
                     || self.is_given(&inline.selections, given, target)
             }

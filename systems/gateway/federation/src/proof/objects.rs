@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hive_router_query_planner::ast::selection_set::FieldSelection;
 
-use super::{Gap, gap};
+use super::{ProofError, proof_error};
 use crate::plan::{Change, PathStep, Rewrite, RewriteStep};
 
 /// Index into [`Objects`].
@@ -82,7 +82,12 @@ impl<'a> Objects<'a> {
     }
 
     /// Adds a member. An existing member must come from an equal field.
-    pub(super) fn set(&mut self, object: Id, key: &str, member: Member<'a>) -> Result<(), Gap> {
+    pub(super) fn set(
+        &mut self,
+        object: Id,
+        key: &str,
+        member: Member<'a>,
+    ) -> Result<(), ProofError> {
         self.put(object, key.as_bytes().to_vec(), member, None)
     }
 
@@ -93,7 +98,7 @@ impl<'a> Objects<'a> {
         key: Vec<u8>,
         member: Member<'a>,
         replaced: Option<&mut Vec<Vec<u8>>>,
-    ) -> Result<(), Gap> {
+    ) -> Result<(), ProofError> {
         let Some(known) = self.0[object].members.get(&key) else {
             self.0[object].members.insert(key, member);
             return Ok(());
@@ -108,7 +113,9 @@ impl<'a> Objects<'a> {
             }
             let key = String::from_utf8_lossy(&key);
             let real = self.0[object].real;
-            return Err(gap(format!("`{key}` of `{real}` is two fields at once")));
+            return Err(proof_error(format!(
+                "`{key}` of `{real}` is two fields at once"
+            )));
         }
         let known = known.below.clone();
         let mut added = Vec::new();
@@ -131,7 +138,7 @@ impl<'a> Objects<'a> {
         target: Id,
         source: Id,
         mut replaced: Option<&mut Vec<Vec<u8>>>,
-    ) -> Result<(), Gap> {
+    ) -> Result<(), ProofError> {
         if let Some(name) = self.0[source].name {
             self.name_it(target, name);
         }

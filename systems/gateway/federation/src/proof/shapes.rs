@@ -10,14 +10,18 @@ use hive_router_query_planner::ast::document::Document;
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::{FieldSelection, SelectionSet};
 
-use super::{Claim, Gap, gap};
+use super::{PlanGoal, ProofError, proof_error};
 use crate::composition::Graph;
 
 /// Checks the operation of one fetch.
-pub(super) fn check(claim: &Claim<'_>, graph: Graph, document: &Document) -> Result<(), Gap> {
-    let sets = vec![(claim.root_type, &document.operation.selection_set)];
+pub(super) fn check(
+    goal: &PlanGoal<'_>,
+    graph: Graph,
+    document: &Document,
+) -> Result<(), ProofError> {
+    let sets = vec![(goal.root_type, &document.operation.selection_set)];
     let checking = Checking {
-        claim,
+        goal,
         graph,
         document,
     };
@@ -25,26 +29,26 @@ pub(super) fn check(claim: &Claim<'_>, graph: Graph, document: &Document) -> Res
 }
 
 struct Checking<'a> {
-    claim: &'a Claim<'a>,
+    goal: &'a PlanGoal<'a>,
     graph: Graph,
     document: &'a Document,
 }
 
 /// A field, and the type that has it.
-type Asked<'a> = (&'a str, &'a FieldSelection);
+type TypedField<'a> = (&'a str, &'a FieldSelection);
 
 impl<'a> Checking<'a> {
     /// Checks the selections at one place.
-    fn check(&self, sets: &[(&'a str, &'a SelectionSet)]) -> Result<(), Gap> {
-        let mut by_key: BTreeMap<&str, Vec<Asked<'a>>> = BTreeMap::new();
+    fn check(&self, sets: &[(&'a str, &'a SelectionSet)]) -> Result<(), ProofError> {
+        let mut by_key: BTreeMap<&str, Vec<TypedField<'a>>> = BTreeMap::new();
         for (parent, set) in sets {
             self.collect(parent, set, &mut by_key);
         }
-        for (key, asked) in by_key {
+        for (key, fields) in by_key {
             let mut shape = None;
             let mut below = Vec::new();
-            for (parent, field) in asked {
-                let composed = self.claim.composition.field(parent, &field.name);
+            for (parent, field) in fields {
+                let composed = self.goal.composition.field(parent, &field.name);
                 let returns = composed.map_or("", |it| it.returns.as_str());
                 if !field.selections.items.is_empty() {
                     below.push((returns, &field.selections));
@@ -60,7 +64,7 @@ impl<'a> Checking<'a> {
                     false => kind.replace(returns, ""),
                 };
                 if shape.get_or_insert_with(|| kind.clone()) != &kind {
-                    return Err(gap(format!(
+                    return Err(proof_error(format!(
                         "a subgraph has `{key}` with two types at one place"
                     )));
                 }
@@ -74,7 +78,7 @@ impl<'a> Checking<'a> {
         &self,
         parent: &'a str,
         set: &'a SelectionSet,
-        into: &mut BTreeMap<&'a str, Vec<Asked<'a>>>,
+        into: &mut BTreeMap<&'a str, Vec<TypedField<'a>>>,
     ) {
         for item in &set.items {
             match item {

@@ -36,7 +36,7 @@ pub(crate) struct Permissions {
 }
 
 /// One operation of a plan for one subgraph.
-struct Asked<'a> {
+struct PlannedFetch<'a> {
     permissions: &'a Permissions,
     graph: &'a str,
     document: &'a PlannedDocument,
@@ -118,12 +118,12 @@ impl Permissions {
             let (Some(graph), Some(root)) = (self.graphs.get(service), root) else {
                 return true;
             };
-            let asked = Asked {
+            let fetch = PlannedFetch {
                 permissions: self,
                 graph,
                 document,
             };
-            asked.allows(root, &document.operation.selection_set, &[])
+            fetch.allows(root, &document.operation.selection_set, &[])
         };
         match node {
             PlanNode::Fetch(it) => {
@@ -149,7 +149,7 @@ impl Permissions {
     }
 }
 
-impl Asked<'_> {
+impl PlannedFetch<'_> {
     /// True if a subgraph can resolve a selection below fields that provide these selections.
     fn allows(
         &self,

@@ -15,7 +15,7 @@ use super::{Stop, Writer};
 use crate::bounds::Excess;
 use crate::checked::Checked;
 use crate::error::GraphqlError;
-use crate::projection::{Asked, Member, Shape, What};
+use crate::projection::{Member, RequestedField, Shape, What};
 use crate::schema::TypeText;
 use crate::store::Store;
 use crate::variables::Variables;
@@ -86,10 +86,10 @@ impl Checked {
         let mut writer = Writer::new(self, variables, &store, &presences, out, bytes_max);
         let members = self.projection.members.get(self.projection.root);
         if let Some(member) = members.and_then(|members| members.get(position))
-            && let (What::Value(shape), Some(asked)) = (&member.what, &member.introspection)
+            && let (What::Value(shape), Some(field)) = (&member.what, &member.introspection)
         {
             loop {
-                match write_root(&mut writer, asked, shape) {
+                match write_root(&mut writer, field, shape) {
                     Ok(()) if writer.has_room(0) => break,
                     Err(Stop::Paused) => give_way().await,
                     _ => return Err(Excess::Response(bytes_max).error()),
@@ -103,11 +103,11 @@ impl Checked {
 /// Writes a root field, or continues it after a pause.
 pub(super) fn write_root<'a>(
     writer: &mut Writer<'a>,
-    asked: &'a Asked,
+    field: &'a RequestedField,
     shape: &'a Shape,
 ) -> Result<(), Stop> {
     if writer.introspected.is_empty() {
-        let answer = ask_root(writer, asked);
+        let answer = resolve_root(writer, field);
         write(writer, answer, shape)?;
     }
     // The levels are in a list and not on the stack. So the writer can pause at any place.
@@ -152,11 +152,11 @@ pub(super) fn write_root<'a>(
     Ok(())
 }
 
-fn ask_root<'a>(writer: &Writer<'a>, asked: &'a Asked) -> Answer<'a> {
+fn resolve_root<'a>(writer: &Writer<'a>, field: &'a RequestedField) -> Answer<'a> {
     let schema = &writer.checked.schema;
-    match asked.name.as_str() {
+    match field.name.as_str() {
         "__schema" => Answer::One(Node::Schema),
-        "__type" => match text_argument(writer, asked, "name") {
+        "__type" => match text_argument(writer, field, "name") {
             // The schema's own copy of the name, because a node must live as long as the schema.
             Some(name) => match schema.named(&name) {
                 Some(named) => Answer::One(Node::Named(name_of(named))),
@@ -246,9 +246,9 @@ fn write_member<'a>(
         (What::Text(text), _) => writer.out.extend_from_slice(text),
         (What::Denied, _) => writer.out.extend_from_slice(b"null"),
         (What::Deferred(_), _) => unreachable!("such a member is never present"),
-        (What::Value(shape), Some(asked)) => {
-            let all = flag_argument(writer, asked, "includeDeprecated");
-            let answer = ask(&writer.checked.schema, node, &asked.name, all);
+        (What::Value(shape), Some(field)) => {
+            let all = flag_argument(writer, field, "includeDeprecated");
+            let answer = ask(&writer.checked.schema, node, &field.name, all);
             write(writer, answer, shape)?;
         }
         // Unreachable: `projection_compiler` sets the field for each type with a name that begins with `__`.
@@ -257,8 +257,12 @@ fn write_member<'a>(
     Ok(())
 }
 
-fn literal<'a>(writer: &Writer<'a>, asked: &'a Asked, name: &str) -> Option<serde_json::Value> {
-    let (_, literal) = asked.arguments.iter().find(|(key, _)| key == name)?;
+fn literal<'a>(
+    writer: &Writer<'a>,
+    field: &'a RequestedField,
+    name: &str,
+) -> Option<serde_json::Value> {
+    let (_, literal) = field.arguments.iter().find(|(key, _)| key == name)?;
     let of = |literal: &Literal<'static, String>| match literal {
         Literal::String(text) => Some(serde_json::Value::from(text.as_str())),
         Literal::Boolean(flag) => Some(serde_json::Value::from(*flag)),
@@ -277,13 +281,13 @@ fn literal<'a>(writer: &Writer<'a>, asked: &'a Asked, name: &str) -> Option<serd
     }
 }
 
-fn text_argument(writer: &Writer<'_>, asked: &Asked, name: &str) -> Option<String> {
-    match literal(writer, asked, name) {
+fn text_argument(writer: &Writer<'_>, field: &RequestedField, name: &str) -> Option<String> {
+    match literal(writer, field, name) {
         Some(serde_json::Value::String(text)) => Some(text),
         _ => None,
     }
 }
 
-fn flag_argument(writer: &Writer<'_>, asked: &Asked, name: &str) -> bool {
-    literal(writer, asked, name) == Some(serde_json::Value::Bool(true))
+fn flag_argument(writer: &Writer<'_>, field: &RequestedField, name: &str) -> bool {
+    literal(writer, field, name) == Some(serde_json::Value::Bool(true))
 }

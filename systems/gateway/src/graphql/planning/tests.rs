@@ -146,13 +146,13 @@ fn threads_answer_and_what_they_learned_is_remembered() {
     block_on(async {
         for query in ["{locations{id}}", "{nothing}", &large()] {
             let outcome = planning.plan(order(&engine, query), allowed(9)).await;
-            let asked = Asked {
+            let requested = OperationRequest {
                 query,
                 operation_name: None,
                 overrides: &Overrides::default(),
                 grants: None,
             };
-            let known = engine.find(&asked).unwrap();
+            let known = engine.find(&requested).unwrap();
             assert_eq!(outcome.unwrap().is_ok(), known.is_ok(), "{query}");
         }
     });

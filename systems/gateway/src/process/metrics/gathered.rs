@@ -33,7 +33,7 @@ fn counts(process: &ProcessState, generation: &Generation) -> impl metrics::Coun
         persisted: generation.persisted.as_ref().map(|it| it.stats()),
         listed: generation.list.as_ref().map(|it| it.counts()),
         answers: answers(generation),
-        demanded: generation.demand.as_ref().map(|it| it.counts()),
+        cost_counts: generation.cost_limit.as_ref().map(|it| it.counts()),
     };
     let elsewhere = Elsewhere {
         connections: Arc::clone(&process.connections),
@@ -43,7 +43,7 @@ fn counts(process: &ProcessState, generation: &Generation) -> impl metrics::Coun
         subscriptions: generation
             .config
             .subscriptions()
-            .map(|_| process.subscriptions.told()),
+            .map(|_| process.subscriptions.snapshot()),
     };
     process.metrics.counts(caches, elsewhere)
 }

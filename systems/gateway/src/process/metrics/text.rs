@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chassis::ConnectionTable;
-use gateway_telemetry::Counts as Exported;
+use gateway_telemetry::ExportCounts;
 use gateway_upstream::Traffic;
 use telemetry::metrics::{Buckets, Counts, Scrape};
 
-use crate::graphql::demand::{self, Demanded};
-use crate::stream::subscription::opened::Told;
+use crate::graphql::cost_limit::{self, CostCounts};
+use crate::stream::subscription::opened::SubscriptionCounts;
 
 use super::{
     Answers, BUCKETS_US, Caches, CallCounts, Client, Histogram, Listed, Metrics, Planning, STAGES,
@@ -48,9 +48,9 @@ pub(super) struct Elsewhere {
     /// Connections to subgraphs and other services.
     pub(super) traffic: Arc<Traffic>,
     /// Spans and metrics for collectors.
-    pub(super) exported: Arc<Exported>,
+    pub(super) exported: Arc<ExportCounts>,
     /// Subscriptions. `None` if they are off.
-    pub(super) subscriptions: Option<Told>,
+    pub(super) subscriptions: Option<SubscriptionCounts>,
 }
 
 /// The values of one scrape.
@@ -60,8 +60,8 @@ pub(super) struct Snapshot {
     caches: Caches,
     planning: Arc<Planning>,
     traffic: Arc<Traffic>,
-    exported: Arc<Exported>,
-    subscriptions: Option<Told>,
+    exported: Arc<ExportCounts>,
+    subscriptions: Option<SubscriptionCounts>,
 }
 
 impl Counts for Snapshot {
@@ -73,37 +73,37 @@ impl Counts for Snapshot {
         self.clients(scrape)?;
         caches(scrape, &self.caches)?;
         exported(scrape, &self.exported)?;
-        if let Some(told) = &self.subscriptions {
-            subscriptions(scrape, told)?;
+        if let Some(counts) = &self.subscriptions {
+            subscriptions(scrape, counts)?;
         }
         planning(scrape, &self.planning, self.caches.plans.queued)
     }
 }
 
 /// Writes the metrics of the clients' subscriptions.
-fn subscriptions(scrape: &mut Scrape<'_>, told: &Told) -> Result {
+fn subscriptions(scrape: &mut Scrape<'_>, counts: &SubscriptionCounts) -> Result {
     let help = "Subscriptions of clients that are open";
-    scrape.gauge("graphql_subscriptions", help, (&[], told.open))?;
+    scrape.gauge("graphql_subscriptions", help, (&[], counts.open))?;
     let help = "Bytes of the requests of subscriptions that are open";
-    let bytes = (&[][..], told.request_bytes);
+    let bytes = (&[][..], counts.request_bytes);
     scrape.gauge("graphql_subscriptions_request_bytes", help, bytes)?;
     let help = "Subscriptions that were refused because too many are open";
-    scrape.counter("graphql_subscriptions_refused", help, told.refused)?;
+    scrape.counter("graphql_subscriptions_refused", help, counts.refused)?;
     let help = "Responses to events of subscriptions";
-    scrape.counter("graphql_subscriptions_events", help, told.events)?;
+    scrape.counter("graphql_subscriptions_events", help, counts.events)?;
     let help = "Events of subscriptions that gave way to newer ones";
-    scrape.counter("graphql_subscriptions_events_skipped", help, told.skipped)?;
+    scrape.counter("graphql_subscriptions_events_skipped", help, counts.skipped)?;
     let help = "Subscriptions at subgraphs that are open";
-    let upstream = (&[][..], told.upstream);
+    let upstream = (&[][..], counts.upstream);
     scrape.gauge("graphql_subscriptions_upstream", help, upstream)?;
     let help = "Subscriptions of clients that joined one at a subgraph";
-    scrape.counter("graphql_subscriptions_joined", help, told.joined)?;
+    scrape.counter("graphql_subscriptions_joined", help, counts.joined)?;
     let help = "Attempts to subscribe again at a subgraph whose connection was lost";
-    scrape.counter("graphql_subscriptions_reconnects", help, told.reconnects)?;
+    scrape.counter("graphql_subscriptions_reconnects", help, counts.reconnects)?;
     let help = "Attempts that wait because many are under way at the same address";
-    let waiting = (&[][..], told.reconnects_waiting);
+    let waiting = (&[][..], counts.reconnects_waiting);
     scrape.gauge("graphql_subscriptions_reconnects_waiting", help, waiting)?;
-    let ended: Vec<_> = told
+    let ended: Vec<_> = counts
         .ended
         .iter()
         .map(|(by, count)| ([("by", *by)], *count))
@@ -283,11 +283,11 @@ fn caches(scrape: &mut Scrape<'_>, caches: &Caches) -> Result {
         plans,
         persisted,
         listed,
-        demanded,
+        cost_counts,
         answers,
     } = caches;
-    if let Some(demanded) = demanded {
-        costs(scrape, demanded)?;
+    if let Some(cost_counts) = cost_counts {
+        costs(scrape, cost_counts)?;
     }
     if let Some(answers) = answers {
         kept_answers(scrape, answers)?;
@@ -348,16 +348,16 @@ fn kept_answers(scrape: &mut Scrape<'_>, answers: &Answers) -> Result {
 }
 
 /// Writes the estimated and the actual costs of operations.
-fn costs(scrape: &mut Scrape<'_>, demanded: &Demanded) -> Result {
+fn costs(scrape: &mut Scrape<'_>, counts: &CostCounts) -> Result {
     let results = [
-        ([("cost_result", "COST_OK")], demanded.ok),
+        ([("cost_result", "COST_OK")], counts.ok),
         (
             [("cost_result", "COST_ESTIMATED_TOO_EXPENSIVE")],
-            demanded.too_expensive,
+            counts.too_expensive,
         ),
         (
             [("cost_result", "COST_QUERY_PARSE_FAILURE")],
-            demanded.without,
+            counts.without,
         ),
     ];
     scrape.counters(
@@ -372,12 +372,12 @@ fn costs(scrape: &mut Scrape<'_>, demanded: &Demanded) -> Result {
         (
             "cost_estimated",
             "What operations were estimated to cost",
-            &demanded.estimated,
+            &counts.estimated,
         ),
-        ("cost_actual", "What responses have cost", &demanded.actual),
+        ("cost_actual", "What responses have cost", &counts.actual),
     ] {
         let buckets = Buckets {
-            bounds: &demand::BUCKETS,
+            bounds: &cost_limit::BUCKETS,
             counts: &costs.buckets,
             sum: costs.sum,
         };
@@ -408,8 +408,8 @@ fn list(scrape: &mut Scrape<'_>, listed: Listed) -> Result {
 }
 
 /// Writes the metrics of exports to collectors. Writes no lines without exports.
-fn exported(scrape: &mut Scrape<'_>, counts: &Exported) -> Result {
-    let spans = Exported::of(&counts.exported);
+fn exported(scrape: &mut Scrape<'_>, counts: &ExportCounts) -> Result {
+    let spans = ExportCounts::of(&counts.exported);
     let lost = [
         ("otlp-tracing", "channel full", &counts.overflown),
         ("otlp-tracing", "export failed", &counts.failed),
@@ -417,7 +417,7 @@ fn exported(scrape: &mut Scrape<'_>, counts: &Exported) -> Result {
     ];
     let lost = lost.map(|(name, error, counter)| {
         let labels = [("name", name), ("error", error)];
-        (labels, Exported::of(counter))
+        (labels, ExportCounts::of(counter))
     });
     if spans > 0 {
         let help = "Spans that the collector took";

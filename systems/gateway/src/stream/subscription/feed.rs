@@ -10,7 +10,7 @@ use crate::graphql::engine::Engine;
 use crate::graphql::subgraphs::Subgraphs;
 use crate::http::reply::Reply;
 use crate::process::clock;
-use crate::process::serving::{Retirement, Serving};
+use crate::process::worker_state::{Retirement, WorkerState};
 use crate::stream::drain::until;
 use crate::stream::parts::Part;
 use bytes::Bytes;
@@ -24,7 +24,7 @@ use gateway_federation::{
 use graphql_http::EventFormat;
 
 use super::format;
-use super::opened::{Ended, Opened};
+use super::opened::{EndReason, Opened};
 use super::queue::{Ending, Event};
 use super::sharing::Receiver;
 use super::socket::EXPIRED;
@@ -70,7 +70,7 @@ impl End {
 
 /// Executes the plan for one event after another.
 pub(super) struct Answering {
-    serving: Rc<Serving>,
+    serving: Rc<WorkerState>,
     exchange: Exchange,
     plan: (Arc<Prepared>, Variables),
 }
@@ -84,7 +84,7 @@ pub(super) struct Answered {
 
 impl Answering {
     pub(super) fn new(
-        serving: &Rc<Serving>,
+        serving: &Rc<WorkerState>,
         exchange: &Exchange,
         plan: (Arc<Prepared>, Variables),
     ) -> Self {
@@ -131,8 +131,8 @@ impl Answering {
         let executed = prepared.execute(variables, &fetch, policies).await;
         let (error_count, is_cut) = (executed.error_count(), executed.is_cut());
         let body = executed.into_body();
-        if let Some(demand) = &self.serving.generation.demand {
-            demand.answered(prepared, variables, &body, &exchange.context);
+        if let Some(cost_limit) = &self.serving.generation.cost_limit {
+            cost_limit.answered(prepared, variables, &body, &exchange.context);
         }
         Answered {
             body,
@@ -263,11 +263,11 @@ impl Feed {
         let part = match made {
             Ok(Some(part)) => part,
             Ok(None) => {
-                self.end(Ended::Subgraph);
+                self.end(EndReason::Subgraph);
                 of_gateway(format::complete(self.format))
             }
             Err(end) => {
-                self.end(Ended::Gateway);
+                self.end(EndReason::Gateway);
                 Part {
                     error_count: 1,
                     ..of_gateway(format::fatal(self.format, &end.error()))
@@ -277,7 +277,7 @@ impl Feed {
         Some((part, self))
     }
 
-    fn end(&mut self, why: Ended) {
+    fn end(&mut self, why: EndReason) {
         self.is_over = true;
         self.opened.ends(why);
     }
@@ -299,7 +299,12 @@ impl Feed {
                 Err(Ending::Cut) => return Err(End::Stopping),
             };
             // The event may have many clients. It stays in their queues until its turn.
-            self.answering.serving.lasting.turns.take(bytes).await;
+            self.answering
+                .serving
+                .shared
+                .completion_turns
+                .take(bytes)
+                .await;
             let Some(event) = self.events.take() else {
                 continue;
             };
@@ -329,8 +334,8 @@ pub(super) fn answer_of(event: Event) -> SubgraphAnswer {
 }
 
 /// Waits until a subscription must end.
-async fn over(serving: &Serving, time: Option<Instant>, late: End) -> End {
-    let drained = pin!(serving.lasting.drain.begun());
+async fn over(serving: &WorkerState, time: Option<Instant>, late: End) -> End {
+    let drained = pin!(serving.shared.drain.begun());
     let reloaded = pin!(serving.retired());
     match select(pin!(until(time)), select(drained, reloaded)).await {
         Either::Left(_) => late,

@@ -9,7 +9,7 @@ use super::shares::{Limit, Share, Shares};
 
 /// The reason why a subscription ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum EndReason {
     /// There are no more events, or the subgraph failed.
     Subgraph,
     /// The client disconnected.
@@ -18,15 +18,15 @@ pub(crate) enum Ended {
     Gateway,
 }
 
-const REASONS: [(Ended, &str); 3] = [
-    (Ended::Subgraph, "subgraph"),
-    (Ended::Client, "client"),
-    (Ended::Gateway, "gateway"),
+const REASONS: [(EndReason, &str); 3] = [
+    (EndReason::Subgraph, "subgraph"),
+    (EndReason::Client, "client"),
+    (EndReason::Gateway, "gateway"),
 ];
 
 /// The subscription counters of all workers.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct SubscriptionCounters {
     /// Open subscriptions of clients.
     places: Arc<Shares>,
     /// Bytes of the clients' requests.
@@ -48,7 +48,7 @@ pub(crate) struct Counts {
 
 /// The values for metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct SubscriptionCounts {
     pub(crate) open: u64,
     pub(crate) request_bytes: u64,
     pub(crate) refused: u64,
@@ -65,19 +65,19 @@ pub(crate) struct Told {
 /// A subscription that counts as open until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    counts: Arc<Counts>,
-    ended: Ended,
+    counts: Arc<SubscriptionCounters>,
+    ended: EndReason,
     _place: Share,
     request: Option<Share>,
 }
 
-impl Counts {
+impl SubscriptionCounters {
     /// Opens a subscription for a client with this address. `None` if the limit is reached.
     pub(crate) fn open(self: &Arc<Self>, address: Option<IpAddr>, limit: Limit) -> Option<Opened> {
         let place = self.unless_refused(self.places.take(1, address, limit))?;
         Some(Opened {
             counts: Arc::clone(self),
-            ended: Ended::Client,
+            ended: EndReason::Client,
             _place: place,
             request: None,
         })
@@ -133,10 +133,10 @@ impl Counts {
     }
 
     /// The current values for metrics.
-    pub(crate) fn told(&self) -> Told {
+    pub(crate) fn snapshot(&self) -> SubscriptionCounts {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let ended = REASONS.iter().zip(&self.ended);
-        Told {
+        SubscriptionCounts {
             open: self.places.taken() as u64,
             request_bytes: self.requests.taken() as u64,
             refused: of(&self.refused),
@@ -166,7 +166,7 @@ impl Opened {
     }
 
     /// Sets the reason of the end. Without a call, the client has left.
-    pub(crate) fn ends(&mut self, why: Ended) {
+    pub(crate) fn ends(&mut self, why: EndReason) {
         self.ended = why;
     }
 }
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn no_more_than_allowed_are_open() {
-        let counts = Arc::<Counts>::default();
+        let counts = Arc::<SubscriptionCounters>::default();
         let of = |total| Limit {
             total,
             per_address: None,
@@ -196,12 +196,15 @@ mod tests {
         drop(first);
         let mut again = counts.open(None, of(1)).unwrap();
         assert!(again.keeps(10, None, of(10)));
-        assert_eq!(counts.told().request_bytes, 10);
-        again.ends(Ended::Subgraph);
+        assert_eq!(counts.snapshot().request_bytes, 10);
+        again.ends(EndReason::Subgraph);
         drop(again);
-        assert_eq!(counts.told().request_bytes, 0);
-        let told = counts.told();
-        assert_eq!((told.open, told.refused), (0, 1));
-        assert_eq!(told.ended, [("subgraph", 1), ("client", 2), ("gateway", 0)]);
+        assert_eq!(counts.snapshot().request_bytes, 0);
+        let counts = counts.snapshot();
+        assert_eq!((counts.open, counts.refused), (0, 1));
+        assert_eq!(
+            counts.ended,
+            [("subgraph", 1), ("client", 2), ("gateway", 0)]
+        );
     }
 }

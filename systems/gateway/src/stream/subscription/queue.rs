@@ -11,7 +11,7 @@ use bytes::Bytes;
 use gateway_federation::GraphqlError;
 use tokio::sync::Notify;
 
-use super::opened::Counts;
+use super::opened::SubscriptionCounters;
 
 /// Maximum number of bytes in one client's queue, unless it contains a single event.
 const BYTES_MAX: usize = 4 << 20;
@@ -42,11 +42,11 @@ impl Event {
 #[derive(Debug)]
 pub(crate) struct Kept {
     event: Event,
-    counts: Arc<Counts>,
+    counts: Arc<SubscriptionCounters>,
 }
 
 impl Kept {
-    pub(crate) fn new(event: Event, counts: &Arc<Counts>) -> Arc<Self> {
+    pub(crate) fn new(event: Event, counts: &Arc<SubscriptionCounters>) -> Arc<Self> {
         counts.kept(event.weight());
         Arc::new(Self {
             event,
@@ -88,12 +88,12 @@ pub(crate) struct Queue {
     capacity: usize,
     waiting: Mutex<Waiting>,
     arrived: Notify,
-    counts: Arc<Counts>,
+    counts: Arc<SubscriptionCounters>,
 }
 
 impl Queue {
     /// A queue for at most `capacity` events.
-    pub(crate) fn new(capacity: usize, counts: &Arc<Counts>) -> Arc<Self> {
+    pub(crate) fn new(capacity: usize, counts: &Arc<SubscriptionCounters>) -> Arc<Self> {
         Arc::new(Self {
             capacity,
             waiting: Mutex::default(),
@@ -202,7 +202,7 @@ mod tests {
         Some(ready.map(|_| queue.take().unwrap()))
     }
 
-    fn event(length: usize, counts: &Arc<Counts>) -> Arc<Kept> {
+    fn event(length: usize, counts: &Arc<SubscriptionCounters>) -> Arc<Kept> {
         Kept::new(Event::Response(vec![0; length].into()), counts)
     }
 
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(number(next(&queue).unwrap()), 3);
         assert_eq!(number(next(&queue).unwrap()), 4);
         assert_eq!(next(&queue).unwrap().unwrap_err(), Ending::Complete);
-        assert_eq!((counts.told().skipped, counts.bytes()), (2, 0));
+        assert_eq!((counts.snapshot().skipped, counts.bytes()), (2, 0));
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
         assert!(next(&queue).is_none());
         queue.push(&event(3 * BYTES_MAX, &counts));
         assert_eq!(number(next(&queue).unwrap()), 3 * BYTES_MAX);
-        assert_eq!(counts.told().skipped, 1);
+        assert_eq!(counts.snapshot().skipped, 1);
     }
 
     #[test]
@@ -244,11 +244,11 @@ mod tests {
             queue.push(&event(each, &counts));
         }
         assert_eq!(counts.bytes(), 15 * each);
-        assert_eq!(counts.told().skipped, 25);
+        assert_eq!(counts.snapshot().skipped, 25);
         // Other clients still receive their events, because these are smaller.
         queues[39].push(&event(1 << 20, &counts));
         assert_eq!(number(next(&queues[39]).unwrap()), 1 << 20);
-        assert_eq!(counts.told().skipped, 25);
+        assert_eq!(counts.snapshot().skipped, 25);
         // Taken events, and queues of clients that left, make room for other events.
         assert_eq!(number(next(&queues[0]).unwrap()), each);
         queues[30].push(&event(each, &counts));
@@ -267,7 +267,7 @@ mod tests {
             queue.push(&shared);
         }
         drop(shared);
-        assert_eq!((counts.bytes(), counts.told().skipped), (each, 0));
+        assert_eq!((counts.bytes(), counts.snapshot().skipped), (each, 0));
         for queue in &queues[1..] {
             assert_eq!(number(next(queue).unwrap()), each);
         }

@@ -10,24 +10,30 @@ use gateway_config::{Callback, EventSource, WebSocketMode};
 use gateway_federation::GraphqlError;
 
 use crate::process::clock;
-use crate::process::serving::Serving;
+use crate::process::worker_state::WorkerState;
 
-use super::asked::Asked;
 use super::callback;
 use super::queue::{Ending, Event};
-use super::reconnects::{self, Turn};
+use super::reconnects::{self, AttemptPermit};
 use super::sharing::{Receiving, Source};
-use super::socket::{Broken, Ended, Link, MESSAGE_BYTES_MAX, OPENING_MAX};
+use super::socket::{Broken, Link, MESSAGE_BYTES_MAX, OPENING_MAX, StreamEnd};
+use super::subscribe_request::SubscribeRequest;
 
 /// Subscribes at the subgraph, and passes its events to the clients until there are no more events or no more
 /// clients.
-pub(super) async fn receive(serving: Rc<Serving>, receiving: Receiving, asked: Arc<Asked>) {
+pub(super) async fn receive(
+    serving: Rc<WorkerState>,
+    receiving: Receiving,
+    subscribe_request: Arc<SubscribeRequest>,
+) {
     let source = receiving.source();
     let config = serving.generation.config.subscriptions();
-    match config.and_then(|config| config.of_subgraph(&asked.name)) {
-        Some(EventSource::WebSocket(mode)) => by_socket(&serving, mode, source, asked).await,
+    match config.and_then(|config| config.of_subgraph(&subscribe_request.name)) {
+        Some(EventSource::WebSocket(mode)) => {
+            by_socket(&serving, mode, source, subscribe_request).await
+        }
         Some(EventSource::Callback(callback)) => {
-            by_callback(&serving, callback, source, asked).await;
+            by_callback(&serving, callback, source, subscribe_request).await;
         }
         None => unreachable!("the request was made for the way that there is"),
     }
@@ -35,7 +41,7 @@ pub(super) async fn receive(serving: Rc<Serving>, receiving: Receiving, asked: A
 }
 
 /// Time limit for a subgraph to accept a subscription.
-fn opening_limit(serving: &Serving, name: &str) -> Duration {
+fn opening_limit(serving: &WorkerState, name: &str) -> Duration {
     let own = serving.generation.config.traffic_shaping.of_subgraph(name);
     own.timeout.map_or(OPENING_MAX, |own| own.min(OPENING_MAX))
 }
@@ -48,13 +54,19 @@ async fn unless_left<T>(source: &Source, future: impl Future<Output = T>) -> Opt
     }
 }
 
-async fn by_socket(serving: &Serving, mode: &WebSocketMode, source: &Source, asked: Arc<Asked>) {
-    let name = Arc::clone(&asked.name);
-    let Some(opened) = unless_left(source, opened(serving, mode, source, &asked)).await else {
+async fn by_socket(
+    serving: &WorkerState,
+    mode: &WebSocketMode,
+    source: &Source,
+    subscribe_request: Arc<SubscribeRequest>,
+) {
+    let name = Arc::clone(&subscribe_request.name);
+    let Some(opened) = unless_left(source, opened(serving, mode, source, &subscribe_request)).await
+    else {
         return;
     };
     // The clients keep copies of their own, if these may be needed again.
-    drop(asked);
+    drop(subscribe_request);
     let mut link = match opened {
         Ok(link) => link,
         Err(broken) => {
@@ -66,13 +78,13 @@ async fn by_socket(serving: &Serving, mode: &WebSocketMode, source: &Source, ask
     let mut attempts = 0;
     loop {
         let broken = match link.pump(source).await {
-            Ended::Broken { why, has_given } => {
+            StreamEnd::Broken { why, has_given } => {
                 if has_given {
                     attempts = 0;
                 }
                 why
             }
-            Ended::Complete | Ended::Left => {
+            StreamEnd::Complete | StreamEnd::Left => {
                 source.end(Ending::Complete).await;
                 return link.leave().await;
             }
@@ -104,7 +116,7 @@ async fn fail(source: &Source, name: &str, broken: &Broken) {
 
 /// Subscribes again, with a pause before each attempt, up to the maximum number of attempts.
 async fn again(
-    serving: &Serving,
+    serving: &WorkerState,
     mode: &WebSocketMode,
     source: &Source,
     name: &str,
@@ -118,9 +130,9 @@ async fn again(
             "subgraph `{name}`: {broken}; attempt {attempts} to subscribe again in {pause:?}"
         );
         tokio::time::sleep(pause).await;
-        let (asked, _turn) = turn(serving, source).await?;
-        serving.lasting.subscriptions.reconnects();
-        match opened(serving, mode, source, &asked).await {
+        let (subscribe_request, _permit) = acquire(serving, source).await?;
+        serving.shared.subscriptions.reconnects();
+        match opened(serving, mode, source, &subscribe_request).await {
             Ok(link) => return Ok(link),
             Err(next) => broken = next,
         }
@@ -128,20 +140,27 @@ async fn again(
     Err(broken)
 }
 
-/// Waits for the turn of an attempt. Returns the request to send again.
-async fn turn(serving: &Serving, source: &Source) -> Result<(Arc<Asked>, Turn), Broken> {
-    let asked = || source.asked(clock::now()).ok_or_else(Broken::expired);
-    let first = asked()?;
-    let attempts = &serving.lasting.subscriptions.attempts;
-    let turn = attempts.turn(&first.request.endpoint).await;
+/// Waits until an attempt may run. Returns the request to send again.
+async fn acquire(
+    serving: &WorkerState,
+    source: &Source,
+) -> Result<(Arc<SubscribeRequest>, AttemptPermit), Broken> {
+    let subscribe_request = || {
+        source
+            .subscribe_request(clock::now())
+            .ok_or_else(Broken::expired)
+    };
+    let first = subscribe_request()?;
+    let attempts = &serving.shared.subscriptions.attempts;
+    let permit = attempts.acquire(&first.request.endpoint).await;
     // The clients may have changed while this waited.
-    Ok((asked()?, turn))
+    Ok((subscribe_request()?, permit))
 }
 
 /// The result of a future. If the gateway stops or a new generation takes over, it never returns. Then the
 /// attempt is pointless, because each client receives the reason from its own body, and leaves.
-async fn while_serving<T>(serving: &Serving, future: impl Future<Output = T>) -> T {
-    let drained = pin!(serving.lasting.drain.begun());
+async fn while_serving<T>(serving: &WorkerState, future: impl Future<Output = T>) -> T {
+    let drained = pin!(serving.shared.drain.begun());
     let retired = pin!(serving.retired());
     match select(select(drained, retired), pin!(future)).await {
         Either::Left(_) => std::future::pending().await,
@@ -151,17 +170,17 @@ async fn while_serving<T>(serving: &Serving, future: impl Future<Output = T>) ->
 
 /// A connection after the subgraph has accepted the subscription.
 async fn opened(
-    serving: &Serving,
+    serving: &WorkerState,
     mode: &WebSocketMode,
     source: &Source,
-    asked: &Asked,
+    subscribe_request: &SubscribeRequest,
 ) -> Result<Link, Broken> {
-    let limit = opening_limit(serving, &asked.name);
-    let most = event_bytes_max(serving, &asked.name);
+    let limit = opening_limit(serving, &subscribe_request.name);
+    let most = event_bytes_max(serving, &subscribe_request.name);
     let opening = Link::open(
         &serving.client,
-        &asked.request,
-        asked.parameters.as_ref(),
+        &subscribe_request.request,
+        subscribe_request.parameters.as_ref(),
         mode.protocol,
         mode.heartbeat_interval.0.0,
         most,
@@ -174,29 +193,34 @@ async fn opened(
 }
 
 /// Maximum size of an event of this subgraph.
-fn event_bytes_max(serving: &Serving, name: &str) -> usize {
+fn event_bytes_max(serving: &WorkerState, name: &str) -> usize {
     let limits = &serving.generation.config.limits.subgraph;
     let own = limits.of_subgraph(name);
     own.map_or(MESSAGE_BYTES_MAX, |own| own.min(MESSAGE_BYTES_MAX))
 }
 
 async fn by_callback(
-    serving: &Serving,
+    serving: &WorkerState,
     config: &Callback,
     source: &Arc<Source>,
-    asked: Arc<Asked>,
+    subscribe_request: Arc<SubscribeRequest>,
 ) {
-    let name = Arc::clone(&asked.name);
-    let callbacks = &serving.lasting.callbacks;
+    let name = Arc::clone(&subscribe_request.name);
+    let callbacks = &serving.shared.callbacks;
     let most = event_bytes_max(serving, &name);
     let registration = callbacks.register(&name, most, source);
-    let asking = callback::subscribe(registration, &serving.client, config, &asked.request);
+    let asking = callback::subscribe(
+        registration,
+        &serving.client,
+        config,
+        &subscribe_request.request,
+    );
     let limit = opening_limit(serving, &name);
     let asking = tokio::time::timeout(limit, asking);
     let Some(answered) = unless_left(source, asking).await else {
         return;
     };
-    drop(asked);
+    drop(subscribe_request);
     let refused = match answered {
         Ok(Ok(registration)) => {
             source.open();
@@ -210,8 +234,8 @@ async fn by_callback(
         callback::Refused::Answer(body) => Event::Response(body),
         callback::Refused::Failed(reason) => {
             log::warn!("subgraph `{name}`: no subscription: {reason}");
-            let told = format!("HTTP fetch failed from '{name}': {reason}");
-            let error = GraphqlError::new(told, "SUBREQUEST_HTTP_ERROR");
+            let text = format!("HTTP fetch failed from '{name}': {reason}");
+            let error = GraphqlError::new(text, "SUBREQUEST_HTTP_ERROR");
             Event::Failed(error.with("service", &*name))
         }
     });

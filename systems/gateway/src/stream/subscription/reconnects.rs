@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use gateway_telemetry::random_bytes;
-use gateway_upstream::Endpoint;
+use gateway_upstream::UpstreamEndpoint;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Maximum number of running attempts per address. Further attempts wait in the order of their arrival.
@@ -24,7 +24,7 @@ pub(crate) struct Attempts {
 
 /// A running attempt, until this value is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct AttemptPermit {
     _permit: OwnedSemaphorePermit,
 }
 
@@ -32,18 +32,18 @@ pub(crate) struct Turn {
 struct Waits<'a>(&'a AtomicUsize);
 
 impl Attempts {
-    /// Waits for the turn of an attempt at this address.
-    pub(crate) async fn turn(&self, endpoint: &Endpoint) -> Turn {
+    /// Waits until an attempt at this address may run.
+    pub(crate) async fn acquire(&self, endpoint: &UpstreamEndpoint) -> AttemptPermit {
         let attempts = self.at(endpoint);
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let _waits = Waits(&self.waiting);
         let permit = attempts.acquire_owned().await;
-        Turn {
+        AttemptPermit {
             _permit: permit.expect("it is never closed"),
         }
     }
 
-    fn at(&self, endpoint: &Endpoint) -> Arc<Semaphore> {
+    fn at(&self, endpoint: &UpstreamEndpoint) -> Arc<Semaphore> {
         let address = match endpoint.socket() {
             Some(socket) => socket.display().to_string(),
             None => format!("{:?} {}", endpoint.uri().host(), endpoint.port()),
@@ -109,29 +109,29 @@ mod tests {
 
     #[test]
     fn so_many_are_under_way_at_one_address_and_the_others_wait_in_their_order() {
-        let endpoint = |text| Endpoint::parse(text, Policy::default()).unwrap();
+        let endpoint = |text| UpstreamEndpoint::parse(text, Policy::default()).unwrap();
         let one = endpoint("http://localhost:1/a");
         let same = endpoint("http://localhost:1/b");
         let other = endpoint("http://localhost:2/a");
         let attempts = Attempts::default();
-        let take = |it: &Endpoint| attempts.turn(it).now_or_never();
-        let mut turns: Vec<_> = std::iter::from_fn(|| take(&one)).collect();
-        assert_eq!(turns.len(), ATTEMPTS_AT_ONCE);
+        let take = |it: &UpstreamEndpoint| attempts.acquire(it).now_or_never();
+        let mut permits: Vec<_> = std::iter::from_fn(|| take(&one)).collect();
+        assert_eq!(permits.len(), ATTEMPTS_AT_ONCE);
         assert!(take(&same).is_none());
         assert!(take(&other).is_some());
-        let mut first = pin!(attempts.turn(&same));
+        let mut first = pin!(attempts.acquire(&same));
         assert!(first.as_mut().now_or_never().is_none());
-        let mut second = Box::pin(attempts.turn(&one));
+        let mut second = Box::pin(attempts.acquire(&one));
         assert!(second.as_mut().now_or_never().is_none());
         assert_eq!(attempts.waiting(), 2);
-        turns.pop();
+        permits.pop();
         assert!(second.as_mut().now_or_never().is_none());
-        turns.extend(first.as_mut().now_or_never());
-        assert_eq!((turns.len(), attempts.waiting()), (ATTEMPTS_AT_ONCE, 1));
+        permits.extend(first.as_mut().now_or_never());
+        assert_eq!((permits.len(), attempts.waiting()), (ATTEMPTS_AT_ONCE, 1));
         // An attempt that no longer waits does not block the next one.
         drop(second);
         assert_eq!(attempts.waiting(), 0);
-        turns.clear();
+        permits.clear();
         assert!(take(&other).is_some());
         assert_eq!(attempts.addresses.lock().unwrap().len(), 2);
         let third = endpoint("http://localhost:3");

@@ -17,9 +17,9 @@ use gateway_extensions::RequestKey;
 use gateway_federation::GraphqlError;
 use tokio::sync::{Notify, watch};
 
-use super::asked::Asked;
-use super::opened::Counts;
+use super::opened::SubscriptionCounters;
 use super::queue::{Ending, Event, Kept, Queue};
+use super::subscribe_request::SubscribeRequest;
 
 /// Clients that receive an event before other tasks of the thread run. Delivery is short, because the
 /// completion of an event has turns of its own, and a subgraph must not wait for it.
@@ -53,7 +53,7 @@ pub(super) struct Source {
     /// Locked while an event, or the end, is delivered to all clients. So all clients receive them in one
     /// order.
     giving: tokio::sync::Mutex<()>,
-    counts: Arc<Counts>,
+    counts: Arc<SubscriptionCounters>,
 }
 
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ pub(super) struct Client {
     /// Expiry time of its token.
     pub(crate) expiry: Option<Instant>,
     /// The request that it would send. Set only if a lost connection may be opened again.
-    pub(crate) asked: Option<Arc<Asked>>,
+    pub(crate) subscribe_request: Option<Arc<SubscribeRequest>>,
 }
 
 impl Client {
@@ -118,7 +118,7 @@ pub(super) fn join(
     capacity: usize,
     key: Option<Key>,
     client: Client,
-    counts: &Arc<Counts>,
+    counts: &Arc<SubscriptionCounters>,
 ) -> (Receiver, Option<Receiving>) {
     let Some(key) = key else {
         let (source, receiver) = Source::begin(capacity, client, counts);
@@ -146,7 +146,11 @@ pub(super) fn join(
 }
 
 impl Source {
-    fn begin(capacity: usize, client: Client, counts: &Arc<Counts>) -> (Arc<Self>, Receiver) {
+    fn begin(
+        capacity: usize,
+        client: Client,
+        counts: &Arc<SubscriptionCounters>,
+    ) -> (Arc<Self>, Receiver) {
         counts.begun();
         let source = Arc::new(Self {
             clients: Mutex::default(),
@@ -194,11 +198,11 @@ impl Source {
     }
 
     /// The request to send again, from the oldest client with a valid token. `None` if no token is valid.
-    pub(crate) fn asked(&self, now: Instant) -> Option<Arc<Asked>> {
+    pub(crate) fn subscribe_request(&self, now: Instant) -> Option<Arc<SubscribeRequest>> {
         let clients = lock(&self.clients);
         let mut members = clients.members.values();
         let valid = members.find(|member| member.client.is_valid(now))?;
-        valid.client.asked.clone()
+        valid.client.subscribe_request.clone()
     }
 
     /// Reports that the subgraph has accepted the subscription.

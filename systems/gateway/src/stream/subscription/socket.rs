@@ -10,7 +10,7 @@ use futures_util::future::{Either, select};
 use gateway_config::WebSocketProtocol;
 use gateway_extensions::EventRequest;
 use gateway_federation::GraphqlError;
-use gateway_upstream::{Client, LastingPlace, Received, Upgrade, WebSocket, WebSocketError};
+use gateway_upstream::{Client, ConnectionPlace, Received, Upgrade, WebSocket, WebSocketError};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -157,7 +157,7 @@ fn may_change(status: StatusCode) -> bool {
 }
 
 /// The result of receiving events.
-pub(crate) enum Ended {
+pub(crate) enum StreamEnd {
     /// All clients have left.
     Left,
     /// The subgraph reported that there are no more events.
@@ -289,20 +289,20 @@ impl Link {
     }
 
     /// Passes events to the clients until there are no more events or no more clients.
-    pub(crate) async fn pump(&mut self, source: &Source) -> Ended {
+    pub(crate) async fn pump(&mut self, source: &Source) -> StreamEnd {
         let mut has_given = false;
         let place = self.socket.place();
         let ended = {
             let events = pin!(self.events(source, &mut has_given));
             let left = pin!(counted(&place, source));
             match select(left, events).await {
-                Either::Left(_) => return Ended::Left,
+                Either::Left(_) => return StreamEnd::Left,
                 Either::Right((ended, _)) => ended,
             }
         };
         match ended {
-            Ok(()) => Ended::Complete,
-            Err(why) => Ended::Broken { why, has_given },
+            Ok(()) => StreamEnd::Complete,
+            Err(why) => StreamEnd::Broken { why, has_given },
         }
     }
 
@@ -381,7 +381,7 @@ impl Link {
 }
 
 /// Counts the connection for the oldest client, until all clients have left.
-async fn counted(place: &LastingPlace, source: &Source) {
+async fn counted(place: &ConnectionPlace, source: &Source) {
     let mut left = pin!(source.left());
     loop {
         place.count_for(source.address());

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use crate::clock;
 use crate::collector::{Collector, Outcome};
 use crate::metric_message::{self, Since, Taken};
-use crate::queue::{Counts, Queue};
+use crate::queue::{ExportCounts, Queue};
 use crate::span::Span;
 use crate::span_message;
 
@@ -89,7 +89,7 @@ impl SpanSender {
         if let Either::Right(_) = future::select(work, end).await {
             // Spans in flight are counted when they are dropped.
             while let Some(spans) = self.queue.take() {
-                Counts::add(&self.queue.counts.failed, spans.len());
+                ExportCounts::add(&self.queue.counts.failed, spans.len());
             }
         }
     }
@@ -117,7 +117,7 @@ impl SpanSender {
         if let Outcome::Taken { rejected, .. } = self.watched.deliver(message).await {
             let failed = rejected.min(under_way.spans);
             let taken = under_way.spans - failed;
-            Counts::add(&self.queue.counts.exported, taken);
+            ExportCounts::add(&self.queue.counts.exported, taken);
             under_way.spans = failed;
         }
     }
@@ -125,13 +125,13 @@ impl SpanSender {
 
 /// Spans in flight. They count as failed when this value is dropped.
 struct UnderWay<'a> {
-    counts: &'a Counts,
+    counts: &'a ExportCounts,
     spans: usize,
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        Counts::add(&self.counts.failed, self.spans);
+        ExportCounts::add(&self.counts.failed, self.spans);
     }
 }
 
@@ -139,7 +139,7 @@ impl Drop for UnderWay<'_> {
 pub(super) struct MetricSender<R> {
     pub(super) watched: Watched,
     pub(super) resource: Resource,
-    pub(super) counts: Arc<Counts>,
+    pub(super) counts: Arc<ExportCounts>,
     /// The temporality, and the start of counting.
     pub(super) since: (Temporality, u64),
     pub(super) read: R,
@@ -191,7 +191,7 @@ impl<R: Fn() -> Vec<Family>> MetricSender<R> {
         match self.watched.deliver(message).await {
             Outcome::Taken { .. } => Some(taken),
             Outcome::Again { .. } | Outcome::Refused { .. } => {
-                Counts::add(&self.counts.failed_metrics, 1);
+                ExportCounts::add(&self.counts.failed_metrics, 1);
                 None
             }
         }

@@ -10,15 +10,15 @@ use tokio::net::{TcpListener, TcpStream};
 use super::*;
 use crate::endpoint::Policy;
 
-mod lasting;
 mod limits;
+mod own_connection;
 
 /// The responses of a server on one connection, one for each request. After the last, the server closes the
 /// connection.
 type Script = Vec<&'static str>;
 
 struct Stand {
-    endpoint: Endpoint,
+    endpoint: UpstreamEndpoint,
     seen: Rc<RefCell<Vec<String>>>,
 }
 
@@ -40,7 +40,7 @@ async fn stand(scripts: Vec<Script>) -> Stand {
     });
     let url = format!("http://127.0.0.1:{port}/q");
     Stand {
-        endpoint: Endpoint::parse(&url, Policy::default()).unwrap(),
+        endpoint: UpstreamEndpoint::parse(&url, Policy::default()).unwrap(),
         seen,
     }
 }
@@ -357,7 +357,7 @@ fn time_covers_connecting_and_the_whole_answer() {
     run(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let endpoint = Endpoint::parse(&url, Policy::default()).unwrap();
+        let endpoint = UpstreamEndpoint::parse(&url, Policy::default()).unwrap();
         let client = Client::new(ClientSettings::default());
         let limit = Duration::from_millis(20);
         let slow = Call {
@@ -384,7 +384,7 @@ fn nobody_there_is_an_error_that_names_the_place() {
                 "/nowhere/a.sock".to_owned(),
             ),
         ] {
-            let endpoint = Endpoint::parse(&url, Policy::default()).unwrap();
+            let endpoint = UpstreamEndpoint::parse(&url, Policy::default()).unwrap();
             let error = client.send(&endpoint, call("{}")).await.unwrap_err();
             assert!(matches!(error, SendError::Unreachable { .. }));
             assert!(error.to_string().contains(&name), "{error}");
@@ -400,7 +400,7 @@ fn idle_connections_end_when_their_time_is_over() {
             pool_idle_timeout: Some(Duration::ZERO),
             ..Policy::default()
         };
-        let endpoint = Endpoint::parse(stand.endpoint.as_str(), policy).unwrap();
+        let endpoint = UpstreamEndpoint::parse(stand.endpoint.as_str(), policy).unwrap();
         let client = Client::new(ClientSettings::default());
         client.send(&endpoint, call("{}")).await.unwrap();
         assert_eq!(client.counters().idle, 1);
@@ -416,7 +416,7 @@ fn long_bodies_arrive_whole_in_both_directions() {
     run(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
-        let endpoint = Endpoint::parse(&url, Policy::default()).unwrap();
+        let endpoint = UpstreamEndpoint::parse(&url, Policy::default()).unwrap();
         tokio::task::spawn_local(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
             let request = read_request(&mut stream).await;

@@ -23,7 +23,7 @@ use graphql_http::body::{collect, in_time};
 use graphql_http::{GraphqlRequest, Head, Media};
 use graphql_server::connections::{self, Connections};
 use graphql_server::content::Counter;
-use graphql_server::exchange::Step;
+use graphql_server::exchange::NextStep;
 use graphql_server::reply::{Body, Reply};
 use graphql_server::startup::{Setup, stop_on_signal};
 use graphql_server::wire::{self, WireError};
@@ -127,12 +127,12 @@ async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) 
         content_length: length.and_then(|length| length.parse().ok()),
     };
     match handler.worker.admit(head) {
-        Step::Reply(reply) => reply,
-        Step::ReadParameters(media) => {
+        NextStep::Reply(reply) => reply,
+        NextStep::ReadParameters(media) => {
             let request = wire::from_parameters(request.query_string());
             execute(handler, media, request, true).await
         }
-        Step::ReadBody(media) => {
+        NextStep::ReadBody(media) => {
             let mut next = async || poll_fn(|task| Pin::new(&mut payload).poll_next(task)).await;
             let read = collect(handler.worker.body_limit(), &mut next);
             let timeout = handler.worker.request_timeout();

@@ -11,7 +11,7 @@ use graphql_http::{GraphqlRequest, Head, Media};
 use graphql_server::config::Config;
 use graphql_server::connections::{self, Connections};
 use graphql_server::content::Counter;
-use graphql_server::exchange::Step;
+use graphql_server::exchange::NextStep;
 use graphql_server::reply::{Body, Reply};
 use graphql_server::startup::{Setup, stop_on_signal};
 use graphql_server::wire::{self, WireError};
@@ -143,12 +143,12 @@ async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) 
         content_length: length.and_then(|length| length.parse().ok()),
     };
     match handler.worker.admit(head) {
-        Step::Reply(reply) => reply,
-        Step::ReadParameters(media) => {
+        NextStep::Reply(reply) => reply,
+        NextStep::ReadParameters(media) => {
             let request = wire::from_parameters(request.query_string());
             execute(handler, media, request, true)
         }
-        Step::ReadBody(media) => {
+        NextStep::ReadBody(media) => {
             let read = collect(handler.worker.body_limit(), async || payload.recv().await);
             let timeout = handler.worker.request_timeout();
             match in_time(read, || sleep(Millis::from(timeout))).await {

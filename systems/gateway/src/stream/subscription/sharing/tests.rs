@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use gateway_extensions::EventRequest;
-use gateway_upstream::{Endpoint, Policy};
+use gateway_upstream::{Policy, UpstreamEndpoint};
 
 use super::*;
 
-fn asked(name: &str) -> Asked {
-    Asked {
+fn subscribe_request(name: &str) -> SubscribeRequest {
+    SubscribeRequest {
         name: name.into(),
         request: EventRequest {
-            endpoint: Endpoint::parse("http://localhost", Policy::default()).unwrap(),
+            endpoint: UpstreamEndpoint::parse("http://localhost", Policy::default()).unwrap(),
             headers: http::HeaderMap::new(),
             body: "{}".into(),
         },
@@ -22,7 +22,7 @@ fn asked(name: &str) -> Asked {
     }
 }
 
-fn begin(counts: &Arc<Counts>) -> (Receiving, Receiver) {
+fn begin(counts: &Arc<SubscriptionCounters>) -> (Receiving, Receiver) {
     let (source, receiver) = Source::begin(2, Client::default(), counts);
     let shared = None;
     (Receiving { source, shared }, receiver)
@@ -59,7 +59,7 @@ fn an_end_without_a_reason_is_told_from_the_end_of_events() {
     assert!(complete.opened().now_or_never().unwrap().is_ok());
     assert!(complete.take().is_some());
     assert_eq!(end_of(&complete), Ending::Complete);
-    assert_eq!(counts.told().upstream, 0);
+    assert_eq!(counts.snapshot().upstream, 0);
 }
 
 #[test]
@@ -129,13 +129,13 @@ fn what_is_asked_again_is_what_a_client_would_whose_token_is_valid() {
     let client = |name: &str, last: u8, seconds: Option<u64>| Client {
         address: Some([192, 0, 2, last].into()),
         expiry: seconds.map(|it| now + Duration::from_secs(it)),
-        asked: Some(Arc::new(asked(name))),
+        subscribe_request: Some(Arc::new(subscribe_request(name))),
     };
     let (source, first) = Source::begin(2, client("first", 1, Some(10)), &counts);
     let second = source.join(2, client("second", 2, Some(20))).unwrap();
     let asks = |seconds| {
-        let asked = source.asked(now + Duration::from_secs(seconds));
-        asked.map(|it| it.name.to_string())
+        let subscribe_request = source.subscribe_request(now + Duration::from_secs(seconds));
+        subscribe_request.map(|it| it.name.to_string())
     };
     let address = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
     assert_eq!(asks(9).as_deref(), Some("first"));

@@ -9,7 +9,7 @@ use super::*;
 
 /// A server that responds to each request after a permit, and counts its connections.
 pub(super) struct Held {
-    pub(super) endpoint: Endpoint,
+    pub(super) endpoint: UpstreamEndpoint,
     /// One permit allows one response.
     pub(super) go: Rc<Semaphore>,
     pub(super) open: Rc<Cell<usize>>,
@@ -20,7 +20,7 @@ pub(super) async fn held() -> Held {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let held = Held {
-        endpoint: Endpoint::parse(&url, Policy::default()).unwrap(),
+        endpoint: UpstreamEndpoint::parse(&url, Policy::default()).unwrap(),
         go: Rc::new(Semaphore::new(0)),
         open: Rc::default(),
         most: Rc::default(),
@@ -65,7 +65,7 @@ pub(super) fn client(
 
 pub(super) type Sending = tokio::task::JoinHandle<Result<Reply, SendError>>;
 
-pub(super) fn send(client: &Client, endpoint: &Endpoint) -> Sending {
+pub(super) fn send(client: &Client, endpoint: &UpstreamEndpoint) -> Sending {
     let (client, endpoint) = (client.clone(), endpoint.clone());
     tokio::task::spawn_local(async move { client.send(&endpoint, call("{}")).await })
 }
@@ -288,7 +288,7 @@ fn an_endpoint_may_have_a_limit_of_its_own() {
             connections_max: NonZeroUsize::new(1),
             ..Policy::default()
         };
-        let own = Endpoint::parse(held.endpoint.as_str(), policy).unwrap();
+        let own = UpstreamEndpoint::parse(held.endpoint.as_str(), policy).unwrap();
         let (client, traffic) = client(100, 50, 5);
         let sendings = [send(&client, &own), send(&client, &own)];
         until(|| traffic.waiting() == 1).await;
@@ -310,7 +310,7 @@ fn an_endpoint_may_have_a_limit_of_its_own() {
 
 /// An HTTP/2 server that responds to each request after a permit.
 struct HeldHttp2 {
-    endpoint: Endpoint,
+    endpoint: UpstreamEndpoint,
     /// One permit allows one response.
     go: Arc<Semaphore>,
     /// The tasks of all opened connections. Aborting a task closes its connection.
@@ -327,7 +327,7 @@ async fn held_http2(streams: u32) -> HeldHttp2 {
         ..Policy::default()
     };
     let held = HeldHttp2 {
-        endpoint: Endpoint::parse(&url, policy).unwrap(),
+        endpoint: UpstreamEndpoint::parse(&url, policy).unwrap(),
         go: Arc::new(Semaphore::new(0)),
         served: Rc::default(),
     };

@@ -1,9 +1,9 @@
 //! Redis store of cached responses, for processes that share a cache.
 //!
-//! A response carries two version stamps: the stamps of its subgraph and of its type, as they were before the
-//! request to the subgraph. The current stamps are entries of their own. One command reads them together with
-//! the responses. An invalidation replaces a stamp, and all responses with another stamp are stale. If Redis
-//! has lost a stamp, the gateway creates a new random one, so an old response never matches again.
+//! A response carries two invalidation versions, of its subgraph and of its type, as they were before the
+//! request to the subgraph. The current versions are entries of their own. One command reads them together
+//! with the responses. An invalidation replaces a version, and all responses with another version are stale.
+//! If Redis has lost a version, the gateway creates a new random one, so an old response never matches again.
 //!
 //! If Redis is slow or down, every lookup is a miss, no response is stored, and the gateway sends the
 //! requests to the subgraphs. The queue of responses to store is bounded. An invalidation fails rather than
@@ -29,17 +29,17 @@ const FORM: &str = "weighbridge:answers:1";
 /// Maximum number of bytes in the queue of responses to store. Above it, responses are not stored.
 const WAITING_BYTES_MAX: usize = 16 << 20;
 
-/// Lifetime of a stamp: longer than the lifetime of any response that carries it.
-const STAMP_SECONDS: u64 = LONGEST.as_secs() + 24 * 3_600;
+/// Lifetime of a version: longer than the lifetime of any response that carries it.
+const VERSION_SECONDS: u64 = LONGEST.as_secs() + 24 * 3_600;
 
-type Stamp = [u8; 16];
+type Version = [u8; 16];
 
-/// The stamp of the subgraph and the stamp of the type of a response.
+/// The version of the subgraph and the version of the type of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamps(Stamp, Stamp);
+pub(super) struct InvalidationVersions(Version, Version);
 
 /// A Redis server that stores responses.
-pub(super) struct Shelf {
+pub(super) struct RedisStore {
     config: AnswersInRedis,
     link: Link,
     /// The prefix of its keys.
@@ -49,26 +49,29 @@ pub(super) struct Shelf {
 }
 
 // Not derived: a link has no useful debug output.
-impl std::fmt::Debug for Shelf {
+impl std::fmt::Debug for RedisStore {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Shelf").field(&self.prefix).finish()
+        formatter
+            .debug_tuple("RedisStore")
+            .field(&self.prefix)
+            .finish()
     }
 }
 
 /// Returns the store of this Redis configuration, and creates it if there is none yet.
 pub(super) fn of(
     config: &AnswersInRedis,
-    shelves: &mut Vec<Arc<Shelf>>,
-) -> Result<Arc<Shelf>, LinkError> {
-    if let Some(known) = shelves.iter().find(|it| it.config == *config) {
+    stores: &mut Vec<Arc<RedisStore>>,
+) -> Result<Arc<RedisStore>, LinkError> {
+    if let Some(known) = stores.iter().find(|it| it.config == *config) {
         return Ok(Arc::clone(known));
     }
-    let shelf = Arc::new(Shelf::new(config)?);
-    shelves.push(Arc::clone(&shelf));
-    Ok(shelf)
+    let store = Arc::new(RedisStore::new(config)?);
+    stores.push(Arc::clone(&store));
+    Ok(store)
 }
 
-impl Shelf {
+impl RedisStore {
     fn new(config: &AnswersInRedis) -> Result<Self, LinkError> {
         let address = config.urls.first().map_or("", |it| it.0.0.as_str());
         let mut address: ConnectionInfo =
@@ -110,7 +113,7 @@ impl Shelf {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// Looks up each pair, and gives each pair the stamps that its new response needs. `types` contains the
+    /// Looks up each pair, and gives each pair the versions that its new response needs. `types` contains the
     /// types of the pairs in the same order.
     pub(super) async fn find(
         &self,
@@ -120,7 +123,7 @@ impl Shelf {
     ) -> Vec<Option<Arc<Answer>>> {
         self.read(subgraph, types, pairs).await.unwrap_or_else(|_| {
             self.failures.fetch_add(1, Ordering::Relaxed);
-            // The pairs have no stamps, so their responses are not stored either.
+            // The pairs have no versions, so their responses are not stored either.
             pairs.iter().map(|_| None).collect()
         })
     }
@@ -132,9 +135,13 @@ impl Shelf {
         pairs: &mut [Pair],
     ) -> Result<Vec<Option<Arc<Answer>>>, LinkError> {
         let different: BTreeSet<&str> = types.iter().copied().collect();
-        let mut names = vec![self.stamp_of_subgraph(subgraph)];
-        names.extend(different.iter().map(|of| self.stamp_of_type(subgraph, of)));
-        let stamped = names.len();
+        let mut names = vec![self.version_of_subgraph(subgraph)];
+        names.extend(
+            different
+                .iter()
+                .map(|of| self.version_of_type(subgraph, of)),
+        );
+        let versioned = names.len();
         for pair in pairs.iter() {
             names.push(self.answer(&pair.public));
             names.extend(pair.private.iter().map(|key| self.answer(key)));
@@ -150,21 +157,21 @@ impl Shelf {
             })
             .await?;
         let mut values = values.into_iter();
-        let stamps: Vec<Option<Stamp>> = values
+        let versions: Vec<Option<Version>> = values
             .by_ref()
-            .take(stamped)
+            .take(versioned)
             .map(|it| it?.try_into().ok())
             .collect();
         let left = deadline.saturating_sub(began.elapsed());
-        let stamps = self.complete(&names[..stamped], stamps, left).await?;
-        let (of_subgraph, of_types) = stamps.split_first().expect("a stamp for each name");
-        let of_types: BTreeMap<&str, Stamp> = different
+        let versions = self.complete(&names[..versioned], versions, left).await?;
+        let (of_subgraph, of_types) = versions.split_first().expect("a version for each name");
+        let of_types: BTreeMap<&str, Version> = different
             .into_iter()
             .zip(of_types.iter().copied())
             .collect();
         let found = pairs.iter_mut().zip(types).map(|(pair, of)| {
-            let wanted = Stamps(*of_subgraph, of_types[of]);
-            pair.stamps = Some(wanted);
+            let wanted = InvalidationVersions(*of_subgraph, of_types[of]);
+            pair.versions = Some(wanted);
             let mut read = || decode(values.next().flatten()?, &wanted).map(Arc::new);
             let public = read();
             // The reply contains values for each pair, so this value is read even if it is not used.
@@ -174,21 +181,21 @@ impl Shelf {
         Ok(found.collect())
     }
 
-    /// Creates the stamps that Redis does not have, unless another process creates them first.
+    /// Creates the versions that Redis does not have, unless another process creates them first.
     async fn complete(
         &self,
         names: &[String],
-        stamps: Vec<Option<Stamp>>,
+        versions: Vec<Option<Version>>,
         deadline: Duration,
-    ) -> Result<Vec<Stamp>, LinkError> {
-        if let Some(all) = stamps.iter().copied().collect::<Option<Vec<Stamp>>>() {
+    ) -> Result<Vec<Version>, LinkError> {
+        if let Some(all) = versions.iter().copied().collect::<Option<Vec<Version>>>() {
             return Ok(all);
         }
         let mut commands = Pipeline::new();
-        for (name, stamp) in names.iter().zip(&stamps) {
-            if stamp.is_none() {
-                commands.cmd("SET").arg(name).arg(&new_stamp());
-                commands.arg("EX").arg(STAMP_SECONDS).arg("NX").ignore();
+        for (name, version) in names.iter().zip(&versions) {
+            if version.is_none() {
+                commands.cmd("SET").arg(name).arg(&new_version());
+                commands.arg("EX").arg(VERSION_SECONDS).arg("NX").ignore();
             }
             commands.cmd("GET").arg(name);
         }
@@ -198,11 +205,11 @@ impl Shelf {
                 commands.query_async(&mut connection).await
             })
             .await?;
-        // Redis evicted the stamp at once, or it has another format. With a random stamp the response never
-        // matches, and the gateway continues to use the subgraph.
+        // Redis evicted the version at once, or it has another format. With a random version the response
+        // never matches, and the gateway continues to use the subgraph.
         let made = made.into_iter().map(|it| {
-            let stamp = it.and_then(|it| it.try_into().ok());
-            stamp.unwrap_or_else(new_stamp)
+            let version = it.and_then(|it| it.try_into().ok());
+            version.unwrap_or_else(new_version)
         });
         Ok(made.collect())
     }
@@ -210,7 +217,7 @@ impl Shelf {
     /// Stores responses, in the background.
     pub(super) fn put<'a>(
         &self,
-        parts: impl Iterator<Item = (&'a String, Stamps, Answer)>,
+        parts: impl Iterator<Item = (&'a String, InvalidationVersions, Answer)>,
         time: Duration,
     ) {
         let longest = self.config.ttl.map_or(LONGEST, |it| it.0);
@@ -218,8 +225,8 @@ impl Shelf {
         let time = time.min(longest).as_millis().max(1);
         let mut commands = Pipeline::new();
         let mut bytes = 0;
-        for (key, stamps, answer) in parts {
-            let value = encode(&answer, stamps);
+        for (key, versions, answer) in parts {
+            let value = encode(&answer, versions);
             bytes += value.len();
             commands.cmd("SET").arg(self.answer(key)).arg(value);
             commands.arg("PX").arg(time.to_string()).ignore();
@@ -244,19 +251,19 @@ impl Shelf {
         });
     }
 
-    /// Replaces the stamp of a subgraph, or of one of its types.
+    /// Replaces the version of a subgraph, or of one of its types.
     pub(super) async fn invalidate(
         &self,
         subgraph: &str,
         of: Option<&str>,
     ) -> Result<(), LinkError> {
         let name = match of {
-            None => self.stamp_of_subgraph(subgraph),
-            Some(of) => self.stamp_of_type(subgraph, of),
+            None => self.version_of_subgraph(subgraph),
+            Some(of) => self.version_of_type(subgraph, of),
         };
         let mut command = redis::cmd("SET");
-        command.arg(name).arg(&new_stamp());
-        command.arg("EX").arg(STAMP_SECONDS);
+        command.arg(name).arg(&new_version());
+        command.arg("EX").arg(VERSION_SECONDS);
         let deadline = self.config.invalidate_timeout.0;
         self.link
             .ask(deadline, |mut connection| async move {
@@ -269,12 +276,12 @@ impl Shelf {
         format!("{}:a:{key}", self.prefix)
     }
 
-    fn stamp_of_subgraph(&self, name: &str) -> String {
+    fn version_of_subgraph(&self, name: &str) -> String {
         format!("{}:s:{name}", self.prefix)
     }
 
     /// The type comes first. It contains no colon, so two different pairs never make one key.
-    fn stamp_of_type(&self, subgraph: &str, of: &str) -> String {
+    fn version_of_type(&self, subgraph: &str, of: &str) -> String {
         format!("{}:t:{of}:{subgraph}", self.prefix)
     }
 }
@@ -301,12 +308,15 @@ impl Drop for Waiting {
     }
 }
 
-fn new_stamp() -> Stamp {
+fn new_version() -> Version {
     gateway_telemetry::random_bytes()
 }
 
-/// Layout: stamps, the number of headers, each header with its lengths, the body.
-fn encode(answer: &Answer, Stamps(of_subgraph, of_type): Stamps) -> Vec<u8> {
+/// Layout: versions, the number of headers, each header with its lengths, the body.
+fn encode(
+    answer: &Answer,
+    InvalidationVersions(of_subgraph, of_type): InvalidationVersions,
+) -> Vec<u8> {
     let mut value = Vec::with_capacity(answer.bytes() + 36);
     value.extend_from_slice(&of_subgraph);
     value.extend_from_slice(&of_type);
@@ -322,8 +332,8 @@ fn encode(answer: &Answer, Stamps(of_subgraph, of_type): Stamps) -> Vec<u8> {
     value
 }
 
-/// Decodes a response. `None` if its stamps differ from `wanted` or it is incomplete.
-fn decode(value: Vec<u8>, wanted: &Stamps) -> Option<Answer> {
+/// Decodes a response. `None` if its versions differ from `wanted` or it is incomplete.
+fn decode(value: Vec<u8>, wanted: &InvalidationVersions) -> Option<Answer> {
     let value = Bytes::from(value);
     let mut rest = value.as_ref();
     let mut take = |count: usize| rest.split_off(..count);
@@ -347,8 +357,8 @@ fn decode(value: Vec<u8>, wanted: &Stamps) -> Option<Answer> {
 mod tests {
     use super::*;
 
-    fn stamps(number: u8) -> Stamps {
-        Stamps([number; 16], [number + 1; 16])
+    fn versions(number: u8) -> InvalidationVersions {
+        InvalidationVersions([number; 16], [number + 1; 16])
     }
 
     fn answer() -> Answer {
@@ -362,17 +372,17 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_read_as_it_was_written_and_with_its_stamps_only() {
-        let value = encode(&answer(), stamps(1));
-        let read = decode(value.clone(), &stamps(1)).unwrap();
+    fn an_entry_is_read_as_it_was_written_and_with_its_versions_only() {
+        let value = encode(&answer(), versions(1));
+        let read = decode(value.clone(), &versions(1)).unwrap();
         assert_eq!(
             (&read.headers, &read.body[..]),
             (&answer().headers, &b"{}"[..])
         );
         for other in [
-            stamps(2),
-            Stamps([1; 16], [1; 16]),
-            Stamps([2; 16], [2; 16]),
+            versions(2),
+            InvalidationVersions([1; 16], [1; 16]),
+            InvalidationVersions([2; 16], [2; 16]),
         ] {
             assert!(decode(value.clone(), &other).is_none());
         }
@@ -380,16 +390,16 @@ mod tests {
 
     #[test]
     fn an_entry_that_is_cut_or_made_up_is_none() {
-        let value = encode(&answer(), stamps(1));
+        let value = encode(&answer(), versions(1));
         // The body may have any length. The parts before it must be complete.
         for length in 0..value.len() - 2 {
             assert!(
-                decode(value[..length].to_vec(), &stamps(1)).is_none(),
+                decode(value[..length].to_vec(), &versions(1)).is_none(),
                 "{length}"
             );
         }
         let mut many = value;
         many[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(decode(many, &stamps(1)).is_none());
+        assert!(decode(many, &versions(1)).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! Lasting connections, which belong to one caller: WebSockets.
+//! Long-lived connections, which belong to one caller: WebSockets.
 //!
 //! They count among the connections of calls. They are held for a long time, so they may have only half of
 //! the places, per origin and in total. Calls always find the rest. The clients of one address get at most as
@@ -9,29 +9,29 @@ use std::rc::{Rc, Weak};
 
 use super::{Client, Tally};
 use crate::connection::Stream;
-use crate::endpoint::{Endpoint, Policy};
+use crate::endpoint::{Policy, UpstreamEndpoint};
 use crate::error::SendError;
 use crate::negotiation::Http2;
 use crate::places::{Place, Places, Reserved};
 
 /// A connection that holds its places until it is dropped.
-pub(crate) struct Lasting {
+pub(crate) struct OwnConnection {
     pub(crate) stream: Stream,
-    pub(crate) held: Rc<Held>,
+    pub(crate) held: Rc<HeldPlaces>,
 }
 
-/// The places of a lasting connection: one of its origin, and one of all origins.
+/// The places of a long-lived connection: one of its origin, and one of all origins.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldPlaces {
     _places: [Place; 2],
     reserved: [Reserved; 2],
 }
 
-/// Handle that assigns a lasting connection to the clients of an address.
+/// Handle that assigns a long-lived connection to the clients of an address.
 #[derive(Debug)]
-pub struct LastingPlace(pub(crate) Weak<Held>);
+pub struct ConnectionPlace(pub(crate) Weak<HeldPlaces>);
 
-impl LastingPlace {
+impl ConnectionPlace {
     /// Counts the connection for the clients of this address. `None` counts it for no client.
     pub fn count_for(&self, address: Option<IpAddr>) {
         if let Some(held) = self.0.upgrade() {
@@ -45,9 +45,9 @@ impl Client {
     /// clients of this address.
     pub(crate) async fn own_connection(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         address: Option<IpAddr>,
-    ) -> Result<Lasting, SendError> {
+    ) -> Result<OwnConnection, SendError> {
         // A separate statement, because the pool must not be borrowed during the wait.
         let origin = self.0.pool.borrow_mut().origin(endpoint);
         let held = self.hold(endpoint, &origin.places, address).await?;
@@ -59,22 +59,22 @@ impl Client {
         };
         let tls = || self.tls(&policy);
         let stream = Stream::connect(endpoint, tls, &self.0.settings.traffic).await?;
-        Ok(Lasting {
+        Ok(OwnConnection {
             stream,
             held: Rc::new(held),
         })
     }
 
-    /// Takes places for a lasting connection. If calls have all of them, it waits like a call. It does not
-    /// wait for another lasting connection.
+    /// Takes places for a long-lived connection. If calls have all of them, it waits like a call. It does not
+    /// wait for another long-lived connection.
     async fn hold(
         &self,
-        endpoint: &Endpoint,
+        endpoint: &UpstreamEndpoint,
         places: &Rc<Places>,
         address: Option<IpAddr>,
-    ) -> Result<Held, SendError> {
+    ) -> Result<HeldPlaces, SendError> {
         let total = half(self.part(self.0.limits.get().total));
-        let own = places.reserve(self.most_lasting(endpoint, places, total), address);
+        let own = places.reserve(self.most_reservations(endpoint, places, total), address);
         let any = self.0.places.reserve(total, address);
         let (Some(own), Some(any)) = (own, any) else {
             self.0.settings.traffic.refuse();
@@ -82,18 +82,23 @@ impl Client {
                 origin: endpoint.as_str().to_owned(),
             });
         };
-        Ok(Held {
+        Ok(HeldPlaces {
             _places: self.place(endpoint, places).await?,
             reserved: [own, any],
         })
     }
 
-    /// Maximum number of lasting connections to this origin now, out of `total` for all origins.
-    fn most_lasting(&self, endpoint: &Endpoint, origin: &Places, total: usize) -> usize {
+    /// Maximum number of long-lived connections to this origin now, out of `total` for all origins.
+    fn most_reservations(
+        &self,
+        endpoint: &UpstreamEndpoint,
+        origin: &Places,
+        total: usize,
+    ) -> usize {
         match self.own_limit(endpoint) {
             Some(most) => half(self.part(most)),
             // As many as are left for others, as for calls.
-            None => total.saturating_sub(origin.lasting_all()).max(1),
+            None => total.saturating_sub(origin.reservations_all()).max(1),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::composition::{Composition, Graph};
 use crate::plan::{Need, opener};
 
 /// The required fields of one entity.
-pub(crate) struct Leaving<'a> {
+pub(crate) struct OptionalFields<'a> {
     composition: &'a Composition,
     graph: Graph,
     /// Requirements of fields that a variable may leave out.
@@ -21,9 +21,9 @@ pub(crate) struct Leaving<'a> {
     by_all: Vec<&'a SelectionSet>,
 }
 
-impl<'a> Leaving<'a> {
+impl<'a> OptionalFields<'a> {
     pub(crate) fn new(composition: &'a Composition, graph: Graph) -> Self {
-        Leaving {
+        OptionalFields {
             composition,
             graph,
             by_some: Vec::new(),

@@ -11,16 +11,16 @@ use crate::process::generation::Generation;
 use crate::process::metrics::Shard;
 use crate::stream::drain::Drain;
 use crate::stream::subscription::callback::Callbacks;
-use crate::stream::subscription::opened::Counts;
-use crate::stream::subscription::turns::Turns;
+use crate::stream::subscription::completion_turns::CompletionTurns;
+use crate::stream::subscription::opened::SubscriptionCounters;
 
 /// A worker's state for requests, until the next reload.
-pub(crate) struct Serving {
+pub(crate) struct WorkerState {
     pub(crate) generation: Arc<Generation>,
-    pub(crate) extensions: gateway_extensions::Worker,
+    pub(crate) extensions: gateway_extensions::ExtensionsWorker,
     /// The HTTP client. It keeps its connections across reloads.
     pub(crate) client: Client,
-    pub(crate) lasting: Lasting,
+    pub(crate) shared: SharedState,
     /// Begins when a new generation takes over, for responses that would otherwise continue.
     retired: Beginning<Retirement>,
 }
@@ -36,25 +36,25 @@ pub(crate) enum Retirement {
 
 /// A worker's state that survives reloads.
 #[derive(Clone)]
-pub(crate) struct Lasting {
+pub(crate) struct SharedState {
     pub(crate) planning: Arc<Planning>,
     /// The stop of the worker, for responses that still run.
     pub(crate) drain: Rc<Drain>,
     /// The subscriptions of all workers.
-    pub(crate) subscriptions: Arc<Counts>,
+    pub(crate) subscriptions: Arc<SubscriptionCounters>,
     /// The subscriptions that receive events by callbacks.
     pub(crate) callbacks: Arc<Callbacks>,
     /// The turns for the completion of this worker's events.
-    pub(crate) turns: Rc<Turns>,
+    pub(crate) completion_turns: Rc<CompletionTurns>,
 }
 
-impl Serving {
+impl WorkerState {
     /// Compiles the parts that belong to one thread.
     pub(crate) fn new(
         generation: Arc<Generation>,
         client: Client,
         shard: &Arc<Shard>,
-        lasting: Lasting,
+        shared: SharedState,
     ) -> Rc<Self> {
         let names = generation.subgraphs.iter().map(|it| it.name.as_str());
         let observer = shard.observer(names);
@@ -62,7 +62,7 @@ impl Serving {
             extensions: generation.extensions.worker(client.clone(), observer),
             client,
             generation,
-            lasting,
+            shared,
             retired: Beginning::default(),
         })
     }

@@ -11,11 +11,11 @@ use crate::request_key::RequestKey;
 
 /// The in-flight requests to one subgraph.
 #[derive(Debug)]
-pub(crate) struct Flights<T> {
+pub(crate) struct RequestCoalescing<T> {
     cells: RefCell<HashMap<RequestKey, Rc<OnceCell<T>>>>,
 }
 
-impl<T> Default for Flights<T> {
+impl<T> Default for RequestCoalescing<T> {
     fn default() -> Self {
         Self {
             cells: RefCell::default(),
@@ -23,7 +23,7 @@ impl<T> Default for Flights<T> {
     }
 }
 
-impl<T: Clone> Flights<T> {
+impl<T: Clone> RequestCoalescing<T> {
     /// The response to a request: from `send`, or from an identical request in flight. If the client of the
     /// sending request disconnects, another waiting request sends again. A response that is not `is_for_all`
     /// belongs to the sending request alone. The waiting requests then send their own.
@@ -40,7 +40,7 @@ impl<T: Clone> Flights<T> {
         }
         // Created before the wait, so that a request that is dropped while it waits also removes its entry.
         let leaving = LeaveOnDrop {
-            flights: self,
+            in_flight: self,
             key,
             cell,
         };
@@ -66,14 +66,14 @@ impl<T: Clone> Flights<T> {
 
 /// Removes a request from the table when its response has arrived or no request waits for it.
 struct LeaveOnDrop<'a, T> {
-    flights: &'a Flights<T>,
+    in_flight: &'a RequestCoalescing<T>,
     key: RequestKey,
     cell: Rc<OnceCell<T>>,
 }
 
 impl<T> Drop for LeaveOnDrop<'_, T> {
     fn drop(&mut self) {
-        let mut cells = self.flights.cells.borrow_mut();
+        let mut cells = self.in_flight.cells.borrow_mut();
         // Two references: the table's and ours.
         let is_over = self.cell.initialized() || Rc::strong_count(&self.cell) <= 2;
         let is_ours = cells
@@ -117,16 +117,16 @@ mod tests {
     #[test]
     fn equal_requests_under_way_are_sent_once() {
         run(async {
-            let (flights, sent) = (Flights::default(), Cell::new(0));
+            let (in_flight, sent) = (RequestCoalescing::default(), Cell::new(0));
             let send = || async {
                 sent.set(sent.get() + 1);
                 tokio::task::yield_now().await;
                 "x"
             };
             let fetches = [
-                flights.join(key("a"), for_all, send()),
-                flights.join(key("a"), for_all, send()),
-                flights.join(key("b"), for_all, send()),
+                in_flight.join(key("a"), for_all, send()),
+                in_flight.join(key("a"), for_all, send()),
+                in_flight.join(key("b"), for_all, send()),
             ];
             let mut fetches = fetches.map(Box::pin);
             // The first poll lets each request join. Then the test awaits them in turn.
@@ -141,8 +141,8 @@ mod tests {
                 assert_eq!(fetch.await, "x");
             }
             assert_eq!(sent.get(), 2);
-            assert!(flights.cells.borrow().is_empty());
-            flights.join(key("a"), for_all, send()).await;
+            assert!(in_flight.cells.borrow().is_empty());
+            in_flight.join(key("a"), for_all, send()).await;
             assert_eq!(sent.get(), 3);
         });
     }
@@ -150,13 +150,13 @@ mod tests {
     #[test]
     fn an_answer_that_is_for_one_goes_to_the_request_that_sent_it_alone() {
         run(async {
-            let (flights, sent) = (Flights::default(), Cell::new(0));
+            let (in_flight, sent) = (RequestCoalescing::default(), Cell::new(0));
             let send = || async {
                 tokio::task::yield_now().await;
                 sent.set(sent.get() + 1);
                 sent.get()
             };
-            let join = || Box::pin(flights.join(key("a"), |_| false, send()));
+            let join = || Box::pin(in_flight.join(key("a"), |_| false, send()));
             let mut fetches = [join(), join(), join()];
             std::future::poll_fn(|cx| {
                 for fetch in &mut fetches {
@@ -171,24 +171,24 @@ mod tests {
             }
             answers.sort_unstable();
             assert_eq!(answers, [1, 2, 3]);
-            assert!(flights.cells.borrow().is_empty());
+            assert!(in_flight.cells.borrow().is_empty());
         });
     }
 
     #[test]
     fn a_request_whose_client_went_away_leaves_nothing_behind() {
         run(async {
-            let flights = Flights::<()>::default();
-            let never = flights.join(key("a"), for_all, std::future::pending());
+            let in_flight = RequestCoalescing::<()>::default();
+            let never = in_flight.join(key("a"), for_all, std::future::pending());
             let mut never = Box::pin(never);
             std::future::poll_fn(|cx| {
                 assert!(never.as_mut().poll(cx).is_pending());
                 std::task::Poll::Ready(())
             })
             .await;
-            assert_eq!(flights.cells.borrow().len(), 1);
+            assert_eq!(in_flight.cells.borrow().len(), 1);
             drop(never);
-            assert!(flights.cells.borrow().is_empty());
+            assert!(in_flight.cells.borrow().is_empty());
         });
     }
 }

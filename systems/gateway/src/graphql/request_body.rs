@@ -27,10 +27,7 @@ impl Checked {
 }
 
 /// The GraphQL request as JSON.
-pub(crate) fn understand(
-    head: &ClientHead,
-    body: Bytes,
-) -> Result<(Bytes, Option<Checked>), Refused> {
+pub(crate) fn read(head: &ClientHead, body: Bytes) -> Result<(Bytes, Option<Checked>), Refused> {
     if head.method == Method::GET {
         let parameters = head.uri.query().unwrap_or_default();
         let read = graphql_http::from_parameters_or_hash::<RawObjectBuf, RawObjectBuf>(parameters);

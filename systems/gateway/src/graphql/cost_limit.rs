@@ -24,7 +24,7 @@ pub(crate) const BUCKETS: [f64; 7] = [0.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_0
 
 /// The cost limit, and the counts of its configuration.
 #[derive(Debug)]
-pub(crate) struct Demand {
+pub(crate) struct CostLimit {
     max: f64,
     is_enforced: bool,
     counts: Counts,
@@ -56,7 +56,7 @@ pub(crate) struct Costs {
 
 /// All cost metrics for a scrape.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Demanded {
+pub(crate) struct CostCounts {
     pub(crate) ok: u64,
     pub(crate) too_expensive: u64,
     pub(crate) without: u64,
@@ -64,7 +64,7 @@ pub(crate) struct Demanded {
     pub(crate) actual: Costs,
 }
 
-impl Demand {
+impl CostLimit {
     /// `None` if costs are not estimated.
     pub(crate) fn new(config: &DemandControl) -> Option<Self> {
         let strategy = config.strategy.filter(|_| config.enabled)?;
@@ -133,9 +133,9 @@ impl Demand {
         }
     }
 
-    pub(crate) fn counts(&self) -> Demanded {
+    pub(crate) fn counts(&self) -> CostCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Demanded {
+        CostCounts {
             ok: read(&self.counts.ok),
             too_expensive: read(&self.counts.too_expensive),
             without: read(&self.counts.without),

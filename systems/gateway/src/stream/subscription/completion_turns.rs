@@ -16,10 +16,10 @@ const BYTES_AT_ONCE: usize = 64 << 10;
 
 /// Limits the number of completions that begin in a turn.
 #[derive(Debug, Default)]
-pub(crate) struct Turns(RefCell<Turn>);
+pub(crate) struct CompletionTurns(RefCell<TurnState>);
 
 #[derive(Debug, Default)]
-struct Turn {
+struct TurnState {
     /// Completions that have begun in this turn.
     count: usize,
     bytes: usize,
@@ -29,7 +29,7 @@ struct Turn {
     is_followed: bool,
 }
 
-impl Turn {
+impl TurnState {
     fn begin(&mut self, bytes: usize) {
         self.count += 1;
         self.bytes += bytes;
@@ -55,7 +55,7 @@ impl Turn {
     }
 }
 
-impl Turns {
+impl CompletionTurns {
     /// Waits until an event with `bytes` bytes may be completed.
     pub(crate) async fn take(self: &Rc<Self>, bytes: usize) {
         let (waits, is_first) = {
@@ -104,7 +104,10 @@ mod tests {
     fn most_at_once(events: usize, bytes: usize) -> usize {
         let runtime = Builder::new_current_thread().build().unwrap();
         LocalSet::new().block_on(&runtime, async move {
-            let (turns, begun) = (Rc::<Turns>::default(), Rc::<Cell<usize>>::default());
+            let (turns, begun) = (
+                Rc::<CompletionTurns>::default(),
+                Rc::<Cell<usize>>::default(),
+            );
             for _ in 0..events {
                 let (turns, begun) = (Rc::clone(&turns), Rc::clone(&begun));
                 spawn_local(async move {
@@ -133,7 +136,7 @@ mod tests {
 
     #[test]
     fn those_whose_client_left_take_no_place() {
-        let mut turn = Turn::default();
+        let mut turn = TurnState::default();
         let (sender, receiver) = oneshot::channel();
         turn.waiting.push_back((10, sender));
         drop(receiver);

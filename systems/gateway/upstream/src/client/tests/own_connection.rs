@@ -1,4 +1,4 @@
-//! Tests the places of lasting connections, and the places left for calls.
+//! Tests the places of long-lived connections, and the places left for calls.
 
 use std::net::IpAddr;
 
@@ -7,17 +7,20 @@ use tokio::task::JoinHandle;
 use super::limits::{client, held, send, until};
 use super::*;
 
-fn lasts(client: &Client, endpoint: &Endpoint) -> JoinHandle<Result<Lasting, SendError>> {
+fn lasts(
+    client: &Client,
+    endpoint: &UpstreamEndpoint,
+) -> JoinHandle<Result<OwnConnection, SendError>> {
     let (client, endpoint) = (client.clone(), endpoint.clone());
     tokio::task::spawn_local(async move { client.own_connection(&endpoint, None).await })
 }
 
-async fn opened(client: &Client, endpoint: &Endpoint) -> Lasting {
+async fn opened(client: &Client, endpoint: &UpstreamEndpoint) -> OwnConnection {
     let opened = client.own_connection(endpoint, None).await;
     opened.unwrap_or_else(|error| panic!("{error}"))
 }
 
-async fn refused(client: &Client, endpoint: &Endpoint) -> String {
+async fn refused(client: &Client, endpoint: &UpstreamEndpoint) -> String {
     match client.own_connection(endpoint, None).await {
         Err(error) if error.is_crowded() => error.to_string(),
         Err(error) => panic!("{error}"),
@@ -137,16 +140,16 @@ fn clients_of_one_address_leave_places_for_those_of_another() {
             let (client, _) = client(32, per_origin, 10);
             let of = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
             let mut kept = Vec::new();
-            while let Ok(lasting) = client.own_connection(&held.endpoint, of(1)).await {
-                kept.push(lasting);
+            while let Ok(connection) = client.own_connection(&held.endpoint, of(1)).await {
+                kept.push(connection);
             }
             assert_eq!(kept.len(), 6, "of those that the origin may have");
             let other = client.own_connection(&held.endpoint, of(2)).await;
             kept.push(other.unwrap_or_else(|error| panic!("{error}")));
             drop(kept.pop());
             // A connection that moves to another address no longer counts for the first.
-            for lasting in &kept[..3] {
-                LastingPlace(Rc::downgrade(&lasting.held)).count_for(None);
+            for connection in &kept[..3] {
+                ConnectionPlace(Rc::downgrade(&connection.held)).count_for(None);
             }
             let again = client.own_connection(&held.endpoint, of(1)).await;
             assert!(again.is_ok());

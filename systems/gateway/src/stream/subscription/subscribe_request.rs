@@ -11,7 +11,7 @@ const HEADER_BYTES: usize = 64;
 
 /// The request that subscribes at a subgraph.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct SubscribeRequest {
     /// Name of the subgraph.
     pub(super) name: Arc<str>,
     pub(super) request: EventRequest,
@@ -19,7 +19,7 @@ pub(super) struct Asked {
     pub(super) parameters: Option<Value>,
 }
 
-impl Asked {
+impl SubscribeRequest {
     /// Approximate memory use in bytes.
     pub(super) fn weight(&self) -> usize {
         let parameters = self.parameters.as_ref();
