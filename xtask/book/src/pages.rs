@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 
-use crate::links;
+use crate::paths;
 use crate::split;
 
 /// The list of all pages.
-const SUMMARY: &str = "docs/SUMMARY.md";
+pub(crate) const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// Pages that become one page for each heading of the second level.
 const SPLIT: [&str; 1] = ["docs/labs.md"];
@@ -45,7 +45,7 @@ pub(crate) fn read(root: &Path) -> anyhow::Result<Pages> {
             pages.summary.push('\n');
             continue;
         };
-        let path = links::resolve(Path::new(SUMMARY), entry.target)
+        let path = paths::resolve(Path::new(SUMMARY), entry.target)
             .with_context(|| format!("{SUMMARY} leads out of the repository: {line}"))?;
         let text = fs::read_to_string(root.join(&path)).with_context(|| {
             format!("{SUMMARY} lists `{}`, which cannot be read", path.display())
@@ -93,30 +93,6 @@ impl Pages {
     }
 }
 
-/// Writes the pages, the list and the pictures below `stage`.
-///
-/// # Errors
-///
-/// Fails if a link leads to no file of the repository, or if a file cannot be written.
-pub(crate) fn write(root: &Path, pages: &Pages, stage: &Path) -> anyhow::Result<()> {
-    fs::write(stage.join("SUMMARY.md"), &pages.summary)?;
-    for (path, text) in &pages.texts {
-        let linked = links::of_book(root, pages, path, text)?;
-        place(&stage.join(path), linked.text.as_bytes())?;
-        for picture in linked.pictures {
-            place(&stage.join(&picture), &fs::read(root.join(&picture))?)?;
-        }
-    }
-    Ok(())
-}
-
-fn place(path: &Path, content: &[u8]) -> anyhow::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    fs::write(path, content).with_context(|| format!("`{}` cannot be written", path.display()))
-}
-
 /// A line of the list that names a page.
 struct Entry<'a> {
     /// Indentation and list mark.
@@ -147,7 +123,9 @@ mod tests {
     fn repository(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
-            place(&root.path().join(path), text.as_bytes()).unwrap();
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
         }
         root
     }
@@ -185,29 +163,5 @@ mod tests {
         ]);
         let error = format!("{:#}", read(root.path()).unwrap_err());
         assert!(error.contains("lists `docs/load.md` twice"), "{error}");
-    }
-
-    #[test]
-    fn lab_keys_have_a_page_for_each_group() {
-        let root = repository(&[
-            (SUMMARY, "- [Keys](labs.md)\n- [Load](load.md)\n"),
-            (
-                "docs/labs.md",
-                "# Keys\n\nStart.\n\n## `load`\n\nRates.\n\n### More\n\n## `expect`\n\nSee [rates](#load).\n",
-            ),
-            ("docs/load.md", "See [more](labs.md#more).\n"),
-        ]);
-        let pages = read(root.path()).unwrap();
-        assert!(
-            pages.summary.contains("  - [`load`](docs/labs-load.md)\n"),
-            "{}",
-            pages.summary
-        );
-        let stage = tempfile::tempdir().unwrap();
-        write(root.path(), &pages, stage.path()).unwrap();
-        let text = |path: &str| fs::read_to_string(stage.path().join(path)).unwrap();
-        assert_eq!(text("docs/load.md"), "See [more](labs-load.md#more).\n");
-        assert!(text("docs/labs-expect.md").contains("[rates](labs-load.md#load)"));
-        assert!(text("docs/labs.md").contains("* [`expect`](labs-expect.md)"));
     }
 }

@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
 
-use crate::links::heading_id;
+use crate::paths::heading_id;
 
 /// A page in parts.
 #[derive(Debug)]
