@@ -80,7 +80,7 @@ overhead  variant minus baseline, or with a quantity in % its share of the basel
           (of failures, which are in % themselves, always the difference)
 ratio     variant divided by baseline, 1 for no difference
 value     the variant's own figure
-QUANTITY  with its unit (200us, 0.2ms, 1s, 64MiB, 5000/s, 3MB/s, 5%) or, for a ratio, without
+QUANTITY  with its unit (200us, 0.2ms, 1s, 64MiB, 5000/s, 3MB/s, 5%), a ratio without
 
 A gate holds when the whole interval is within the limit and is broken when the
 whole interval is beyond. In between, or without an interval, it is undecided,

@@ -290,7 +290,7 @@ fn a_redis_that_is_required_or_cannot_be_named_is_told_before_anything_is_served
         ),
         (
             "{urls: ['redis://a'], tls: {client_authentication: {}}}".to_owned(),
-            "is not spoken to with TLS",
+            "cannot use TLS for Redis",
         ),
     ] {
         let (status, said) = of(&redis).fail();
