@@ -23,7 +23,7 @@ const SOURCES: [&str; 12] = [
     "crates/schedule/src/",
     "crates/report/src/summary.rs",
     "crates/report/src/summary/",
-    "crates/report/src/cost.rs",
+    "crates/report/src/tables/systems.rs",
     "crates/report/src/pace.rs",
     "crates/load/src/recorder.rs",
     "crates/load/src/recorder/",

@@ -15,7 +15,6 @@ mod comment;
 mod company;
 pub mod compare;
 mod confidence;
-mod cost;
 mod csv;
 pub mod curve;
 mod describe;
