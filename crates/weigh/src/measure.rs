@@ -71,7 +71,7 @@ pub(crate) use in_pods::Source;
 pub(crate) use in_turn::ATTEMPTS;
 use lab::Lab;
 use load::{AwakeCores, keep_cores_awake};
-use model::{InvalidKind, Order, StatusRule};
+use model::{InvalidKind, StatusRule};
 pub(crate) use peers::Peers;
 pub(crate) use pod_systems::wanted;
 use report::Recording;
@@ -80,7 +80,7 @@ use reused_systems::ReusedSystems;
 use rig::machine::{self, Machine};
 use rig::{KeeperCommand, Rig};
 use round::Rounds;
-use round_loop::{InTurn, SideBySide};
+use round_loop::OnThisMachine;
 use session::Session;
 use settling_together::RESETTLE;
 
@@ -312,10 +312,7 @@ impl<'a> Experiment<'a> {
     fn measure(&mut self) {
         self.host.precedence = self.take_precedence();
         self.choose_design();
-        let Ok(()) = match self.design.order {
-            Order::SideBySide => self.measure_rounds(&mut SideBySide),
-            Order::InTurn => self.measure_rounds(&mut InTurn),
-        };
+        let Ok(()) = self.measure_rounds(&mut OnThisMachine);
     }
 
     /// Gives systems and generator priority over other programs, unless the lab disables it. A system that

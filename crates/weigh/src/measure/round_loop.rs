@@ -30,15 +30,13 @@ pub(super) trait RoundStrategy {
     ) -> Result<(), Self::Error>;
 }
 
-/// All candidates at once, on this machine.
+/// The rounds of this machine: all candidates at once, or one after the other.
 ///
-/// The first round may show that the candidates cannot run together. All rounds are then in turn.
-pub(super) struct SideBySide;
+/// The design decides before each round, because the first round may show that the candidates cannot run
+/// together.
+pub(super) struct OnThisMachine;
 
-/// One candidate after the other, on this machine.
-pub(super) struct InTurn;
-
-impl RoundStrategy for SideBySide {
+impl RoundStrategy for OnThisMachine {
     type Error = Infallible;
 
     fn carry_out(
@@ -46,35 +44,17 @@ impl RoundStrategy for SideBySide {
         experiment: &mut Experiment<'_>,
         round: &Round,
     ) -> Result<(), Infallible> {
-        if experiment.design.order == Order::InTurn {
-            return InTurn.carry_out(experiment, round);
+        tracing::debug!(
+            round = round.number + 1,
+            planned = round.planned,
+            "a round begins"
+        );
+        match experiment.design.order {
+            Order::SideBySide => experiment.side_by_side(round),
+            Order::InTurn => experiment.in_turn(round),
         }
-        log_start(round);
-        experiment.side_by_side(round);
         Ok(())
     }
-}
-
-impl RoundStrategy for InTurn {
-    type Error = Infallible;
-
-    fn carry_out(
-        &mut self,
-        experiment: &mut Experiment<'_>,
-        round: &Round,
-    ) -> Result<(), Infallible> {
-        log_start(round);
-        experiment.in_turn(round);
-        Ok(())
-    }
-}
-
-fn log_start(round: &Round) {
-    tracing::debug!(
-        round = round.number + 1,
-        planned = round.planned,
-        "a round begins"
-    );
 }
 
 impl Experiment<'_> {
