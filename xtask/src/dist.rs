@@ -11,6 +11,7 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use sha2::{Digest as _, Sha256};
 
+use crate::chores;
 use crate::hex::hex;
 use crate::repository::root;
 use package::Contents;
@@ -61,6 +62,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         None => args.target.is_empty() || args.target.iter().any(|it| it == target.triple),
     });
     let work = tempfile::tempdir()?;
+    // All targets contain the same pages.
+    let book = work.path().join("book");
+    chores::book(&book)?;
     let mut files = Vec::new();
     let mut said = Vec::new();
     // A program for this machine prints the descriptions, regardless of the targets.
@@ -85,6 +89,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             debian: target.debian,
             program: &program,
             describer: described.as_deref().expect("set above"),
+            book: &book,
             licences: licences::of(target.triple)?,
         };
         let folder = contents.gather(work.path())?;

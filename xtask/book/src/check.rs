@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
 
+use crate::paths::resolve;
+
 /// Most links that an error lists.
 const SHOWN_MAX: usize = 20;
 
@@ -57,28 +59,17 @@ fn leads_somewhere(from: &Path, target: &str, ids: &BTreeMap<&Path, BTreeSet<&st
         return true;
     }
     let (file, id) = target.split_once('#').unwrap_or((target, ""));
-    let path = if file.is_empty() {
-        from.to_path_buf()
-    } else {
-        normalized(&from.parent().unwrap_or(from).join(file))
+    let path = match file {
+        "" => Some(from.to_path_buf()),
+        file => resolve(from, file),
+    };
+    let Some(path) = path else {
+        return false;
     };
     match ids.get(path.as_path()) {
         Some(ids) => id.is_empty() || ids.contains(id),
         None => path.is_file(),
     }
-}
-
-/// Returns `path` with each `..` resolved.
-fn normalized(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        if part.as_os_str() == ".." {
-            out.pop();
-        } else {
-            out.push(part);
-        }
-    }
-    out
 }
 
 /// The text of the chapter, without the frame that mdBook puts around it.

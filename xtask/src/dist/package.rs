@@ -7,7 +7,6 @@ use std::process::Command;
 
 use anyhow::ensure;
 
-use crate::chores;
 use crate::repository::root;
 
 /// The shells, with the file name that each requires.
@@ -27,6 +26,8 @@ pub(crate) struct Contents<'a> {
     pub(crate) program: &'a Path,
     /// The same program for this machine. It prints the flags for the manual pages.
     pub(crate) describer: &'a Path,
+    /// Folder of the built book.
+    pub(crate) book: &'a Path,
     /// The licences of the crates in it.
     pub(crate) licences: String,
 }
@@ -56,7 +57,7 @@ impl Contents<'_> {
             .arg(folder.join("man"))
             .status()?;
         ensure!(pages.success(), "no manual pages");
-        chores::book(&folder.join("book"))?;
+        copy_tree(self.book, &folder.join("book"))?;
         Ok(folder)
     }
 }
