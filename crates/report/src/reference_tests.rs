@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use model::Metric;
 
+use crate::schema_tests::assert_generated;
+
 /// Line that the page starts with.
 const HEAD: &str = "<!-- Made from crates/model by `cargo xtask schema`; do not edit. -->
 
@@ -43,16 +45,6 @@ fn page() -> String {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the switch that writes the file")]
 fn the_page_of_figures_is_up_to_date() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/figures.md");
-    let page = page();
-    if std::env::var_os("UPDATE_SCHEMAS").is_some() {
-        std::fs::write(&path, &page).unwrap();
-    }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == page,
-        "docs/figures.md is out of date; run `cargo xtask schema`"
-    );
+    assert_generated("docs/figures.md", &page());
 }

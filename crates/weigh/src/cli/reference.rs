@@ -152,24 +152,11 @@ mod tests {
 
     use super::*;
     use crate::cli::Cli;
+    use crate::files::generated_tests::assert_generated;
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "the switch that writes the file")]
     fn the_page_of_commands_is_up_to_date() {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md");
-        let page = page(Cli::command());
-        if std::env::var_os("UPDATE_SCHEMAS").is_some() {
-            std::fs::write(&path, &page).unwrap();
-        }
-        let committed = std::fs::read_to_string(&path).unwrap_or_default();
-        let first = page
-            .lines()
-            .zip(committed.lines())
-            .find(|(new, old)| new != old);
-        assert!(
-            committed == page,
-            "docs/commands.md is out of date (first difference: {first:?}); run `cargo xtask schema`"
-        );
+        assert_generated("docs/commands.md", &page(Cli::command()));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! `weigh book`: the documentation that was installed with the program, in the browser.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +40,7 @@ const BROWSER_VARIABLES: [&str; 3] = ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"];
 ///
 /// Fails if the book is not installed, or if it has no such page.
 pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let program = env::current_exe().and_then(fs::canonicalize);
+    let program = environment::own_path().and_then(fs::canonicalize);
     let program = program.map_err(|error| Failure::bug(format!("own path unknown: {error}")))?;
     let page = find(&program, args.page.as_deref())?;
     console.answer(&format!("{}\n", page.display()));

@@ -95,23 +95,13 @@ impl Tare {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
+    use crate::files::generated_tests::assert_generated;
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "the switch that writes the file")]
     fn the_committed_schema_is_that_of_the_answer() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/tare.schema.json");
         let schema = schemars::schema_for!(Tare);
         let schema = serde_json::to_string_pretty(&schema).unwrap() + "\n";
-        if std::env::var_os("UPDATE_SCHEMAS").is_some() {
-            fs::write(&path, &schema).unwrap();
-        }
-        let committed = fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            committed == schema,
-            "schemas/tare.schema.json is out of date; run `cargo xtask schema`"
-        );
+        assert_generated("schemas/tare.schema.json", &schema);
     }
 }
