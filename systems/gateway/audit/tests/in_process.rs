@@ -147,7 +147,13 @@ fn ask(gateway: &Operations, corpus: &Corpus, case: &Case) -> Outcome {
     };
     let prepared = match prepare(gateway, case) {
         Ok(prepared) => prepared,
-        Err(refusal) => return refused(errors_of(&refusal.errors)),
+        Err(refusal) => {
+            let mut errors = errors_of(&refusal.errors);
+            if let (Some(reason), Some(first)) = (&refusal.reason, errors.first_mut()) {
+                first["reason"] = reason.as_str().into();
+            }
+            return refused(errors);
+        }
     };
     let variables = Value::Object(case.variables.clone()).to_string();
     let variables = match prepared.coerce(Some(variables.as_bytes())) {

@@ -96,14 +96,33 @@ fn merge_entities(
 ) {
     let concrete = |name: &[u8]| prepared.supergraph.schema.is_object(name);
     for output in &plan.outputs {
+        let waiting = targets.get(output.input).map_or(&[][..], Vec::as_slice);
+        if plan.inputs[output.input].is_root {
+            entities::rewrite(&mut state.store, Value::Object(data), &output.rewrites);
+            for target in waiting {
+                let (store, replaced) = (&mut state.store, &plan.replaced);
+                store.merge_replacing(target.object, data, replaced, &concrete);
+            }
+            continue;
+        }
         let Some(Value::List(list)) = state.store.get(data, &output.key) else {
             continue;
         };
         // Rewrites change the list of the response. So each entity is changed once, even if many targets
         // share it.
         entities::rewrite(&mut state.store, Value::List(list), &output.rewrites);
-        let waiting = targets.get(output.input).map_or(&[][..], Vec::as_slice);
-        let is_apart = plan.inputs[output.input].are_places_apart;
+        let input = &plan.inputs[output.input];
+        // An object of its own for each target, or for each place.
+        let numbered: Vec<Target>;
+        let waiting = match input.are_objects_apart {
+            true => {
+                let targets = waiting.iter().enumerate();
+                numbered = targets.map(|(place, it)| Target { place, ..*it }).collect();
+                &numbered
+            }
+            false => waiting,
+        };
+        let is_apart = input.are_places_apart || input.are_objects_apart;
         let copies = match copies_of(&mut state.store, list, waiting, is_apart) {
             Some(copies) => copies,
             None => return state.exceed(plan, Excess::Answers(prepared.bounds.answers_bytes)),
@@ -277,6 +296,12 @@ fn entity_of<'a>(
     plan: &FetchPlan,
     path: &'a [PathSegment],
 ) -> Option<(usize, usize, &'a [PathSegment])> {
+    // The response of a query root has the path of a response to a client.
+    if let Some(output) = plan.outputs.first()
+        && plan.inputs[output.input].is_root
+    {
+        return Some((output.input, 0, path));
+    }
     let [PathSegment::Key(key), PathSegment::Index(index), rest @ ..] = path else {
         return None;
     };

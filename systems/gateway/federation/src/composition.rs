@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use graphql_tools::parser::schema::{Definition, Document, TypeDefinition, Value};
+use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::SelectionSet;
 
 use crate::provides::selection;
@@ -103,6 +104,13 @@ impl Composition {
     pub(crate) fn keys(&self, graph: Graph, name: &str) -> &[SelectionSet] {
         let keys = self.keys.get(&(graph, name.to_owned()));
         keys.map_or(&[], Vec::as_slice)
+    }
+
+    /// True if a type has a single entity in a subgraph: one of its keys is only `__typename`.
+    pub(crate) fn is_singleton(&self, graph: Graph, name: &str) -> bool {
+        let is_typename = |item: &SelectionItem| matches!(item, SelectionItem::Field(field) if field.name == "__typename");
+        let mut keys = self.keys(graph, name).iter();
+        keys.any(|key| key.items.iter().all(is_typename))
     }
 
     /// All interface objects of a subgraph, sorted by name.

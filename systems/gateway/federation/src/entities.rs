@@ -67,6 +67,26 @@ pub(crate) fn write_representations(
     Ok(targets)
 }
 
+/// The query roots inside of the data, at the places of an input. All take the whole response.
+///
+/// # Errors
+/// If the walk takes more steps than the bounds allow.
+pub(crate) fn roots(store: &Store, root: ObjectId, input: &Input) -> Result<Vec<Target>, Excess> {
+    let mut targets = Vec::new();
+    for (index, place) in input.places.iter().enumerate() {
+        let mut walk = Walk::new(store, &place.path);
+        walk.go(Value::Object(root), &place.path, &mut |object| {
+            targets.push(Target {
+                object,
+                representation: 0,
+                place: index,
+            });
+            Ok(())
+        })?;
+    }
+    Ok(targets)
+}
+
 /// A walk that visits each object at the end of a path once.
 ///
 /// Many paths can lead to an object that was merged into many others. The number of paths grows exponentially
@@ -292,7 +312,8 @@ impl Representations<'_> {
         }
         // A key of nulls identifies no entity. The subgraph could only respond with null, so the gateway does
         // not request it.
-        if top && members.values == 0 {
+        let is_singleton = self.input.is_singleton && members.any;
+        if top && members.values == 0 && !is_singleton {
             return Written::Missing;
         }
         self.out.push(b'}');

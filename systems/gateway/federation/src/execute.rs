@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 
 use crate::answer;
 use crate::bounds::{Excess, ExecutionLimits};
-use crate::entities::{Target, write_representations};
+use crate::entities::{self, Target, write_representations};
 use crate::error::{GraphqlError, PathSegment, write_errors};
 use crate::execution_state::State;
 use crate::fetch::{Fetch, SubgraphRequest};
@@ -291,6 +291,10 @@ impl<F: Fetch> Run<'_, F> {
         let Some(plan) = self.prepared.plan.fetches.get(index) else {
             return;
         };
+        let truth = |variable| self.prepared.checked.truth(variable, self.variables);
+        if !plan.asked.holds(&truth) {
+            return;
+        }
         let bounds = &self.prepared.bounds;
         // The borrow ends with this statement. If it lasted across the `await` below, the merge of another
         // response would panic.
@@ -352,9 +356,13 @@ fn write_request(
     }
     let mut targets = Vec::with_capacity(plan.inputs.len());
     for input in &plan.inputs {
+        let (store, root) = (&state.store, state.root);
+        if input.is_root {
+            targets.push(entities::roots(store, root, input)?);
+            continue;
+        }
         separate(&mut out, start);
         out.extend_from_slice(&input.opener);
-        let (store, root) = (&state.store, state.root);
         targets.push(write_representations(store, root, input, bounds, &mut out)?);
     }
     // No object has a complete key, so the subgraph could only respond with nulls.

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use crate::asked::Asked;
 use crate::fetch::OperationKind;
 use crate::schema::Schema;
 
@@ -45,6 +46,8 @@ pub(crate) struct FetchPlan {
     pub(crate) prefix: Vec<u8>,
     /// The client's variables in this request: index and `"name":`.
     pub(crate) variables: Vec<(usize, Vec<u8>)>,
+    /// The condition under which the request selects any field.
+    pub(crate) asked: Asked,
     /// The lists of entities in this request. Empty for a fetch of root fields.
     pub(crate) inputs: Vec<Input>,
     /// The members of its response that contain entities.
@@ -59,6 +62,12 @@ pub(crate) struct FetchPlan {
 /// One variable for a list of representations.
 #[derive(Debug)]
 pub(crate) struct Input {
+    /// True if its objects are query roots inside of the data, such as `query` in the payload of a mutation.
+    /// The request has no representations, and each of the objects takes the whole response.
+    pub(crate) is_root: bool,
+    /// True if the type of its entities has a single entity (`@key(fields: "__typename")`). The name of the type
+    /// is a complete representation then.
+    pub(crate) is_singleton: bool,
     /// The key as JSON with colon, such as `"representations":`.
     pub(crate) opener: Vec<u8>,
     pub(crate) places: Vec<Place>,
@@ -66,6 +75,9 @@ pub(crate) struct Input {
     /// True if other fetches write into the objects at some of its places. Then an entity at two places
     /// becomes two objects, because the selections below it differ.
     pub(crate) are_places_apart: bool,
+    /// True if each of its objects becomes an object of its own. Requests for fields of one name with different
+    /// arguments write into some of the objects at one place.
+    pub(crate) are_objects_apart: bool,
 }
 
 /// A place of entities in the data, and the fields that identify them.

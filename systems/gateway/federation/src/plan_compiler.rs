@@ -12,14 +12,15 @@ use hive_router_query_planner::planner::plan_nodes::{
 };
 use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
 
-use crate::composition::Composition;
+use crate::asked::Asked;
+use crate::composition::{Composition, Graph};
 use crate::fetch::OperationKind;
 use crate::key_order;
 use crate::operation_text::{fetch_name, render};
 use crate::optional_fields::OptionalFields;
 use crate::plan::{
-    Change, FetchPlan, Input, Output, PathStep, Place, Plan, Rewrite, RewriteStep, Step, TypeSet,
-    Unsupported, opener, response_keys,
+    Change, FetchPlan, Input, Need, Output, PathStep, Place, Plan, Rewrite, RewriteStep, Step,
+    TypeSet, Unsupported, opener, response_keys,
 };
 use crate::required::{Sources, needs};
 use crate::schema::Schema;
@@ -27,12 +28,15 @@ use crate::supergraph::Subgraph;
 use crate::variables::Declared;
 
 /// The parts of the operation and the supergraph that the compiler needs.
+#[derive(Clone, Copy)]
 pub(crate) struct PlanInputs<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) subgraphs: &'a [Subgraph],
     pub(crate) composition: &'a Composition,
     pub(crate) declared: &'a [Declared],
     pub(crate) operation_name: Option<&'a str>,
+    /// See [`Input::are_objects_apart`].
+    pub(crate) are_objects_apart: bool,
 }
 
 /// A plan, and the planner's document for each of its fetches.
@@ -119,10 +123,13 @@ impl Compiler<'_> {
         let (inputs, outputs, rewrites) = match (path, &fetch.requires) {
             (Some(path), Some(requires)) => {
                 let input = Input {
+                    is_root: false,
+                    is_singleton: false,
                     opener: opener("representations"),
                     places: vec![place(path, schema)],
                     rewrites: rewrites(fetch.input_rewrites.as_deref(), schema),
                     are_places_apart: false,
+                    are_objects_apart: self.inputs.are_objects_apart,
                 };
                 // The index that `push` assigns below.
                 let index = self.plan.fetches.len();
@@ -135,10 +142,26 @@ impl Compiler<'_> {
                 (vec![input], vec![output], Vec::new())
             }
             (None, None) => (Vec::new(), Vec::new(), output_rewrites),
-            _ => {
-                return Err(Unsupported(
-                    "has an entity fetch without a path or without keys",
-                ));
+            // The data leads back to a query root.
+            (Some(path), None) => {
+                let input = Input {
+                    is_root: true,
+                    is_singleton: false,
+                    opener: Vec::new(),
+                    places: vec![place(path, schema)],
+                    rewrites: Vec::new(),
+                    are_places_apart: false,
+                    are_objects_apart: self.inputs.are_objects_apart,
+                };
+                let output = Output {
+                    key: Vec::new(),
+                    input: 0,
+                    rewrites: output_rewrites,
+                };
+                (vec![input], vec![output], Vec::new())
+            }
+            (None, Some(_)) => {
+                return Err(Unsupported("has an entity fetch without a path"));
             }
         };
         let kind = match fetch.operation_kind {
@@ -166,10 +189,13 @@ impl Compiler<'_> {
             let input = known.unwrap_or_else(|| {
                 let paths = alias.merge_paths.iter();
                 inputs.push(Input {
+                    is_root: false,
+                    is_singleton: false,
                     opener,
                     places: paths.map(|path| place(path, schema)).collect(),
                     rewrites: rewrites(alias.input_rewrites.as_deref(), schema),
                     are_places_apart: false,
+                    are_objects_apart: self.inputs.are_objects_apart,
                 });
                 let (fetch, input) = (self.plan.fetches.len(), inputs.len() - 1);
                 self.required.push((fetch, input, alias.requires.clone()));
@@ -238,6 +264,11 @@ impl Compiler<'_> {
                     Some((index, opener(&variable.name)))
                 })
                 .collect(),
+            asked: match kind {
+                // Its events are asked for without a fetch.
+                OperationKind::Subscription => Asked::Always,
+                _ => Asked::of(&document.operation.selection_set, declared),
+            },
             inputs: Vec::new(),
             outputs: Vec::new(),
             rewrites: Vec::new(),
@@ -250,7 +281,7 @@ impl Compiler<'_> {
     /// Finds the fields that identify each entity. All fetches must be complete.
     fn find_needs(&mut self) -> Result<(), Unsupported> {
         let schema = self.inputs.schema;
-        let mut found = Vec::new();
+        let (mut found, mut singletons) = (Vec::new(), Vec::new());
         for (fetch, input, required) in &self.required {
             let places = &self.plan.fetches[*fetch].inputs[*input].places;
             let optional_fields = self.optional_fields(*fetch, *input);
@@ -258,8 +289,16 @@ impl Compiler<'_> {
                 let sources = Sources::at(&self.plan.fetches, &self.documents, &place.path);
                 let mut needs = needs(required, None, schema, &sources)?;
                 optional_fields.leave_open(&mut needs);
+                let graph = self.plan.fetches[*fetch].subgraph;
+                singletons.extend(
+                    is_singleton(self.inputs.composition, graph, &needs)
+                        .then_some((*fetch, *input)),
+                );
                 found.push((*fetch, *input, index, needs));
             }
+        }
+        for (fetch, input) in singletons {
+            self.plan.fetches[fetch].inputs[input].is_singleton = true;
         }
         for (fetch, input, place, needs) in found {
             self.plan.fetches[fetch].inputs[input].places[place].needs = needs;
@@ -352,6 +391,21 @@ impl Input {
             .iter()
             .any(|own| other.starts_with(&response_keys(&own.path)))
     }
+}
+
+/// True if representations need only the names of types, and each of these types has a single entity in the
+/// subgraph.
+fn is_singleton(composition: &Composition, graph: Graph, needs: &[Need]) -> bool {
+    let is_single = |need: &Need| match need {
+        Need::Typename => true,
+        Need::Field { .. } => false,
+        Need::Fragment { name, needs, .. } => {
+            needs.iter().all(|need| matches!(need, Need::Typename))
+                && composition.is_singleton(graph, name)
+        }
+    };
+    let is_fragment = |need: &Need| matches!(need, Need::Fragment { .. });
+    needs.iter().any(is_fragment) && needs.iter().all(is_single)
 }
 
 /// A place without its needs, which are found later.

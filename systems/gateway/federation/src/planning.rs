@@ -13,12 +13,15 @@ use hive_router_query_planner::planner::Planner;
 use hive_router_query_planner::planner::plan_nodes::{ParallelNode, PlanNode, SequenceNode};
 use hive_router_query_planner::state::supergraph_state::OperationKind as PlannedKind;
 
+use crate::apart;
 use crate::by_type::by_type;
 use crate::check::Chosen;
 use crate::defer::Groups;
 use crate::deferral::{Deferral, Deferring};
 use crate::divide;
 use crate::effort::Work;
+use crate::fetch::OperationKind;
+use crate::interface_objects::above_fragments;
 use crate::limits::{QueryDocument, selection_set};
 use crate::normalize::normalize;
 use crate::override_labels::Overrides;
@@ -72,12 +75,9 @@ impl Planning<'_> {
         if document.definitions.iter().all(is_empty) {
             return Ok(Planned::default());
         }
-        let failed = |reason: String| {
-            Refusal::internal(&format!("the operation could not be planned: {reason}"))
-        };
         let undeferred = unserved::without_defer(document);
         let normalized = normalize(self.supergraph, &undeferred, chosen.name);
-        let mut operation = normalized.map_err(|error| failed(error.to_string()))?;
+        let mut operation = normalized.map_err(|error| Refusal::unplanned(error.to_string()))?;
         // Empty if the operation contains only introspection or `__typename`. The gateway answers these
         // itself.
         if operation.selection_set.is_empty() {
@@ -96,6 +96,7 @@ impl Planning<'_> {
             composition: &self.supergraph.composition,
             declared,
             operation_name: chosen.name,
+            are_objects_apart: false,
         };
         let goal = PlanGoal {
             schema: &self.supergraph.schema,
@@ -120,6 +121,10 @@ impl Planning<'_> {
                     continue;
                 }
             };
+            let inputs = PlanInputs {
+                are_objects_apart: matches!(way, Way::Apart { .. }),
+                ..inputs
+            };
             match self.proven(*node, &operation, &inputs, &goal) {
                 Ok(compiled) => {
                     let planned = self.in_parts_too(compiled, document, chosen, &goal);
@@ -135,7 +140,7 @@ impl Planning<'_> {
         }
         self.work.go_on()?;
         // The error about the operation as written, not about another form of it.
-        Err(failed(first.unwrap_or_default()))
+        Err(Refusal::unplanned(first.unwrap_or_default()))
     }
 
     /// The plan. If fragments are deferred, it includes the plan for a response in parts.
@@ -237,6 +242,7 @@ impl Planning<'_> {
             Way::Whole => whole(operation),
             Way::InParts => self.in_parts(operation),
             Way::Behind => self.behind(operation, goal, REQUIRED_LEVELS),
+            Way::Apart { levels } => self.apart(operation, goal, levels),
             Way::ByType => {
                 let asked = by_type(goal.schema, goal.root_type, goal.asked, WRITTEN_MAX);
                 asked.map_or(Attempt::NotThisWay, |selection_set| {
@@ -254,29 +260,63 @@ impl Planning<'_> {
     /// # Errors
     /// The planner's reason if it has no plan.
     fn whole(&self, operation: &PlannedOperation) -> Result<Option<PlanNode>, String> {
-        let plan = |planner: &Planner| {
-            let overrides = self.overrides.for_planner();
-            let planned =
-                || planner.plan_from_normalized_operation(operation, overrides, &self.work.token);
-            // Some operations violate assertions of the planner. It may still have a plan for another form of
-            // the operation.
-            match catch_unwind(AssertUnwindSafe(planned)) {
-                Ok(planned) => planned
-                    .map(|planned| planned.node)
-                    .map_err(|error| error.to_string()),
-                Err(_) => Err("the planner failed an assertion of its own".to_owned()),
+        let node = match self.ask(&self.supergraph.planner, operation) {
+            Ok(node) => node,
+            Err(reason) => {
+                // A cancelled operation needs no other planner.
+                let may_go_on = self.work.go_on().is_ok();
+                return match may_go_on.then(|| self.one_way(operation)).flatten() {
+                    Some(node) => Ok(node),
+                    None => Err(reason),
+                };
             }
         };
-        let node = plan(&self.supergraph.planner)?;
         if let (Some(careful), Some(first)) = (&self.supergraph.careful, &node)
             && !careful.permissions.allow(first, &self.supergraph.schema)
             // If the careful planner has no plan, the first plan stays. It is correct except for fields that
             // the subgraph does not provide.
-            && let Ok(Some(other)) = plan(&careful.planner)
+            && let Ok(Some(other)) = self.ask(&careful.planner, operation)
         {
             return Ok(Some(other));
         }
         Ok(node)
+    }
+
+    /// The plan of one planner.
+    fn ask(
+        &self,
+        planner: &Planner,
+        operation: &PlannedOperation,
+    ) -> Result<Option<PlanNode>, String> {
+        let overrides = self.overrides.for_planner();
+        let planned =
+            || planner.plan_from_normalized_operation(operation, overrides, &self.work.token);
+        // Some operations violate assertions of the planner. It may still have a plan for another form of the
+        // operation.
+        match catch_unwind(AssertUnwindSafe(planned)) {
+            Ok(planned) => planned
+                .map(|planned| planned.node)
+                .map_err(|error| error.to_string()),
+            Err(_) => Err("the planner failed an assertion of its own".to_owned()),
+        }
+    }
+
+    /// The plan of the planner for operations from interface objects. `None` if there is no such planner, or it
+    /// has no plan.
+    fn one_way(&self, operation: &PlannedOperation) -> Option<Option<PlanNode>> {
+        let planner = self.supergraph.one_way_planner()?;
+        let schema = &self.supergraph.schema;
+        let root = schema.root(match operation.operation_kind {
+            None | Some(PlannedKind::Query) => OperationKind::Query,
+            Some(PlannedKind::Mutation) => OperationKind::Mutation,
+            Some(PlannedKind::Subscription) => OperationKind::Subscription,
+        });
+        let selection_set = above_fragments(schema, root, &operation.selection_set);
+        let operation = PlannedOperation {
+            selection_set,
+            ..operation.clone()
+        };
+        self.ask(planner, &operation).ok()
     }
 
     /// A plan of the required fields, followed by the requests for the fields that require them. Required
@@ -318,6 +358,45 @@ impl Planning<'_> {
         };
         let mut nodes = vec![node];
         nodes.extend(divided.behind);
+        Attempt::Node(Box::new(PlanNode::Sequence(SequenceNode { nodes })))
+    }
+
+    /// A plan of the operation without conflicting fields, followed by the requests for entities of each
+    /// conflicting field.
+    fn apart(&self, operation: &PlannedOperation, goal: &PlanGoal<'_>, levels: usize) -> Attempt {
+        let by_type = by_type(goal.schema, goal.root_type, goal.asked, WRITTEN_MAX);
+        let asked = by_type.as_ref().unwrap_or(goal.asked);
+        let conflicts = apart::conflicts(asked, levels);
+        // The root fields of a mutation must not change places.
+        let is_query = matches!(operation.operation_kind, None | Some(PlannedKind::Query));
+        if conflicts.is_empty() || conflicts.len() > SEPARATE_MAX || !is_query {
+            return Attempt::NotThisWay;
+        }
+        let plan = |selection_set: SelectionSet| {
+            self.whole(&PlannedOperation {
+                selection_set,
+                ..operation.clone()
+            })
+        };
+        let mut nodes = match plan(apart::without(asked, &conflicts)) {
+            Ok(Some(node)) => vec![node],
+            Ok(None) => return Attempt::NotThisWay,
+            Err(reason) => return Attempt::Failed(reason),
+        };
+        for conflict in &conflicts {
+            if self.work.go_on().is_err() {
+                return Attempt::NotThisWay;
+            }
+            let node = match plan(apart::only(asked, conflict)) {
+                Ok(Some(node)) => node,
+                Ok(None) => return Attempt::NotThisWay,
+                Err(reason) => return Attempt::Failed(reason),
+            };
+            if apart::add_root_fields(&mut nodes[0], &node).is_none() {
+                return Attempt::NotThisWay;
+            }
+            nodes.extend(divide::entities_of(node));
+        }
         Attempt::Node(Box::new(PlanNode::Sequence(SequenceNode { nodes })))
     }
 
@@ -366,10 +445,21 @@ enum Way {
     ByType,
     /// Required fields first, then the fields that require them.
     Behind,
+    /// One plan for each of several fields with one name and different arguments, or for the fields this number
+    /// of levels above them.
+    Apart { levels: usize },
 }
 
 impl Way {
-    const ALL: [Way; 4] = [Way::Whole, Way::InParts, Way::ByType, Way::Behind];
+    const ALL: [Way; 7] = [
+        Way::Whole,
+        Way::InParts,
+        Way::ByType,
+        Way::Behind,
+        Way::Apart { levels: 0 },
+        Way::Apart { levels: 1 },
+        Way::Apart { levels: 2 },
+    ];
 }
 
 /// Result of planning one form of the operation.

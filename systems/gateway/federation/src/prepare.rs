@@ -93,5 +93,8 @@ pub(crate) fn prepare(
             },
         )
     })
-    .unwrap_or_else(|_| Err(Refusal::internal("the operation could not be planned")))
+    .unwrap_or_else(|_| {
+        let reason = "the thread that planned the operation panicked";
+        Err(Refusal::unplanned(reason.to_owned()))
+    })
 }

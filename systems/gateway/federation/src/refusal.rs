@@ -16,6 +16,8 @@ pub struct Refusal {
     pub errors: Vec<GraphqlError>,
     /// True if the fault is the gateway's (status 500), not the client's (status 400).
     pub internal: bool,
+    /// The planner's reason, for the log. It names parts of the plan that a client does not know.
+    pub reason: Option<String>,
     cause: Cause,
 }
 
@@ -36,6 +38,7 @@ impl Refusal {
         Refusal {
             errors,
             internal: false,
+            reason: None,
             cause: Cause::Text,
         }
     }
@@ -52,7 +55,18 @@ impl Refusal {
         Refusal {
             errors: vec![GraphqlError::new(message, "QUERY_PLANNING_FAILED")],
             internal: true,
+            reason: None,
             cause: Cause::Doubtful,
+        }
+    }
+
+    /// A refusal because the planner has no plan that answers the operation.
+    pub(crate) fn unplanned(reason: String) -> Refusal {
+        Refusal {
+            reason: Some(reason),
+            ..Refusal::internal(
+                "the operation could not be planned. The log of the gateway has the reason",
+            )
         }
     }
 
@@ -96,7 +110,8 @@ impl Refusal {
     pub fn keep(&self) -> Keep {
         let errors = self.errors.iter();
         let errors = errors.map(|it| it.weight() + size_of::<GraphqlError>() + 128);
-        let bytes = size_of::<Self>() + errors.sum::<usize>();
+        let reason = self.reason.as_ref().map_or(0, String::len);
+        let bytes = size_of::<Self>() + reason + errors.sum::<usize>();
         match self.cause {
             Cause::Text => Keep::Yes { bytes },
             Cause::Doubtful => Keep::For {

@@ -53,9 +53,11 @@ impl<'a> Sources<'a> {
                 for Place { path: own, .. } in own.into_iter().flat_map(|input| &input.places) {
                     if let Some(rest) = steps.strip_prefix(response_keys(own).as_slice()) {
                         // Below an `_entities` field, the path starts again with the response key of that
-                        // field.
-                        let mut steps = vec![output.key.as_slice()];
-                        steps.extend_from_slice(rest);
+                        // field. A query root is the response itself.
+                        let is_root = fetch.inputs[output.input].is_root;
+                        let key = (!is_root).then_some(output.key.as_slice());
+                        let steps: Vec<&[u8]> =
+                            key.into_iter().chain(rest.iter().copied()).collect();
                         root.descend(&steps, &mut sources);
                     }
                 }

@@ -46,6 +46,8 @@ impl<'a> Named<'a> {
 /// The schema that clients see.
 #[derive(Debug)]
 pub struct Schema {
+    /// The description of the schema itself.
+    pub(crate) description: Option<String>,
     pub(crate) document: Arc<Document<'static, Text>>,
     /// Index of each type's definition in the document.
     types: HashMap<String, usize>,
@@ -99,11 +101,20 @@ impl Schema {
         let roots = roots_of(&client);
         let (possible, objects) = possible_types(supergraph);
         Schema {
+            description: None,
             document: client,
             types,
             roots,
             possible,
             objects,
+        }
+    }
+
+    /// The schema with a description of its own.
+    pub(crate) fn described(self, description: Option<String>) -> Schema {
+        Schema {
+            description,
+            ..self
         }
     }
 

@@ -11,10 +11,12 @@ use crate::composition::Composition;
 use crate::cost::{self, Costs};
 use crate::error::one_line;
 use crate::features::{self, Names};
+use crate::interface_objects::OneWay;
 use crate::large_stack;
 use crate::override_labels::Labelled;
 use crate::provides::{self, Permissions};
 use crate::schema::Schema;
+use crate::schema_description::Described;
 use crate::sdl;
 use crate::supergraph_error::SupergraphError;
 use crate::unserved;
@@ -40,6 +42,8 @@ pub struct Supergraph {
     pub(crate) labelled: Option<Labelled>,
     /// A second planner. `None` if the first cannot confuse the provided fields.
     pub(crate) careful: Option<Careful>,
+    /// A planner for operations from interface objects to their objects. `None` without interface objects.
+    one_way: Option<OneWay>,
     /// The parts of the supergraph that the proof of a plan needs.
     pub(crate) composition: Composition,
     /// The cost directives.
@@ -84,9 +88,11 @@ impl Supergraph {
     }
 
     fn build(sdl: String) -> Result<Supergraph, SupergraphError> {
-        let document = safe_parse_schema(&sdl).map_err(|error| SupergraphError::Syntax {
-            reason: one_line(&error.to_string()),
-        })?;
+        let described = Described::read(sdl.clone());
+        let document =
+            safe_parse_schema(&described.sdl).map_err(|error| SupergraphError::Syntax {
+                reason: one_line(&error.to_string()),
+            })?;
         let subgraphs = subgraphs_of(&document)?;
         if subgraphs.is_empty() {
             return Err(SupergraphError::NotComposed {
@@ -118,7 +124,7 @@ impl Supergraph {
         let mut client = unserved::with_defer(&planner.consumer_schema.document);
         features::hide(&mut client, &document, &names);
         let schema = Schema::new(Arc::new(client), &document);
-        let schema = Arc::new(schema);
+        let schema = Arc::new(schema.described(described.description));
         let graphs = graphs_of(&document).map_or(&[][..], |graphs| &graphs.values);
         let graphs: Vec<String> = graphs.iter().map(|graph| graph.name.clone()).collect();
         let composition = Composition::of(&document, &graphs);
@@ -130,9 +136,16 @@ impl Supergraph {
             planner,
             labelled: Labelled::of(&document),
             careful,
+            one_way: OneWay::of(&document),
             composition,
             costs: Costs::of(&document, &features::cost_names(&document)),
         })
+    }
+
+    /// The planner for operations from interface objects to their objects. The first call builds it.
+    pub(crate) fn one_way_planner(&self) -> Option<&Planner> {
+        let one_way = self.one_way.as_ref()?;
+        one_way.planner(|document| planner_of(document).ok())
     }
 
     /// The SDL text that was parsed.

@@ -173,6 +173,61 @@ fn a_plan_can_be_read_as_json() {
     assert_snapshot!(prepared.plan_json(), @r#"{"kind":"QueryPlan","node":{"kind":"Sequence","nodes":[{"kind":"Parallel","nodes":[{"kind":"Fetch","operation":"query Q__re_views__0($x:Boolean!){latest@include(if:$x){stars}}","operationKind":"query","operationName":"Q__re_views__0","serviceName":"re-views","variableUsages":["x"]},{"kind":"Fetch","operation":"query Q__places__1{places{__typename id name}}","operationKind":"query","operationName":"Q__places__1","serviceName":"places","variableUsages":[]}]},{"kind":"Flatten","node":{"kind":"Fetch","operation":"query Q__re_views__2($representations:[_Any!]!){_entities(representations:$representations){...on Place{rating}}}","operationKind":"query","operationName":"Q__re_views__2","serviceName":"re-views","variableUsages":[]},"path":["places","@"]}]}}"#);
 }
 
+/// Every field of a request may depend on variables. Then the request is not sent, and its failure cannot
+/// reach the client.
+#[test]
+fn a_request_for_fields_that_variables_leave_out_is_not_sent() {
+    let places = r#"{"data":{"places":[{"__typename":"Place","id":"1","name":"A"}]}}"#;
+    for (query, sent) in [
+        ("query($i:Boolean!){places@skip(if:$i){name}}", 0),
+        (
+            "query($i:Boolean!){places@skip(if:$i){name}again:places@skip(if:$i){id}}",
+            0,
+        ),
+        ("query($i:Boolean!){...@skip(if:$i){places{name}}}", 0),
+        (
+            "query($i:Boolean!){...F@skip(if:$i)}fragment F on Query{places{name}}",
+            0,
+        ),
+        (
+            "query($i:Boolean!,$o:Boolean=false){places@skip(if:$i)@include(if:$o){name}}",
+            0,
+        ),
+        (
+            "query($i:Boolean!,$o:Boolean=false){a:places@skip(if:$i){name}b:places@include(if:$o){name}}",
+            0,
+        ),
+        ("query($i:Boolean!){__typename places@skip(if:$i){name}}", 0),
+        ("query($i:Boolean!){places{name@skip(if:$i)}}", 1),
+        (
+            "query($i:Boolean!){places{name}again:places@skip(if:$i){name}}",
+            1,
+        ),
+        ("query($i:Boolean!){places@include(if:$i){name}}", 1),
+        (
+            "query($i:Boolean!,$o:Boolean=false){places{name rating@skip(if:$i) again:rating@include(if:$o)}}",
+            1,
+        ),
+        (
+            "mutation($i:Boolean!){review(id:1,stars:2)@skip(if:$i){stars}}",
+            0,
+        ),
+    ] {
+        let seen = run(query, Some(r#"{"i":true}"#), &[places]);
+        let lines: Vec<&str> = seen.lines().collect();
+        assert_eq!(lines.len(), sent + 1, "{query}\n{seen}");
+        assert!(sent > 0 || !seen.contains("errors"), "{query}\n{seen}");
+    }
+    assert_eq!(
+        run(
+            "query($i:Boolean!){places@skip(if:$i){name}}",
+            Some(r#"{"i":true}"#),
+            &[]
+        ),
+        r#"{"data":{}}"#
+    );
+}
+
 #[test]
 fn mutations_run_in_order() {
     let seen = run(

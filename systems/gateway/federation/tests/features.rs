@@ -160,3 +160,21 @@ fn a_graph_that_is_not_one_of_the_supergraph_is_no_subgraph() {
         "{reason}"
     );
 }
+
+/// A description of the schema is valid since the specification of October 2021.
+#[test]
+fn a_supergraph_with_a_description_is_read() {
+    let sdl = include_str!("described.graphql");
+    assert!(sdl.starts_with("\"\"\""));
+    let supergraph = Supergraph::parse(sdl).expect("a supergraph");
+    assert_eq!(supergraph.sdl(), sdl);
+    assert_eq!(supergraph.subgraphs().len(), 2);
+    // Errors name the line of the text, because the description leaves its lines.
+    let wrong = sdl.replacen("query: Query", "query Query", 1);
+    let reason = refusal(&wrong);
+    let line = 1 + wrong
+        .lines()
+        .position(|line| line.contains("query Query"))
+        .expect("it is there");
+    assert!(reason.contains(&format!("{line}:")), "{reason}");
+}

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::composition::Graph;
 use crate::entities::rewritten;
-use crate::plan::{FetchPlan, Need};
+use crate::plan::{FetchPlan, Input, Need};
 
 impl<'a> Trial<'a> {
     pub(super) fn fetch(&mut self, index: usize, root: Id) -> Result<(), TrialError> {
@@ -33,6 +33,9 @@ impl<'a> Trial<'a> {
             self.write(asking, answer, seen, set)?;
             self.objects.rewrite(answer, &fetch.rewrites);
             return self.merge(index, root, answer);
+        }
+        if let Some(input) = fetch.inputs.iter().find(|input| input.is_root) {
+            return self.enter_root(index, asking, input, root);
         }
         // As in the executor, all representations are computed before the first entity is merged.
         let targets = self.targets(fetch, root);
@@ -61,6 +64,38 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
+    /// Carries out a fetch of root fields for query roots inside of the data.
+    fn enter_root(
+        &mut self,
+        index: usize,
+        asking: Asking<'a>,
+        input: &'a Input,
+        root: Id,
+    ) -> Result<(), TrialError> {
+        let query = self.goal.schema.query_root();
+        let seen = Seen {
+            name: query,
+            given: None,
+        };
+        let plan = self.plan;
+        for place in &input.places {
+            for target in self.objects.at(root, &place.path) {
+                let answer = self.objects.add(query);
+                self.write(
+                    asking,
+                    answer,
+                    seen,
+                    &asking.document.operation.selection_set,
+                )?;
+                for output in &plan.fetches[index].outputs {
+                    self.objects.rewrite(answer, &output.rewrites);
+                }
+                self.merge(index, target, answer)?;
+            }
+        }
+        Ok(())
+    }
+
     fn merge(&mut self, fetch: usize, target: Id, answer: Id) -> Result<(), TrialError> {
         let replaced = self.replaced.get_mut(fetch);
         let replaced = replaced.filter(|_| !self.is_beside_others);
@@ -83,7 +118,7 @@ impl<'a> Trial<'a> {
                     let Some(seen) = self.resolved(fetch.subgraph, object, sent) else {
                         continue;
                     };
-                    if self.is_complete(object, &place.needs) {
+                    if input.is_singleton || self.is_complete(object, &place.needs) {
                         targets.push((index, object, place.needs.as_slice(), seen));
                     }
                 }

@@ -55,6 +55,7 @@ pub(super) fn ask<'a>(
 fn ask_schema<'a>(schema: &'a Schema, field: &str) -> Answer<'a> {
     let definitions = &schema.document.definitions;
     match field {
+        "description" => Answer::text(schema.description.as_deref()),
         "queryType" => Answer::One(Node::Named(schema.query_root())),
         "mutationType" => schema
             .mutation_root()
