@@ -12,6 +12,7 @@ mod accept;
 mod admit;
 pub mod body;
 mod content_type;
+mod escapes;
 mod media;
 mod refusal;
 mod request;
@@ -22,6 +23,7 @@ pub use accept::{
 };
 pub use admit::{Admission, Head, admit};
 pub use content_type::is_json;
+pub use escapes::with_old_escapes;
 pub use media::Media;
 pub use refusal::RequestRefusal;
 pub use request::{

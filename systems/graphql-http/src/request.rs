@@ -14,6 +14,7 @@ use serde::de::{DeserializeOwned, Deserializer, Error as _, IgnoredAny, MapAcces
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::escapes::with_old_escapes;
 pub use entries::Entries;
 
 mod entries;
@@ -75,7 +76,7 @@ pub enum DecodeError {
     },
 }
 
-/// Reads a body.
+/// Reads a body. The document has the escapes of older specifications (see [`with_old_escapes`]).
 ///
 /// # Errors
 /// Fails if the body is not a JSON object with a `query`, or if an entry has the wrong type. Also fails if
@@ -86,7 +87,9 @@ where
     E: Deserialize<'a>,
 {
     check_body(body)?;
-    from_checked_body_or_hash(body)?.complete(DecodeError::NoQuery)
+    let read = from_checked_body_or_hash(body)?;
+    read.complete(DecodeError::NoQuery)
+        .map(GraphqlRequest::with_old_escapes)
 }
 
 /// Refuses a body that two readers could understand differently. [`from_checked_body_or_hash`] then finds the
@@ -183,6 +186,20 @@ where
     })
 }
 
+impl<V, E> GraphqlRequest<'_, V, E> {
+    /// Replaces escapes that parsers do not know. See [`with_old_escapes`].
+    fn with_old_escapes(mut self) -> Self {
+        let replaced = match with_old_escapes(&self.query) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(text) => Some(text),
+        };
+        if let Some(text) = replaced {
+            self.query = text.into();
+        }
+        self
+    }
+}
+
 impl<'a, V, E> Incomplete<'a, V, E> {
     /// The request, unless it has no document.
     ///
@@ -198,7 +215,8 @@ impl<'a, V, E> Incomplete<'a, V, E> {
     }
 }
 
-/// Reads the query string of a URL, without the question mark.
+/// Reads the query string of a URL, without the question mark. The document has the escapes of older
+/// specifications (see [`with_old_escapes`]).
 ///
 /// An empty `operationName`, `variables` or `extensions` counts as absent, because HTML forms and URL
 /// builders send them that way.
@@ -213,6 +231,7 @@ where
 {
     let read = from_parameters_or_hash(parameters)?;
     read.complete(DecodeError::NoQueryParameter)
+        .map(GraphqlRequest::with_old_escapes)
 }
 
 /// Like [`from_parameters`], but the extensions may identify the document by a hash.

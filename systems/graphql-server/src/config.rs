@@ -75,7 +75,8 @@ impl Config {
         identity: &Identity,
         words: impl IntoIterator<Item = OsString>,
     ) -> Result<Self, clap::Error> {
-        let matches = command(identity).try_get_matches_from(words)?;
+        let command = chassis::without_empty_variables(command(identity));
+        let matches = command.try_get_matches_from(words)?;
         Ok(Args::from_arg_matches(&matches)?.into())
     }
 

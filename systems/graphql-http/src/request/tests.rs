@@ -59,6 +59,19 @@ fn what_can_be_borrowed_is_borrowed() {
 }
 
 #[test]
+fn new_escapes_of_a_document_become_their_characters() {
+    let wanted = "{a(s: \"\u{1F600}\")}";
+    for posted in [
+        r#"{"query":"{a(s: \"\\u{1F600}\")}"}"#,
+        r#"{"query":"{a(s: \"\\uD83D\\uDE00\")}"}"#,
+    ] {
+        assert_eq!(body(posted).unwrap().query, wanted, "{posted}");
+    }
+    let got = parameters("query={a(s: \"\\u{1F600}\")}").unwrap();
+    assert_eq!(got.query, wanted);
+}
+
+#[test]
 fn each_mistake_is_named() {
     let mistakes = [
         "",
