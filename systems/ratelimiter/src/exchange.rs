@@ -90,7 +90,14 @@ impl Handler {
         let parameters = request.uri().query().unwrap_or_default();
         match request.uri().path() {
             "/.well-known/apollo/server-health" => {
-                return with_body("application/health+json", r#"{"status":"pass"}"#);
+                let health = match self.metrics.policy_decides() {
+                    None => r#"{"status":"pass"}"#.to_owned(),
+                    // Still 200: a restart of this process would not bring Redis back.
+                    Some(reason) => format!(
+                        r#"{{"status":"warn","output":"the policy decides, because of the store: {reason}"}}"#
+                    ),
+                };
+                return with_body("application/health+json", health);
             }
             "/metrics" if parameters.is_empty() => {
                 let counts = (Arc::clone(&self.metrics), Arc::clone(&self.connections));

@@ -59,15 +59,21 @@ impl Gate {
             Store::Redis(store) => store.decide(address, event, email).await,
         };
         self.metrics.store_took(start.elapsed());
-        let decision = decided.unwrap_or_else(|_| {
-            // The store's own task logs the loss and the return of the connection. A line for each decision
-            // would flood the log.
-            self.metrics.store_failed();
-            Decision {
-                is_limited: self.policy == Policy::Closed,
-                starts_ban: false,
+        let decision = match decided {
+            Ok(decision) => {
+                self.metrics.store_decided();
+                decision
             }
-        });
+            Err(error) => {
+                // The store's own task logs the loss and the return of the connection. A line for each
+                // decision would flood the log.
+                self.metrics.store_failed(error.reason());
+                Decision {
+                    is_limited: self.policy == Policy::Closed,
+                    starts_ban: false,
+                }
+            }
+        };
         self.metrics.decided(decision);
         decision.is_limited
     }

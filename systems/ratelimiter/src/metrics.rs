@@ -1,6 +1,6 @@
 //! Counters of all workers.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use telemetry::metrics::{Buckets, Counts, Scrape};
@@ -10,6 +10,15 @@ use crate::rule::Decision;
 /// Upper bounds of the histogram of store latency, in microseconds.
 const BOUNDS_US: [f64; 12] = [
     10.0, 50.0, 100.0, 250.0, 500.0, 1e3, 2.5e3, 5e3, 1e4, 2.5e4, 5e4, 1e5,
+];
+
+/// The reasons why the policy decides, from [`redis_link::LinkError::reason`].
+const REASONS: [&str; 5] = [
+    "not-connected",
+    "timed-out",
+    "wrong-server",
+    "lost",
+    "refused",
 ];
 
 /// Counters since the start.
@@ -22,8 +31,10 @@ pub(crate) struct Metrics {
     limited: AtomicU64,
     bans: AtomicU64,
     invalid: AtomicU64,
-    store_failures: AtomicU64,
-    by_policy: AtomicU64,
+    /// Decisions by the policy, for each of [`REASONS`].
+    by_policy: [AtomicU64; REASONS.len()],
+    /// Position in [`REASONS`] plus 1 if the last decision was made by the policy. 0 if the store made it.
+    last_reason: AtomicUsize,
     requests: AtomicU64,
     gets_refused: AtomicU64,
     /// One bucket more than bounds, for latencies beyond the last bound.
@@ -67,10 +78,27 @@ impl Metrics {
         }
     }
 
-    /// Counts a decision by the policy, because the store failed.
-    pub(crate) fn store_failed(&self) {
-        self.store_failures.fetch_add(1, Ordering::Relaxed);
-        self.by_policy.fetch_add(1, Ordering::Relaxed);
+    /// Counts a decision by the policy, because the store failed for this reason.
+    pub(crate) fn store_failed(&self, reason: &str) {
+        let known = REASONS.iter().position(|known| *known == reason);
+        // An error without a label of its own is an answer of the store.
+        let index = known.unwrap_or(REASONS.len() - 1);
+        self.by_policy[index].fetch_add(1, Ordering::Relaxed);
+        self.last_reason.store(index + 1, Ordering::Relaxed);
+    }
+
+    /// Notes a decision by the store.
+    pub(crate) fn store_decided(&self) {
+        // A read first, because all workers share the cache line.
+        if self.last_reason.load(Ordering::Relaxed) != 0 {
+            self.last_reason.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// The reason why the policy made the last decision. `None` if the store made it.
+    pub(crate) fn policy_decides(&self) -> Option<&'static str> {
+        let last = self.last_reason.load(Ordering::Relaxed);
+        REASONS.get(last.checked_sub(1)?).copied()
     }
 
     pub(crate) fn store_took(&self, time: Duration) {
@@ -98,19 +126,21 @@ impl Counts for Metrics {
                 "Decisions refused for their address or e-mail",
                 &self.invalid,
             ),
-            (
-                "ratelimiter_store_failures",
-                "Decisions that the store did not make",
-                &self.store_failures,
-            ),
-            (
-                "ratelimiter_policy_decisions",
-                "Decisions made by the policy for a failed store",
-                &self.by_policy,
-            ),
         ] {
             scrape.counter(name, help, read(counter))?;
         }
+        scrape.counter(
+            "ratelimiter_policy_decisions",
+            "Decisions made by the policy for a failed store",
+            self.by_policy.iter().map(read).sum(),
+        )?;
+        let reasons = REASONS.map(|reason| [("reason", reason)]);
+        let by_reason = reasons.iter().zip(&self.by_policy);
+        scrape.counters(
+            "ratelimiter_policy_decisions_by_reason",
+            "Decisions made by the policy, by the reason why the store did not make them",
+            by_reason.map(|(reason, counter)| (&reason[..], read(counter))),
+        )?;
         let labels = |result| {
             [
                 ("result", result),

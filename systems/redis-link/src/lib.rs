@@ -7,7 +7,7 @@
 //! Absent on purpose: redirections of a cluster (a proxy or a cluster-aware balancer follows them) and TLS to
 //! Redis.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,8 +21,26 @@ use tokio::time::{Instant, sleep, timeout};
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
+/// Pause after a connection to a server that refused the command. A new connection may lead to it again.
+const REFUSED_PAUSE: Duration = Duration::from_secs(1);
+
 /// Number of consecutive commands past their deadline after which the connection counts as dead.
 const SILENCE_MAX: u32 = 16;
+
+/// Time limit for the response to `PING` after a command past its deadline. It shows if Redis is only slow.
+const PING_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The codes of errors that another server behind the same address may not have: a replica, a member of a
+/// broken cluster, a server that loads its data or has other users. A script reports them as text.
+const CODES_OF_SERVER: [&str; 7] = [
+    "READONLY",
+    "MASTERDOWN",
+    "CLUSTERDOWN",
+    "MOVED",
+    "LOADING",
+    "NOAUTH",
+    "WRONGPASS",
+];
 
 /// Minimum time between two log lines about refused commands.
 const REFUSAL_PAUSE: Duration = Duration::from_secs(10);
@@ -44,6 +62,34 @@ pub enum LinkError {
     Failed(RedisError),
 }
 
+impl LinkError {
+    /// The kind of the failure, as a label of metrics.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Address(_) => "address",
+            Self::NotConnected => "not-connected",
+            Self::TimedOut(_) => "timed-out",
+            Self::Failed(error) if is_of_server(error) => "wrong-server",
+            Self::Failed(error) if is_of_connection(error) => "lost",
+            Self::Failed(_) => "refused",
+        }
+    }
+}
+
+/// True if the connection is broken.
+fn is_of_connection(error: &RedisError) -> bool {
+    error.is_unrecoverable_error() || error.is_io_error()
+}
+
+/// True if this server refuses the command, and another server behind the same address may not.
+fn is_of_server(error: &RedisError) -> bool {
+    let text = error.detail().unwrap_or_default();
+    CODES_OF_SERVER
+        .iter()
+        .any(|code| error.code() == Some(code) || text.contains(code))
+}
+
 /// A connection to Redis. Clones share it. It is closed with the last clone.
 #[derive(Clone)]
 pub struct Link {
@@ -59,6 +105,10 @@ struct Inner {
     /// Notified when there is a connection.
     connected: Notify,
     silent: AtomicU32,
+    /// True while a `PING` waits for its response.
+    is_pinging: AtomicBool,
+    /// True if the last connection was lost because its server refused a command.
+    is_refused: AtomicBool,
     /// Time of the last log line about refused commands.
     refusal_told: Mutex<Option<Instant>>,
 }
@@ -88,6 +138,8 @@ impl Link {
             lost: Notify::new(),
             connected: Notify::new(),
             silent: AtomicU32::new(0),
+            is_pinging: AtomicBool::new(false),
+            is_refused: AtomicBool::new(false),
             refusal_told: Mutex::default(),
         };
         Ok(Self {
@@ -139,10 +191,15 @@ impl Link {
             }
             Ok(Err(error)) => {
                 // The connection is still good after an error of a script or of Redis's memory.
-                if error.is_unrecoverable_error() || error.is_io_error() {
+                if is_of_connection(&error) {
                     inner.lose();
                 } else {
                     inner.tell_refusal(&error);
+                }
+                // After a failover, old connections lead to the old server. A new one follows the name.
+                if is_of_server(&error) {
+                    inner.is_refused.store(true, Ordering::Relaxed);
+                    inner.lose();
                 }
                 Err(LinkError::Failed(error))
             }
@@ -150,6 +207,8 @@ impl Link {
                 // One slow response does not mean a dead connection, but sixteen in a row do.
                 if inner.silent.fetch_add(1, Ordering::Relaxed) + 1 >= SILENCE_MAX {
                     inner.lose();
+                } else {
+                    ping(inner);
                 }
                 Err(LinkError::TimedOut(deadline))
             }
@@ -197,6 +256,27 @@ impl Inner {
     }
 }
 
+/// Drops the connection if Redis does not respond to a `PING`. Rare commands would otherwise need minutes to
+/// show that Redis is silent.
+fn ping(inner: &Arc<Inner>) {
+    let Some(mut connection) = inner.get() else {
+        return;
+    };
+    if inner.is_pinging.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let inner = Arc::clone(inner);
+    tokio::spawn(async move {
+        let command = redis::cmd("PING");
+        let asked = command.query_async::<redis::Value>(&mut connection);
+        let is_silent = timeout(PING_TIMEOUT, asked).await.is_err();
+        inner.is_pinging.store(false, Ordering::Relaxed);
+        if is_silent {
+            inner.lose();
+        }
+    });
+}
+
 async fn keep_connected(inner: Arc<Inner>) {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(CONNECT_TIMEOUT))
@@ -226,6 +306,12 @@ async fn keep_connected(inner: Arc<Inner>) {
         }
         // Also after a lost connection, or the loop would reconnect without a pause to a Redis that accepts
         // and closes connections.
-        sleep(RETRY_PAUSE).await;
+        let was_refused = inner.is_refused.swap(false, Ordering::Relaxed);
+        sleep(if was_refused {
+            REFUSED_PAUSE
+        } else {
+            RETRY_PAUSE
+        })
+        .await;
     }
 }

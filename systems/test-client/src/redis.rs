@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// A running Redis that writes every change to disk before it responds. Dropping it ends the process.
@@ -48,6 +49,16 @@ impl Redis {
             process.kill().expect("it is ours");
             process.wait().expect("it is ours");
         }
+    }
+
+    /// Stops the process without an end. Its connections stay open, and nothing is answered.
+    ///
+    /// # Panics
+    /// Panics if the process does not run.
+    pub fn freeze(&self) {
+        let process = self.process.as_ref().expect("it runs");
+        let pid = Pid::from_child(process);
+        kill_process(pid, Signal::STOP).expect("it is ours");
     }
 
     /// Starts Redis again on the same port and with the same files. Returns when it accepts connections.

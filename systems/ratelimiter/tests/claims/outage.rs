@@ -1,8 +1,9 @@
 //! Tests that Redis fails under load and returns.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -121,8 +122,124 @@ fn without_redis_from_the_start_the_policy_answers() {
     let health = client.get("/.well-known/apollo/server-health");
     assert_eq!(
         (health.status, &*health.body),
-        (200, r#"{"status":"pass"}"#)
+        (
+            200,
+            r#"{"status":"warn","output":"the policy decides, because of the store: not-connected"}"#
+        )
     );
+}
+
+/// Sends one command to a Redis and returns its response.
+fn console(redis: &Redis, command: &str) -> String {
+    let url = redis.url();
+    let address = url.strip_prefix("redis://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .write_all(format!("{command}\r\n").as_bytes())
+        .unwrap();
+    let mut response = [0; 256];
+    let length = stream.read(&mut response).unwrap();
+    String::from_utf8_lossy(&response[..length]).into_owned()
+}
+
+/// A Redis name that leads to another server after a failover. Open connections stay where they are.
+fn switch(to: &Arc<Mutex<String>>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let to = Arc::clone(to);
+    thread::spawn(move || {
+        while let Ok((client, _)) = listener.accept() {
+            let Ok(server) = TcpStream::connect(&*to.lock().unwrap()) else {
+                continue;
+            };
+            for (from, into) in [(&client, &server), (&server, &client)] {
+                let (mut from, mut into) = (from.try_clone().unwrap(), into.try_clone().unwrap());
+                thread::spawn(move || {
+                    let _ended = std::io::copy(&mut from, &mut into);
+                    let _closed = into.shutdown(std::net::Shutdown::Both);
+                });
+            }
+        }
+    });
+    format!("redis://{address}")
+}
+
+fn address_of(redis: &Redis) -> String {
+    redis.url().strip_prefix("redis://").unwrap().to_owned()
+}
+
+#[test]
+fn after_a_failover_the_limiter_follows_the_name_to_the_new_master() {
+    let (old, new) = (Redis::start(), Redis::start());
+    let to = Arc::new(Mutex::new(address_of(&old)));
+    let name = switch(&to);
+    let server = start(&[
+        "--redis-url",
+        &name,
+        "--store-failure",
+        "open",
+        "--store-deadline-ms",
+        "200",
+        "--ban-seconds",
+        "3600",
+    ]);
+    let mut client = server.client();
+    // Each attack comes from a new address, because a replica still reads the old bans.
+    let mut attacks = 0;
+    let mut attack = |client: &mut TestClient| {
+        attacks += 1;
+        let address = format!("10.3.{}.{}", attacks / 250, attacks % 250);
+        (0..20).any(|number| {
+            let email = format!("{number}@b.se");
+            is_limited(client, "LOGIN_FAILED", &address, &email)
+        })
+    };
+    until(|| attack(&mut client));
+    // The old master becomes a replica of the new one, and refuses to write.
+    let new_address = address_of(&new);
+    let (host, port) = new_address.rsplit_once(':').unwrap();
+    let said = console(&old, &format!("REPLICAOF {host} {port}"));
+    assert!(said.contains("OK"), "{said}");
+    *to.lock().unwrap() = new_address.clone();
+    let took = until(|| attack(&mut client));
+    println!("limited again {took:?} after the failover");
+    assert!(took < HANG);
+    let metrics = client.get("/metrics").body;
+    assert!(
+        !metrics
+            .contains("ratelimiter_policy_decisions_by_reason_total{reason=\"wrong-server\"} 0\n"),
+        "{metrics}"
+    );
+    let health = client.get("/.well-known/apollo/server-health");
+    assert_eq!(&*health.body, r#"{"status":"pass"}"#);
+}
+
+/// A frozen Redis is noticed by the time that it is silent, even if decisions are rare.
+#[test]
+fn a_redis_that_is_silent_is_given_up_by_time_and_not_by_decisions() {
+    let (old, new) = (Redis::start(), Redis::start());
+    let to = Arc::new(Mutex::new(address_of(&old)));
+    let name = switch(&to);
+    let server = start(&[
+        "--redis-url",
+        &name,
+        "--workers",
+        "1",
+        "--store-deadline-ms",
+        "1000",
+    ]);
+    let mut client = server.client();
+    until(|| !client.get("/metrics").body.is_empty());
+    is_limited(&mut client, "LOGIN_SUCCEEDED", "10.0.0.1", "a@b.se");
+    old.freeze();
+    *to.lock().unwrap() = address_of(&new);
+    // One decision finds the silence. Sixteen decisions would take 16 s.
+    let took = until(|| {
+        is_limited(&mut client, "LOGIN_SUCCEEDED", "10.0.0.1", "a@b.se");
+        let health = client.get("/.well-known/apollo/server-health").body;
+        health == r#"{"status":"pass"}"#
+    });
+    assert!(took < HANG, "{took:?}");
 }
 
 #[test]
