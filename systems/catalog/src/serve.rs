@@ -10,7 +10,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use chassis::{ConnectionTable, Hosts, Worker};
-use clap::Parser as _;
 use telemetry::log::LogLevel;
 use tokio::runtime::LocalRuntime;
 
@@ -34,7 +33,7 @@ enum ServeError {
 #[must_use]
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     chassis::run(
-        Config::try_parse_from(words),
+        chassis::parse::<Config>(words),
         |_| LogLevel::Info,
         prepare_and_serve,
     )

@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use clap::{CommandFactory, Parser};
+use clap::builder::Resettable;
+use clap::{Command, CommandFactory, Parser};
 
 /// Maximum number of worker threads by default.
 const WORKERS_MAX: u16 = 512;
@@ -30,8 +31,35 @@ pub fn read<C: Parser>(words: impl Iterator<Item = OsString>) -> Result<C, clap:
             return Err(clap::Error::raw(kind, message));
         }
     };
-    let is_set = |name: &str| std::env::var_os(name).is_some();
-    C::try_parse_from(with_file::<C>(words.collect(), &file, is_set))
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    parse(with_file::<C>(words.collect(), &file, is_set))
+}
+
+/// Reads flags, then environment variables. An empty variable counts as unset, because deployments write an
+/// optional value that way.
+///
+/// # Errors
+/// Fails for invalid values, and for requests for help or the version.
+pub fn parse<C: Parser>(words: impl IntoIterator<Item = OsString>) -> Result<C, clap::Error> {
+    let mut command = without_empty_variables(C::command());
+    let mut matches = command.try_get_matches_from_mut(words)?;
+    let read = C::from_arg_matches_mut(&mut matches);
+    read.map_err(|error| error.format(&mut command))
+}
+
+/// A command whose flags do not read empty environment variables.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the place in services that reads the environment beside clap"
+)]
+pub fn without_empty_variables(command: Command) -> Command {
+    command.mut_args(|argument| {
+        let value = argument.get_env().and_then(std::env::var_os);
+        match value {
+            Some(value) if value.is_empty() => argument.env(Resettable::Reset),
+            _ => argument,
+        }
+    })
 }
 
 /// The command line, preceded by a flag for each variable in the file that the environment lacks.
@@ -54,7 +82,9 @@ pub fn with_file<C: CommandFactory>(
     let command = C::command();
     let flags = command.get_arguments().filter_map(|argument| {
         let name = argument.get_env()?.to_str()?;
-        let value = pairs.get(name).filter(|_| !is_set(name))?;
+        let value = pairs
+            .get(name)
+            .filter(|value| !value.is_empty() && !is_set(name))?;
         Some(OsString::from(format!(
             "--{}={value}",
             argument.get_long()?

@@ -30,7 +30,7 @@ use telemetry::log::LogLevel;
 
 pub use accept::{accept, pause_after, pause_in_crowd};
 pub use client::ClientNetwork;
-pub use command_line::{TimeError, read, time, with_file, workers};
+pub use command_line::{TimeError, parse, read, time, with_file, without_empty_variables, workers};
 pub use connection::{ClientConnection, ConnectionHandle};
 pub use connection_table::{ConnectionRefusal, ConnectionTable, Slot};
 pub use hosts::{ForeignHost, HostFlags, Hosts};

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chassis::{ConnectionTable, Worker};
-use clap::Parser as _;
 use telemetry::log::LogLevel;
 
 use crate::answer::Handler;
@@ -32,7 +31,7 @@ enum ServeError {
 /// Runs the whole program and returns its exit code.
 pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     chassis::run(
-        Config::try_parse_from(words),
+        chassis::parse::<Config>(words),
         |_| LogLevel::Info,
         listen_and_serve,
     )

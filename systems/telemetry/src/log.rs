@@ -73,6 +73,18 @@ pub fn open(level: LogLevel) {
         .try_init();
 }
 
+/// Writes each panic as a line of the log, instead of text that no program can read. A panic that the program
+/// handles, such as one of a library, is also a line.
+pub fn panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let text = panic.payload_as_str().unwrap_or("(without a message)");
+        match panic.location() {
+            Some(place) => tracing::error!("a thread panicked at {place}: {text}"),
+            None => tracing::error!("a thread panicked: {text}"),
+        }
+    }));
+}
+
 fn targets(level: LogLevel) -> Targets {
     let ours = match level {
         LogLevel::Off => LevelFilter::OFF,
