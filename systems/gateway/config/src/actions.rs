@@ -46,6 +46,18 @@ pub struct Action {
     /// A note for readers, used as the description of the field.
     #[serde(default)]
     pub comment: Option<String>,
+    /// The roles that may call the action, besides `admin`. Without this key, every role may. With an empty
+    /// list, only `admin` may.
+    #[serde(default)]
+    pub permissions: Option<Vec<ActionPermission>>,
+}
+
+/// A role that may call an action.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ActionPermission {
+    /// The name of the role, as in `x-hasura-role`.
+    pub role: String,
 }
 
 fn thirty_seconds() -> Written<Duration> {

@@ -49,6 +49,13 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
             "`trust_clients` and `authentication.router.jwt` cannot be used together: a token would mean nothing; remove `trust_clients`, or use `admin_secret`".to_owned(),
         );
     }
+    let secret = config.session_variables.admin_secret.as_ref();
+    if secret.is_some_and(|secret| secret.0.is_empty()) {
+        report(
+            &["session_variables", "admin_secret"],
+            "the admin secret is empty, so an empty header would make any client an administrator: give it a value, or remove the key".to_owned(),
+        );
+    }
     check_cors(config, &mut report);
     check_conditions(config, &mut report);
     check_keys(config, &mut report);

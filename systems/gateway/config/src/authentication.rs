@@ -81,12 +81,14 @@ pub struct Jwks {
     pub url: Written<KeySource>,
     /// The only allowed issuer (`iss`) of tokens. It is the old name of `issuers` with one entry.
     pub issuer: Option<String>,
-    /// The allowed issuers (`iss`) of tokens. Without this key, any issuer is allowed.
+    /// The allowed issuers (`iss`) of tokens. Without this key, or with an empty list, any issuer is allowed.
+    /// With issuers, a token without `iss` is refused. Apollo Router accepts it.
     pub issuers: Option<Vec<String>>,
-    /// The allowed audiences (`aud`). A token must have at least one of them. Without this key, any audience
-    /// is allowed.
+    /// The allowed audiences (`aud`). A token must have at least one of them. Without this key, or with an
+    /// empty list, any audience is allowed.
     pub audiences: Option<Vec<String>>,
-    /// The allowed algorithms of signatures. Without this key, all algorithms that fit the key are allowed.
+    /// The allowed algorithms of signatures. Without this key, all algorithms that fit the key are allowed. An
+    /// empty list allows no algorithm, so every token is refused.
     pub algorithms: Option<Vec<Algorithm>>,
     /// Time between two reads of the keys.
     #[serde(default = "minute")]
@@ -135,4 +137,38 @@ pub enum Algorithm {
     PS384,
     PS512,
     EdDSA,
+}
+
+/// Warnings about empty lists. Each reader of the file expects another effect of them.
+pub(crate) fn warnings(jwt: &Jwt) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (index, set) in jwt.jwks.iter().enumerate() {
+        let is_empty = |list: &Option<Vec<String>>| list.as_ref().is_some_and(Vec::is_empty);
+        let allows_no_algorithm = set.algorithms.as_ref().is_some_and(Vec::is_empty);
+        let found = [
+            (
+                is_empty(&set.issuers) && set.issuer.is_none(),
+                "issuers",
+                "every issuer is allowed: name the allowed issuers, or remove the key",
+            ),
+            (
+                is_empty(&set.audiences),
+                "audiences",
+                "every audience is allowed: name the allowed audiences, or remove the key",
+            ),
+            (
+                allows_no_algorithm,
+                "algorithms",
+                "every token is refused: name the allowed algorithms, or remove the key",
+            ),
+        ];
+        for (is_found, key, effect) in found {
+            if is_found {
+                warnings.push(format!(
+                    "`authentication.router.jwt.jwks[{index}].{key}` is an empty list, so {effect}"
+                ));
+            }
+        }
+    }
+    warnings
 }

@@ -30,6 +30,30 @@ pub struct Headers {
     pub subgraphs: BTreeMap<String, HeaderRules>,
 }
 
+impl Headers {
+    fn requests(&self) -> impl Iterator<Item = &HeaderRule> {
+        let all = std::iter::once(&self.all).chain(self.subgraphs.values());
+        all.flat_map(|rules| &rules.request)
+    }
+
+    /// True if a rule copies all client headers that match a pattern.
+    pub(crate) fn propagate_patterns(&self) -> bool {
+        let mut rules = self.requests();
+        rules.any(|rule| matches!(rule, HeaderRule::PropagateMatching(_)))
+    }
+
+    /// True if a rule inserts a header from the context of the request.
+    #[must_use]
+    pub fn read_context(&self) -> bool {
+        self.requests().any(|rule| {
+            let HeaderRule::Insert { value, .. } = rule else {
+                return false;
+            };
+            matches!(value, InsertedValue::FromContext(_))
+        })
+    }
+}
+
 /// Rules of one subgraph or of all.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

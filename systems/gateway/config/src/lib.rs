@@ -59,8 +59,8 @@ mod written;
 mod written_as;
 
 pub use actions::{
-    Action, ActionArgument, ActionKind, BodyAction, BodyTransform, HeaderTransform,
-    RequestTransform, ResponseTransform, TemplateEngine, TransformVersion,
+    Action, ActionArgument, ActionKind, ActionPermission, BodyAction, BodyTransform,
+    HeaderTransform, RequestTransform, ResponseTransform, TemplateEngine, TransformVersion,
 };
 pub use apq::{Apq, ApqCache, ApqInMemory, ApqRouter};
 pub use authentication::{

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::expansion::{self, Surroundings};
 use crate::sources::{ONE_DOCUMENT, sources};
 use crate::survey::{self, Survey};
-use crate::{agreement, cors, references, relocation, structure};
+use crate::{agreement, authentication, cors, references, relocation, structure};
 
 /// A configuration with its warnings.
 #[derive(Clone, Debug)]
@@ -71,5 +71,14 @@ pub fn read(
     let mut warnings = surveyed.warnings();
     warnings.extend(references::warnings(&config, &tree, text));
     warnings.extend(cors::warnings(&tree, text));
+    if config.response_cache.enabled && config.headers.propagate_patterns() {
+        warnings.push(
+            "`headers` copies client headers by a pattern, and every header of a subgraph request is part of \
+             the key in `response_cache`. Clients with different headers share no response: name the headers"
+                .to_owned(),
+        );
+    }
+    let jwt = config.authentication.router.jwt.as_ref();
+    warnings.extend(jwt.map(authentication::warnings).unwrap_or_default());
     Ok(ReadConfig { config, warnings })
 }

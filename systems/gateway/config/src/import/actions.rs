@@ -1,8 +1,10 @@
 //! Reads `actions.yaml` and `actions.graphql`.
 
+use std::collections::BTreeSet;
+
 use graphql_tools::parser::parse_schema;
 use graphql_tools::parser::schema::{
-    Definition, Document, Field, Type, TypeDefinition, TypeExtension,
+    Definition, Document, Field, ScalarType, Type, TypeDefinition, TypeExtension,
 };
 use serde_json::Value as Json;
 
@@ -37,7 +39,76 @@ pub(super) fn import(metadata: &Json, sdl: &str, notes: &mut Vec<String>) -> (St
             ));
         }
     }
-    (types(document), actions)
+    let scalars = scalars(&document, &metadata["actions"]);
+    (types(document, &scalars), actions)
+}
+
+/// The scalars that are used but not defined. In Hasura they come from the database.
+fn scalars(document: &Document<'static, String>, actions: &Json) -> BTreeSet<String> {
+    let mut used = BTreeSet::new();
+    let mut defined: BTreeSet<&str> = ["Int", "Float", "String", "Boolean", "ID"].into();
+    for definition in &document.definitions {
+        match definition {
+            Definition::TypeDefinition(definition) => {
+                defined.insert(name_of(definition));
+                use_types(definition, &mut used);
+            }
+            Definition::TypeExtension(TypeExtension::Object(it)) => {
+                it.fields
+                    .iter()
+                    .for_each(|field| use_field(field, &mut used));
+            }
+            _ => {}
+        }
+    }
+    // Old projects have the signature in the metadata.
+    for action in list(actions) {
+        let definition = &action["definition"];
+        let arguments = list(&definition["arguments"]).map(|argument| &argument["type"]);
+        for text in arguments.chain([&definition["output_type"]]) {
+            let name = word(text).trim_matches(|letter| matches!(letter, '[' | ']' | '!'));
+            used.insert(name.to_owned());
+        }
+    }
+    used.retain(|name| !name.is_empty() && !defined.contains(name.as_str()));
+    // The names of Hasura's database types begin with a small letter. Any other name is a mistake, which the
+    // check of the configuration reports.
+    used.retain(|name| name.starts_with(|letter: char| letter.is_ascii_lowercase()));
+    used
+}
+
+fn name_of<'a>(definition: &'a TypeDefinition<'static, String>) -> &'a str {
+    match definition {
+        TypeDefinition::Scalar(it) => &it.name,
+        TypeDefinition::Object(it) => &it.name,
+        TypeDefinition::Interface(it) => &it.name,
+        TypeDefinition::Union(it) => &it.name,
+        TypeDefinition::Enum(it) => &it.name,
+        TypeDefinition::InputObject(it) => &it.name,
+    }
+}
+
+fn use_types(definition: &TypeDefinition<'static, String>, used: &mut BTreeSet<String>) {
+    match definition {
+        TypeDefinition::Object(it) => it.fields.iter().for_each(|field| use_field(field, used)),
+        TypeDefinition::Interface(it) => it.fields.iter().for_each(|field| use_field(field, used)),
+        TypeDefinition::InputObject(it) => {
+            used.extend(it.fields.iter().map(|field| inner_name(&field.value_type)));
+        }
+        _ => {}
+    }
+}
+
+fn use_field(field: &Field<'static, String>, used: &mut BTreeSet<String>) {
+    used.insert(inner_name(&field.field_type));
+    used.extend(field.arguments.iter().map(|it| inner_name(&it.value_type)));
+}
+
+fn inner_name(of: &Type<'static, String>) -> String {
+    match of {
+        Type::NamedType(name) => name.clone(),
+        Type::ListType(inner) | Type::NonNullType(inner) => inner_name(inner),
+    }
 }
 
 /// The fields of the root types. They may be in several blocks.
@@ -75,15 +146,20 @@ impl Roots {
     }
 }
 
-/// The types of the document without its root types.
-fn types(mut document: Document<'static, String>) -> String {
+/// The types of the document without its root types, and these scalars.
+fn types(mut document: Document<'static, String>, scalars: &BTreeSet<String>) -> String {
     document.definitions.retain(|definition| match definition {
+        // `Subscription` is an ordinary name. Hasura's root type for subscriptions has another one.
         Definition::TypeDefinition(TypeDefinition::Object(it)) => {
-            !matches!(it.name.as_str(), "Query" | "Mutation" | "Subscription")
+            !matches!(it.name.as_str(), "Query" | "Mutation")
         }
         Definition::TypeDefinition(_) => true,
         _ => false,
     });
+    let scalars = scalars.iter().map(|name| {
+        Definition::TypeDefinition(TypeDefinition::Scalar(ScalarType::new(name.clone())))
+    });
+    document.definitions.extend(scalars);
     let text = document.to_string();
     // Descriptions may contain text that expansion would interpret.
     text.trim().replace("$$", "$$$$").replace("${", "$${")
@@ -124,9 +200,15 @@ fn one(action: &Json, roots: &Roots, notes: &mut Vec<String>) -> Option<Out> {
         }
     }
     copy(&mut keys, "comment", &action["comment"]);
-    if list(&action["permissions"]).next().is_some() {
-        note("the permissions of the action");
+    if list(&definition["ignored_client_headers"]).next().is_some() {
+        note("`ignored_client_headers` of the action");
     }
+    // Without permissions, only the administrator may call the action.
+    let roles = list(&action["permissions"]).map(|permission| {
+        let role = Out::text(word(&permission["role"]));
+        Out::Map(vec![("role".to_owned(), role)])
+    });
+    keys.push(("permissions".to_owned(), Out::List(roles.collect())));
     Some(Out::Map(keys))
 }
 

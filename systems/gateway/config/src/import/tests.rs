@@ -110,12 +110,50 @@ fn a_folder_becomes_a_configuration_and_the_rest_is_named() {
     assert_eq!(import.yaml, include_str!("expected.yaml"));
     assert_snapshot!(import.notes.join("\n"), @r#"
         remote_schemas.yaml: the `permissions` of `product`
-        actions.yaml: the permissions of the action `product`
         actions.yaml: the asynchronous action `later`
         actions.yaml: actions.graphql has no field for the action `lost`
         actions.yaml: the relationships of the type `product`
         databases/databases.yaml: databases, their tables and permissions
         "#);
+}
+
+/// In Hasura, these scalars come from the database, and `Subscription` is an ordinary type.
+#[test]
+fn scalars_of_the_database_are_added_and_ordinary_names_stay() {
+    let import = folder(&[
+        (
+            "actions.yaml",
+            "actions:\n  - {name: pay, definition: {kind: synchronous, handler: 'http://h', ignored_client_headers: [x-a], arguments: [{name: of, type: 'numeric!'}], output_type: Subscription}}\n",
+        ),
+        (
+            "actions.graphql",
+            "type Mutation { book(at: timestamptz!, note: [jsonb!]): Subscription }\n\
+             type Subscription { id: uuid! paid: numeric since: date kind: Kind }\n\
+             scalar date\nenum Kind { A }\n",
+        ),
+    ]);
+    for name in ["uuid", "numeric", "timestamptz", "jsonb", "date"] {
+        let definition = format!("scalar {name}\n");
+        assert_eq!(
+            import.yaml.matches(&definition).count(),
+            1,
+            "{}",
+            import.yaml
+        );
+    }
+    assert!(
+        import.yaml.contains("type Subscription {"),
+        "{}",
+        import.yaml
+    );
+    assert_eq!(
+        import.notes,
+        ["actions.yaml: `ignored_client_headers` of the action `pay`"]
+    );
+    let reading = crate::read(Path::new("imported.yaml"), &import.yaml, &Urls, false);
+    if let Err(mistakes) = reading {
+        panic!("{mistakes}\n{}", import.yaml);
+    }
 }
 
 #[test]
