@@ -14,6 +14,8 @@ use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use crate::asking::Asking;
 use crate::call::{Call, CallAnswer, HeaderSettings};
 use crate::failure;
+use crate::names::{MUTATION_ROOT, QUERY_ROOT};
+use crate::session::Session;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
@@ -28,6 +30,8 @@ pub(crate) struct Action {
     base_url: String,
     headers: HeaderSettings,
     is_query: bool,
+    /// The roles that may call the action. `None` if every role may.
+    roles: Option<Vec<String>>,
     request: Option<Request>,
     response: Option<Template>,
 }
@@ -85,9 +89,32 @@ impl Action {
             base_url: base_url.trim_end_matches('/').to_owned(),
             headers: HeaderSettings::new(&written.headers, written.forward_client_headers),
             is_query: written.kind == gateway_config::ActionKind::Query,
+            roles: written.permissions.as_ref().map(|permissions| {
+                let roles = permissions.iter().map(|permission| permission.role.clone());
+                roles.collect()
+            }),
             request: written.request_transform.as_ref().map(Request::new),
             response: written.response_transform.as_ref().and_then(response),
         }
+    }
+
+    /// An error if the session's role may not call the action. It has the words for a field that does not
+    /// exist, as in Hasura, so that a client learns nothing about the action.
+    pub(crate) fn permit(&self, session: &Session) -> Result<(), GraphqlError> {
+        let is_permitted = |roles: &Vec<String>| {
+            session.is_admin() || roles.iter().any(|role| session.has_role(role))
+        };
+        if self.roles.as_ref().is_none_or(is_permitted) {
+            return Ok(());
+        }
+        let root = if self.is_query {
+            QUERY_ROOT
+        } else {
+            MUTATION_ROOT
+        };
+        let message = format!("field '{}' not found in type: '{root}'", self.name);
+        let path = failure::root_path(&self.name);
+        Err(failure::error(message, &path, "validation-failed"))
     }
 
     /// The request for a payload. The output of its templates counts as `work`.

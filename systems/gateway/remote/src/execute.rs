@@ -90,6 +90,10 @@ impl Prepared {
         if let Err(error) = run.check_payloads(parts) {
             return run.beyond(error, Vec::new());
         }
+        // Before the first request: a mutation must not be executed in part.
+        if let Err(error) = run.check_permissions(parts) {
+            return failed(&Failure::from(error), Vec::new());
+        }
         let outcomes = match parts.as_slice() {
             // One part needs no list of futures. Most operations have one part.
             [only] => vec![run.part(only).await],
@@ -138,6 +142,17 @@ struct Run<'a, S> {
 impl<S: Sources> Run<'_, S> {
     fn is_there(&self, presence: Option<usize>) -> bool {
         presence.is_none_or(|index| self.presences.get(index).is_some_and(|it| *it))
+    }
+
+    fn check_permissions(&self, parts: &[Part]) -> Result<(), GraphqlError> {
+        for part in parts {
+            if let Part::Action(part) = part
+                && self.is_there(part.presence)
+            {
+                self.settings.actions[part.action].permit(self.asking.session)?;
+            }
+        }
+        Ok(())
     }
 
     async fn part(&self, part: &Part) -> Outcome {

@@ -2,7 +2,8 @@
 
 use graphql_tools::introspection::{
     IntrospectionEnumValue, IntrospectionField, IntrospectionInputTypeRef, IntrospectionInputValue,
-    IntrospectionNamedTypeRef, IntrospectionOutputTypeRef, IntrospectionQuery, IntrospectionType,
+    IntrospectionNamedTypeRef, IntrospectionOutputTypeRef, IntrospectionQuery, IntrospectionSchema,
+    IntrospectionType,
 };
 use graphql_tools::parser::parse_schema;
 use graphql_tools::parser::schema::{
@@ -52,7 +53,7 @@ pub struct SourceSchema {
 
 #[derive(Deserialize)]
 struct Answer {
-    data: Option<IntrospectionQuery>,
+    data: Option<serde_json::Value>,
     #[serde(default)]
     errors: Vec<serde_json::Value>,
 }
@@ -66,7 +67,7 @@ impl SourceSchema {
     pub fn read(body: &[u8], types_max: usize) -> Result<Self, IntrospectionError> {
         let answer: Answer = serde_json::from_slice(body)
             .map_err(|error| IntrospectionError::Unreadable(error.to_string()))?;
-        let Some(IntrospectionQuery { __schema: schema }) = answer.data else {
+        let Some(data) = answer.data.filter(|data| !data.is_null()) else {
             let first = answer.errors.first().map(|error| match &error["message"] {
                 serde_json::Value::String(message) => message.clone(),
                 _ => error.to_string(),
@@ -78,6 +79,7 @@ impl SourceSchema {
                 None => IntrospectionError::Unreadable("it has no `data`".to_owned()),
             });
         };
+        let schema = schema_of(data)?;
         let is_told = |it: &&IntrospectionType| !is_own(it.name());
         let count = schema.types.iter().filter(is_told).count();
         if count > types_max {
@@ -95,6 +97,24 @@ impl SourceSchema {
             subscription: schema.subscription_type.map(|it| it.name),
         })
     }
+}
+
+/// The schema in the data of an introspection.
+fn schema_of(mut data: serde_json::Value) -> Result<IntrospectionSchema, IntrospectionError> {
+    // The merged schema has no directives of a service. A newer specification may add locations that the
+    // library does not know, as graphql-js 16.14 did.
+    if let Some(schema) = data
+        .get_mut("__schema")
+        .and_then(serde_json::Value::as_object_mut)
+    {
+        schema.insert(
+            "directives".to_owned(),
+            serde_json::Value::Array(Vec::new()),
+        );
+    }
+    let read: IntrospectionQuery = serde_json::from_value(data)
+        .map_err(|error| IntrospectionError::Unreadable(error.to_string()))?;
+    Ok(read.__schema)
 }
 
 /// True if the type belongs to GraphQL itself.

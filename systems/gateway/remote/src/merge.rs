@@ -11,15 +11,14 @@ use graphql_tools::parser::schema::{
 };
 
 use crate::introspection::SourceSchema;
-use crate::names::{Names, NamesError, fields_of};
+pub(crate) use crate::names::{MUTATION_ROOT, QUERY_ROOT};
+use crate::names::{Names, NamesError, fields_of, namespace_type};
 
 /// The reason why the merged schema has no subscriptions.
 pub(crate) const NO_SUBSCRIPTIONS: &str =
     "schemas are merged without subscriptions, and operations checked without allowing them";
 
 const META: &str = include_str!("meta.graphql");
-pub(crate) const QUERY_ROOT: &str = "query_root";
-pub(crate) const MUTATION_ROOT: &str = "mutation_root";
 /// The field of a schema that would have no fields.
 const PLACEHOLDER: &str = "no_queries_available";
 
@@ -74,6 +73,8 @@ pub(crate) struct MergedSchema {
     pub(crate) names: Vec<Names>,
     /// Services and actions that are not merged, with the reasons.
     pub(crate) inconsistencies: Vec<(String, Inconsistency)>,
+    /// The fields that are left out, by the name of the service. They lead back to a root type.
+    pub(crate) left_out: Vec<(String, Vec<String>)>,
 }
 
 impl MergedSchema {
@@ -139,6 +140,7 @@ struct Merging {
     owners: HashMap<(OperationKind, String), Owner>,
     titles: HashMap<(OperationKind, String), String>,
     inconsistencies: Vec<(String, Inconsistency)>,
+    left_out: Vec<(String, Vec<String>)>,
 }
 
 impl Merging {
@@ -195,15 +197,32 @@ impl Merging {
         let names = Names::new(schema, &remote.customization)?;
         let title = format!("the remote schema `{}`", remote.name);
         let mut types = names.renamed(schema);
+        let mut query = names.renamed_fields(schema, &schema.query);
+        let mutation = schema.mutation.as_deref();
+        let mut mutation =
+            mutation.map_or(Fields::new(), |root| names.renamed_fields(schema, root));
         // A field of the service's root type would lead to fields that only the service's own root has.
+        let mut left_out = Vec::new();
+        let mut leave_out = |parent: &str, fields: &mut Fields| {
+            let leads_back =
+                |field: &Field<'static, String>| schema.is_root(inner_name(&field.field_type));
+            let leading = fields.iter().filter(|field| leads_back(field));
+            left_out.extend(leading.map(|field| format!("{parent}.{}", field.name)));
+            fields.retain(|field| !leads_back(field));
+        };
         for definition in &mut types {
-            if let TypeDefinition::Object(ObjectType { fields, .. }) = definition {
-                fields.retain(|field| !schema.is_root(inner_name(&field.field_type)));
+            match definition {
+                TypeDefinition::Object(it) => leave_out(&it.name, &mut it.fields),
+                TypeDefinition::Interface(it) => leave_out(&it.name, &mut it.fields),
+                TypeDefinition::Union(it) => it.types.retain(|member| !schema.is_root(member)),
+                _ => {}
             }
         }
-        let query = names.renamed_fields(schema, &schema.query);
-        let mutation = schema.mutation.as_deref();
-        let mutation = mutation.map_or(Fields::new(), |root| names.renamed_fields(schema, root));
+        leave_out(QUERY_ROOT, &mut query);
+        leave_out(MUTATION_ROOT, &mut mutation);
+        if !left_out.is_empty() {
+            self.left_out.push((remote.name.clone(), left_out));
+        }
         let mut roots = vec![
             (OperationKind::Query, query),
             (OperationKind::Mutation, mutation),
@@ -375,6 +394,7 @@ impl Merging {
             owners: self.owners,
             names,
             inconsistencies: self.inconsistencies,
+            left_out: self.left_out,
         }
     }
 }
@@ -387,7 +407,7 @@ fn namespaced(
 ) -> (Field<'static, String>, TypeDefinition<'static, String>) {
     let object = ObjectType {
         fields,
-        ..ObjectType::new(format!("{namespace}{word}"))
+        ..ObjectType::new(namespace_type(namespace, word))
     };
     let field = Field {
         position: Default::default(),

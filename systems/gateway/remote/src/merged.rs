@@ -95,6 +95,12 @@ impl Merged {
         &self.schema.inconsistencies
     }
 
+    /// The fields of services that are not part of the schema, because they lead back to a root type.
+    #[must_use]
+    pub fn left_out(&self) -> &[(String, Vec<String>)] {
+        &self.schema.left_out
+    }
+
     /// The schema for clients.
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {

@@ -8,6 +8,15 @@ use graphql_tools::parser::schema::{Field, InputValue, Type, TypeDefinition};
 
 use crate::introspection::{SourceSchema, is_own};
 
+/// The root types of the merged schema.
+pub(crate) const QUERY_ROOT: &str = "query_root";
+pub(crate) const MUTATION_ROOT: &str = "mutation_root";
+
+/// The name of the type that contains a service's root fields in a namespace.
+pub(crate) fn namespace_type(namespace: &str, word: &str) -> String {
+    format!("{namespace}{word}")
+}
+
 /// The changed names of one service. A name that is missing here is equal on both sides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names {
@@ -112,6 +121,10 @@ impl Names {
             }
             // As above: the collision check needed unchanged names.
             by_new.retain(|new, old| new != old);
+            // The merged schema has other names for the service's root types.
+            for parent in merged_parents(schema, customization, &change.parent_type) {
+                names.fields.insert(parent, by_new.clone());
+            }
             let parent = names.new_type(&change.parent_type).to_owned();
             names.fields.insert(parent, by_new);
         }
@@ -288,6 +301,25 @@ pub(crate) fn fields_of<'a>(
         TypeDefinition::Interface(it) => &it.fields,
         _ => &[],
     }
+}
+
+/// The names that a root type of the service has in the merged schema. Empty for other types.
+fn merged_parents(
+    schema: &SourceSchema,
+    customization: &Customization,
+    parent: &str,
+) -> Vec<String> {
+    let roots = [
+        (Some(schema.query.as_str()), QUERY_ROOT, "Query"),
+        (schema.mutation.as_deref(), MUTATION_ROOT, "Mutation"),
+    ];
+    let namespace = customization.root_fields_namespace.as_ref();
+    let own = roots.into_iter().filter(|(root, ..)| *root == Some(parent));
+    own.map(|(_, merged, word)| match namespace {
+        Some(namespace) => namespace_type(&namespace.0.0, word),
+        None => merged.to_owned(),
+    })
+    .collect()
 }
 
 impl SourceSchema {

@@ -145,6 +145,20 @@ impl Session {
         self.0.iter().map(|(name, value)| (name, value))
     }
 
+    /// True if the client may do everything.
+    pub(crate) fn is_admin(&self) -> bool {
+        self.role() == Some(&ADMIN)
+    }
+
+    pub(crate) fn has_role(&self, role: &str) -> bool {
+        self.role().is_some_and(|own| own == role)
+    }
+
+    fn role(&self) -> Option<&HeaderValue> {
+        let mut headers = self.headers();
+        headers.find_map(|(name, value)| (*name == ROLE).then_some(value))
+    }
+
     /// The variables as a JSON object of strings.
     #[must_use]
     pub fn to_json(&self) -> String {
