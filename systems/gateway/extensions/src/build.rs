@@ -22,7 +22,7 @@ use crate::relay::{RelayCall, RelayError};
 use crate::request_coalescing::RequestCoalescing;
 use crate::response_headers::ResponseRules;
 use crate::retry::Budget;
-use crate::script::{Compiled, ScriptError, Source};
+use crate::script::{Compiled, Layers, ScriptError, Source};
 use crate::service::{Service, Shared};
 use crate::subgraph::{Subgraph, SubgraphCall, SubgraphOutcome};
 use crate::token::{KeySets, KeyStore, TokenError, TokenKeys, Tokens};
@@ -136,12 +136,9 @@ impl Extensions {
             files,
             key_sets,
         };
-        // Compiled once for its errors. The result is not shared, because each worker compiles its own.
-        if let Some(source) = &this.source
-            && let Err(error) =
-                Compiled::new(source, &this.script_limits(), &this.sdl, &this.environment)
-        {
-            errors.push(error.into());
+        if let Some(source) = &this.source {
+            let problems = this.script_problems(source).into_iter();
+            errors.extend(problems.map(BuildError::from));
         }
         if errors.is_empty() {
             Ok(this)
@@ -153,6 +150,27 @@ impl Extensions {
     fn script_limits(&self) -> RhaiLimits {
         let rhai = self.config.rhai.as_ref();
         rhai.map(|it| it.limits.clone()).unwrap_or_default()
+    }
+
+    fn compiled(&self, source: &Source) -> Result<Compiled, ScriptError> {
+        Compiled::new(source, &self.script_limits(), &self.sdl, &self.environment)
+    }
+
+    /// The reasons why scripts cannot be used. The scripts run as in a worker, up to the first request. The
+    /// result is not shared, because each worker compiles its own.
+    fn script_problems(&self, source: &Source) -> Vec<ScriptError> {
+        match self.compiled(source) {
+            Err(problem) => vec![problem],
+            Ok(compiled) => {
+                if !compiled.has_services() {
+                    log::warn!(
+                        "rhai: `{}` defines no service function, so no request runs it",
+                        source.main.display()
+                    );
+                }
+                compiled.problems(self.subgraphs.iter().map(|(name, _)| name.as_str()))
+            }
+        }
     }
 
     /// Files and folders to watch. The extensions must be built again if one of them changes.
@@ -178,10 +196,7 @@ impl Extensions {
             observer,
             environment: Arc::clone(&self.environment),
         });
-        let compiled = self.source.as_ref().map(|source| {
-            Compiled::new(source, &self.script_limits(), &self.sdl, &self.environment)
-                .expect("the same sources compiled when the extensions were built")
-        });
+        let compiled = self.source.as_ref().map(|source| self.compiled(source));
         let builder = Builder {
             extensions: self,
             shared,
@@ -220,7 +235,8 @@ pub fn subgraph_endpoint(
 struct Builder<'a> {
     extensions: &'a Extensions,
     shared: Rc<Shared>,
-    compiled: Option<Compiled>,
+    /// Scripts that cannot be used, although they could when the extensions were built, refuse all requests.
+    compiled: Option<Result<Compiled, ScriptError>>,
     sdl_json: Arc<str>,
 }
 
@@ -255,6 +271,10 @@ impl Builder<'_> {
             || execution
                 .as_ref()
                 .is_some_and(|service| service.layers.is_some());
+        let sees_headers = self.compiled.is_some()
+            || StageKind::ALL
+                .into_iter()
+                .any(|kind| self.stage(kind).is_some());
         ExtensionsWorker {
             router: self.service(
                 "router_service",
@@ -271,10 +291,8 @@ impl Builder<'_> {
             execution,
             subgraphs,
             wants_query_plan,
-            sees_headers: self.compiled.is_some()
-                || StageKind::ALL
-                    .into_iter()
-                    .any(|kind| self.stage(kind).is_some()),
+            sees_headers,
+            sees_context: sees_headers || config.headers.read_context(),
         }
     }
 
@@ -310,10 +328,11 @@ impl Builder<'_> {
         subgraph: Option<&str>,
         kinds: (StageKind, StageKind),
     ) -> Option<Service> {
-        let layers = self
-            .compiled
-            .as_ref()
-            .and_then(|compiled| compiled.layers(entry, subgraph));
+        let layers = match &self.compiled {
+            None => None,
+            Some(Ok(compiled)) => compiled.layers(entry, subgraph),
+            Some(Err(error)) => Some(Layers::Unusable(error.clone())),
+        };
         let service = Service {
             shared: Rc::clone(&self.shared),
             subgraph: subgraph.map(Rc::from),
@@ -352,12 +371,18 @@ pub struct ExtensionsWorker {
     subgraphs: Vec<Subgraph>,
     wants_query_plan: bool,
     sees_headers: bool,
+    sees_context: bool,
 }
 
 impl ExtensionsWorker {
     /// True if there is a script or a coprocessor. Both read headers as text.
     pub fn sees_headers(&self) -> bool {
         self.sees_headers
+    }
+
+    /// True if a script, a coprocessor or a header rule reads [`Exchange::context`].
+    pub fn sees_context(&self) -> bool {
+        self.sees_context
     }
 
     /// True if a stage reads [`Exchange::query_plan`].

@@ -13,6 +13,10 @@ pub const AUTHENTICATION_REQUIRED: &str = "apollo::authorization::authentication
 pub const REQUIRED_SCOPES: &str = "apollo::authorization::required_scopes";
 /// Context key for the policies that the operation requires, with the decisions of the stages.
 pub const REQUIRED_POLICIES: &str = "apollo::authorization::required_policies";
+/// Context key for the kind of the operation: `query`, `mutation` or `subscription`.
+pub const OPERATION_KIND: &str = "apollo::supergraph::operation_kind";
+/// Context key for the name of the operation. `null` if it is anonymous.
+pub const OPERATION_NAME: &str = "apollo::supergraph::operation_name";
 /// Context key for the client's name.
 pub const CLIENT_NAME: &str = "apollo::telemetry::client_name";
 /// Context key for the client's version.
@@ -73,6 +77,11 @@ impl Context {
         }
     }
 
+    /// All entries as the text of a JSON object.
+    pub(crate) fn json(&mut self) -> String {
+        self.entries(|entries| Value::from(entries.clone()).to_string())
+    }
+
     /// Calls `look` with all entries.
     pub fn entries<T>(&self, look: impl FnOnce(&Map<String, Value>) -> T) -> T {
         look(&self.0.borrow())
@@ -112,8 +121,8 @@ const RENAMED: &[(&str, &str)] = &[
     ("cost.estimated", "apollo::demand_control::estimated_cost"),
     ("cost.result", "apollo::demand_control::result"),
     ("cost.strategy", "apollo::demand_control::strategy"),
-    ("operation_kind", "apollo::supergraph::operation_kind"),
-    ("operation_name", "apollo::supergraph::operation_name"),
+    ("operation_kind", OPERATION_KIND),
+    ("operation_name", OPERATION_NAME),
     ("persisted_query_hit", "apollo::apq::cache_hit"),
     ("persisted_query_register", "apollo::apq::registered"),
 ];

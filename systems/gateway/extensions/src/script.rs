@@ -1,31 +1,43 @@
-//! Rhai scripts. Each worker compiles them once and collects their callbacks once.
+//! Rhai scripts. Each worker compiles them once, runs their statements once and collects their callbacks once.
 //!
-//! Only the callbacks run for each request, each with a scope of its own. No other thread uses a worker's
-//! engine, so a call takes no lock and counts no shared reference. Scripts are trusted like configuration,
-//! but their input is not. `bounds` ends a callback that would block all requests of its worker.
+//! Only the callbacks run for each request. A callback sees the variables that the statements of its script
+//! define. It sees no variable of another call. No other thread uses a worker's engine, so a call takes no lock
+//! and counts no shared reference. Scripts are trusted like configuration, but their input is not.
+//! `bounds` ends a callback that would block all requests of its worker.
+//!
+//! A script may decide who gets an answer, so no request passes a script that cannot run. A script that fails
+//! before it serves is a [`ScriptError`].
 
 mod bounds;
 mod engine;
 mod functions;
 mod handles;
+mod layers;
 mod source;
 mod thrown;
 mod uri;
 mod values;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use gateway_config::RhaiLimits;
-use gateway_telemetry::OpenSpan;
-use rhai::{AST, CallFnOptions, Dynamic, Engine, FnPtr, Scope};
+use gateway_telemetry::TraceId;
+use rhai::{AST, CallFnOptions, Dynamic, Engine, EvalAltResult, FnPtr, Scope};
 
 use crate::environment::Environment;
-use crate::exchange::{Exchange, Response, StageRequest, Step};
+use crate::exchange::Exchange;
 use bounds::Deadline;
-use handles::{Kind, RequestCell, RequestHandle, ResponseCell, ResponseHandle};
+use handles::Kind;
+pub(crate) use layers::Layers;
+use layers::{Callbacks, Layer, Side};
 use source::Imported;
 pub(crate) use source::{ScriptError, Source};
+
+/// The functions that register the callbacks of the four services. Each is optional.
+const ENTRIES: [&str; 3] = ["router_service", "supergraph_service", "execution_service"];
+const SUBGRAPH_ENTRY: &str = "subgraph_service";
 
 /// The service, context and request ids that a callback runs with.
 #[derive(Clone, Copy)]
@@ -34,31 +46,30 @@ pub(crate) struct Place<'a> {
     pub(crate) subgraph_request_id: &'a str,
 }
 
+/// The trace of the request that a script works on. Empty if requests are not traced.
+type CurrentTrace = Rc<Cell<Option<TraceId>>>;
+
+/// A script file, with the variables that its statements define.
+#[derive(Clone)]
+struct Script {
+    /// The script's name, for the log.
+    name: Rc<str>,
+    ast: Rc<AST>,
+    /// All calls share them, so a function can count requests in a variable.
+    globals: Rc<RefCell<Scope<'static>>>,
+}
+
 /// The compiled scripts of one worker.
 pub(crate) struct Compiled {
     engine: Rc<Engine>,
     deadline: Deadline,
-    /// The path of the main script.
-    main: Rc<str>,
-    ast: Rc<AST>,
+    trace: CurrentTrace,
+    main: Script,
     imported: Imported,
-    has_imports: bool,
-}
-
-/// The kind of message that a callback sees.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Request,
-    Response,
-}
-
-/// A callback, with its script, because it can call only the functions of that script.
-struct Layer {
-    side: Side,
-    callback: FnPtr,
-    ast: Rc<AST>,
-    /// The script's name, for the log.
-    script: Rc<str>,
+    /// Imported scripts with a callback of their own, by name.
+    homes: RefCell<HashMap<String, Script>>,
+    /// True if calls run the statements of the script again. See [`Source::needs_statements`].
+    evaluates: bool,
 }
 
 /// The `service` object of a script.
@@ -75,7 +86,54 @@ impl ServiceHandle {
     }
 }
 
+impl Script {
+    /// Runs the statements outside of functions once.
+    fn run(name: Rc<str>, ast: Rc<AST>, engine: &Engine) -> Result<Self, Box<EvalAltResult>> {
+        let mut globals = Scope::new();
+        engine.run_ast_with_scope(&mut globals, &ast)?;
+        Ok(Self {
+            name,
+            ast,
+            globals: Rc::new(RefCell::new(globals)),
+        })
+    }
+
+    /// Calls a function that sees the variables of the script. `evaluates` runs the statements before the
+    /// call, so that it also sees imports and `global::` constants.
+    fn call(
+        &self,
+        engine: &Engine,
+        evaluates: bool,
+        function: &str,
+        arguments: Vec<Dynamic>,
+    ) -> Result<(), Box<EvalAltResult>> {
+        let mut globals = self.globals.borrow_mut();
+        let options = CallFnOptions::new().eval_ast(evaluates);
+        let called = engine.call_fn_with_options::<Dynamic>(
+            options,
+            &mut globals,
+            &self.ast,
+            function,
+            arguments,
+        );
+        called.map(drop)
+    }
+
+    /// True if the script defines the function of this callback, for one argument.
+    fn has(&self, callback: &FnPtr) -> bool {
+        has(&self.ast, callback)
+    }
+}
+
+/// True if a script defines the function of this callback, for one argument.
+fn has(ast: &AST, callback: &FnPtr) -> bool {
+    let arity = callback.curry().len() + 1;
+    ast.iter_functions()
+        .any(|function| function.name == callback.fn_name() && function.params.len() == arity)
+}
+
 impl Compiled {
+    /// Compiles the scripts and runs the statements of the main script.
     pub(crate) fn new(
         source: &Source,
         limits: &RhaiLimits,
@@ -83,191 +141,153 @@ impl Compiled {
         environment: &Environment,
     ) -> Result<Self, ScriptError> {
         let imported = Imported::default();
-        let mut engine = engine::new(source, Rc::clone(&imported), sdl, environment);
+        let trace = CurrentTrace::default();
+        let mut engine = engine::new(source, Rc::clone(&imported));
+        functions::register(&mut engine, source, &trace, sdl, environment);
         let deadline = bounds::set(&mut engine, limits);
-        let ast = source.compile(&engine)?;
+        let ast = Rc::new(source.compile(&engine)?);
+        deadline.start();
+        let name: Rc<str> = source.main.display().to_string().into();
+        let main = Script::run(Rc::clone(&name), ast, &engine).map_err(|error| {
+            ScriptError::Statements {
+                script: name.to_string(),
+                reason: error.to_string(),
+            }
+        })?;
         Ok(Self {
             engine: Rc::new(engine),
             deadline,
-            main: source.main.display().to_string().into(),
-            ast: Rc::new(ast),
+            trace,
+            main,
             imported,
-            has_imports: source.imports(),
+            homes: RefCell::default(),
+            evaluates: source.needs_statements(),
         })
     }
 
-    /// The callbacks that the script registers for a service, or `None` if there are none. If a script fails
-    /// during registration, the service has no callbacks.
+    /// The problems of all service functions, for subgraphs with these names. Each is listed once.
+    pub(crate) fn problems<'n>(
+        &self,
+        subgraphs: impl Iterator<Item = &'n str>,
+    ) -> Vec<ScriptError> {
+        let services = ENTRIES.iter().map(|entry| (*entry, None));
+        let subgraphs = subgraphs.map(|name| (SUBGRAPH_ENTRY, Some(name)));
+        let results = services
+            .chain(subgraphs)
+            .map(|(entry, subgraph)| self.callbacks(entry, subgraph).map(drop));
+        // Without any subgraph, at least the parameters of its function are checked.
+        let parameters = self.has_function(SUBGRAPH_ENTRY, 2).map(drop);
+        let mut problems: Vec<ScriptError> = Vec::new();
+        for problem in results.chain([parameters]).filter_map(Result::err) {
+            let text = problem.to_string();
+            if problems.iter().all(|known| known.to_string() != text) {
+                problems.push(problem);
+            }
+        }
+        problems
+    }
+
+    /// True if the main script defines at least one service function.
+    pub(crate) fn has_services(&self) -> bool {
+        let mut functions = self.main.ast.iter_functions();
+        functions
+            .any(|function| ENTRIES.contains(&function.name) || function.name == SUBGRAPH_ENTRY)
+    }
+
+    /// The callbacks that the script registers for a service, or `None` if there are none. If the script
+    /// fails during registration, the service refuses all requests.
     pub(crate) fn layers(&self, entry: &str, subgraph: Option<&str>) -> Option<Layers> {
-        let arity = 1 + usize::from(subgraph.is_some());
-        self.ast
-            .iter_functions()
-            .find(|function| function.name == entry && function.params.len() == arity)?;
+        match self.callbacks(entry, subgraph) {
+            Ok(callbacks) => callbacks.map(Layers::Ready),
+            Err(error) => Some(Layers::Unusable(error)),
+        }
+    }
+
+    /// True if the main script defines the service function with this number of parameters.
+    ///
+    /// # Errors
+    /// Fails if the function exists with other parameters only. The script would be skipped silently.
+    fn has_function(&self, entry: &str, expected: usize) -> Result<bool, ScriptError> {
+        let functions = self.main.ast.iter_functions();
+        let named = functions.filter(|function| function.name == entry);
+        let found: Vec<usize> = named.map(|function| function.params.len()).collect();
+        match found.first() {
+            None => Ok(false),
+            Some(_) if found.contains(&expected) => Ok(true),
+            Some(found) => Err(ScriptError::Parameters {
+                script: self.main.name.to_string(),
+                function: entry.to_owned(),
+                expected,
+                found: *found,
+            }),
+        }
+    }
+
+    fn callbacks(
+        &self,
+        entry: &str,
+        subgraph: Option<&str>,
+    ) -> Result<Option<Callbacks>, ScriptError> {
         // The signature decides, as in Apollo Router. A subgraph function takes the service and its name.
+        if !self.has_function(entry, 1 + usize::from(subgraph.is_some()))? {
+            return Ok(None);
+        }
+        let script = self.main.name.to_string();
+        let registration = |reason: String| ScriptError::Registration {
+            script: script.clone(),
+            function: entry.to_owned(),
+            reason,
+        };
         let service = ServiceHandle::default();
         let mut arguments = vec![Dynamic::from(service.clone())];
         arguments.extend(subgraph.map(|name| Dynamic::from(name.to_owned())));
-        let mut scope = Scope::new();
         self.deadline.start();
-        let called = self
-            .engine
-            .call_fn::<Dynamic>(&mut scope, &self.ast, entry, arguments);
-        // A failed registration must not stop the gateway, because scripts can change while it serves
-        // requests.
-        if let Err(error) = called {
-            log::error!("rhai: `{entry}` failed, its service is used without scripts: {error}");
-            return None;
-        }
-        let callbacks = service.0.take().into_iter();
-        let layers: Vec<Layer> = callbacks
-            .map(|(side, callback)| {
-                let (script, ast) = self.home(&callback);
-                Layer {
-                    side,
-                    callback,
-                    ast,
-                    script,
-                }
+        self.main
+            .call(&self.engine, self.evaluates, entry, arguments)
+            .map_err(|error| registration(error.to_string()))?;
+        let registered = service.0.take().into_iter();
+        let layers = registered.map(|(side, callback)| {
+            Ok(Layer {
+                side,
+                script: self.home(&callback).map_err(registration)?,
+                callback,
             })
-            .collect();
-        (!layers.is_empty()).then(|| Layers {
+        });
+        let layers: Vec<Layer> = layers.collect::<Result<_, ScriptError>>()?;
+        Ok((!layers.is_empty()).then(|| Callbacks {
             engine: Rc::clone(&self.engine),
             deadline: self.deadline.clone(),
-            has_imports: self.has_imports,
-            kind: match entry {
-                "router_service" => Kind::Router,
-                "supergraph_service" => Kind::Supergraph,
-                "execution_service" => Kind::Execution,
-                _ => Kind::Subgraph,
-            },
+            trace: Rc::clone(&self.trace),
+            evaluates: self.evaluates,
+            kind: Kind::of_entry(entry),
             layers,
-        })
+        }))
     }
 
-    /// The script of a callback, with its name.
-    fn home(&self, callback: &FnPtr) -> (Rc<str>, Rc<AST>) {
-        let has_it = |ast: &Rc<AST>| {
-            ast.iter_functions()
-                .any(|function| function.name == callback.fn_name())
-        };
+    /// The script that defines the function of a callback. A callback can call only functions of that script.
+    fn home(&self, callback: &FnPtr) -> Result<Script, String> {
         // The main script wins over imported scripts that have a function with the same name.
-        let main = || (Rc::clone(&self.main), Rc::clone(&self.ast));
-        if has_it(&self.ast) {
-            return main();
+        if self.main.has(callback) {
+            return Ok(self.main.clone());
         }
         let imported = self.imported.borrow();
-        let home = imported.iter().find(|(_, (_, ast))| has_it(ast));
-        home.map_or_else(main, |(name, (_, ast))| {
-            (format!("{name}.rhai").into(), Rc::clone(ast))
-        })
-    }
-}
-
-/// The callbacks of one service. Each callback wraps all callbacks that were registered before it.
-pub(crate) struct Layers {
-    engine: Rc<Engine>,
-    deadline: Deadline,
-    has_imports: bool,
-    kind: Kind,
-    layers: Vec<Layer>,
-}
-
-impl Layers {
-    /// Runs the request callbacks, the last registered first.
-    pub(crate) fn request(&self, place: &Place<'_>, request: &mut StageRequest) -> Step {
-        // Without a callback there is no cell. The main cost of a layer is to move a request into a cell and
-        // out again.
-        if !self.layers.iter().any(|layer| layer.side == Side::Request) {
-            return Step::Continue;
-        }
-        let mut span = self.span(place, Side::Request);
-        let cell = Rc::new(RequestCell::new(self.kind, place, request));
-        for (index, layer) in self.layers.iter().enumerate().rev() {
-            if layer.side != Side::Request {
-                continue;
-            }
-            let handle = RequestHandle(Rc::clone(&cell));
-            if let Err(error) = self.call(layer, Dynamic::from(handle)) {
-                // Layers wrap each other. Layers that were registered later have seen the request, so they
-                // see the response that ends it.
-                let mut response = thrown::response(&error, self.kind, &layer.script);
-                if let Some(span) = &mut span {
-                    span.fail("the script threw");
-                }
-                self.responses(&self.layers[index + 1..], place, &mut response);
-                return Step::Break(response);
-            }
-        }
-        cell.give_back(request);
-        Step::Continue
-    }
-
-    /// Runs the response callbacks, the first registered first.
-    pub(crate) fn response(&self, place: &Place<'_>, response: &mut Response) {
-        self.responses(&self.layers, place, response);
-    }
-
-    /// The span of all callbacks of one side, or `None` if the request is not traced.
-    fn span(&self, place: &Place<'_>, side: Side) -> Option<Box<OpenSpan>> {
-        let trace = place.exchange.trace.as_ref()?;
-        let mut span = trace.start("rhai_plugin", gateway_telemetry::SpanKind::Internal)?;
-        let service = match (self.kind, side) {
-            (Kind::Router, Side::Request) => "RouterRequest",
-            (Kind::Router, Side::Response) => "RouterResponse",
-            (Kind::Supergraph, Side::Request) => "SupergraphRequest",
-            (Kind::Supergraph, Side::Response) => "SupergraphResponse",
-            (Kind::Execution, Side::Request) => "ExecutionRequest",
-            (Kind::Execution, Side::Response) => "ExecutionResponse",
-            (Kind::Subgraph, Side::Request) => "SubgraphRequest",
-            (Kind::Subgraph, Side::Response) => "SubgraphResponse",
+        let home = imported.iter().find(|(_, (_, ast))| has(ast, callback));
+        let Some((name, (_, ast))) = home else {
+            let name = callback.fn_name();
+            return Err(format!(
+                "no script defines a function `{name}` with one parameter"
+            ));
         };
-        span.set("rhai.service", service);
-        Some(span)
-    }
-
-    fn responses(&self, layers: &[Layer], place: &Place<'_>, response: &mut Response) {
-        if !layers.iter().any(|layer| layer.side == Side::Response) {
-            return;
+        let (name, ast) = (name.clone(), Rc::clone(ast));
+        // The statements may import further scripts, which changes the map.
+        drop(imported);
+        if let Some(known) = self.homes.borrow().get(&name) {
+            return Ok(known.clone());
         }
-        let mut span = self.span(place, Side::Response);
-        for layer in layers {
-            if layer.side != Side::Response {
-                continue;
-            }
-            // Each callback has its own cell, because a script may keep its handle. Later changes through the
-            // handle must not reach this response.
-            let cell = Rc::new(ResponseCell::new(self.kind, place, response));
-            let handle = ResponseHandle(Rc::clone(&cell));
-            match self.call(layer, Dynamic::from(handle)) {
-                Ok(()) => cell.give_back(response),
-                Err(error) => {
-                    *response = thrown::response(&error, self.kind, &layer.script);
-                    if let Some(span) = &mut span {
-                        span.fail("the script threw");
-                    }
-                }
-            }
-        }
-    }
-
-    fn call(&self, layer: &Layer, argument: Dynamic) -> Result<(), Box<rhai::EvalAltResult>> {
-        let Layer { callback, ast, .. } = layer;
-        // Each callback has its own time limit, so that a slow callback does not end the next one.
         self.deadline.start();
-        // Without imports, the direct call is enough. It does not run the script's statements again.
-        if !self.has_imports {
-            let called = callback.call::<Dynamic>(&self.engine, ast, (argument,));
-            return called.map(drop);
-        }
-        // A bare call of a function pointer does not see imports. The statements outside of functions contain
-        // the imports, so they run before the call.
-        let mut arguments = callback.curry().to_vec();
-        arguments.push(argument);
-        let options = CallFnOptions::new().eval_ast(true);
-        let mut scope = Scope::new();
-        let name = callback.fn_name();
-        self.engine
-            .call_fn_with_options::<Dynamic>(options, &mut scope, ast, name, arguments)
-            .map(drop)
+        let script = Script::run(format!("{name}.rhai").into(), ast, &self.engine)
+            .map_err(|error| error.to_string())?;
+        self.homes.borrow_mut().insert(name, script.clone());
+        Ok(script)
     }
 }

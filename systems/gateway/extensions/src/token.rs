@@ -270,10 +270,10 @@ impl Tokens {
         parts: &Parts<'_>,
     ) -> Result<Map<String, Value>, Refusal> {
         // The signature is verified before any claim is read.
-        let set = match self.verified_by(parts) {
+        let first = match self.verified_by(parts, 0) {
             Err(Refusal::NoKey) => {
                 self.ask_for(parts, client).await;
-                match self.verified_by(parts) {
+                match self.verified_by(parts, 0) {
                     Err(Refusal::NoKey) if self.lacks_keys() => Err(Refusal::NoKeysYet),
                     outcome => outcome,
                 }
@@ -286,9 +286,46 @@ impl Tokens {
             return Err(Refusal::Eternal);
         }
         check_times(&claims, now_seconds())?;
-        // Only the set that verified the token counts. Issuers of another set must not vouch for it.
-        set.check_origin(&claims)?;
+        self.check_origin(client, parts, first, &claims).await?;
         Ok(claims)
+    }
+
+    /// Checks issuer and audience. `first` is the first set that verifies the token. Only sets that verify it
+    /// count, because issuers of another set must not vouch for it. Several sets may contain the same key, each
+    /// with issuers of its own.
+    async fn check_origin(
+        &self,
+        client: &Client,
+        parts: &Parts<'_>,
+        first: usize,
+        claims: &Map<String, Value>,
+    ) -> Result<(), Refusal> {
+        let origin = |set: usize| self.sets[set].check_origin(claims);
+        let Err(refusal) = origin(first) else {
+            return Ok(());
+        };
+        let is_from_any = |mut from: usize| {
+            while let Ok(next) = self.verified_by(parts, from) {
+                if origin(next).is_ok() {
+                    return true;
+                }
+                from = next + 1;
+            }
+            false
+        };
+        if is_from_any(first + 1) {
+            return Ok(());
+        }
+        if !self.lacks_keys() {
+            return Err(refusal);
+        }
+        // The set with the right issuer may be one whose keys have not arrived.
+        self.ask_for(parts, client).await;
+        match is_from_any(0) {
+            true => Ok(()),
+            false if self.lacks_keys() => Err(Refusal::NoKeysYet),
+            false => Err(refusal),
+        }
     }
 
     /// Fetches key sets that have no key yet, or that lack the key named by the token.
@@ -317,14 +354,14 @@ impl Tokens {
         sets.any(|remote| remote.version() == 0)
     }
 
-    /// The key set that contains the key of the signature.
-    fn verified_by(&self, parts: &Parts<'_>) -> Result<&KeySet, Refusal> {
+    /// The first key set, not before position `from`, that contains the key of the signature.
+    fn verified_by(&self, parts: &Parts<'_>, from: usize) -> Result<usize, Refusal> {
         let head = &parts.head;
         let algorithm = keys::algorithm(&head.alg).ok_or(Refusal::Algorithm)?;
         // The most specific reason wins. A key that matches but does not verify is more useful than a missing
         // key.
         let mut refusal = Refusal::NoKey;
-        for set in &self.sets {
+        for (position, set) in self.sets.iter().enumerate().skip(from) {
             if !set.allows(algorithm) {
                 continue;
             }
@@ -334,7 +371,7 @@ impl Tokens {
                     continue;
                 }
                 if key.verifies(algorithm, parts.signed.as_bytes(), &parts.signature) {
-                    return Ok(set);
+                    return Ok(position);
                 }
                 refusal = Refusal::Signature;
             }
@@ -465,7 +502,9 @@ impl KeySet {
                 return Err(Refusal::Issuer);
             }
         }
-        if let Some(audiences) = &self.config.audiences {
+        // An empty list allows any audience, as in Apollo Router. The start warns about it.
+        let audiences = self.config.audiences.as_ref();
+        if let Some(audiences) = audiences.filter(|known| !known.is_empty()) {
             let is_for = |value: &Value| {
                 value
                     .as_str()

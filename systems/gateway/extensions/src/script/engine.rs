@@ -10,16 +10,11 @@ use super::source::{Imported, Source};
 use super::uri::ScriptUri;
 use super::values::{HeaderPair, Headers, RequestBody, ResponseBody, ScriptMethod, ScriptStatus};
 use crate::context::Context;
-use crate::environment::Environment;
 
 type Thrown<T> = Result<T, Box<EvalAltResult>>;
 
-pub(super) fn new(
-    source: &Source,
-    imported: Imported,
-    sdl: &str,
-    environment: &Environment,
-) -> Engine {
+/// An engine without the functions of [`super::functions`].
+pub(super) fn new(source: &Source, imported: Imported) -> Engine {
     let mut engine = Engine::new();
     // Zero removes Rhai's limit. Scripts are trusted like configuration, and real scripts exceed the default.
     engine.set_max_expr_depths(0, 0);
@@ -30,7 +25,6 @@ pub(super) fn new(
     context(&mut engine);
     heads(&mut engine);
     bodies(&mut engine);
-    functions::register(&mut engine, source, sdl, environment);
     engine
 }
 
@@ -109,7 +103,9 @@ fn headers(engine: &mut Engine) {
     engine
         .register_type_with_name::<HeaderPair>("Header")
         .register_get("name", |pair: &mut HeaderPair| pair.name.clone())
-        .register_get("value", |pair: &mut HeaderPair| pair.value.clone());
+        .register_get("value", |pair: &mut HeaderPair| pair.value.clone())
+        .register_fn("to_string", HeaderPair::text)
+        .register_fn("to_debug", HeaderPair::text);
 }
 
 fn context(engine: &mut Engine) {
@@ -129,6 +125,8 @@ fn context(engine: &mut Engine) {
         .register_fn("contains", |context: &mut Context, key: &str| {
             context.contains(key)
         })
+        .register_fn("to_string", Context::json)
+        .register_fn("to_debug", Context::json)
         .register_fn(
             "upsert",
             move |call: NativeCallContext<'_>,
@@ -193,6 +191,8 @@ fn heads(engine: &mut Engine) {
 fn bodies(engine: &mut Engine) {
     engine
         .register_type_with_name::<RequestBody>("RequestBody")
+        .register_fn("to_string", RequestBody::text)
+        .register_fn("to_debug", RequestBody::text)
         .register_get("query", |body: &mut RequestBody| body.query.clone())
         .register_set("query", |body: &mut RequestBody, query: ImmutableString| {
             body.query = query.into();
@@ -222,6 +222,8 @@ fn bodies(engine: &mut Engine) {
         });
     engine
         .register_type_with_name::<ResponseBody>("ResponseBody")
+        .register_fn("to_string", ResponseBody::text)
+        .register_fn("to_debug", ResponseBody::text)
         .register_get("label", |body: &mut ResponseBody| body.label.clone())
         .register_set(
             "label",

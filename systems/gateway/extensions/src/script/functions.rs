@@ -1,5 +1,7 @@
 //! Functions and constants for scripts.
 
+use std::rc::Rc;
+
 use base64::Engine as _;
 use base64::engine::GeneralPurpose;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
@@ -8,6 +10,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 use rhai::{Dynamic, Engine, EvalAltResult, Map, Module};
 use sha2::{Digest, Sha256};
 
+use super::CurrentTrace;
 use super::source::Source;
 use super::values::ScriptStatus;
 use crate::condition::hex;
@@ -68,8 +71,15 @@ struct Alphabet(&'static GeneralPurpose);
 #[derive(Clone, Copy)]
 struct Moment(tokio::time::Instant);
 
-pub(super) fn register(engine: &mut Engine, source: &Source, sdl: &str, environment: &Environment) {
+pub(super) fn register(
+    engine: &mut Engine,
+    source: &Source,
+    trace: &CurrentTrace,
+    sdl: &str,
+    environment: &Environment,
+) {
     logs(engine, source);
+    let trace = Rc::clone(trace);
     engine
         .register_fn("uuid_v4", identifier::uuid_v4)
         .register_fn("unix_now", || millis() / 1000)
@@ -83,8 +93,9 @@ pub(super) fn register(engine: &mut Engine, source: &Source, sdl: &str, environm
                 .map(|text| text.into_owned())
                 .map_err(|error| error.to_string().into())
         })
-        .register_fn("traceid", || -> Thrown<String> {
-            Err("trace unavailable".into())
+        .register_fn("traceid", move || -> Thrown<String> {
+            let id = trace.get().ok_or("trace unavailable")?;
+            Ok(id.to_string())
         })
         .register_type_with_name::<Moment>("Instant")
         .register_get("elapsed", |moment: &mut Moment| {

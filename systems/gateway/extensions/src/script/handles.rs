@@ -32,6 +32,16 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// The service of a script function such as `router_service`.
+    pub(super) fn of_entry(entry: &str) -> Self {
+        match entry {
+            "router_service" => Self::Router,
+            "supergraph_service" => Self::Supergraph,
+            "execution_service" => Self::Execution,
+            _ => Self::Subgraph,
+        }
+    }
+
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Router => "router_service",

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rhai::{AST, Engine, EvalAltResult, Module, ModuleResolver, Position, Scope, Shared};
 
 /// The reason why scripts cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum ScriptError {
     /// A file or folder cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
@@ -17,7 +17,7 @@ pub enum ScriptError {
         /// Path of the file or folder.
         path: PathBuf,
         /// The error of the operating system.
-        source: std::io::Error,
+        source: Arc<std::io::Error>,
     },
     /// The main script does not compile.
     #[error("`{}` does not compile: {reason}", path.display())]
@@ -27,12 +27,44 @@ pub enum ScriptError {
         /// The compiler's message, with the position.
         reason: String,
     },
+    /// The statements outside of functions fail.
+    #[error("the statements of `{script}` fail: {reason}")]
+    Statements {
+        /// Path of the main script.
+        script: String,
+        /// The error of the script, with the position.
+        reason: String,
+    },
+    /// A service function has the wrong number of parameters.
+    #[error(
+        "`{function}` in `{script}` has the wrong number of parameters: expected {expected}, found {found}"
+    )]
+    Parameters {
+        /// Path of the main script.
+        script: String,
+        /// The name of the service function.
+        function: String,
+        /// The right number of parameters.
+        expected: usize,
+        /// The number in the script.
+        found: usize,
+    },
+    /// A service function fails, or registers a callback that does not exist.
+    #[error("`{function}` in `{script}` fails: {reason}")]
+    Registration {
+        /// Path of the main script.
+        script: String,
+        /// The name of the service function.
+        function: String,
+        /// The error of the script, with the position.
+        reason: String,
+    },
 }
 
 /// All scripts as text. All workers compile the same text, even if a file changes in between.
 #[derive(Clone)]
 pub(crate) struct Source {
-    pub(super) main: PathBuf,
+    pub(crate) main: PathBuf,
     text: Arc<str>,
     modules: Arc<HashMap<String, String>>,
 }
@@ -67,18 +99,19 @@ impl Source {
         }
     }
 
-    /// True if any script contains the word `import`, even in a comment.
-    pub(super) fn imports(&self) -> bool {
-        // A false positive only costs a slower call, so a search for the word is enough.
-        let has_import = |text: &str| text.contains("import");
-        has_import(&self.text) || self.modules.values().any(|text| has_import(text))
+    /// True if a call must run the statements of the script again. Rhai forgets imports and `global::`
+    /// constants after each call.
+    pub(super) fn needs_statements(&self) -> bool {
+        // A search for the words is enough. A comment with one of them only costs a slower call.
+        let needs = |text: &str| text.contains("import") || text.contains("global");
+        needs(&self.text) || self.modules.values().any(|text| needs(text))
     }
 }
 
 fn read(path: &Path) -> Result<String, ScriptError> {
     std::fs::read_to_string(path).map_err(|source| ScriptError::Read {
         path: path.to_owned(),
-        source,
+        source: source.into(),
     })
 }
 
@@ -87,9 +120,9 @@ fn collect(
     folder: &Path,
     modules: &mut HashMap<String, String>,
 ) -> Result<(), ScriptError> {
-    let unreadable = |source| ScriptError::Read {
+    let unreadable = |source: std::io::Error| ScriptError::Read {
         path: folder.to_owned(),
-        source,
+        source: source.into(),
     };
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();

@@ -166,7 +166,23 @@ fn is_empty(map: &Dynamic) -> bool {
     map.as_map_ref().is_ok_and(|map| map.is_empty())
 }
 
+impl HeaderPair {
+    pub(super) fn text(&mut self) -> String {
+        format!("{}: {}", self.name, self.value)
+    }
+}
+
+/// JSON text as a string.
+fn utf8(json: &Bytes) -> String {
+    String::from_utf8_lossy(json).into_owned()
+}
+
 impl RequestBody {
+    /// The body as JSON text, for `print`.
+    pub(super) fn text(&mut self) -> String {
+        utf8(&self.write())
+    }
+
     pub(super) fn read(bytes: &[u8]) -> Self {
         let mut map = parse(bytes);
         Self {
@@ -197,6 +213,11 @@ impl RequestBody {
 }
 
 impl ResponseBody {
+    /// The body as JSON text, for `print`.
+    pub(super) fn text(&mut self) -> String {
+        utf8(&self.write())
+    }
+
     pub(super) fn read(bytes: &[u8]) -> Self {
         let mut map = parse(bytes);
         Self {

@@ -127,15 +127,6 @@ fn a_header_that_is_not_utf_8_is_read_with_marks_in_place_of_its_bytes() {
     assert_eq!(exchange.context.text("read").unwrap(), "a\u{fffd}");
 }
 
-#[test]
-fn a_callback_that_is_not_there_is_an_error_of_the_request() {
-    let script = r#"fn router_service(service) { service.map_request(Fn("nowhere")); }"#;
-    let service = scripted(script, "http://localhost:1").router.unwrap();
-    let mut request = at_request("router_service", "").0;
-    let step = run(service.request(&exchange(&[]), &mut request));
-    assert!(matches!(step, Step::Break(response) if response.status == 500));
-}
-
 /// Runs callbacks of the subgraph service around a request. Returns the body of the result and the request
 /// that the subgraph received.
 fn at_subgraph(on_request: &str, on_response: &str) -> (String, Option<Seen>) {

@@ -1,12 +1,16 @@
 //! Rhai: each property, each helper function and each way to throw.
 
 use std::fs;
+use std::sync::Arc;
 
 use gateway_extensions::{Exchange, ExtensionsWorker, Response, StageRequest, Step};
+use gateway_telemetry::{Active, Tracer};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::stand::{CLIENT_QUERY, exchange, extensions, fetch, origin, plan, run, serve, worker};
+use crate::stand::{
+    CLIENT_QUERY, config, exchange, extensions, fetch, origin, plan, run, serve, worker,
+};
 
 struct Scripts(tempfile::TempDir);
 
@@ -619,13 +623,213 @@ fn scripts_that_cannot_be_used_stop_the_start_and_say_where() {
     }
 }
 
+/// Each of these scripts may decide who gets an answer, so no request may pass without it.
 #[test]
-fn a_service_whose_registration_throws_is_used_without_scripts() {
-    let worker = scripted(
-        "fn router_service(service) { throw 1; }",
-        "http://localhost:1",
+fn scripts_that_fail_before_the_first_request_stop_the_start() {
+    for (main, words) in [
+        (
+            "fn router_service(service) { throw 1; }",
+            "`router_service` in",
+        ),
+        (
+            "fn execution_service(service) { nowhere(); }",
+            "Function not found: nowhere",
+        ),
+        (
+            "fn subgraph_service(service, name) { if name == \"two\" { throw \"no two\"; } }",
+            "no two",
+        ),
+        ("throw \"at the top\";", "the statements of"),
+        (
+            "let secret = env::get(\"ABSENT\");",
+            "the environment has no `ABSENT`",
+        ),
+        (
+            "import \"nope\" as nope;\nfn supergraph_service(service) {}",
+            "nope",
+        ),
+        (
+            "fn supergraph_service(service) { import \"nope\" as nope; }",
+            "Module not found: nope",
+        ),
+        (
+            "fn supergraph_service(service, name) {}",
+            "`supergraph_service` in",
+        ),
+        ("fn subgraph_service(service) {}", "expected 2, found 1"),
+        (
+            "fn supergraph_service(service) { service.map_request(Fn(\"chek\")); }",
+            "no script defines a function `chek` with one parameter",
+        ),
+        (
+            "fn check(a, b) {} fn supergraph_service(service) { service.map_request(Fn(\"check\")); }",
+            "no script defines a function `check` with one parameter",
+        ),
+        (
+            "fn supergraph_service(service) { loop {} }",
+            "`supergraph_service` in",
+        ),
+        ("while true {}", "the statements of"),
+    ] {
+        let scripts = Scripts::new(&[("main.rhai", main)]);
+        let error = extensions(&scripts.yaml(), "http://localhost:1").err();
+        let error = error.unwrap_or_else(|| panic!("it starts: {main}"));
+        assert!(error.contains(words), "{main}: {error}");
+        assert!(error.contains("main.rhai"), "{main}: {error}");
+    }
+}
+
+#[test]
+fn a_problem_of_all_subgraphs_is_named_once() {
+    let scripts = Scripts::new(&[(
+        "main.rhai",
+        "fn subgraph_service(service, name) { throw \"never\"; }",
+    )]);
+    let error = extensions(&scripts.yaml(), "http://localhost:1").err();
+    assert_eq!(error.expect("it does not start").lines().count(), 1);
+}
+
+/// Runs the router stage of a script once. Returns the context, and the response of a thrown error.
+fn routed(worker: &ExtensionsWorker) -> (Exchange, Option<Response>) {
+    let exchange = exchange(&[]);
+    let service = worker.router.as_ref().expect("the script has a callback");
+    match run(service.request(&exchange, &mut request(&[]))) {
+        Step::Continue => (exchange, None),
+        Step::Break(response) => (exchange, Some(response)),
+    }
+}
+
+#[test]
+fn scripts_see_the_constants_and_variables_outside_of_their_functions() {
+    let top = "const KEY = \"x-key\"; let list = [1, 2]; const TABLE = #{ a: #{ b: 7 } };";
+    for (how, rest) in [
+        (
+            "a closure",
+            "fn router_service(s) { s.map_request(|r| { r.context[\"n\"] = `${KEY} ${list.len} ${TABLE.a.b}`; }); }",
+        ),
+        (
+            "a named function",
+            "fn router_service(s) { s.map_request(Fn(\"work\")); }
+             fn work(r) { r.context[\"n\"] = `${KEY} ${list.len} ${TABLE.a.b}`; }",
+        ),
+        (
+            "the registration",
+            "fn router_service(s) { let n = `${KEY} ${list.len} ${TABLE.a.b}`; s.map_request(|r| { r.context[\"n\"] = n; }); }",
+        ),
+        (
+            "the namespace in a closure",
+            "fn router_service(s) { s.map_request(|r| { r.context[\"n\"] = `${global::KEY} 2 ${global::TABLE.a.b}`; }); }",
+        ),
+        (
+            "the namespace in a function of a function",
+            "fn router_service(s) { let two = 2; s.map_request(|r| { r.context[\"n\"] = text(two); }); }
+             fn text(two) { `${global::KEY} ${two} ${global::TABLE.a.b}` }",
+        ),
+    ] {
+        let worker = scripted(&format!("{top}\n{rest}"), "http://localhost:1");
+        for _ in 0..2 {
+            let (exchange, thrown) = routed(&worker);
+            assert!(thrown.is_none(), "{how}: {thrown:?}");
+            assert_eq!(exchange.context.get("n"), Some(json!("x-key 2 7")), "{how}");
+        }
+    }
+}
+
+#[test]
+fn a_variable_outside_of_functions_keeps_its_value_between_requests() {
+    for rest in [
+        "fn router_service(s) { s.map_request(Fn(\"work\")); } fn work(r) { count += 1; r.context[\"n\"] = count; }",
+        "fn router_service(s) { s.map_request(|r| { count += 1; r.context[\"n\"] = count; }); }",
+    ] {
+        let worker = scripted(&format!("let count = 0;\n{rest}"), "http://localhost:1");
+        for wanted in 1..4 {
+            let (exchange, thrown) = routed(&worker);
+            assert!(thrown.is_none(), "{thrown:?}");
+            assert_eq!(exchange.context.get("n"), Some(json!(wanted)), "{rest}");
+        }
+    }
+}
+
+/// The same script with and without the word `import`, which decides if statements run again.
+#[test]
+fn a_word_in_a_comment_changes_no_result() {
+    let main = "const KEY = \"k\";
+        fn router_service(s) { s.map_request(|r| { r.context[\"n\"] = KEY + helper(); }); }
+        fn helper() { \"h\" }";
+    for comment in ["", "// import\n", "// global\n"] {
+        let worker = scripted(&format!("{comment}{main}"), "http://localhost:1");
+        let (exchange, thrown) = routed(&worker);
+        assert!(thrown.is_none(), "{comment}: {thrown:?}");
+        assert_eq!(exchange.context.get("n"), Some(json!("kh")), "{comment}");
+    }
+}
+
+#[test]
+fn an_imported_script_sees_its_own_constants() {
+    let scripts = Scripts::new(&[
+        (
+            "main.rhai",
+            "import \"guard\" as guard; const KEY = \"of main\"; fn router_service(s) { guard::register(s); }",
+        ),
+        (
+            "guard.rhai",
+            "const KEY = \"of guard\"; fn register(s) { s.map_request(Fn(\"check\")); } fn check(r) { r.context[\"n\"] = KEY; }",
+        ),
+    ]);
+    let (exchange, thrown) = routed(&worker(&scripts.yaml(), "http://localhost:1"));
+    assert!(thrown.is_none(), "{thrown:?}");
+    assert_eq!(exchange.context.get("n"), Some(json!("of guard")));
+}
+
+/// The trace of a request whose client began it with this id.
+fn traced(id: &str) -> Active {
+    let yaml = "telemetry: {exporters: {tracing: {propagation: {trace_context: true}}}}";
+    let config = config(yaml).telemetry.exporters.tracing;
+    let tracer = Tracer::new(&config, &Arc::default()).expect("traces are forwarded");
+    let mut headers = http::HeaderMap::new();
+    let parent = format!("00-{id}-00f067aa0ba902b7-01");
+    headers.insert("traceparent", parent.parse().expect("a header value"));
+    Arc::new(tracer).begin(&headers).expect("a trace").0
+}
+
+#[test]
+fn the_trace_id_is_that_of_the_request() {
+    let main = "fn router_service(s) { s.map_request(|r| { r.context[\"n\"] = traceid().to_string(); }); }";
+    let worker = scripted(main, "http://localhost:1");
+    let (_, thrown) = routed(&worker);
+    let body = String::from_utf8_lossy(&thrown.expect("no request is traced").body).into_owned();
+    assert!(body.contains("trace unavailable"), "{body}");
+    let mut exchange = exchange(&[]);
+    exchange.trace = Some(traced("4bf92f3577b34da6a3ce929d0e0e4736"));
+    let service = worker.router.as_ref().expect("the script has a callback");
+    let step = run(service.request(&exchange, &mut request(&[])));
+    assert!(matches!(step, Step::Continue), "{step:?}");
+    let id = exchange.context.text("n");
+    assert_eq!(id.as_deref(), Some("4bf92f3577b34da6a3ce929d0e0e4736"));
+}
+
+#[test]
+fn contexts_and_bodies_print_their_contents() {
+    holds(
+        "supergraph_service",
+        "request.body.to_string() == `{\"query\":\"query Q{a}\",\"operationName\":\"Q\",\"variables\":{\"n\":1},\"extensions\":{\"x\":[{\"y\":\"deep\"}]}}`",
     );
-    assert!(worker.router.is_none());
+    holds(
+        "supergraph_service",
+        "`${request.context}` == `{\"number\":3}`",
+    );
+    let main =
+        "fn supergraph_service(s) { s.map_response(|r| { r.context[\"n\"] = `${r.body}`; }); }";
+    let worker = scripted(main, "http://localhost:1");
+    let exchange = exchange(&[]);
+    let service = worker.supergraph.expect("the script has a callback");
+    let mut response = response();
+    let before = response.body.clone();
+    run(service.response(&exchange, &mut response));
+    let printed = exchange.context.text("n").expect("it is printed");
+    let printed: Value = serde_json::from_str(&printed).expect("JSON");
+    let before: Value = serde_json::from_slice(&before).expect("JSON");
+    assert_eq!(printed, before);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use gateway_config::Surroundings;
+use gateway_config::{Config, Surroundings};
 use gateway_extensions::{
     ClientBody, ClientHead, Exchange, Extensions, ExtensionsWorker, KeyStore, NoObserver,
     QueryPlan, SubgraphCall, SubgraphOutcome,
@@ -164,6 +164,17 @@ impl Surroundings for Outside {
 
 pub(crate) const SDL: &str = "type Query { a: Int } # \"quoted\"";
 
+fn read(yaml: &str) -> Result<Config, String> {
+    gateway_config::read(Path::new("router.yaml"), yaml, &Outside, false)
+        .map(|reading| reading.config)
+        .map_err(|mistakes| mistakes.to_string())
+}
+
+/// The configuration in this text.
+pub(crate) fn config(yaml: &str) -> Config {
+    read(yaml).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
 /// The extensions of a configuration, with the subgraphs `one` and `two` at a URL.
 pub(crate) fn extensions(yaml: &str, subgraph: &str) -> Result<Extensions, String> {
     extensions_with(yaml, subgraph, &Arc::default())
@@ -175,10 +186,8 @@ pub(crate) fn extensions_with(
     subgraph: &str,
     keys: &Arc<KeyStore>,
 ) -> Result<Extensions, String> {
-    let reading = gateway_config::read(Path::new("router.yaml"), yaml, &Outside, false)
-        .map_err(|mistakes| mistakes.to_string())?;
     Extensions::build(
-        Arc::new(reading.config),
+        Arc::new(read(yaml)?),
         SDL,
         &[("one", subgraph), ("two", subgraph)],
         Arc::new(|name| (name == "STAGE").then(|| "test".to_owned())),

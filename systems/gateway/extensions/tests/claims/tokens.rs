@@ -192,6 +192,17 @@ fn times_issuers_audiences_and_algorithms_are_checked() {
         (r#", "audiences": ["a"]"#, json!({"aud": "a"}), true),
         (r#", "audiences": ["a"]"#, json!({"aud": "b"}), false),
         (r#", "audiences": ["a"]"#, json!({}), false),
+        // An empty list allows every issuer and every audience, but no algorithm.
+        (r#", "issuers": []"#, json!({"iss": "c"}), true),
+        (r#", "issuers": []"#, json!({}), true),
+        (
+            r#", "issuers": [], "issuer": "a""#,
+            json!({"iss": "c"}),
+            false,
+        ),
+        (r#", "audiences": []"#, json!({"aud": "b"}), true),
+        (r#", "audiences": []"#, json!({}), true),
+        (r#", "algorithms": []"#, json!({}), false),
         (r#", "algorithms": ["HS256"]"#, json!({}), true),
         (r#", "algorithms": ["HS512"]"#, json!({}), false),
     ] {
@@ -200,6 +211,30 @@ fn times_issuers_audiences_and_algorithms_are_checked() {
             &token(&claims),
             is_accepted,
         );
+    }
+}
+
+/// A provider may sign the tokens of several policies with one key. Each policy has a set of its own.
+#[test]
+fn a_key_in_several_sets_vouches_for_the_issuers_of_each() {
+    let one = guard(&secret_set(), "", "");
+    let path = one._folder.path().join("keys.json");
+    let url = format!("\"url\": \"file://{}\"", path.display());
+    let yaml = format!(
+        r#"{{"authentication": {{"router": {{"jwt": {{"header_name": "authentication", "allow_tokens_without_expiry": true, "jwks": [
+            {{{url}, "issuers": ["one"], "audiences": ["a"]}}, {{{url}, "issuers": ["two"], "audiences": ["b"]}}, {{{url}, "algorithms": ["HS512"]}}]}}}}}}}}"#
+    );
+    let worker = worker(&yaml, "http://localhost:1");
+    for (issuer, audience, expected) in [
+        ("one", "a", None),
+        ("two", "b", None),
+        ("one", "b", Some(401)),
+        ("two", "a", Some(401)),
+        ("three", "a", Some(401)),
+    ] {
+        let token = token(&json!({"iss": issuer, "aud": audience}));
+        let (status, _) = run(refused(&worker, Some(&format!("Bearer {token}"))));
+        assert_eq!(status, expected, "{issuer} {audience}");
     }
 }
 
