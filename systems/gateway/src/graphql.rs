@@ -6,6 +6,7 @@ mod batch;
 pub(crate) mod cost_limit;
 pub(crate) mod engine;
 mod execution;
+mod operation_head;
 pub(crate) mod operation_list;
 pub(crate) mod pipeline;
 pub(crate) mod planning;

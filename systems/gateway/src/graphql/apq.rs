@@ -109,14 +109,18 @@ pub(crate) fn supply(
     };
     let extensions = request.extensions.map(RawObject::text);
     let extensions = extensions.and_then(|text| serde_json::from_str::<Extensions<'_>>(text).ok());
-    let asked = extensions
-        .and_then(|it| it.persisted_query)
-        .filter(|it| it.version == 1)
-        .and_then(|it| digest(&it.sha256_hash));
-    let Some(hash) = asked else {
+    let Some(asked) = extensions.and_then(|it| it.persisted_query) else {
         return Ok(());
     };
     let text = request.query.as_deref().filter(|text| !text.is_empty());
+    let hash = digest(&asked.sha256_hash).filter(|_| asked.version == 1);
+    let Some(hash) = hash else {
+        // A text with a hash that cannot be its hash is a mistake of the client.
+        return match (known, text) {
+            (Some(_), Some(_)) => Err(Box::new(mismatch(media))),
+            _ => Ok(()),
+        };
+    };
     let Some(known) = known else {
         // A client that also sends the text needs no persisted queries.
         return match text {
@@ -127,11 +131,7 @@ pub(crate) fn supply(
     if let Some(text) = text {
         let own = hexadecimal(&Sha256::digest(text.as_bytes()));
         if own != hash {
-            let mismatch = Reason {
-                message: "provided sha does not match query",
-                code: "PERSISTED_QUERY_HASH_MISMATCH",
-            };
-            return Err(Box::new(refusal(StatusCode::BAD_REQUEST, media, mismatch)));
+            return Err(Box::new(mismatch(media)));
         }
         known.keep(&hash, text);
         exchange.context.insert(REGISTERED, true.into());
@@ -176,6 +176,14 @@ fn unknown(media: Media, why: Reason<'_>) -> Reply {
     let never = HeaderValue::from_static("private, no-cache, must-revalidate");
     reply.headers.insert(header::CACHE_CONTROL, never);
     reply
+}
+
+fn mismatch(media: Media) -> Reply {
+    let why = Reason {
+        message: "provided sha does not match query",
+        code: "PERSISTED_QUERY_HASH_MISMATCH",
+    };
+    refusal(StatusCode::BAD_REQUEST, media, why)
 }
 
 fn refusal(status: StatusCode, media: Media, why: Reason<'_>) -> Reply {

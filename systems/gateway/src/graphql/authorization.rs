@@ -46,8 +46,9 @@ pub(crate) async fn announce(serving: &WorkerState, exchange: &Exchange, text: &
     let Ok(graphql) = request_body::decode(text) else {
         return;
     };
+    let query = graphql_http::with_old_escapes(&graphql.query);
     let requested = OperationRequest {
-        query: &graphql.query,
+        query: &query,
         operation_name: graphql.operation_name.as_deref(),
         overrides: &Overrides::default(),
         grants: None,

@@ -23,6 +23,7 @@ use crate::graphql::authorization;
 use crate::graphql::batch::{self, AnswerList};
 use crate::graphql::engine::Operation;
 use crate::graphql::execution::{Plan, execute};
+use crate::graphql::operation_head;
 use crate::graphql::progressive_override;
 use crate::graphql::query_planning::{self, status_of_refusal};
 use crate::graphql::request_body::{self, Checked, decode, not_a_request};
@@ -157,6 +158,9 @@ async fn stages(
     }
     if let Err(refusal) = supply(serving, exchange, media, &mut text) {
         return *refusal;
+    }
+    if extensions.sees_context() {
+        operation_head::announce(exchange, &text);
     }
     authorization::announce(serving, exchange, &text).await;
     if let Some(service) = &extensions.supergraph
@@ -332,8 +336,9 @@ async fn plan(
     text: &Bytes,
 ) -> Result<Plan, Refused> {
     let graphql = request_body::decode_found(text, checked)?;
+    let query = graphql_http::with_old_escapes(&graphql.query);
     let requested = OperationRequest {
-        query: &graphql.query,
+        query: &query,
         operation_name: graphql.operation_name.as_deref(),
         overrides,
         grants: None,
@@ -350,23 +355,8 @@ async fn plan(
         authorization::log(&serving.generation.config.authorization, &operation);
     }
     // After planning, because the kind of the operation is in the plan.
-    if operation.kind() == OperationKind::Mutation && exchange.client.method == Method::GET {
-        let mut refusal = reply::error(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "Mutations can only be sent over HTTP POST",
-            "MUTATION_FORBIDDEN",
-        );
-        let allow = HeaderValue::from_static("POST");
-        refusal.headers.insert(header::ALLOW, allow);
-        return Err(Box::new(refusal));
-    }
-    if operation.kind() == OperationKind::Mutation && serving.generation.config.forbid_mutations {
-        let error = GraphqlError::new("Mutations are forbidden", "MUTATION_FORBIDDEN");
-        return Err(Box::new(reply::errors(
-            StatusCode::BAD_REQUEST,
-            reply::content_type(media),
-            &[error],
-        )));
+    if operation.kind() == OperationKind::Mutation {
+        check_mutation(serving, exchange, media)?;
     }
     let variables = graphql.variables.map(|raw| raw.text().as_bytes());
     // Checked for each request, because the cached plan applies to all variables.
@@ -403,4 +393,27 @@ async fn plan(
         operation,
         variables,
     })
+}
+
+/// Refuses a mutation by GET, and every mutation if the configuration forbids them.
+fn check_mutation(serving: &WorkerState, exchange: &Exchange, media: Media) -> Result<(), Refused> {
+    if exchange.client.method == Method::GET {
+        let mut refusal = reply::error(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "Mutations can only be sent over HTTP POST",
+            "MUTATION_FORBIDDEN",
+        );
+        let allow = HeaderValue::from_static("POST");
+        refusal.headers.insert(header::ALLOW, allow);
+        return Err(Box::new(refusal));
+    }
+    if serving.generation.config.forbid_mutations {
+        let error = GraphqlError::new("Mutations are forbidden", "MUTATION_FORBIDDEN");
+        return Err(Box::new(reply::errors(
+            StatusCode::BAD_REQUEST,
+            reply::content_type(media),
+            &[error],
+        )));
+    }
+    Ok(())
 }

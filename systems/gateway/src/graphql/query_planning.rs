@@ -1,7 +1,7 @@
 //! Finds the operation of a request in the cache, or plans it on the planning threads.
 
 use gateway_federation::{GraphqlError, OperationRequest, Refusal, UNAUTHORIZED};
-use gateway_telemetry::{Active, SpanKind};
+use gateway_telemetry::{Active, SpanKind, TEXT_CHARS_MAX, shortened};
 use graphql_http::Media;
 use http::StatusCode;
 use http::header::{self, HeaderValue};
@@ -98,6 +98,10 @@ fn internal() -> Reply {
 
 fn refused(serving: &WorkerState, media: Media, refusal: &Refusal) -> Reply {
     if refusal.internal {
+        if let Some(reason) = &refusal.reason {
+            let reason = shortened(reason, TEXT_CHARS_MAX);
+            log::error!("an operation could not be planned: {reason}");
+        }
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         return reply::errors(status, JSON, &refusal.errors);
     }

@@ -2,23 +2,30 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use gateway_config::{Survey, SurveyedKey};
 
 use crate::process::environment::Environment;
-use crate::process::generation::{self, GenerationError};
+use crate::process::generation::{self, GenerationError, Sources};
 
-/// Prints the lists of keys first, even if the file has other errors. Then checks the whole file.
-pub(crate) fn check(path: &Path, is_development: bool) -> Result<(), GenerationError> {
+/// Prints the lists of keys first, even if the file has other errors. Then checks the whole file, and the files
+/// that it names.
+pub(crate) fn check(path: &Path, sources: &Sources) -> Result<(), GenerationError> {
     let environment = Environment::of_process();
     let text = generation::config_text(path)?;
     let survey =
         gateway_config::survey(path, &text, &environment).map_err(GenerationError::Config)?;
     telemetry::announce(lists(&survey).trim_end());
-    let reading = generation::read_config(Some(path), &environment, is_development)?;
+    let reading = generation::read_config(Some(path), &environment, sources.is_development)?;
     let keys = survey.without_effect.len();
     for warning in reading.warnings.iter().skip(keys) {
         telemetry::announce(&format!("warning: {warning}"));
+    }
+    let config = Arc::new(reading.config);
+    let problems = generation::problems(&config, sources.supergraph.as_deref(), &environment);
+    if !problems.is_empty() {
+        return Err(GenerationError::Several(problems));
     }
     telemetry::announce(&format!("{}: nothing wrong found", path.display()));
     Ok(())

@@ -70,10 +70,16 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Check a configuration, and list its supported, ignored and refused keys and its mistakes.
+    ///
+    /// Scripts are compiled and run up to the first request. Every file that the configuration names
+    /// is read. Nothing is sent to an address.
     Check {
         /// The configuration.
         #[arg(value_name = "CONFIG")]
         config: PathBuf,
+        /// The supergraph. With it, scripts also register their callbacks for its subgraphs.
+        #[arg(short, long, value_name = "FILE")]
+        supergraph: Option<PathBuf>,
     },
     /// Convert the metadata folder of Hasura 2. The configuration is written to standard output,
     /// and unsupported settings to standard error.

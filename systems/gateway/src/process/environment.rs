@@ -51,8 +51,9 @@ impl Environment {
     reason = "the named place for the whole binary"
 )]
 fn variable(name: &str) -> Option<String> {
-    // A variable that is not UTF-8 counts as unset, because no key could use it.
-    std::env::var(name).ok()
+    // A variable that is not UTF-8 counts as unset, because no key could use it. So does an empty one, because
+    // deployments write an optional value that way.
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 impl Surroundings for Environment {

@@ -87,6 +87,8 @@ pub(crate) enum GenerationError {
     Export(#[from] CollectorError),
     #[error("`{key}` names the subgraph `{name}`, which the supergraph does not have")]
     UnknownSubgraph { key: &'static str, name: String },
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Several(Vec<GenerationError>),
 }
 
 /// All data that is built from one configuration and one supergraph.
@@ -238,6 +240,57 @@ impl Generation {
     }
 }
 
+/// The problems of all parts that a configuration names: scripts, manifests, certificates, key files and
+/// addresses. Without a supergraph, scripts register no callbacks for subgraphs.
+pub(crate) fn problems(
+    config: &Arc<Config>,
+    supergraph: Option<&Path>,
+    environment: &Environment,
+) -> Vec<GenerationError> {
+    let mut problems = Vec::new();
+    let source = supergraph.map(|path| federated(config, path));
+    let source = source.transpose().map_err(|error| problems.push(error));
+    let source = source.ok().flatten();
+    let (sdl, subgraphs) = match &source {
+        Some(source) => (source.sdl.as_str(), source.subgraphs.clone()),
+        None => ("", Vec::new()),
+    };
+    if source.is_some() {
+        let names: Vec<&str> = subgraphs.iter().map(|(name, _)| name.as_str()).collect();
+        check_names(config, &names);
+    } else {
+        // Certificates for subgraphs are files too. The empty name stands for all subgraphs.
+        let all = ("tls.subgraph.all".to_owned(), "");
+        let named = config.tls.subgraph.subgraphs.keys();
+        let named = named.map(|name| (format!("tls.subgraph.subgraphs.{name}"), name.as_str()));
+        for (key, name) in std::iter::once(all).chain(named) {
+            let endpoint = gateway_extensions::subgraph_endpoint(config, name, ANY_HTTPS);
+            let endpoint = endpoint.map_err(|source| BuildError::Endpoint { key, source });
+            problems.extend(
+                endpoint
+                    .err()
+                    .map(|error| vec![error])
+                    .map(GenerationError::Extensions),
+            );
+        }
+    }
+    let subgraphs: Vec<(&str, &str)> = subgraphs
+        .iter()
+        .map(|(name, url)| (name.as_str(), url.as_str()))
+        .collect();
+    let lookup = environment::lookup(environment);
+    let keys = Arc::default();
+    let extensions = Extensions::build(Arc::clone(config), sdl, &subgraphs, lookup, &keys);
+    problems.extend(extensions.err().map(GenerationError::Extensions));
+    let list = OperationList::read(config);
+    problems.extend(list.err().map(GenerationError::from));
+    problems.extend(tls(config).err().map(GenerationError::from));
+    problems
+}
+
+/// An address that is never called.
+const ANY_HTTPS: &str = "https://localhost/";
+
 fn tls(config: &Config) -> Result<Option<Tls>, TlsError> {
     let limit = config.server.http.tls_handshake_timeout.0;
     let server = config.tls.supergraph.as_ref();
@@ -284,6 +337,10 @@ fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> SchemaSource
     // the schema.
     for (name, reason) in merged.inconsistencies() {
         log::error!("`{name}` is not part of the schema: {reason}");
+    }
+    for (name, fields) in merged.left_out() {
+        let fields = fields.join(", ");
+        log::warn!("`{name}`: fields that lead back to a root type are left out: {fields}");
     }
     let services = config
         .remote_schemas

@@ -12,7 +12,6 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use chassis::{ConnectionTable, Most};
-use clap::Parser as _;
 use gateway_config::{Config, Listen, RemoteSchema};
 use gateway_remote::SourceSchema;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -53,7 +52,7 @@ const SUBGRAPHS: Most = Most {
 
 /// The whole program: reads the command line, opens its sockets, and serves until it is stopped.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(words) {
+    let arguments = match chassis::parse::<Arguments>(words) {
         Ok(arguments) => arguments,
         Err(answer) => {
             // If the stream is closed, there is no other place for the message.
@@ -63,9 +62,15 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     telemetry::log::open(arguments.log);
+    telemetry::log::panics();
     let result = match &arguments.command {
-        Some(Command::Check { config }) => {
-            checking::check(config, arguments.dev).map_err(StartError::from)
+        Some(Command::Check { config, supergraph }) => {
+            let sources = Sources {
+                config: Some(config.clone()),
+                supergraph: supergraph.clone(),
+                is_development: arguments.dev,
+            };
+            checking::check(config, &sources).map_err(StartError::from)
         }
         Some(Command::Import { folder }) => import(folder),
         None => serve(&arguments),

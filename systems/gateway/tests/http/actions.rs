@@ -368,3 +368,60 @@ fn what_a_client_has_sent_is_shortened_in_the_log_where_it_is_part_of_an_error()
     assert_eq!(answer.status, 500);
     short_line(&mut gateway, "rhai at");
 }
+
+/// A handler must not be called for a role that its action does not name, not even in a part of a mutation.
+#[test]
+fn only_the_named_roles_may_call_an_action() {
+    let handler = Stub::start(answering(r#"{"id":"1"}"#));
+    let url = &handler.url;
+    let gateway = Gateway::merged(&format!(
+        "{TYPES}{TRUSTED}actions:\n  \
+         - {{name: open, type: query, output_type: product, handler: '{url}'}}\n  \
+         - {{name: users, type: query, output_type: product, handler: '{url}', permissions: [{{role: user}}]}}\n  \
+         - {{name: change, output_type: product, handler: '{url}', permissions: [{{role: user}}]}}\n  \
+         - {{name: drop, output_type: product, handler: '{url}', permissions: []}}\n"
+    ));
+    let ask = |role: &'static str, query: &str| {
+        let headers = [
+            ("content-type", "application/json"),
+            ("x-hasura-role", role),
+        ];
+        let body = json!({ "query": query }).to_string();
+        let request = Request {
+            headers: &headers,
+            ..post(&body)
+        };
+        gateway.send(&request).text().to_owned()
+    };
+    for (role, query, is_allowed) in [
+        ("user", "{ users { id } }", true),
+        ("admin", "{ users { id } }", true),
+        ("anonymous", "{ users { id } }", false),
+        ("users", "{ users { id } }", false),
+        ("anonymous", "{ open { id } }", true),
+        ("anonymous", "{ open { id } users { id } }", false),
+        (
+            "anonymous",
+            "{ open { id } users @include(if: false) { id } }",
+            true,
+        ),
+        ("user", "mutation { change { id } }", true),
+        ("user", "mutation { change { id } drop { id } }", false),
+        ("admin", "mutation { change { id } drop { id } }", true),
+    ] {
+        let before = handler.seen().len();
+        let answer = ask(role, query);
+        assert_eq!(
+            !answer.contains("errors"),
+            is_allowed,
+            "{role} {query}: {answer}"
+        );
+        assert_eq!(handler.seen().len() > before, is_allowed, "{role} {query}");
+    }
+    let refused = error(&ask("anonymous", "{ me: users { id } }"));
+    assert_eq!(
+        refused["message"],
+        "field 'users' not found in type: 'query_root'"
+    );
+    assert_eq!(refused["extensions"]["code"], "validation-failed");
+}

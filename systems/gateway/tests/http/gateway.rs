@@ -11,7 +11,7 @@ use test_client::Process;
 use crate::client::{Connection, Response, get, post};
 
 /// The lab's supergraph: `locations` and `reviews`.
-const SUPERGRAPH: &str = include_str!("../../../planets/supergraph.graphql");
+pub(crate) const SUPERGRAPH: &str = include_str!("../../../planets/supergraph.graphql");
 
 /// A running gateway. Dropping it ends the process.
 pub(crate) struct Gateway {

@@ -293,3 +293,34 @@ fn health_and_metrics_have_an_address_of_their_own() {
     let mut connection = Connection::open(&gateway.address);
     assert_eq!(connection.send(&crate::client::get("/health")).status, 404);
 }
+
+/// Deployments write an optional value as an empty variable.
+#[test]
+fn an_empty_variable_counts_as_unset() {
+    let planets = Stub::planets();
+    let config = planets.config(
+        "headers: {all: {request: [{insert: {name: source, value: '${env.EMPTY:-default}'}}]}}",
+    );
+    let mut setup = Setup::new(&config).variable("EMPTY", "");
+    for name in [
+        "APOLLO_ROUTER_LOG",
+        "APOLLO_ROUTER_DEV",
+        "APOLLO_ROUTER_HOT_RELOAD",
+        "APOLLO_ROUTER_LISTEN_ADDRESS",
+        "APOLLO_ROUTER_CONFIG_ENV_PREFIX",
+    ] {
+        setup = setup.variable(name, "");
+    }
+    let gateway = setup.start();
+    assert_eq!(gateway.send(&post(NAMES)).status, 200);
+    assert_eq!(planets.seen()[0].header("source"), Some("default"));
+    let (status, log) = Setup::new("supergraph: {path: '${env.EMPTY}'}")
+        .variable("EMPTY", "")
+        .fail();
+    assert_eq!(status.code(), Some(2));
+    assert!(log.contains("the environment has no `EMPTY`"), "{log}");
+    let secret = "remote_schemas: [{name: a, url: 'http://127.0.0.1:9'}]\nsession_variables: {admin_secret: ''}";
+    let (status, log) = Setup::merged(secret).fail();
+    assert_eq!(status.code(), Some(2));
+    assert!(log.contains("the admin secret is empty"), "{log}");
+}

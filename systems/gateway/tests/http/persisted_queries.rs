@@ -82,6 +82,17 @@ fn a_hash_of_another_text_is_refused_and_nothing_is_remembered() {
         let response = gateway.send(&post(&body));
         assert_eq!(code(&response), "MISSING_QUERY_STRING", "{body}");
     }
+    // A text next to a hash that cannot be its hash is a mistake of the client.
+    for extensions in [
+        json!({"persistedQuery": {"version": 1, "sha256Hash": "12"}}),
+        json!({"persistedQuery": {"version": 1, "sha256Hash": "x".repeat(64)}}),
+        json!({"persistedQuery": {"version": 2, "sha256Hash": HASH}}),
+    ] {
+        let body = json!({"query": QUERY, "extensions": extensions}).to_string();
+        let response = gateway.send(&post(&body));
+        assert_eq!(response.status, 400, "{body}");
+        assert_eq!(code(&response), "PERSISTED_QUERY_HASH_MISMATCH", "{body}");
+    }
     let text = json!({"query": QUERY, "extensions": {"persistedQuery": 7}}).to_string();
     assert_eq!(gateway.send(&post(&text)).text(), ANSWER);
     assert_eq!(planets.seen().len(), 1);

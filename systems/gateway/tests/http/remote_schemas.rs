@@ -256,6 +256,91 @@ fn names_are_changed_back_on_the_way_out_and_forth_on_the_way_in() {
     assert_eq!(types["data"]["c"], Value::Null);
 }
 
+/// The introspection of a service with products, with other names of its root types, and changed by `change`.
+fn products_with(change: impl FnOnce(&mut Value)) -> String {
+    let text = introspection(PRODUCTS)
+        .replace("\"query_root\"", "\"Query\"")
+        .replace("\"mutation_root\"", "\"Mutation\"");
+    let mut answer: Value = serde_json::from_str(&text).unwrap();
+    change(&mut answer["data"]["__schema"]);
+    answer.to_string()
+}
+
+/// graphql-js 16.14 added `DIRECTIVE_DEFINITION`.
+#[test]
+fn unknown_locations_of_directives_do_not_matter() {
+    let introspection = products_with(|schema| {
+        let directive =
+            json!({"name": "new", "locations": ["DIRECTIVE_DEFINITION", "NEWER"], "args": []});
+        schema["directives"].as_array_mut().unwrap().push(directive);
+    });
+    let products = service(introspection, |_| stub::json(PRODUCT));
+    let gateway = root(&[("products", &products, "")]);
+    assert_eq!(gateway.ask("{ product(id: \"1\") { id } }"), PRODUCT);
+}
+
+#[test]
+fn fields_that_lead_back_to_a_root_are_left_out_of_every_type() {
+    let back = json!({
+        "name": "query", "description": null, "args": [], "isDeprecated": false, "deprecationReason": null,
+        "type": {"kind": "NON_NULL", "name": null, "ofType": {"kind": "OBJECT", "name": "Query", "ofType": null}},
+    });
+    let introspection = products_with(|schema| {
+        for kind in schema["types"].as_array_mut().unwrap() {
+            if ["Query", "Mutation", "product"].contains(&kind["name"].as_str().unwrap()) {
+                kind["fields"].as_array_mut().unwrap().push(back.clone());
+            }
+        }
+    });
+    let products = service(introspection, |_| stub::json(PRODUCT));
+    let mut gateway = root(&[("products", &products, "")]);
+    assert_eq!(gateway.ask("{ product(id: \"1\") { id } }"), PRODUCT);
+    for query in [
+        "{ query { __typename } }",
+        "{ product(id: \"1\") { query { __typename } } }",
+        "mutation { query { __typename } }",
+    ] {
+        assert!(gateway.ask(query).contains("errors"), "{query}");
+    }
+    let line = gateway.wait_for("lead back to a root type");
+    let line = line["message"].as_str().unwrap();
+    for field in ["query_root.query", "mutation_root.query", "product.query"] {
+        assert!(line.contains(field), "{line}");
+    }
+}
+
+#[test]
+fn names_of_root_fields_are_changed_back_whatever_the_root_is_called() {
+    for (namespace, query, sent) in [
+        (
+            "",
+            "{ item(id: \"1\") { id } }",
+            "{item:product(id:\"1\"){id}}",
+        ),
+        (
+            ", root_fields_namespace: shop",
+            "{ shop { item(id: \"1\") { id } } }",
+            "{item:product(id:\"1\"){id}}",
+        ),
+        (
+            "",
+            "mutation { it: discard(id: \"1\") }",
+            "mutation{it:drop_product(id:\"1\")}",
+        ),
+    ] {
+        let products = service(products_with(|_| {}), |_| {
+            stub::json(r#"{"data":{"item":{"id":"1"},"it":true}}"#)
+        });
+        let more = format!(
+            "customization: {{field_names: [{{parent_type: Query, mapping: {{product: item}}}}, {{parent_type: Mutation, mapping: {{drop_product: discard}}}}]{namespace}}}"
+        );
+        let gateway = root(&[("products", &products, &more)]);
+        let answer = gateway.ask(query);
+        assert!(!answer.contains("errors"), "{query}: {answer}");
+        assert_eq!(operations(&products)[0]["query"], sent, "{query}");
+    }
+}
+
 #[test]
 fn errors_of_a_service_are_passed_on_as_they_came_and_its_data_is_dropped() {
     let partial = r#"{"data":{"product":{"id":"1"}},"errors":[ {"message":"half", "path":["product"],"x":1} ]}"#;
