@@ -127,7 +127,7 @@ pub(crate) fn book(out: &Path) -> anyhow::Result<()> {
     )
 }
 
-fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
+pub(crate) fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
     let shown = format!("cargo {}", arguments.join(" "));
     #[expect(clippy::print_stderr, reason = "the only voice of a chore")]
     {

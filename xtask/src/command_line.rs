@@ -7,7 +7,7 @@ use clap::Parser;
 use crate::repository::root;
 use crate::{
     aa, attack, bench, calibrate, chores, cluster, dist, engine, gateway_bench, method,
-    profile_guided, results, shape, slices,
+    profile_guided, quick, release, results, shape, slices,
 };
 
 /// Tasks for developers of this repository.
@@ -16,6 +16,9 @@ use crate::{
 enum Chore {
     /// Run all checks of CI in the same order: format, lints, all tests.
     Ci,
+    /// Check the current change in a few minutes: format, rules, and lints and tests of the changed
+    /// crates.
+    Quick(quick::Args),
     /// Check the rules of the repository: dependencies between files, purity, names, words, sizes.
     Tidy,
     /// Update the generated files: JSON Schemas and the lab reference.
@@ -43,6 +46,8 @@ enum Chore {
     /// Build the files of a release: static programs, archives, Debian packages, completions,
     /// manual pages.
     Dist(dist::Args),
+    /// Check that a version can be released, build its files, and print the next steps.
+    Release(release::Args),
     /// Build the gateway with profile-guided optimization, for users who operate it.
     ProfileGuided(profile_guided::Args),
     /// Manage a Kubernetes cluster of one real node on this machine, without an image registry.
@@ -73,6 +78,7 @@ impl Chore {
     fn run(self) -> anyhow::Result<()> {
         match self {
             Chore::Ci => chores::ci(),
+            Chore::Quick(args) => quick::run(&args),
             Chore::Tidy => chores::tidy(),
             Chore::Schema => chores::schema(),
             Chore::Method => method::stamp(),
@@ -81,6 +87,7 @@ impl Chore {
             Chore::BenchGateway(args) => gateway_bench::run(&args),
             Chore::Book => chores::book(&root().join("target/book")),
             Chore::Dist(args) => dist::run(&args),
+            Chore::Release(args) => release::run(&args),
             Chore::ProfileGuided(args) => profile_guided::run(&args),
             Chore::Cluster(what) => cluster::run(&what),
             Chore::Engine(args) => engine::run(&args),

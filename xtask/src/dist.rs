@@ -30,6 +30,13 @@ pub(crate) struct Args {
     program: Option<PathBuf>,
 }
 
+impl Args {
+    /// The folder for the files.
+    pub(crate) fn out(&self) -> &Path {
+        &self.out
+    }
+}
+
 /// A target platform.
 struct Target {
     triple: &'static str,
@@ -119,7 +126,8 @@ fn say(lines: &[String]) {
     }
 }
 
-fn version() -> anyhow::Result<String> {
+/// The version of the workspace.
+pub(crate) fn version() -> anyhow::Result<String> {
     let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
     let line = manifest
         .lines()

@@ -17,6 +17,8 @@ mod method;
 mod page;
 mod process;
 mod profile_guided;
+mod quick;
+mod release;
 mod repository;
 mod results;
 mod rust_source;
