@@ -218,9 +218,22 @@ impl Experiment<'_> {
         members
     }
 
+    /// Prints a note if no warm-up and no settling has shown the processor use, although there are variants
+    /// to compare.
+    fn tell_of_unknown_fit(&self, members: &[Member]) {
+        let is_unknown = members.iter().all(|member| member.used.is_none());
+        if is_unknown && members.len() > 1 && self.session.lab.warmup.is_zero() {
+            self.session.progress.note(
+                "`warmup` is 0s, so nothing shows before the first round if the variants fit on the cores \
+                 side by side. `weigh check` predicts it",
+            );
+        }
+    }
+
     /// Decides the groups of all rounds, by the processor use during the warm-up of all candidates.
     fn decide_groups(&mut self, up: &[RunningVariant]) {
         let members = self.members(up);
+        self.tell_of_unknown_fit(&members);
         let cores = self.host.before.cpus_allowed as f64;
         let all = self.candidates.compared();
         let mut fit = split(&members, cores);

@@ -7,6 +7,7 @@ mod flags;
 mod formats;
 mod gates;
 mod help;
+mod ports;
 mod protocols;
 mod published;
 mod requests;
