@@ -163,10 +163,6 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "the query planner decides about fragments",
     ),
     idle(
-        "supergraph/enable_result_coercion_errors",
-        "values of a wrong type become null without an error",
-    ),
-    idle(
         "supergraph/strict_variable_validation",
         "the gateway always refuses variables that the schema does not allow",
     ),

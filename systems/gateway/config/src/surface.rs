@@ -39,7 +39,8 @@ pub struct Supergraph {
     pub early_cancel: bool,
     /// True if clients do not receive the reason why a query is invalid.
     pub redact_query_validation_errors: bool,
-    /// Accepted without effect. Subgraph values of a wrong type become null without an error.
+    /// True if subgraph values that the schema does not allow are errors. Otherwise
+    /// `extensions.valueCompletion` lists them. The value becomes null in both cases.
     pub enable_result_coercion_errors: bool,
     /// True if the log has a line for each client that disconnects before its response.
     pub experimental_log_on_broken_pipe: bool,

@@ -36,13 +36,18 @@ impl Unauthorized {
         }
     }
 
-    /// Appends `,"extensions":…` to a response if the errors are reported there.
-    pub(crate) fn write_extensions(&self, out: &mut Vec<u8>) {
-        if self.report_in == ReportIn::Extensions && !self.errors.is_empty() {
-            out.extend_from_slice(b",\"extensions\":{\"authorizationErrors\":");
-            write_errors(&self.errors, out);
-            out.push(b'}');
+    /// The errors to report in the extensions.
+    fn in_extensions(&self) -> &[GraphqlError] {
+        match self.report_in {
+            ReportIn::Extensions => &self.errors,
+            ReportIn::Errors | ReportIn::Nothing => &[],
         }
+    }
+
+    /// Appends `,"extensions":…` to a response if errors are reported there. `completion` contains the values
+    /// that the schema does not allow.
+    pub(crate) fn write_extensions(&self, completion: &[GraphqlError], out: &mut Vec<u8>) {
+        write_extensions(self.in_extensions(), completion, out);
     }
 
     pub(crate) fn weight(&self) -> usize {
@@ -50,6 +55,30 @@ impl Unauthorized {
         errors
             .map(|it| it.weight() + size_of::<GraphqlError>())
             .sum()
+    }
+}
+
+/// Appends `,"extensions":…` if there is an error for it.
+pub(crate) fn write_extensions(
+    unauthorized: &[GraphqlError],
+    completion: &[GraphqlError],
+    out: &mut Vec<u8>,
+) {
+    let members = [
+        (&b"\"authorizationErrors\":"[..], unauthorized),
+        (b"\"valueCompletion\":", completion),
+    ];
+    let mut opener = &b",\"extensions\":{"[..];
+    for (key, errors) in members {
+        if !errors.is_empty() {
+            out.extend_from_slice(opener);
+            out.extend_from_slice(key);
+            write_errors(errors, out);
+            opener = b",";
+        }
+    }
+    if opener == b"," {
+        out.push(b'}');
     }
 }
 

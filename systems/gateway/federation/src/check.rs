@@ -23,6 +23,7 @@ use crate::limits::{
     Extent, OperationLimits, QueryDocument, TooMuch, check_variables, exceeded, measure,
     selection_set,
 };
+use crate::numbers;
 use crate::options::OperationOptions;
 use crate::projection::Projection;
 use crate::projection_compiler::{self, Fragments};
@@ -93,6 +94,9 @@ pub(crate) fn check<T>(
 ) -> Result<T, Refusal> {
     let checking = Checking { schema, options };
     let document = parse(query, &options.limits)?;
+    if let Some(error) = numbers::changed(query) {
+        return Err(Refusal::from_error(error));
+    }
     // Before validation, because some of its rules compare all pairs of fields or expand fragments.
     check_variables(query, &document).map_err(|excess| Refusal::from_error(excess.error()))?;
     let extents = checking.measure(&document)?;

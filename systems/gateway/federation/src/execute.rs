@@ -195,6 +195,18 @@ impl Prepared {
         errors.collect()
     }
 
+    /// Takes the values that the schema does not allow out of the errors, unless they are errors.
+    pub(crate) fn completion(&self, violations: &mut Vec<GraphqlError>) -> Vec<GraphqlError> {
+        if self.value_errors {
+            return Vec::new();
+        }
+        let mut completion = std::mem::take(violations);
+        for value in &mut completion {
+            value.extensions.clear();
+        }
+        completion
+    }
+
     fn respond(
         &self,
         policies: &ErrorPolicies,
@@ -216,6 +228,7 @@ impl Prepared {
         // client's schema and not from a subgraph.
         let is_cut = !state.excesses.is_empty();
         errors.append(&mut state.excesses);
+        let completion = self.completion(&mut violations);
         errors.append(&mut violations);
         errors.extend(state.left_out_error());
         if !errors.is_empty() {
@@ -223,7 +236,7 @@ impl Prepared {
             write_errors(&errors, &mut out);
         }
         let errors_end = out.len();
-        self.unauthorized.write_extensions(&mut out);
+        self.unauthorized.write_extensions(&completion, &mut out);
         out.push(b'}');
         Executed {
             body: Bytes::from(out),

@@ -44,6 +44,7 @@ mod key_order;
 mod large_stack;
 mod limits;
 mod normalize;
+mod numbers;
 mod operation_head;
 mod operation_text;
 mod operations;

@@ -32,6 +32,9 @@ pub struct OperationOptions {
     /// Length of lists without a size in the supergraph (`demand_control`). `None` if costs are not
     /// estimated.
     pub demand_list_size: Option<u32>,
+    /// True if values that the schema does not allow are errors
+    /// (`supergraph.enable_result_coercion_errors`). Otherwise they are in `extensions.valueCompletion`.
+    pub value_errors: bool,
     /// True if deferred fragments may arrive in separate parts (`supergraph.defer_support`).
     pub defer: bool,
 }
@@ -49,6 +52,7 @@ impl Default for OperationOptions {
             cached_bytes: 64 << 20,
             planning_time: Duration::from_secs(5),
             demand_list_size: None,
+            value_errors: true,
             defer: true,
         }
     }

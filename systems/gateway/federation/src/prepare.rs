@@ -87,6 +87,7 @@ pub(crate) fn prepare(
                     unauthorized: authorized.unauthorized,
                     labels: Arc::new(labels.unwrap_or_default()),
                     bounds: options.bounds,
+                    value_errors: options.value_errors,
                     cost,
                     shown: Shown::default(),
                 })

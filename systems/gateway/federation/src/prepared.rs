@@ -33,6 +33,8 @@ pub struct Prepared {
     /// The labels that the plan depends on, in addition to the text.
     pub(crate) labels: Arc<OverrideLabels>,
     pub(crate) bounds: ExecutionLimits,
+    /// True if values that the schema does not allow are errors.
+    pub(crate) value_errors: bool,
     /// The cost formula. `None` if costs are not estimated.
     pub(crate) cost: Option<Formula>,
     pub(crate) shown: Shown,

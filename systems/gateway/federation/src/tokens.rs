@@ -19,6 +19,11 @@ impl<'a> Tokens<'a> {
         self.at
     }
 
+    /// Continues at this position, in bytes.
+    pub(crate) fn go_to(&mut self, position: usize) {
+        self.at = position;
+    }
+
     /// The next token, which stays the next one.
     pub(crate) fn peek(&self) -> Option<&'a str> {
         Tokens { ..*self }.next()

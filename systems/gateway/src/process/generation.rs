@@ -438,6 +438,7 @@ fn options(config: &Config) -> OperationOptions {
         cached_plans: config.supergraph.plans().get(),
         cached_bytes: config.supergraph.plan_cache_bytes.0.0,
         planning_time: config.supergraph.query_planning.timeout.0,
+        value_errors: config.supergraph.enable_result_coercion_errors,
         defer: config.supergraph.defer_support,
         demand_list_size: config
             .demand_control

@@ -425,3 +425,28 @@ fn only_the_named_roles_may_call_an_action() {
     );
     assert_eq!(refused["extensions"]["code"], "validation-failed");
 }
+
+/// A handler must not receive another number than the client has written.
+#[test]
+fn a_number_that_a_float_cannot_hold_is_refused_by_name() {
+    let handler = Stub::start(answering(r#"{"id":"1"}"#));
+    let gateway = Gateway::merged(&format!(
+        "types: 'scalar numeric type product {{ id: ID }}'\nactions: [{{name: pay, type: query, arguments: [{{name: sum, type: numeric}}], output_type: product, handler: '{}'}}]\n",
+        handler.url
+    ));
+    for number in ["1e400", "12345678901234567.89"] {
+        let answer = gateway.ask(&format!("{{ pay(sum: {number}) {{ id }} }}"));
+        let refused = error(&answer);
+        assert_eq!(
+            refused["extensions"]["code"], "validation-failed",
+            "{answer}"
+        );
+        assert!(answer.contains(number), "{answer}");
+    }
+    assert!(handler.seen().is_empty());
+    gateway.ask("{ pay(sum: 12345678901234.56) { id } }");
+    assert_eq!(
+        handler.only().json()["input"]["sum"].to_string(),
+        "12345678901234.56"
+    );
+}

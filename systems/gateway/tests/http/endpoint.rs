@@ -355,3 +355,33 @@ fn the_path_can_have_parameters() {
     assert_eq!(gateway.send(&request).text(), NAMES_ANSWER);
     assert_eq!(gateway.send(&post(NAMES)).status, 404);
 }
+
+/// A value that the schema does not allow becomes null. A switch decides if that is an error.
+#[test]
+fn wrong_values_of_subgraphs_are_reported_as_the_switch_says() {
+    let planets = Stub::start(|_| {
+        crate::stub::json(
+            r#"{"data":{"locations":[{"__typename":"Location","id":null,"name":"A"}]}}"#,
+        )
+    });
+    let query = r#"{"query":"{ locations { id name } }"}"#;
+    let quiet = Gateway::start(&planets.config(""))
+        .send(&post(query))
+        .json();
+    assert!(quiet.get("errors").is_none(), "{quiet}");
+    let completion = &quiet["extensions"]["valueCompletion"];
+    assert_eq!(completion.as_array().map(Vec::len), Some(1), "{quiet}");
+    assert_eq!(
+        completion[0]["path"],
+        serde_json::json!(["locations", 0, "id"])
+    );
+    assert!(completion[0].get("extensions").is_none(), "{quiet}");
+    let switch = "supergraph: {enable_result_coercion_errors: true}";
+    let strict = Gateway::start(&planets.config(switch))
+        .send(&post(query))
+        .json();
+    assert!(strict.get("extensions").is_none(), "{strict}");
+    let code = &strict["errors"][0]["extensions"]["code"];
+    assert_eq!(code, "RESPONSE_VALIDATION_FAILED", "{strict}");
+    assert_eq!(strict["data"], quiet["data"]);
+}

@@ -234,13 +234,16 @@ impl<'a> Composer<'a> {
         let requests = self.requests(0);
         let mut errors = self.prepared.unauthorized.in_errors().to_vec();
         errors.extend(self.errors_of(state, |it| !has_next || requests.contains(&it)));
-        errors.extend(self.unexplained(take(&mut written.errors)));
+        let mut violations = self.unexplained(take(&mut written.errors));
+        let completion = self.prepared.completion(&mut violations);
+        errors.append(&mut violations);
         let pending = match self.format {
             PartsFormat::Path => None,
             PartsFormat::Pending => Some(self.announced(&self.places)),
         };
         let mut extensions = Vec::new();
-        self.prepared.unauthorized.write_extensions(&mut extensions);
+        let unauthorized = &self.prepared.unauthorized;
+        unauthorized.write_extensions(&completion, &mut extensions);
         let more = has_next.then_some(pending.as_deref());
         let body = text::first(&written.text, &errors, &extensions, more);
         Some(Piece {
@@ -481,6 +484,7 @@ impl<'a> Composer<'a> {
             if !instance.is_too_large {
                 let violations = take(&mut instance.errors);
                 instance.errors = self.unexplained(violations);
+                instance.completion = self.prepared.completion(&mut instance.errors);
             }
         }
         let mut assigned: Vec<Vec<GraphqlError>> = vec![Vec::new(); instances.len()];
@@ -494,7 +498,8 @@ impl<'a> Composer<'a> {
             instance.errors = own;
             // Without an error, the client would take the instance as delivered. The text is short, because
             // one reason can affect thousands of instances.
-            if instance.is_null && instance.errors.is_empty() {
+            let is_silent = instance.errors.is_empty() && instance.completion.is_empty();
+            if instance.is_null && is_silent {
                 let text =
                     "nothing of this fragment could be delivered; the reason was told before";
                 let mut error = GraphqlError::new(text, "RESPONSE_VALIDATION_FAILED");

@@ -1,5 +1,6 @@
 //! Writes parts as JSON, in both formats.
 
+use crate::authorization::write_extensions;
 use crate::error::{GraphqlError, PathSegment, write_errors};
 use crate::response::Place;
 
@@ -12,6 +13,8 @@ pub(super) struct Instance {
     /// Objects with their paths from the place. The format by path has one object, at the place itself.
     pub(super) entries: Vec<(Vec<PathSegment>, Vec<u8>)>,
     pub(super) errors: Vec<GraphqlError>,
+    /// Values that the schema does not allow, if they are not errors.
+    pub(super) completion: Vec<GraphqlError>,
     /// True if the whole instance is null.
     pub(super) is_null: bool,
     pub(super) is_too_large: bool,
@@ -25,6 +28,7 @@ impl Instance {
             label: label.map(str::to_owned),
             entries: Vec::new(),
             errors: Vec::new(),
+            completion: Vec::new(),
             is_null: false,
             is_too_large: false,
         }
@@ -99,7 +103,7 @@ pub(super) fn by_path(instances: &[Instance], has_next: bool) -> Vec<u8> {
         out.extend_from_slice(b",\"path\":");
         write_path(&instance.path, &mut out);
         write_label(instance.label.as_deref(), &mut out);
-        write_own_errors(&instance.errors, &mut out);
+        write_own_errors(instance, &mut out);
         out.push(b'}');
     }
     out.extend_from_slice(b"]}");
@@ -126,7 +130,7 @@ pub(super) fn by_id(instances: &[Instance], pending: &[u8], has_next: bool) -> V
                     write_path(below, &mut out);
                 }
                 if index == 0 {
-                    write_own_errors(&instance.errors, &mut out);
+                    write_own_errors(instance, &mut out);
                 }
                 out.push(b'}');
             }
@@ -138,7 +142,7 @@ pub(super) fn by_id(instances: &[Instance], pending: &[u8], has_next: bool) -> V
         separate(&mut out, b'[');
         out.extend_from_slice(format!("{{\"id\":\"{}\"", instance.id).as_bytes());
         if instance.entries.is_empty() {
-            write_own_errors(&instance.errors, &mut out);
+            write_own_errors(instance, &mut out);
         }
         out.push(b'}');
     }
@@ -171,9 +175,10 @@ fn write_label(label: Option<&str>, out: &mut Vec<u8>) {
     }
 }
 
-fn write_own_errors(errors: &[GraphqlError], out: &mut Vec<u8>) {
-    if !errors.is_empty() {
+fn write_own_errors(instance: &Instance, out: &mut Vec<u8>) {
+    if !instance.errors.is_empty() {
         out.extend_from_slice(b",\"errors\":");
-        write_errors(errors, out);
+        write_errors(&instance.errors, out);
     }
+    write_extensions(&[], &instance.completion, out);
 }
