@@ -120,7 +120,15 @@ impl<'a> Structure<'a> {
             return Some(Finding::new(node.place, wrong.message).help_if(wrong.help));
         }
         if !self.fits(kind, schema) {
-            return Some(wrong_kind(node, &self.expected(schema)));
+            let wrong = wrong_kind(node, &self.expected(schema));
+            // The list belongs below one of the keys.
+            let keys = schema["properties"].as_object();
+            let keys = keys.filter(|_| kind == Kind::Array);
+            let keys: Option<Vec<&str>> =
+                keys.map(|keys| keys.keys().map(String::as_str).collect());
+            return Some(
+                wrong.help_if(keys.map(|keys| format!("the keys here are {}", keys.join(", ")))),
+            );
         }
         match &node.value {
             Value::Scalar { text, .. } if matches!(kind, Kind::Integer | Kind::Number) => {
@@ -275,8 +283,13 @@ impl<'a> Checker<'a> {
         let known = schema["properties"].as_object().into_iter();
         let known = known.flat_map(|known| known.keys().map(String::as_str));
         let nearest = nearest(&entry.key, known.clone());
+        // A key in the wrong place is more likely than a misspelling of another key.
+        let at_top = self.rules.schema["properties"].get(&entry.key);
+        let is_elsewhere = at_top.is_some_and(|rule| *rule != Schema::Bool(false));
+        let nearest = nearest.filter(|_| !is_elsewhere);
         let help = match nearest {
             Some(nearest) => format!("did you mean `{nearest}`?"),
+            None if is_elsewhere => format!("`{}` is a key at the top of the file", entry.key),
             None => {
                 let known: Vec<&str> = known.collect();
                 format!("the keys here are {}", known.join(", "))

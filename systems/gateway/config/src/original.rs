@@ -43,6 +43,7 @@ const fn refused(path: &'static str, on: On, why: &'static str) -> Unserved {
 }
 
 const NO_GRAPHOS: &str = "the gateway sends no data to GraphOS";
+const COMPOSITION: &str = "the file describes how to compose a supergraph: compose it, and give the result with --supergraph";
 const NO_CONNECTORS: &str = "the gateway refuses a supergraph with connectors";
 const OWN_PLANNER: &str = "the gateway has its own query planner";
 const OWN_LOG: &str = "`--log` sets the level of the log";
@@ -123,6 +124,8 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         On::Filled,
         "the gateway does not read events from brokers: remove it, and send the events from a subgraph",
     ),
+    refused("federation_version", On::Filled, COMPOSITION),
+    refused("subgraphs", On::Filled, COMPOSITION),
     refused(
         "preview_file_uploads",
         On::Enabled,
@@ -584,7 +587,30 @@ pub(crate) const MOVED: &[(&str, &str)] = &[
     ("experimental_batching", "batching"),
     ("preview_demand_control", "demand_control"),
     ("preview_response_cache", "response_cache"),
+    (
+        "preview_entity_cache/subgraphs",
+        "preview_entity_cache/subgraph/subgraphs",
+    ),
     ("preview_entity_cache", "response_cache"),
+    ("preview_operation_limits", "limits"),
+    (
+        "supergraph/query_planning/experimental_cache",
+        "supergraph/query_planning/cache",
+    ),
+    ("supergraph/apq", "apq"),
+    (
+        "server/experimental_parser_recursion_limit",
+        "limits/parser_max_recursion",
+    ),
+    (
+        "telemetry/apollo/experimental_subgraph_metrics",
+        "telemetry/apollo/subgraph_metrics",
+    ),
+    (
+        "telemetry/apollo/experimental_apollo_metrics_reference_mode",
+        "telemetry/apollo/metrics_reference_mode",
+    ),
+    ("telemetry/logging", "telemetry/exporters/logging"),
     (
         "supergraph/log_on_broken_pipe",
         "supergraph/experimental_log_on_broken_pipe",

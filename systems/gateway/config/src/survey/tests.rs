@@ -357,3 +357,71 @@ fn subscriptions_need_a_way_for_events_to_come() {
     mistake: 1 `subscription.deduplication.all.enabled` is there twice
     ");
 }
+
+/// Apollo's own migrations know these names of version 1.
+#[test]
+fn names_of_version_1_are_read_at_their_new_places() {
+    for (text, wanted) in [
+        (
+            "preview_operation_limits: {max_depth: 10}",
+            "limits.max_depth",
+        ),
+        (
+            "supergraph: {query_planning: {experimental_cache: {in_memory: {limit: 5}}}}",
+            "supergraph.query_planning.cache.in_memory.limit",
+        ),
+        (
+            "supergraph: {apq: {router: {cache: {in_memory: {limit: 5}}}}}",
+            "apq.router.cache.in_memory.limit",
+        ),
+        (
+            "preview_entity_cache: {subgraphs: {a: {enabled: false}}}",
+            "response_cache.subgraph.subgraphs.a.enabled",
+        ),
+        (
+            "server: {experimental_parser_recursion_limit: 50}",
+            "limits.parser_max_recursion",
+        ),
+        (
+            "telemetry: {apollo: {experimental_subgraph_metrics: true}}",
+            "telemetry.apollo.subgraph_metrics",
+        ),
+        (
+            "telemetry: {apollo: {experimental_apollo_metrics_reference_mode: standard}}",
+            "telemetry.apollo.metrics_reference_mode",
+        ),
+        (
+            "telemetry: {logging: {format: json}}",
+            "telemetry.exporters.logging",
+        ),
+    ] {
+        let path = Path::new("router.yaml");
+        let survey = survey(path, text, &Nothing).unwrap();
+        let mut found = survey.works.iter().chain(&survey.without_effect);
+        assert!(found.any(|key| key.key == wanted), "{text}: {survey:?}");
+        if let Err(mistakes) = read(path, text, &Nothing, false) {
+            panic!("{text}: {mistakes}");
+        }
+    }
+}
+
+#[test]
+fn a_key_in_the_wrong_place_is_led_to_the_right_one() {
+    for (text, help) in [
+        (
+            "supergraph: {cors: {allow_any_origin: true}}",
+            "`cors` is a key at the top of the file",
+        ),
+        (
+            "headers: {all: [{propagate: {named: a}}]}",
+            "the keys here are request, response",
+        ),
+        (
+            "federation_version: =2.3\nsubgraphs: {a: {routing_url: x}}",
+            "compose it, and give the result with --supergraph",
+        ),
+    ] {
+        let mistakes = read(Path::new("router.yaml"), text, &Nothing, false).unwrap_err();
+        assert!(mistakes.to_string().contains(help), "{text}: {mistakes}");
+    }
+}
