@@ -66,6 +66,9 @@ pub fn missing(key: &str, at: Place, description: Option<&str>) -> Finding {
     Finding::new(at, format!("the key `{key}` is missing")).help_if(help)
 }
 
+/// Maximum number of keys that the error about a list in place of a mapping names.
+const KEYS_SHOWN: usize = 4;
+
 impl<'a> Structure<'a> {
     /// Returns the valid part of the tree, and reports the rest. An unknown key is left out. If it is
     /// probably a misspelling of a known key, that key replaces it, with a reported value.
@@ -121,9 +124,9 @@ impl<'a> Structure<'a> {
         }
         if !self.fits(kind, schema) {
             let wrong = wrong_kind(node, &self.expected(schema));
-            // The list belongs below one of the keys.
+            // The list belongs below one of the keys. A long list of keys would not help to choose one.
             let keys = schema["properties"].as_object();
-            let keys = keys.filter(|_| kind == Kind::Array);
+            let keys = keys.filter(|keys| kind == Kind::Array && keys.len() <= KEYS_SHOWN);
             let keys: Option<Vec<&str>> =
                 keys.map(|keys| keys.keys().map(String::as_str).collect());
             return Some(
