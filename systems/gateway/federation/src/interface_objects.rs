@@ -29,8 +29,15 @@ pub(crate) struct OneWay {
 impl OneWay {
     /// `None` if no subgraph resolves an interface object by a key.
     pub(crate) fn of(document: &Document<'static, String>) -> Option<OneWay> {
+        let mut interfaces = document.definitions.iter().filter_map(|it| match it {
+            Definition::TypeDefinition(TypeDefinition::Interface(it)) => Some(it),
+            _ => None,
+        });
+        // Looked at first, because a supergraph may be large and rarely has interface objects.
+        if !interfaces.any(|it| it.directives.iter().any(is_resolved)) {
+            return None;
+        }
         let mut document = document.clone();
-        let mut is_changed = false;
         for definition in &mut document.definitions {
             if let Definition::TypeDefinition(TypeDefinition::Interface(interface)) = definition {
                 let resolved = interface.directives.iter_mut();
@@ -38,11 +45,10 @@ impl OneWay {
                     let arguments = &mut directive.arguments;
                     arguments.retain(|(name, _)| name != "resolvable");
                     arguments.push(("resolvable".to_owned(), Value::Boolean(false)));
-                    is_changed = true;
                 }
             }
         }
-        is_changed.then(|| OneWay {
+        Some(OneWay {
             document,
             planner: OnceLock::new(),
         })
