@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 
 use crate::chores;
-use crate::repository::root;
+use crate::repository::{git, root};
 
 /// Options of a quick check.
 #[derive(Debug, clap::Args)]
@@ -154,21 +154,10 @@ fn with_packages<'n>(
 }
 
 fn changed_files(since: &str) -> anyhow::Result<Vec<String>> {
-    let mut files: BTreeSet<String> = BTreeSet::new();
-    for words in [
-        &["diff", "--name-only", since][..],
-        &["ls-files", "--others", "--exclude-standard"][..],
-    ] {
-        let output = Command::new("git").args(words).current_dir(root()).output();
-        let output = output.context("git does not start")?;
-        if !output.status.success() {
-            let reason = String::from_utf8_lossy(&output.stderr).into_owned();
-            bail!("git cannot compare with {since}: {}", reason.trim());
-        }
-        let names = String::from_utf8(output.stdout).context("file names are UTF-8")?;
-        files.extend(names.lines().map(str::to_owned));
-    }
-    Ok(files.into_iter().collect())
+    let changed = git(&["diff", "--name-only", since])?;
+    let new = git(&["ls-files", "--others", "--exclude-standard"])?;
+    let files: BTreeSet<&str> = changed.lines().chain(new.lines()).collect();
+    Ok(files.into_iter().map(str::to_owned).collect())
 }
 
 fn packages() -> anyhow::Result<Vec<Package>> {

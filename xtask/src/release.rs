@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{bail, ensure};
 
 use crate::dist;
-use crate::repository::root;
+use crate::repository::{git, root};
 
 /// File of the release notes, next to the archives.
 const NOTES: &str = "RELEASE-NOTES.md";
@@ -31,11 +30,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let version = dist::version()?;
     let tag = format!("v{version}");
     ensure!(
-        git(&["status", "--porcelain"])?.is_empty(),
+        git(&["status", "--porcelain"])?.trim().is_empty(),
         "the work tree has changes. Commit them first"
     );
     ensure!(
-        git(&["tag", "--list", &tag])?.is_empty(),
+        git(&["tag", "--list", &tag])?.trim().is_empty(),
         "the tag {tag} exists. Raise `version` in Cargo.toml, and add a section to CHANGELOG.md"
     );
     let changelog = fs::read_to_string(root().join("CHANGELOG.md"))?;
@@ -83,21 +82,6 @@ fn section(changelog: &str, version: &str) -> anyhow::Result<String> {
         "the section {version} of CHANGELOG.md is empty"
     );
     Ok(format!("{}\n", text.trim()))
-}
-
-fn git(arguments: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new("git")
-        .args(arguments)
-        .current_dir(root())
-        .output()
-        .context("git does not start")?;
-    ensure!(
-        output.status.success(),
-        "`git {}` fails: {}",
-        arguments.join(" "),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
 #[expect(clippy::print_stdout, reason = "the next steps are this task's result")]

@@ -222,7 +222,7 @@ impl Types {
     }
 }
 
-fn inner_name<'a>(of: &'a Type<'_, String>) -> &'a str {
+pub(crate) fn inner_name<'a>(of: &'a Type<'_, String>) -> &'a str {
     match of {
         Type::NamedType(name) => name,
         Type::ListType(inner) | Type::NonNullType(inner) => inner_name(inner),

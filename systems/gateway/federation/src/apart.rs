@@ -16,6 +16,8 @@ use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::{FieldSelection, SelectionSet};
 use hive_router_query_planner::planner::plan_nodes::{FetchNode, PlanNode};
 
+use crate::divide::typename;
+
 /// A place in an operation: the index of an item in each selection set, from the root.
 type ItemPath = Vec<usize>;
 
@@ -124,8 +126,7 @@ fn remove(set: &mut SelectionSet, path: &[usize]) {
     }
     // The selection must not be empty, because the places of the objects matter.
     if set.items.is_empty() {
-        let typename = FieldSelection::new_typename();
-        set.items.push(SelectionItem::Field(typename));
+        set.items.push(typename());
     }
 }
 

@@ -9,10 +9,9 @@ use hive_router_query_planner::ast::selection_set::SelectionSet;
 use crate::variables::Declared;
 
 /// The condition under which a selection requests a field.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) enum Asked {
     /// The selection always requests a field.
-    #[default]
     Always,
     /// The selection requests a field if one of the branches applies.
     If(Vec<Branch>),

@@ -139,7 +139,7 @@ impl Costs {
 /// Finds the first `@cost` that makes the planner panic. Returns its place and weight for an error message,
 /// because the planner has no message.
 pub(crate) fn unreadable(sdl: &str) -> Option<(String, String)> {
-    let document = safe_parse_schema(&Described::read(sdl.to_owned()).sdl).ok()?;
+    let document = safe_parse_schema(&Described::read(sdl).sdl).ok()?;
     let wrong = |directives: &[Applied]| {
         let found = directives.iter().find(|it| it.name == "cost")?;
         match argument(found, "weight") {

@@ -182,6 +182,7 @@ fn is_called(field: &FieldSelection, key: &[u8]) -> bool {
     field.selection_identifier().as_bytes() == key
 }
 
-fn typename() -> SelectionItem {
+/// The field `__typename`, which keeps a selection from being empty.
+pub(crate) fn typename() -> SelectionItem {
     SelectionItem::Field(FieldSelection::new_typename())
 }

@@ -2,6 +2,7 @@
 //!
 //! `"""text""" schema {…}` is valid since the specification of October 2021, and composition keeps it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use graphql_tools::parser::schema::{Definition, TypeDefinition, parse_schema};
@@ -9,17 +10,17 @@ use graphql_tools::parser::schema::{Definition, TypeDefinition, parse_schema};
 use crate::tokens::Tokens;
 
 /// A schema in GraphQL's definition language, in a form that the parser accepts.
-pub(crate) struct Described {
+pub(crate) struct Described<'a> {
     /// The text, with blanks instead of the description. Lines and columns stay the same.
-    pub(crate) sdl: String,
+    pub(crate) sdl: Cow<'a, str>,
     pub(crate) description: Option<String>,
 }
 
-impl Described {
-    pub(crate) fn read(mut sdl: String) -> Described {
-        let Some(place) = place_of_description(&sdl) else {
+impl<'a> Described<'a> {
+    pub(crate) fn read(sdl: &'a str) -> Self {
+        let Some(place) = place_of_description(sdl) else {
             return Described {
-                sdl,
+                sdl: Cow::Borrowed(sdl),
                 description: None,
             };
         };
@@ -29,8 +30,12 @@ impl Described {
             _ => " ".repeat(letter.len_utf8()),
         };
         let blanks: String = sdl[place.clone()].chars().map(blank).collect();
+        let mut sdl = sdl.to_owned();
         sdl.replace_range(place, &blanks);
-        Described { sdl, description }
+        Described {
+            sdl: Cow::Owned(sdl),
+            description,
+        }
     }
 }
 
@@ -91,7 +96,7 @@ mod tests {
                 Some("s"),
             ),
         ] {
-            let read = Described::read(text.to_owned());
+            let read = Described::read(text);
             assert_eq!(read.sdl, wanted, "{text}");
             assert_eq!(read.description.as_deref(), description, "{text}");
         }

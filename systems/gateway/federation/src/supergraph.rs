@@ -88,7 +88,7 @@ impl Supergraph {
     }
 
     fn build(sdl: String) -> Result<Supergraph, SupergraphError> {
-        let described = Described::read(sdl.clone());
+        let described = Described::read(&sdl);
         let document =
             safe_parse_schema(&described.sdl).map_err(|error| SupergraphError::Syntax {
                 reason: one_line(&error.to_string()),

@@ -8,12 +8,12 @@ use gateway_extensions::{Exchange, OPERATION_KIND, OPERATION_NAME};
 use gateway_federation::OperationHead;
 use serde_json::Value;
 
-use crate::graphql::request_body;
+use crate::graphql::request_body::{self, Checked};
 
 /// Writes the kind and the name of the requested operation into the context, as Apollo Router does. The name
 /// of an anonymous operation is `null`. Without an operation of the requested name there is no entry.
-pub(crate) fn announce(exchange: &Exchange, text: &Bytes) {
-    let Ok(graphql) = request_body::decode(text) else {
+pub(crate) fn announce(exchange: &Exchange, checked: Option<&Checked>, text: &Bytes) {
+    let Ok(graphql) = request_body::decode_found(text, checked) else {
         return;
     };
     let requested = graphql.operation_name.as_deref();

@@ -160,7 +160,7 @@ async fn stages(
         return *refusal;
     }
     if extensions.sees_context() {
-        operation_head::announce(exchange, &text);
+        operation_head::announce(exchange, checked.as_ref(), &text);
     }
     authorization::announce(serving, exchange, &text).await;
     if let Some(service) = &extensions.supergraph

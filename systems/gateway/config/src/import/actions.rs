@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 
 use super::text::{Out, expanded};
 use super::{copy, headers, list, word};
+use crate::references::inner_name;
 
 /// Converts the types to SDL, and the actions to configuration values.
 pub(super) fn import(metadata: &Json, sdl: &str, notes: &mut Vec<String>) -> (String, Vec<Out>) {
@@ -93,22 +94,24 @@ fn use_types(definition: &TypeDefinition<'static, String>, used: &mut BTreeSet<S
         TypeDefinition::Object(it) => it.fields.iter().for_each(|field| use_field(field, used)),
         TypeDefinition::Interface(it) => it.fields.iter().for_each(|field| use_field(field, used)),
         TypeDefinition::InputObject(it) => {
-            used.extend(it.fields.iter().map(|field| inner_name(&field.value_type)));
+            used.extend(
+                it.fields
+                    .iter()
+                    .map(|field| inner_name(&field.value_type).to_owned()),
+            );
         }
         _ => {}
     }
 }
 
 fn use_field(field: &Field<'static, String>, used: &mut BTreeSet<String>) {
-    used.insert(inner_name(&field.field_type));
-    used.extend(field.arguments.iter().map(|it| inner_name(&it.value_type)));
-}
-
-fn inner_name(of: &Type<'static, String>) -> String {
-    match of {
-        Type::NamedType(name) => name.clone(),
-        Type::ListType(inner) | Type::NonNullType(inner) => inner_name(inner),
-    }
+    used.insert(inner_name(&field.field_type).to_owned());
+    used.extend(
+        field
+            .arguments
+            .iter()
+            .map(|it| inner_name(&it.value_type).to_owned()),
+    );
 }
 
 /// The fields of the root types. They may be in several blocks.
