@@ -17,6 +17,8 @@ pub(crate) enum Node {
     /// A variable and a path into its value.
     Path {
         variable: String,
+        /// True if a missing variable is null, as in `$name?`.
+        may_be_missing: bool,
         steps: Vec<Step>,
     },
     /// The operator `??`, as in `left ?? right`.
@@ -98,12 +100,14 @@ pub(crate) enum Function {
     ToCaseFold,
     ToTitle,
     RemoveNulls,
+    ToPairs,
+    FromPairs,
     Concat,
     GetSessionVariable,
 }
 
 /// The functions by their names.
-const NAMES: [(&str, Function); 14] = [
+const NAMES: [(&str, Function); 16] = [
     ("not", Function::Not),
     ("escapeUri", Function::EscapeUri),
     ("empty", Function::Empty),
@@ -116,6 +120,8 @@ const NAMES: [(&str, Function); 14] = [
     ("toCaseFold", Function::ToCaseFold),
     ("toTitle", Function::ToTitle),
     ("removeNulls", Function::RemoveNulls),
+    ("toPairs", Function::ToPairs),
+    ("fromPairs", Function::FromPairs),
     ("concat", Function::Concat),
     ("getSessionVariable", Function::GetSessionVariable),
 ];

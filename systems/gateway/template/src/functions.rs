@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use unicase::UniCase;
 
 use crate::expression::Function;
 use crate::json::Json;
@@ -71,6 +72,8 @@ impl Function {
                 Json::List(kept.cloned().collect())
             }
             (Self::Concat, Json::List(items)) => return concat(items),
+            (Self::ToPairs, Json::Object(members)) => to_pairs(members),
+            (Self::FromPairs, Json::List(pairs)) => return from_pairs(pairs),
             (Self::GetSessionVariable, Json::Text(name)) => {
                 return session_variable(name, arguments.next(), scope);
             }
@@ -87,9 +90,8 @@ impl Function {
     fn of_text(self, text: &str) -> Option<String> {
         Some(match self {
             Self::EscapeUri => utf8_percent_encode(text, RESERVED).to_string(),
-            // The standard library has no case folding. It differs from lower case only in a few letters,
-            // such as `ß`.
-            Self::ToLower | Self::ToCaseFold => text.to_lowercase(),
+            Self::ToLower => text.to_lowercase(),
+            Self::ToCaseFold => UniCase::unicode(text).to_folded_case(),
             Self::ToUpper => text.to_uppercase(),
             Self::ToTitle => title(text),
             _ => return None,
@@ -100,7 +102,7 @@ impl Function {
 fn is_empty(value: &Json<'_>) -> Option<bool> {
     match value {
         Json::Null => Some(true),
-        Json::Text(text) => Some(text.is_empty()),
+        Json::Text(text) => Some(text.trim().is_empty()),
         Json::List(items) => Some(items.is_empty()),
         Json::Object(members) => Some(members.is_empty()),
         // A number is empty if it is zero, in any form: `0`, `0.0`, `-0`.
@@ -136,32 +138,79 @@ fn inverse(value: Json<'_>) -> Result<Json<'_>, Json<'_>> {
             Ok(number) if number.is_finite() => Ok(Json::Number(number.to_string().into())),
             _ => Err(Json::Number(digits)),
         },
-        Json::Object(members) => {
-            let is_text = |value: &Json<'_>| matches!(value, Json::Text(_));
-            if !members.iter().all(|(_, value)| is_text(value)) {
-                return Err(Json::Object(members));
-            }
-            let turned = members.into_iter().filter_map(|(key, value)| match value {
-                Json::Text(text) => Some((text, Json::Text(key))),
-                _ => None,
-            });
-            Ok(Json::Object(turned.collect()))
-        }
+        // As in the original, an object is its own inverse.
+        Json::Object(members) => Ok(Json::Object(members)),
     }
 }
 
+/// Writes the first letter of each word in upper case, and all later letters in lower case. White space
+/// separates words.
 fn title(text: &str) -> String {
     let mut titled = String::with_capacity(text.len());
     let mut is_inside = false;
     for letter in text.chars() {
-        match (letter.is_alphabetic(), is_inside) {
-            (true, false) => titled.extend(letter.to_uppercase()),
-            _ => titled.extend(letter.to_lowercase()),
+        if letter.is_whitespace() {
+            is_inside = false;
+            titled.push(letter);
+        } else if is_inside {
+            titled.extend(letter.to_lowercase());
+        } else {
+            is_inside = letter.is_alphabetic();
+            let mut letters = letter.to_uppercase();
+            titled.extend(letters.next());
+            // Some letters become two, as `ß` does. Only the first of them is a capital.
+            titled.extend(letters.flat_map(char::to_lowercase));
         }
-        // A digit belongs to its word: `2nd` must not become `2Nd`.
-        is_inside = letter.is_alphanumeric();
     }
     titled
+}
+
+/// The members of an object as lists of a key and a value, ordered by key as in the original.
+fn to_pairs<'a>(members: &[(Cow<'a, str>, Json<'a>)]) -> Json<'a> {
+    let mut members: Vec<_> = members.iter().collect();
+    members.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let pairs = members
+        .into_iter()
+        .map(|(key, value)| Json::List(vec![Json::Text(key.clone()), value.clone()]));
+    Json::List(pairs.collect())
+}
+
+fn from_pairs<'a>(pairs: &[Json<'a>]) -> Rendered<'a> {
+    let mut members = Members::default();
+    for pair in pairs {
+        let parts = match pair {
+            Json::List(parts) => &parts[..],
+            _ => &[],
+        };
+        let [Json::Text(key), value] = parts else {
+            return wrong(format!(
+                "`fromPairs` takes arrays of a string and a value, found {}",
+                String::from_utf8_lossy(&pair.to_bytes())
+            ));
+        };
+        members.insert(key, value);
+    }
+    Ok(Cow::Owned(Json::Object(members.in_order)))
+}
+
+/// Members of an object. A later member replaces an earlier one in its place.
+#[derive(Default)]
+struct Members<'a, 'b> {
+    in_order: Vec<(Cow<'a, str>, Json<'a>)>,
+    /// The position of each key. A table, because objects of a client can have any number of members.
+    positions: HashMap<&'b str, usize>,
+}
+
+impl<'a, 'b> Members<'a, 'b> {
+    fn insert(&mut self, key: &'b Cow<'a, str>, value: &Json<'a>) {
+        match self.positions.entry(key) {
+            Entry::Occupied(known) => self.in_order[*known.get()].1 = value.clone(),
+            Entry::Vacant(new) => {
+                new.insert(self.in_order.len());
+                self.in_order.push((key.clone(), value.clone()));
+            }
+        }
+    }
 }
 
 fn concat<'a>(items: &[Json<'a>]) -> Rendered<'a> {
@@ -193,25 +242,16 @@ fn concat<'a>(items: &[Json<'a>]) -> Rendered<'a> {
             Json::List(joined)
         }
         [Json::Object(_), ..] => {
-            let mut joined: Vec<(Cow<'a, str>, Json<'a>)> = Vec::new();
-            // The position of each key. A table, because objects of a client can have any number of members.
-            let mut places: HashMap<&str, usize> = HashMap::new();
+            let mut joined = Members::default();
             for item in items {
                 let Json::Object(more) = item else {
                     return unlike(item);
                 };
                 for (key, value) in more {
-                    // Later members replace earlier ones in their place, as in an object update.
-                    match places.entry(key) {
-                        Entry::Occupied(known) => joined[*known.get()].1 = value.clone(),
-                        Entry::Vacant(new) => {
-                            new.insert(joined.len());
-                            joined.push((key.clone(), value.clone()));
-                        }
-                    }
+                    joined.insert(key, value);
                 }
             }
-            Json::Object(joined)
+            Json::Object(joined.in_order)
         }
         [other] => return wrong(format!("`concat` cannot join {}", other.kind())),
         [_, next, ..] => return unlike(next),

@@ -23,7 +23,7 @@ type Parsed<T> = Result<T, TemplateError>;
 
 pub(crate) fn json(text: &str) -> Parsed<Node> {
     let mut parser = Parser::new(text);
-    let node = parser.value(Mode::Json)?;
+    let node = parser.expression()?;
     parser.space();
     parser.end(node)
 }
@@ -79,9 +79,10 @@ impl<'a> Parser<'a> {
         &self.text[self.at..]
     }
 
+    /// Skips white space and comments.
     fn space(&mut self) {
         let rest = self.rest();
-        self.at += rest.len() - rest.trim_start().len();
+        self.at += rest.len() - after_space(rest).len();
     }
 
     fn takes(&mut self, token: &str) -> bool {
@@ -115,7 +116,7 @@ impl<'a> Parser<'a> {
     fn word(&self) -> &'a str {
         let rest = self.rest();
         let is_inside =
-            |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+            |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '$');
         if !rest.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
             return "";
         }
@@ -126,7 +127,7 @@ impl<'a> Parser<'a> {
 
     /// Returns the word after `{{` at the position, without consuming it.
     fn keyword(&self) -> Option<&'a str> {
-        let inside = self.rest().strip_prefix("{{")?.trim_start();
+        let inside = after_space(self.rest().strip_prefix("{{")?);
         let length = inside.find(|letter: char| !letter.is_ascii_alphabetic());
         Some(&inside[..length.unwrap_or(inside.len())])
     }
@@ -183,8 +184,11 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Parses an escape with the JSON reader.
+    /// Parses an escape with the JSON reader, or `\\{`, which begins no expression.
     fn escape(&mut self) -> Parsed<char> {
+        if self.takes("\\{") {
+            return Ok('{');
+        }
         // A surrogate pair consists of two escapes of six characters.
         let length = match self.rest().as_bytes().get(1) {
             Some(b'u') if self.rest()[2..].get(4..6) == Some("\\u") => 12,
@@ -207,28 +211,19 @@ impl<'a> Parser<'a> {
         self.expected("an escape such as `\\n`")
     }
 
-    /// Parses a JSON value with expressions.
-    fn value(&mut self, mode: Mode) -> Parsed<Node> {
-        // Depth is counted here and for each expression. Every recursion passes one of the two.
-        self.space();
-        self.deeper(|it| {
-            if it.rest().starts_with("{{") {
-                return it.braces(mode);
-            }
-            match it.rest().as_bytes().first() {
-                Some(b'{') => it.object(),
-                Some(b'[') => it.list(),
-                Some(b'"') => it.quoted(),
-                Some(b'-' | b'0'..=b'9') => it.number(),
-                _ => match it.word() {
-                    word @ ("true" | "false" | "null") => {
-                        it.at += word.len();
-                        Ok(constant(word))
-                    }
-                    _ => it.expected("a JSON value or `{{`"),
-                },
-            }
-        })
+    /// Parses a JSON value with expressions, or an expression in braces. The position is at its first
+    /// character.
+    fn value(&mut self) -> Parsed<Node> {
+        // Depth is counted for each expression. Every recursion passes one.
+        if self.rest().starts_with("{{") {
+            return self.braces(Mode::Json);
+        }
+        match self.rest().as_bytes().first() {
+            Some(b'{') => self.object(),
+            Some(b'[') => self.list(),
+            Some(b'"') => self.quoted(),
+            _ => self.number(),
+        }
     }
 
     fn quoted(&mut self) -> Parsed<Node> {
@@ -264,20 +259,10 @@ impl<'a> Parser<'a> {
             if !items.is_empty() {
                 self.need(",")?;
             }
-            items.push(self.item()?);
+            items.push(self.expression()?);
             self.space();
         }
         Ok(Node::List(items))
-    }
-
-    /// Parses an item of a list or a member of an object: a value or an expression, as in `[$a, 1]`.
-    fn item(&mut self) -> Parsed<Node> {
-        self.space();
-        match self.rest().as_bytes().first() {
-            // Text that begins like JSON is JSON. All other text must be an expression.
-            Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9') => self.value(Mode::Json),
-            _ => self.expression(),
-        }
     }
 
     fn object(&mut self) -> Parsed<Node> {
@@ -294,7 +279,7 @@ impl<'a> Parser<'a> {
             }
             let key = self.quoted()?;
             self.need(":")?;
-            members.push((key, self.item()?));
+            members.push((key, self.expression()?));
             self.space();
         }
         Ok(Node::Object(members))
@@ -319,7 +304,7 @@ impl<'a> Parser<'a> {
 
     fn branch(&mut self, mode: Mode) -> Parsed<Node> {
         match mode {
-            Mode::Json => self.value(mode),
+            Mode::Json => self.expression(),
             Mode::Text { is_quoted } => self.text(is_quoted),
         }
     }
@@ -382,13 +367,25 @@ impl<'a> Parser<'a> {
     /// Parses the name of a variable. `None` for `_`.
     fn binding(&mut self) -> Parsed<Option<String>> {
         self.space();
+        let start = self.at;
+        let has_dollar = self.takes("$");
         let word = self.word();
-        if word.is_empty() {
+        if word.is_empty() && !has_dollar {
             return self.expected("the name of a variable or `_`");
         }
         self.at += word.len();
-        Ok((word != "_").then(|| word.to_owned()))
+        let name = &self.text[start..self.at];
+        Ok((name != "_").then(|| name.to_owned()))
     }
+}
+
+/// The text after leading white space and comments. A comment begins with `#` and ends with its line.
+fn after_space(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while rest.starts_with('#') {
+        rest = rest.find('\n').map_or("", |end| rest[end..].trim_start());
+    }
+    rest
 }
 
 fn constant(word: &str) -> Node {

@@ -27,7 +27,7 @@ impl Template {
     /// Renders the template as text. `None` if the value is null.
     ///
     /// # Errors
-    /// As [`Template::render`], and if the value is a list or an object.
+    /// As [`Template::render`].
     pub fn render_text(&self, scope: &Scope<'_>) -> Result<Option<String>, RenderError> {
         let mut scope = scope.clone();
         let value = render(&self.node, &mut scope)?;
@@ -81,7 +81,14 @@ pub(crate) fn render<'a>(node: &Node, scope: &mut Scope<'a>) -> Rendered<'a> {
             }
             owned(Json::Object(object))
         }
-        Node::Path { variable, steps } => path(variable, steps, scope),
+        Node::Path {
+            variable,
+            may_be_missing,
+            ..
+        } if *may_be_missing && scope.variable(variable).is_none() => owned(Json::Null),
+        Node::Path {
+            variable, steps, ..
+        } => path(variable, steps, scope),
         // Only null has a default. A missing value without a `?` is an error before this point.
         Node::Default(left, right) => match render(left, scope)? {
             value if *value == Json::Null => render(right, scope),
@@ -116,14 +123,15 @@ fn push(part: &str, text: &mut String, work: &Work) -> Result<(), RenderError> {
     Ok(())
 }
 
-/// Appends a value to a text.
+/// Appends a value to a text. A list and an object are written as JSON.
 fn append(value: &Json<'_>, text: &mut String, work: &Work) -> Result<(), RenderError> {
     match value {
         Json::Text(part) | Json::Number(part) => push(part, text, work)?,
         Json::Bool(flag) => text.push_str(if *flag { "true" } else { "false" }),
         Json::Null => text.push_str("null"),
         Json::List(_) | Json::Object(_) => {
-            return wrong(format!("{} cannot be part of a text", value.kind()));
+            work.see(value)?;
+            text.push_str(&String::from_utf8_lossy(&value.to_bytes()));
         }
     }
     Ok(())

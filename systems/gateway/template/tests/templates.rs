@@ -60,9 +60,27 @@ fn json_with_expressions_becomes_json() {
             "[{{9007199254740993 == 9007199254740992}}, {{9007199254740993 > 9007199254740992}}, {{$body.input.n == 12345678901234567890.1}}]",
             r#""{{ if false }}a{{ else }}b{{$body.on}}{{ end }}c""#,
             r#"{{ {"a": {"b": 1}} }}"#,
+            // An expression may stand wherever a value may.
+            "$body.on", "{{ if true }} $body.on {{ else }} 15 {{ end }}",
+            "{{ if false }} 15 {{ else }} size $body.input.tags {{ end }}",
+            "{{ range i, x := $body.input.tags }} x {{ end }}",
+            "{{ size {{ range _, x := $body.input.tags }} x {{ end }} }}",
+            "{\"a\": 1 == 1, \"b\": [{{ $body.on }} && true]}",
+            // Comments end with their line.
+            "# a comment {{\n{{ # one more }}\n$body.on # and one\n}}\n# the last",
+            r##""# no comment""##,
+            // A variable and a member may be missing.
+            "{{ $none? ?? 1 }}", "{{ $none? }}", "{{ $body.input? }}",
+            // Variables of a range may begin with a dollar.
+            "{{ range _, $v := $body.input.tags }} {{ $v }} {{ end }}",
+            "{{ range $, $v := $body.input.tags }} [$, $v] {{ end }}",
+            // An escaped brace begins no expression.
+            r#""\{{ x }} {{ $body.on }}""#,
+            // In a text, a list and an object are JSON.
+            r#""{{ $body.input.tags }}, {{ $body.x-y[0] }} and {{ $body.input.none }}""#,
         ]
         .map(made)
-        .join("\n"), @r#"
+        .join("\n"), @r##"
         ["x","y"]
         {"a":12345678901234567890.10,"b-true":"xhttp://hy\n","c":[1,"a b"]}
         2
@@ -79,7 +97,22 @@ fn json_with_expressions_becomes_json() {
         [false,true,true]
         "btruec"
         {"a":{"b":1}}
-        "#);
+        true
+        true
+        2
+        ["x","y"]
+        2
+        {"a":true,"b":[true]}
+        true
+        "# no comment"
+        1
+        null
+        the template is wrong at line 1, column 15: expected `}}`
+        ["x","y"]
+        [[0,"x"],[1,"y"]]
+        "{{ x }} true"
+        "[\"x\",\"y\"], {\"k\":1} and null"
+        "##);
 }
 
 #[test]
@@ -91,6 +124,9 @@ fn functions_do_what_their_names_say() {
             "{{inverse 4}}", "{{head $body.input.tags}}", "{{tail 'abc'}}", "{{toUpper 'aé'}}",
             "{{toTitle 'red apple'}}", "{{removeNulls [1, null, 2]}}", "{{concat ['a', $base_url]}}",
             r#"{{concat [{"a":1}, {"a":2}]}}"#, "{{concat [1]}}",
+            r#"{{toPairs {"b": 1, "a": [2]} }}"#, "{{ toPairs [1] }}",
+            r#"{{fromPairs [["b", 1], ["a", null], ["b", 3]] }}"#, "{{ fromPairs [[1, 2]] }}", "{{ fromPairs [] }}",
+            "{{empty ' \n'}}", "{{toCaseFold 'STRAẞE'}}", "{{toTitle \"2nd-hand don't ßo\"}}",
             "{{getSessionVariable('X-Hasura-Role')}}", "{{getSessionVariable('x', 'none')}}",
             "{{getSessionVariable('x')}}", "{{toLower 1}}", "{{head []}}",
         ]
@@ -102,7 +138,7 @@ fn functions_do_what_their_names_say() {
         error: `empty` cannot be applied to a boolean
         2
         ["y","x"]
-        {"b":"a"}
+        {"a":"b"}
         0.25
         "x"
         "bc"
@@ -112,6 +148,14 @@ fn functions_do_what_their_names_say() {
         "ahttp://h"
         {"a":2}
         error: `concat` cannot join a number
+        [["a",[2]],["b",1]]
+        error: `toPairs` cannot be applied to an array
+        {"b":3,"a":null}
+        error: `fromPairs` takes arrays of a string and a value, found [1,2]
+        {}
+        true
+        "strasse"
+        "2Nd-hand Don't Sso"
         "admin"
         "none"
         error: there is no session variable `x`
@@ -135,7 +179,7 @@ fn text_templates_make_text_and_null_is_none() {
         Some("12345678901234567890.10")
         Some("plain \\ text")
         Some("")
-        error: an array cannot be part of a text
+        Some("[\"x\",\"y\"]")
         Some("anull")
         Some("yes")
         "#);
@@ -147,7 +191,7 @@ fn wrong_templates_say_where_and_what_was_expected() {
         [
             "{{$body.input", "{{ if true }} 1 {{ end }}", "{\"a\": }", "{{ else }}", "[1, 2", "{{ size }}",
             "{{ getSessionVariable('a', 'b', 'c') }}", "\"abc", "{{ range := $body }}", "1 2", "{{$body.}}",
-            "{{$body.missing}}", "{{$unknown}}", "{{ if 1 }} 1 {{ else }} 2 {{ end }}", "{{ 1 < 'a' }}", "\"{{$body}}\"",
+            "{{$body.missing}}", "{{$unknown}}", "{{ if 1 }} 1 {{ else }} 2 {{ end }}", "{{ 1 < 'a' }}", "\"{{$none}}\"",
         ]
         .map(made)
         .join("\n"), @r#"
@@ -166,7 +210,7 @@ fn wrong_templates_say_where_and_what_was_expected() {
         error: there is no variable `$unknown`
         error: a condition must be a boolean, found a number
         error: a number and a string have no order
-        error: an object cannot be part of a text
+        error: there is no variable `$none`
         "#);
 }
 
@@ -232,7 +276,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_breaks_a_template(text in "([{}\\[\\]$.a-c'\"?|&=<>!,:0-9 ()\\\\]|\\{\\{|\\}\\}|if|else|end|range|\\$body|in|not|concat){0,24}") {
+    fn no_text_breaks_a_template(text in "([{}\\[\\]$.a-c'\"?|&=<>!,:#0-9 ()\\\\\n]|\\{\\{|\\}\\}|if|else|end|range|\\$body|in|not|concat){0,24}") {
         let body = Json::parse(BODY.as_bytes()).unwrap();
         let work = Work::of(1 << 20);
         let scope = Scope::new(&work).with("$body", &body);
@@ -287,6 +331,9 @@ fn what_grows_with_the_square_of_a_payload_is_refused() {
         "{{range _, x := $body.items}}{{head [$body.note]}}{{end}}",
         "{{range _, x := removeNulls $body.items}}{{range _, y := $body.items}}{{x}}{{end}}{{end}}",
         "{{range i, x := $body.items}}{{inverse $body.items}}{{end}}",
+        "{{range _, x := $body.items}}{{toPairs $body.o}}{{end}}",
+        "{{range _, x := $body.items}}{{fromPairs (toPairs $body.o)}}{{end}}",
+        "{{range _, x := $body.items}}\"{{$body.items}}\"{{end}}",
     ] {
         let refused = made_with(60_000, template, &body);
         assert_eq!(refused, Err(RenderError::TooMuch(60_000)), "{template}");

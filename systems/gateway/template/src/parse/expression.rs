@@ -1,6 +1,6 @@
 //! Parses expressions: operators by precedence, calls, and paths into variables.
 
-use super::{Mode, Parsed, Parser, constant};
+use super::{Parsed, Parser, constant};
 use crate::expression::{Function, Node, Operator, Step, Target};
 
 impl Parser<'_> {
@@ -66,7 +66,7 @@ impl Parser<'_> {
                 self.at += word.len();
                 self.path(format!("${word}"))
             }
-            Some(b'"' | b'[' | b'{' | b'-' | b'0'..=b'9') => self.value(Mode::Json),
+            Some(b'"' | b'[' | b'{' | b'-' | b'0'..=b'9') => self.value(),
             _ => self.named(),
         }
     }
@@ -136,10 +136,17 @@ impl Parser<'_> {
                 let inner = self.expression()?;
                 self.need("]")?;
                 Target::Computed(Box::new(inner))
-            // A `?` without a following step belongs to the text after the path.
             } else {
-                self.at = start;
-                return Ok(Node::Path { variable, steps });
+                // A `?` directly after the variable says that there may be no such variable.
+                let may_be_missing = is_optional && steps.is_empty();
+                if !may_be_missing {
+                    self.at = start;
+                }
+                return Ok(Node::Path {
+                    variable,
+                    may_be_missing,
+                    steps,
+                });
             };
             steps.push(Step { is_optional, to });
         }
