@@ -17,6 +17,8 @@ pub const REQUIRED_POLICIES: &str = "apollo::authorization::required_policies";
 pub const OPERATION_KIND: &str = "apollo::supergraph::operation_kind";
 /// Context key for the name of the operation. `null` if it is anonymous.
 pub const OPERATION_NAME: &str = "apollo::supergraph::operation_name";
+/// Context key for the id of the operation: the digest of its signature.
+pub const OPERATION_ID: &str = "apollo::supergraph::operation_id";
 /// Context key for the client's name.
 pub const CLIENT_NAME: &str = "apollo::telemetry::client_name";
 /// Context key for the client's version.
@@ -100,7 +102,7 @@ const RENAMED: &[(&str, &str)] = &[
         REQUIRED_POLICIES,
     ),
     ("apollo_authorization::scopes::required", REQUIRED_SCOPES),
-    ("apollo_operation_id", "apollo::supergraph::operation_id"),
+    ("apollo_operation_id", OPERATION_ID),
     ("apollo_override::labels_to_override", LABELS_TO_OVERRIDE),
     ("apollo_override::unresolved_labels", UNRESOLVED_LABELS),
     (

@@ -29,6 +29,7 @@ use crate::projection::Projection;
 use crate::projection_compiler::{self, Fragments};
 use crate::refusal::Refusal;
 use crate::schema::Schema;
+use crate::signature::operation_id;
 use crate::variables::Declared;
 use introspection_depth::nests_too_deep;
 
@@ -119,6 +120,7 @@ pub(crate) fn check<T>(
         schema: Arc::clone(schema),
         kind: chosen.kind,
         operation_name: chosen.name.map(str::to_owned),
+        operation_id: operation_id(&document, chosen.operation, chosen.kind),
         declared,
         projection,
         exceeded: over,

@@ -17,6 +17,8 @@ pub struct Checked {
     pub(crate) schema: Arc<Schema>,
     pub(crate) kind: OperationKind,
     pub(crate) operation_name: Option<String>,
+    /// Equal for operations that differ only in literals, aliases and order.
+    pub(crate) operation_id: String,
     pub(crate) declared: Vec<Declared>,
     pub(crate) projection: Projection,
     pub(crate) exceeded: Vec<GraphqlError>,
@@ -133,6 +135,12 @@ impl Checked {
     #[must_use]
     pub fn operation_name(&self) -> Option<&str> {
         self.operation_name.as_deref()
+    }
+
+    /// The SHA-1 digest of the operation's signature, as in Apollo's usage reports. 40 hexadecimal digits.
+    #[must_use]
+    pub fn operation_id(&self) -> &str {
+        &self.operation_id
     }
 
     /// The limits that the operation exceeds, although it is accepted

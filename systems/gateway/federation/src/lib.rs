@@ -69,6 +69,7 @@ mod response;
 mod schema;
 mod schema_description;
 mod sdl;
+mod signature;
 mod store;
 mod supergraph;
 mod supergraph_error;

@@ -60,6 +60,12 @@ impl Prepared {
         self.checked.operation_name()
     }
 
+    /// The SHA-1 digest of the operation's signature. See [`Checked::operation_id`].
+    #[must_use]
+    pub fn operation_id(&self) -> &str {
+        self.checked.operation_id()
+    }
+
     /// The limits that the operation exceeds, although it is accepted
     /// ([`OperationLimits::warn_only`](crate::OperationLimits::warn_only)).
     #[must_use]

@@ -193,6 +193,12 @@ impl Prepared {
         self.checked.operation_name()
     }
 
+    /// The SHA-1 digest of the operation's signature. See [`gateway_federation::Checked::operation_id`].
+    #[must_use]
+    pub fn operation_id(&self) -> &str {
+        self.checked.operation_id()
+    }
+
     /// The limits that the operation exceeds without being refused.
     #[must_use]
     pub fn exceeded(&self) -> &[GraphqlError] {

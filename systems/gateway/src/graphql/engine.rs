@@ -89,6 +89,14 @@ impl Operation {
         }
     }
 
+    /// The digest of the operation's signature.
+    pub(crate) fn id(&self) -> &str {
+        match self {
+            Self::Federated(prepared) => prepared.operation_id(),
+            Self::Merged(prepared) => prepared.operation_id(),
+        }
+    }
+
     /// The limits that the operation exceeds. With `warn_only` it runs even so.
     pub(crate) fn exceeded(&self) -> &[GraphqlError] {
         match self {

@@ -10,7 +10,8 @@ use std::rc::Rc;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use gateway_extensions::{
-    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, Service, StageRequest, Step,
+    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, OPERATION_ID, Service,
+    StageRequest, Step,
 };
 use gateway_federation::{GraphqlError, OperationKind, OperationRequest, Overrides};
 use gateway_telemetry::{Active, NAME_CHARS_MAX, shortened};
@@ -384,6 +385,9 @@ async fn plan(
     exchange.client_body = Rc::new(ClientBody::new(text.clone()));
     exchange.operation_name = operation.name().map(str::to_owned);
     exchange.operation_kind = Some(operation.kind().as_str());
+    if serving.extensions.sees_context() {
+        exchange.context.insert(OPERATION_ID, operation.id().into());
+    }
     spans::planned(exchange, operation.kind());
     if serving.extensions.wants_query_plan() {
         // The plan as JSON is large. It is written only if a configured stage receives it.

@@ -8,6 +8,7 @@ use crate::stub::Stub;
 
 const KIND: &str = "apollo::supergraph::operation_kind";
 const NAME: &str = "apollo::supergraph::operation_name";
+const ID: &str = "apollo::supergraph::operation_id";
 
 /// A supergraph with a mutation.
 fn with_mutation() -> String {
@@ -90,6 +91,36 @@ fn a_header_rule_sends_the_name_to_subgraphs() {
     assert_eq!(seen[0].header("x-kind"), Some("query"));
     assert_eq!(seen[1].header("x-operation"), None);
     assert_eq!(seen[1].header("x-kind"), Some("query"));
+}
+
+#[test]
+fn stages_after_the_plan_know_the_id_of_the_operation() {
+    let id_at = |query: &str| {
+        let body = serde_json::json!({"query": query}).to_string();
+        let contexts = contexts(&format!("{{selective: ['{ID}']}}"), &post(&body));
+        let known = contexts.into_iter().filter_map(|(stage, entries)| {
+            let id = entries.get(ID)?.as_str()?.to_owned();
+            Some((stage, id))
+        });
+        known.unzip::<_, _, Vec<_>, Vec<_>>()
+    };
+    let (stages, ids) = id_at("query Q { locations { name id } }");
+    assert_eq!(
+        stages,
+        [
+            "ExecutionRequest",
+            "SubgraphRequest",
+            "SubgraphResponse",
+            "ExecutionResponse",
+            "SupergraphResponse",
+            "RouterResponse"
+        ]
+    );
+    // The digest of `# Q\nquery Q{locations{id name}}`.
+    assert_eq!(ids[0], "b92ffdf980b4bc51ce065db7bbe438314ea431b0");
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    assert_eq!(id_at("query Q { all: locations { id, name } }").1[0], ids[0]);
+    assert_ne!(id_at("query Q { locations { id } }").1[0], ids[0]);
 }
 
 /// Every way to send a mutation past the check of its kind.

@@ -25,7 +25,7 @@ const CONTEXT_KEYS: &[(&str, &str)] = &[
         "APOLLO_AUTHENTICATION_JWT_CLAIMS",
         crate::context::JWT_CLAIMS,
     ),
-    ("APOLLO_OPERATION_ID", "apollo::supergraph::operation_id"),
+    ("APOLLO_OPERATION_ID", crate::context::OPERATION_ID),
     (
         "APOLLO_PERSISTED_QUERY_ID_KEY",
         "apollo::supergraph::persisted_query_id",
