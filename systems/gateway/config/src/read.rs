@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::expansion::{self, Surroundings};
 use crate::sources::{ONE_DOCUMENT, sources};
 use crate::survey::{self, Survey};
-use crate::{agreement, authentication, cors, references, relocation, structure};
+use crate::{agreement, authentication, cors, header_warnings, references, relocation, structure};
 
 /// A configuration with its warnings.
 #[derive(Clone, Debug)]
@@ -71,6 +71,7 @@ pub fn read(
     let mut warnings = surveyed.warnings();
     warnings.extend(references::warnings(&config, &tree, text));
     warnings.extend(cors::warnings(&tree, text));
+    warnings.extend(header_warnings::warnings(&config.headers));
     if config.response_cache.enabled && config.headers.propagate_patterns() {
         warnings.push(
             "`headers` copies client headers by a pattern, and every header of a subgraph request is part of \

@@ -10,6 +10,7 @@ use yaml_with_places::{Finding, Findings, Node, Place, Value, line_and_column};
 
 use crate::actions::{Action, BodyAction, BodyTransform};
 use crate::config::Config;
+use crate::input_defaults;
 use crate::rest_endpoints::{RestEndpoint, RestMethod};
 use crate::written::RestSegment;
 
@@ -181,6 +182,10 @@ impl Types {
         let types = Self(types);
         for problem in definitions().flat_map(|it| types.problems_of(it)) {
             findings.add(Finding::new(place, problem));
+        }
+        if let Some(field) = input_defaults::circular(&document) {
+            let message = format!("the default of `{field}` leads back to itself");
+            findings.add(Finding::new(place, message).help("leave one of the defaults out"));
         }
         types
     }

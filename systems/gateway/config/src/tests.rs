@@ -422,6 +422,37 @@ fn patterns_that_fit_longer_origins_are_warned_about() {
 }
 
 #[test]
+fn header_rules_without_effect_are_said() {
+    let text = r"
+headers:
+  all:
+    request:
+      - propagate: {matching: '^GraphStore-.*'}
+      - propagate: {matching: '(?i)^GraphStore-.*'}
+      - propagate: {matching: '^(x-a|X-B)$'}
+      - remove: {matching: '[A-Z]+x'}
+      - propagate: {named: X-Own}
+      - propagate: {named: host}
+      - propagate: {named: host, rename: x-host}
+      - remove: {named: Content-Length}
+      - insert: {name: te, value: trailers}
+  subgraphs:
+    a:
+      response:
+        - propagate: {matching: 'X-.*'}
+";
+    let reading = read(Path::new("r.yaml"), text, &table(), false).unwrap();
+    assert_snapshot!(reading.warnings.join("\n"), @r"
+    `headers.all`: `^GraphStore-.*` matches no header, because names are in lower case: write `(?i)^GraphStore-.*`
+    `headers.all`: `[A-Z]+x` matches no header, because names are in lower case: write `(?i)[A-Z]+x`
+    `headers.all`: a rule for `host` has no effect, because the gateway writes this header itself: remove the rule
+    `headers.all`: a rule for `content-length` has no effect, because the gateway writes this header itself: remove the rule
+    `headers.all`: a rule for `te` has no effect, because the gateway writes this header itself: remove the rule
+    `headers.subgraphs.a`: `X-.*` matches no header, because names are in lower case: write `(?i)X-.*`
+    ");
+}
+
+#[test]
 fn keys_without_effect_are_said_with_their_lines() {
     let text = "homepage:\n  graph_ref: a@b\nsupergraph: {generate_query_fragments: false}\n";
     let reading = read(Path::new("r.yaml"), text, &table(), false).unwrap();

@@ -39,7 +39,8 @@ pub use answer_cache::AnswerCache;
 pub use build::{BuildError, Extensions, ExtensionsWorker, subgraph_endpoint};
 pub use context::{
     AUTHENTICATION_REQUIRED, CLIENT_NAME, CLIENT_VERSION, Context, JWT_CLAIMS, LABELS_TO_OVERRIDE,
-    OPERATION_ID, OPERATION_KIND, OPERATION_NAME, REQUIRED_POLICIES, REQUIRED_SCOPES, UNRESOLVED_LABELS,
+    OPERATION_ID, OPERATION_KIND, OPERATION_NAME, REQUIRED_POLICIES, REQUIRED_SCOPES,
+    UNRESOLVED_LABELS,
 };
 pub use coprocessor::{CoprocessorError, CoprocessorStage};
 pub use event_request::EventRequest;

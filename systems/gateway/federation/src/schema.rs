@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use graphql_tools::parser::schema::{
-    Definition, Document, EnumType, Field, InputObjectType, InterfaceType, ObjectType, ScalarType,
-    Type, TypeDefinition, UnionType,
+    Definition, Document, EnumType, Field, InputObjectType, InputValue, InterfaceType, ObjectType,
+    ScalarType, Type, TypeDefinition, UnionType,
 };
 
 use crate::fetch::OperationKind;
@@ -73,6 +73,15 @@ impl Schema {
     pub fn field_type(&self, parent: &str, field: &str) -> Option<&str> {
         let field = self.named(parent)?.field(field)?;
         Some(inner_name(&field.field_type))
+    }
+
+    /// The fields of an input object type. `None` for any other type.
+    #[must_use]
+    pub fn input_fields(&self, name: &str) -> Option<&[InputValue<'static, Text>]> {
+        match self.named(name)? {
+            Named::Input(input) => Some(&input.fields),
+            _ => None,
+        }
     }
 
     /// The document with all definitions.

@@ -214,11 +214,7 @@ fn write_type(of: &Type<'static, String>, text: &mut String) {
 }
 
 /// Writes directives. Only those of fragments are in the order of their names.
-fn write_directives(
-    directives: &[Directive<'static, String>],
-    is_sorted: bool,
-    text: &mut String,
-) {
+fn write_directives(directives: &[Directive<'static, String>], is_sorted: bool, text: &mut String) {
     let mut directives: Vec<_> = directives.iter().collect();
     if is_sorted {
         directives.sort_by(|a, b| a.name.cmp(&b.name));

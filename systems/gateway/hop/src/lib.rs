@@ -25,6 +25,10 @@ pub const OF_CONNECTION: [&str; 7] = [
 /// Headers for authentication between a client and the proxy next to it.
 pub const OF_PROXY: [&str; 2] = ["proxy-authenticate", "proxy-authorization"];
 
+/// Headers that the sender of a request writes itself, besides [`OF_CONNECTION`]. A body is sent with its head,
+/// so `Expect: 100-continue` has no use.
+const OF_SENDER: [&str; 3] = ["host", "content-length", "expect"];
+
 /// True if a header is one of [`OF_CONNECTION`], ignoring case.
 #[must_use]
 pub fn is_of_connection(name: &str) -> bool {
@@ -36,6 +40,13 @@ pub fn is_of_connection(name: &str) -> bool {
 #[must_use]
 pub fn is_hop_by_hop(name: &str) -> bool {
     is_of_connection(name) || is_among(&OF_PROXY, name)
+}
+
+/// True for headers about the connection and the framing, which the sender of a request writes itself. Ignores
+/// case.
+#[must_use]
+pub fn is_of_sender(name: &str) -> bool {
+    is_of_connection(name) || is_among(&OF_SENDER, name)
 }
 
 /// Removes all headers in [`OF_CONNECTION`] and [`OF_PROXY`].

@@ -1,11 +1,12 @@
-//! The arguments of an action as JSON. Literals are rendered once, and variables are inserted for each
-//! request.
+//! The arguments of an action as JSON, coerced to their types. Literals are rendered once, and variables are
+//! inserted for each request.
 
-use gateway_federation::{Checked, Variables};
+use gateway_federation::{Checked, Schema, Variables};
 use gateway_template::write_text;
 use graphql_tools::parser::query::{Value, VariableDefinition};
-use graphql_tools::parser::schema::Type;
+use graphql_tools::parser::schema::{InputValue, Type};
 
+use crate::coercion::write_json;
 use crate::merge::inner_name;
 
 /// An argument, or a part of one.
@@ -13,68 +14,135 @@ use crate::merge::inner_name;
 pub(crate) enum Argument {
     /// JSON without variables.
     Json(Vec<u8>),
-    /// A variable by its position, with its default.
-    Variable(usize, Option<Vec<u8>>),
+    Variable(Variable),
     List(Vec<Argument>),
     Object(Vec<(String, Argument)>),
 }
 
+/// A variable in an argument.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Variable {
+    /// Position among the variables of the operation.
+    index: usize,
+    kind: Type<'static, String>,
+    /// The value if the client sends none: the default of the variable, or else of its place.
+    default: Option<Vec<u8>>,
+}
+
 /// Converts arguments by their types in the schema.
 pub(crate) struct Reader<'a> {
+    pub(crate) schema: &'a Schema,
     pub(crate) checked: &'a Checked,
     pub(crate) declared: &'a [VariableDefinition<'static, String>],
 }
 
 impl Reader<'_> {
-    pub(crate) fn read(
+    /// The arguments of a field: those of the client, then the defaults of the others.
+    pub(crate) fn arguments(
+        &self,
+        given: &[(String, Value<'static, String>)],
+        known: &[InputValue<'static, String>],
+    ) -> Vec<(String, Argument)> {
+        let mut arguments = Vec::with_capacity(known.len());
+        for (name, value) in given {
+            let of = known.iter().find(|it| it.name == *name);
+            arguments.push((name.clone(), self.member(value, of)));
+        }
+        for of in known {
+            if let Some(default) = &of.default_value
+                && given.iter().all(|(name, _)| *name != of.name)
+            {
+                let default = self.constant(default, Some(&of.value_type));
+                arguments.push((of.name.clone(), Argument::Json(default)));
+            }
+        }
+        arguments
+    }
+
+    /// An argument or a member of an input object.
+    fn member(
+        &self,
+        value: &Value<'static, String>,
+        of: Option<&InputValue<'static, String>>,
+    ) -> Argument {
+        let mut read = self.read(value, of.map(|it| &it.value_type));
+        if let (Argument::Variable(variable), Some(of)) = (&mut read, of)
+            && variable.default.is_none()
+            && let Some(default) = &of.default_value
+        {
+            variable.default = Some(self.constant(default, Some(&of.value_type)));
+        }
+        read
+    }
+
+    fn read(
         &self,
         value: &Value<'static, String>,
         kind: Option<&Type<'static, String>>,
     ) -> Argument {
+        let item = kind.and_then(item_of);
         match value {
-            Value::Variable(name) => {
-                let declared = self.declared.iter().find(|it| it.name == *name);
-                let default = declared.and_then(|it| {
-                    let value = it.default_value.as_ref()?;
-                    Some(constant(value, Some(&it.var_type)))
-                });
-                match self.checked.variable(name) {
-                    Some(index) => Argument::Variable(index, default),
-                    // Validation refuses undeclared variables, so this case cannot occur and null is
-                    // arbitrary.
-                    None => Argument::Json(b"null".to_vec()),
-                }
+            Value::Variable(name) => self.variable(name),
+            constant if !has_variable(constant) => Argument::Json(self.constant(constant, kind)),
+            Value::List(items) => {
+                Argument::List(items.iter().map(|value| self.read(value, item)).collect())
             }
-            // Only a list with a variable is split. Every other value is rendered once.
-            Value::List(items) if items.iter().any(has_variable) => {
-                let items = items
-                    .iter()
-                    .map(|item| self.read(item, kind.and_then(item_of)));
-                Argument::List(items.collect())
+            // A single value counts as a list of one item.
+            single if item.is_some() => Argument::List(vec![self.read(single, item)]),
+            Value::Object(members) => {
+                let fields = kind.and_then(|kind| self.schema.input_fields(inner_name(kind)));
+                Argument::Object(self.arguments(members, fields.unwrap_or_default()))
             }
-            Value::Object(members) if members.iter().any(|(_, value)| has_variable(value)) => {
-                let members = members
-                    .iter()
-                    // The type of the member is unknown here, so an `ID` within an object keeps its form.
-                    .map(|(key, value)| (key.clone(), self.read(value, None)));
-                Argument::Object(members.collect())
-            }
-            other => Argument::Json(constant(other, kind)),
+            other => Argument::Json(self.constant(other, kind)),
         }
+    }
+
+    fn variable(&self, name: &str) -> Argument {
+        let declared = self.declared.iter().find(|it| it.name == name);
+        match (self.checked.variable(name), declared) {
+            (Some(index), Some(declared)) => {
+                let default = declared.default_value.as_ref();
+                Argument::Variable(Variable {
+                    index,
+                    kind: declared.var_type.clone(),
+                    default: default.map(|value| self.constant(value, Some(&declared.var_type))),
+                })
+            }
+            // Validation refuses undeclared variables, so this case cannot occur and null is arbitrary.
+            _ => Argument::Json(b"null".to_vec()),
+        }
+    }
+
+    fn constant(
+        &self,
+        value: &Value<'static, String>,
+        kind: Option<&Type<'static, String>>,
+    ) -> Vec<u8> {
+        let mut out = Vec::new();
+        write_constant(value, kind, self.schema, &mut out);
+        out
     }
 }
 
-impl Argument {
-    /// Appends the argument. Returns false and appends no bytes if it is a variable without a value.
-    pub(crate) fn write(&self, variables: &Variables, out: &mut Vec<u8>) -> bool {
-        match self {
-            Self::Json(json) => out.extend_from_slice(json),
-            Self::Variable(index, default) => match (variables.json(*index), default) {
-                (Some(json), _) => out.extend_from_slice(json),
-                (None, Some(json)) => out.extend_from_slice(json),
-                (None, None) => return false,
-            },
-            Self::List(items) => {
+/// Writes arguments with the variables of one request.
+pub(crate) struct Writer<'a> {
+    pub(crate) variables: &'a Variables,
+    pub(crate) schema: &'a Schema,
+}
+
+impl Writer<'_> {
+    /// Appends an argument. Returns false and appends no bytes if it is a variable without a value.
+    fn write(&self, argument: &Argument, out: &mut Vec<u8>) -> bool {
+        match argument {
+            Argument::Json(json) => out.extend_from_slice(json),
+            Argument::Variable(variable) => {
+                match (self.variables.json(variable.index), &variable.default) {
+                    (Some(json), _) => write_json(json, &variable.kind, self.schema, out),
+                    (None, Some(json)) => out.extend_from_slice(json),
+                    (None, None) => return false,
+                }
+            }
+            Argument::List(items) => {
                 out.push(b'[');
                 for (position, item) in items.iter().enumerate() {
                     if position > 0 {
@@ -82,40 +150,36 @@ impl Argument {
                     }
                     // A list has no gaps: an omitted variable becomes null in a list, but its member is left
                     // out of an object.
-                    if !item.write(variables, out) {
+                    if !self.write(item, out) {
                         out.extend_from_slice(b"null");
                     }
                 }
                 out.push(b']');
             }
-            Self::Object(members) => write_members(members, variables, out),
+            Argument::Object(members) => self.members(members, out),
         }
         true
     }
-}
 
-/// Appends an object with the members that have a value.
-pub(crate) fn write_members(
-    members: &[(String, Argument)],
-    variables: &Variables,
-    out: &mut Vec<u8>,
-) {
-    out.push(b'{');
-    let mut is_first = true;
-    for (key, value) in members {
-        let before = out.len();
-        if !is_first {
-            out.push(b',');
+    /// Appends an object with the members that have a value.
+    pub(crate) fn members(&self, members: &[(String, Argument)], out: &mut Vec<u8>) {
+        out.push(b'{');
+        let mut is_first = true;
+        for (key, value) in members {
+            let before = out.len();
+            if !is_first {
+                out.push(b',');
+            }
+            write_text(key, out);
+            out.push(b':');
+            if self.write(value, out) {
+                is_first = false;
+            } else {
+                out.truncate(before);
+            }
         }
-        write_text(key, out);
-        out.push(b':');
-        if value.write(variables, out) {
-            is_first = false;
-        } else {
-            out.truncate(before);
-        }
+        out.push(b'}');
     }
-    out.push(b'}');
 }
 
 fn has_variable(value: &Value<'static, String>) -> bool {
@@ -135,17 +199,12 @@ fn item_of<'a>(kind: &'a Type<'static, String>) -> Option<&'a Type<'static, Stri
     }
 }
 
-/// A literal as JSON. For an expected `ID`, a whole number becomes a text. For an expected list, a single
-/// value becomes a list of one.
-fn constant(value: &Value<'static, String>, kind: Option<&Type<'static, String>>) -> Vec<u8> {
-    let mut out = Vec::new();
-    write_constant(value, kind, &mut out);
-    out
-}
-
-fn write_constant(
+/// Appends a literal as JSON. For an expected `ID`, a whole number becomes a text. For an expected list, a
+/// single value becomes a list of one. Absent members of an input object get their defaults.
+pub(crate) fn write_constant(
     value: &Value<'static, String>,
     kind: Option<&Type<'static, String>>,
+    schema: &Schema,
     out: &mut Vec<u8>,
 ) {
     let item = kind.and_then(item_of);
@@ -157,28 +216,17 @@ fn write_constant(
                 if position > 0 {
                     out.push(b',');
                 }
-                write_constant(value, item, out);
+                write_constant(value, item, schema, out);
             }
             out.push(b']');
         }
         // Input coercion (GraphQL specification, section 3.11): a single value counts as a list of one.
         single if item.is_some() => {
             out.push(b'[');
-            write_constant(single, item, out);
+            write_constant(single, item, schema, out);
             out.push(b']');
         }
-        Value::Object(members) => {
-            out.push(b'{');
-            for (position, (key, value)) in members.iter().enumerate() {
-                if position > 0 {
-                    out.push(b',');
-                }
-                write_text(key, out);
-                out.push(b':');
-                write_constant(value, None, out);
-            }
-            out.push(b'}');
-        }
+        Value::Object(members) => write_object(members, kind, schema, out),
         Value::String(text) | Value::Enum(text) => write_text(text, out),
         Value::Boolean(flag) => out.extend_from_slice(flag.to_string().as_bytes()),
         Value::Float(number) => out.extend_from_slice(format!("{number:?}").as_bytes()),
@@ -194,4 +242,34 @@ fn write_constant(
             }
         }
     }
+}
+
+fn write_object(
+    members: &[(String, Value<'static, String>)],
+    kind: Option<&Type<'static, String>>,
+    schema: &Schema,
+    out: &mut Vec<u8>,
+) {
+    let fields = kind
+        .and_then(|kind| schema.input_fields(inner_name(kind)))
+        .unwrap_or_default();
+    let given = members.iter().map(|(key, value)| {
+        let field = fields.iter().find(|it| it.name == *key);
+        (key, value, field.map(|it| &it.value_type))
+    });
+    let defaults = fields.iter().filter_map(|field| {
+        let default = field.default_value.as_ref()?;
+        let is_absent = members.iter().all(|(key, _)| *key != field.name);
+        is_absent.then_some((&field.name, default, Some(&field.value_type)))
+    });
+    out.push(b'{');
+    for (position, (key, value, kind)) in given.chain(defaults).enumerate() {
+        if position > 0 {
+            out.push(b',');
+        }
+        write_text(key, out);
+        out.push(b':');
+        write_constant(value, kind, schema, out);
+    }
+    out.push(b'}');
 }

@@ -51,6 +51,28 @@ pub enum Inconsistency {
     UnknownType(String),
 }
 
+/// Fields of a service that are not part of the schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Name of the service.
+    pub service: String,
+    /// The fields, each as `type.field`. An argument is `type.field.argument`.
+    pub fields: Vec<String>,
+    /// The reason for all of them.
+    pub reason: LeftOutReason,
+}
+
+/// The reason why fields are not part of the schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LeftOutReason {
+    /// The field would lead to fields that only the service's own root has.
+    #[error("lead back to a root type")]
+    LeadsBack,
+    /// The type is nested deeper than the introspection query asks.
+    #[error("have a type of more than nine lists and `!`")]
+    TooDeep,
+}
+
 /// The source of a root field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
@@ -73,8 +95,7 @@ pub(crate) struct MergedSchema {
     pub(crate) names: Vec<Names>,
     /// Services and actions that are not merged, with the reasons.
     pub(crate) inconsistencies: Vec<(String, Inconsistency)>,
-    /// The fields that are left out, by the name of the service. They lead back to a root type.
-    pub(crate) left_out: Vec<(String, Vec<String>)>,
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 impl MergedSchema {
@@ -99,16 +120,16 @@ impl MergedSchema {
         merging.finish(names)
     }
 
-    /// Names and types of a root field's arguments.
-    pub(crate) fn argument_types(
+    /// The arguments of a root field.
+    pub(crate) fn arguments(
         &self,
         kind: OperationKind,
         field: &str,
-    ) -> Vec<(String, Type<'static, String>)> {
+    ) -> &[InputValue<'static, String>] {
         let root = match kind {
             OperationKind::Query => QUERY_ROOT,
             OperationKind::Mutation => MUTATION_ROOT,
-            OperationKind::Subscription => return Vec::new(),
+            OperationKind::Subscription => return &[],
         };
         let definitions = self.schema.document().definitions.iter();
         let fields = definitions.filter_map(|it| match it {
@@ -116,10 +137,7 @@ impl MergedSchema {
             _ => None,
         });
         let field = fields.flatten().find(|it| it.name == field);
-        let arguments = field.into_iter().flat_map(|it| &it.arguments);
-        arguments
-            .map(|it| (it.name.clone(), it.value_type.clone()))
-            .collect()
+        field.map_or(&[], |it| &it.arguments)
     }
 
     pub(crate) fn owner(&self, kind: OperationKind, field: &str) -> Owner {
@@ -140,7 +158,7 @@ struct Merging {
     owners: HashMap<(OperationKind, String), Owner>,
     titles: HashMap<(OperationKind, String), String>,
     inconsistencies: Vec<(String, Inconsistency)>,
-    left_out: Vec<(String, Vec<String>)>,
+    left_out: Vec<LeftOut>,
 }
 
 impl Merging {
@@ -220,8 +238,17 @@ impl Merging {
         }
         leave_out(QUERY_ROOT, &mut query);
         leave_out(MUTATION_ROOT, &mut mutation);
-        if !left_out.is_empty() {
-            self.left_out.push((remote.name.clone(), left_out));
+        for (fields, reason) in [
+            (left_out, LeftOutReason::LeadsBack),
+            (schema.too_deep.clone(), LeftOutReason::TooDeep),
+        ] {
+            if !fields.is_empty() {
+                self.left_out.push(LeftOut {
+                    service: remote.name.clone(),
+                    fields,
+                    reason,
+                });
+            }
         }
         let mut roots = vec![
             (OperationKind::Query, query),
@@ -469,7 +496,11 @@ fn bare(definition: &TypeDefinition<'static, String>) -> String {
         }
         TypeDefinition::InputObject(it) => {
             parts.push(inputs(&it.fields));
-            "input"
+            if it.directives.iter().any(|it| it.name == "oneOf") {
+                "input @oneOf"
+            } else {
+                "input"
+            }
         }
     };
     parts.sort();

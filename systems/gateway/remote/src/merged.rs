@@ -14,7 +14,7 @@ use crate::action::Action;
 use crate::call::HeaderSettings;
 use crate::failure;
 use crate::introspection::SourceSchema;
-use crate::merge::{Inconsistency, MergedSchema};
+use crate::merge::{Inconsistency, LeftOut, MergedSchema};
 use crate::route::{self, Route};
 
 /// A prepared remote schema.
@@ -95,9 +95,9 @@ impl Merged {
         &self.schema.inconsistencies
     }
 
-    /// The fields of services that are not part of the schema, because they lead back to a root type.
+    /// The fields of services that are not part of the schema, with the reasons.
     #[must_use]
-    pub fn left_out(&self) -> &[(String, Vec<String>)] {
+    pub fn left_out(&self) -> &[LeftOut] {
         &self.schema.left_out
     }
 

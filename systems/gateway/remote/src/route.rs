@@ -265,6 +265,7 @@ impl<'a> Routing<'a> {
 
     fn action(&mut self, action: usize, position: usize, member: AnswerMember<'a>) -> Content {
         let reader = Reader {
+            schema: &self.merged.schema,
             checked: self.checked,
             declared: self.declared,
         };
@@ -272,16 +273,12 @@ impl<'a> Routing<'a> {
         // field is enough.
         let field = self.fields.iter().find(|it| it.key() == member.key());
         let root = self.checked.kind();
-        let kinds = self.merged.argument_types(root, member.field());
-        let arguments = field.into_iter().flat_map(|it| &it.field.arguments);
-        let arguments = arguments.map(|(name, value)| {
-            let kind = kinds.iter().find(|(known, _)| known == name);
-            (name.clone(), reader.read(value, kind.map(|(_, kind)| kind)))
-        });
+        let known = self.merged.arguments(root, member.field());
+        let given = field.map_or(&[][..], |it| &it.field.arguments);
         let part = ActionPart {
             action,
             member: position,
-            arguments: arguments.collect(),
+            arguments: reader.arguments(given, known),
             presence: member.presence(),
         };
         self.route.parts.push(Part::Action(part));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum as _};
 use gateway_config::Listen;
 use telemetry::log::LogLevel;
 
@@ -56,12 +56,15 @@ pub(crate) struct Arguments {
     #[arg(long, visible_alias = "hr", env = "APOLLO_ROUTER_HOT_RELOAD")]
     pub(crate) hot_reload: bool,
 
-    /// The lowest level of the log. It is written to standard error, one JSON object per line.
+    /// The lowest level of the log: off, error, warn, info, request, debug or trace. It is written
+    /// to standard error, one JSON object per line. A filter such as `info,apollo_router=debug` is
+    /// read, too.
     #[arg(
         long,
         env = "APOLLO_ROUTER_LOG",
         value_name = "LEVEL",
-        default_value = "info"
+        default_value = "info",
+        value_parser = log_level
     )]
     pub(crate) log: LogLevel,
 }
@@ -81,6 +84,9 @@ pub(crate) enum Command {
         #[arg(short, long, value_name = "FILE")]
         supergraph: Option<PathBuf>,
     },
+    /// The commands of Apollo Router for its configuration.
+    #[command(subcommand, hide = true)]
+    Config(ConfigCommand),
     /// Convert the metadata folder of Hasura 2. The configuration is written to standard output,
     /// and unsupported settings to standard error.
     Import {
@@ -88,6 +94,48 @@ pub(crate) enum Command {
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
     },
+}
+
+/// The commands of Apollo Router for its configuration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Check a configuration. `gateway check` does the same.
+    Validate {
+        /// The configuration.
+        #[arg(value_name = "CONFIG")]
+        config: PathBuf,
+    },
+    /// Print the JSON schema of configurations.
+    Schema,
+}
+
+/// Reads a level, or a filter in the form of `RUST_LOG`. The log of the gateway has one level, so a filter may
+/// name no other part than the router itself.
+fn log_level(text: &str) -> Result<LogLevel, String> {
+    let (mut all, mut own) = (None, None);
+    for directive in text.split(',').map(str::trim) {
+        let (part, level) = match directive.split_once('=') {
+            Some((part, level)) => (Some(part), level),
+            None => (None, directive),
+        };
+        let level = LogLevel::from_str(level, true).map_err(|_| {
+            let levels = LogLevel::value_variants().iter();
+            let names =
+                levels.filter_map(|level| Some(level.to_possible_value()?.get_name().to_owned()));
+            let names: Vec<String> = names.collect();
+            format!("expected one of {}, found `{level}`", names.join(", "))
+        })?;
+        match part {
+            None => all = Some(level),
+            Some("apollo_router" | "gateway") => own = Some(level),
+            Some(other) => {
+                return Err(format!(
+                    "the log has one level for all parts, so it cannot be filtered by `{other}`; write a level, or `apollo_router=LEVEL`"
+                ));
+            }
+        }
+    }
+    own.or(all).ok_or_else(|| "expected a level".to_owned())
 }
 
 fn workers(text: &str) -> Result<usize, String> {
@@ -114,7 +162,13 @@ mod tests {
 
     #[test]
     fn wrong_values_are_told_with_what_was_expected() {
-        let wrong = ["--workers=0", "--listen=4000", "--log=loud"];
+        let wrong = [
+            "--workers=0",
+            "--listen=4000",
+            "--log=loud",
+            "--log=",
+            "--log=info,tower_http=debug",
+        ];
         let told = wrong.map(|flag| {
             let error = Arguments::try_parse_from(["gateway", flag]).unwrap_err();
             error.to_string().lines().next().unwrap().to_owned()
@@ -122,7 +176,21 @@ mod tests {
         insta::assert_snapshot!(told.join("\n"), @r"
         error: invalid value '0' for '--workers <N>': expected a whole number from 1 to 512
         error: invalid value '4000' for '--listen <ADDRESS>': expected an address such as `127.0.0.1:4000` or the path of a Unix socket, found `4000`
-        error: invalid value 'loud' for '--log <LEVEL>'
+        error: invalid value 'loud' for '--log <LEVEL>': expected one of off, error, warn, info, request, debug, trace, found `loud`
+        error: invalid value '' for '--log <LEVEL>': expected one of off, error, warn, info, request, debug, trace, found ``
+        error: invalid value 'info,tower_http=debug' for '--log <LEVEL>': the log has one level for all parts, so it cannot be filtered by `tower_http`; write a level, or `apollo_router=LEVEL`
         ");
+    }
+
+    #[test]
+    fn a_filter_of_the_log_is_the_level_of_the_router() {
+        for (filter, level) in [
+            ("warn", LogLevel::Warn),
+            ("INFO", LogLevel::Info),
+            ("info,apollo_router=debug", LogLevel::Debug),
+            ("apollo_router=trace, error", LogLevel::Trace),
+        ] {
+            assert_eq!(log_level(filter), Ok(level), "{filter}");
+        }
     }
 }

@@ -40,6 +40,11 @@ impl Environment {
         variable(name)
     }
 
+    /// True if RUST_LOG is set. Apollo Router filters its log by it.
+    pub(crate) fn has_log_filter() -> bool {
+        variable("RUST_LOG").is_some()
+    }
+
     fn known(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
         // A panic elsewhere leaves the set valid.
         self.files.lock().unwrap_or_else(PoisonError::into_inner)

@@ -15,7 +15,7 @@ use gateway_federation::{
     AuthorizationOptions, ErrorPolicies, ExecutionLimits, ExtensionFilter, OperationLimits,
     OperationOptions, Operations, ReportIn, Supergraph, SupergraphError,
 };
-use gateway_remote::{Merged, RestEndpoints};
+use gateway_remote::{LeftOut, Merged, RestEndpoints};
 use gateway_telemetry::CollectorError;
 use sha2::{Digest as _, Sha256};
 
@@ -338,9 +338,14 @@ fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> SchemaSource
     for (name, reason) in merged.inconsistencies() {
         log::error!("`{name}` is not part of the schema: {reason}");
     }
-    for (name, fields) in merged.left_out() {
+    for LeftOut {
+        service,
+        fields,
+        reason,
+    } in merged.left_out()
+    {
         let fields = fields.join(", ");
-        log::warn!("`{name}`: fields that lead back to a root type are left out: {fields}");
+        log::warn!("`{service}`: fields that {reason} are left out: {fields}");
     }
     let services = config
         .remote_schemas

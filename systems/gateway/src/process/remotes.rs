@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use gateway_config::{Config, RemoteSchema};
 use gateway_extensions::subgraph_endpoint;
-use gateway_remote::{INTROSPECTION_BODY, SourceSchema};
+use gateway_remote::{INTROSPECTION_BODIES, IntrospectionError, SourceSchema};
 use gateway_upstream::{Call, Client};
 use http::{HeaderMap, Method};
 
@@ -116,20 +116,28 @@ async fn ask(
     for header in &remote.headers {
         headers.insert(header.name.0.clone(), header.value.0.clone());
     }
-    let call = Call {
-        method: Method::POST,
-        headers: &headers,
-        rendered_headers: b"content-type: application/json\r\naccept: application/json\r\n",
-        body: Bytes::from_static(INTROSPECTION_BODY.as_bytes()),
-        timeout: Some(limit),
-        reply_bytes_max: Some(config.limits.remote_schema_max_bytes.0.0),
-        is_idempotent: true,
-    };
-    let reply = client.send(&endpoint, call).await;
-    let reply = reply.map_err(|error| error.to_string())?;
     let types_max = config.limits.remote_schema_max_types.get();
-    SourceSchema::read(&reply.body, types_max).map_err(|error| {
-        let status = reply.status.as_u16();
-        format!("{error} (status {status})")
-    })
+    let mut refusal = String::new();
+    for body in INTROSPECTION_BODIES {
+        let call = Call {
+            method: Method::POST,
+            headers: &headers,
+            rendered_headers: b"content-type: application/json\r\naccept: application/json\r\n",
+            body: Bytes::from_static(body.as_bytes()),
+            timeout: Some(limit),
+            reply_bytes_max: Some(config.limits.remote_schema_max_bytes.0.0),
+            is_idempotent: true,
+        };
+        let reply = client.send(&endpoint, call).await;
+        let reply = reply.map_err(|error| error.to_string())?;
+        let read = SourceSchema::read(&reply.body, types_max);
+        let with_status = |error| format!("{error} (status {})", reply.status.as_u16());
+        match read {
+            Ok(schema) => return Ok(schema),
+            Err(error @ IntrospectionError::TooManyTypes { .. }) => return Err(with_status(error)),
+            // A service of an older specification refuses fields that it does not know.
+            Err(error) => refusal = with_status(error),
+        }
+    }
+    Err(refusal)
 }

@@ -23,7 +23,7 @@ use crate::graphql::planning::Planning;
 use crate::http::connections;
 use crate::http::health::Health;
 use crate::process::checking;
-use crate::process::command_line::{Arguments, Command};
+use crate::process::command_line::{Arguments, Command, ConfigCommand};
 use crate::process::environment::Environment;
 use crate::process::exporting::Exporting;
 use crate::process::generation::{Generation, GenerationError, Sources};
@@ -65,12 +65,15 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     telemetry::log::panics();
     let result = match &arguments.command {
         Some(Command::Check { config, supergraph }) => {
-            let sources = Sources {
-                config: Some(config.clone()),
-                supergraph: supergraph.clone(),
-                is_development: arguments.dev,
-            };
-            checking::check(config, &sources).map_err(StartError::from)
+            check(config, supergraph.clone(), arguments.dev)
+        }
+        Some(Command::Config(ConfigCommand::Validate { config })) => {
+            check(config, None, arguments.dev)
+        }
+        Some(Command::Config(ConfigCommand::Schema)) => {
+            // If the stream is closed, there is no other place for the text.
+            let _ = writeln!(io::stdout(), "{:#}", gateway_config::schema());
+            Ok(())
         }
         Some(Command::Import { folder }) => import(folder),
         None => serve(&arguments),
@@ -117,6 +120,19 @@ impl StartError {
     }
 }
 
+fn check(
+    config: &Path,
+    supergraph: Option<PathBuf>,
+    is_development: bool,
+) -> Result<(), StartError> {
+    let sources = Sources {
+        config: Some(config.to_owned()),
+        supergraph,
+        is_development,
+    };
+    checking::check(config, &sources).map_err(StartError::from)
+}
+
 /// Prints an imported configuration. Results go to standard output, diagnostics to standard error.
 fn import(folder: &Path) -> Result<(), StartError> {
     let inner = folder.join("metadata");
@@ -135,6 +151,9 @@ fn import(folder: &Path) -> Result<(), StartError> {
 }
 
 fn serve(arguments: &Arguments) -> Result<(), StartError> {
+    if Environment::has_log_filter() {
+        log::warn!("RUST_LOG has no effect; write `--log LEVEL` or APOLLO_ROUTER_LOG=LEVEL");
+    }
     let sources = Sources {
         config: arguments.config.clone(),
         supergraph: arguments.supergraph.clone(),

@@ -72,7 +72,7 @@ fn a_handler_gets_the_payload_and_the_client_what_it_selected() {
         seen.json(),
         json!({
             "action": {"name": "product"},
-            "input": {"id": "7", "wish": {"name": "x", "of": 3}},
+            "input": {"id": "7", "wish": {"name": "x", "of": "3"}},
             "session_variables": {"x-hasura-role": "user"},
             "request_query": query,
         })
@@ -449,4 +449,126 @@ fn a_number_that_a_float_cannot_hold_is_refused_by_name() {
         handler.only().json()["input"]["sum"].to_string(),
         "12345678901234.56"
     );
+}
+
+const INPUTS: &str = "
+types: |
+  scalar jsonb
+  type answer { done: Boolean }
+  enum color { RED BLUE }
+  input inner { name: String = \"dflt\" ids: [ID!] colors: [color!]! = RED }
+  input filter { ids: [Int!] inner: inner all: [[inner!]] any: jsonb limit: Int! = 10 }
+";
+
+/// The specification, sections 3.10 to 3.12. A handler that is no GraphQL server coerces nothing itself.
+#[test]
+fn inputs_are_coerced_to_their_types_in_literals_and_in_variables() {
+    let handler = Stub::start(answering(r#"{"done":true}"#));
+    let gateway = Gateway::merged(&format!(
+        "{INPUTS}actions:\n  - {{name: take, type: query, arguments: [{{name: l, type: '[Int!]'}}, {{name: f, type: filter}}, {{name: id, type: ID}}, {{name: n, type: Int}}, {{name: x, type: jsonb}}], output_type: answer, handler: '{}'}}\n",
+        handler.url
+    ));
+    // Each row is an argument's type, the literal, the same value in a variable, and the value for the handler.
+    let inner = r#"{"name":"dflt","colors":["RED"]}"#;
+    let rows = [
+        ("l", "[Int!]", "5", "5", "[5]".to_owned()),
+        ("l", "[Int!]", "null", "null", "null".to_owned()),
+        ("l", "[Int!]", "[1, 2]", "[1,2.0]", "[1,2]".to_owned()),
+        ("id", "ID", "7", "7", "\"7\"".to_owned()),
+        ("n", "Int", "3", "3.0", "3".to_owned()),
+        (
+            "f",
+            "filter",
+            "{ids: 5}",
+            r#"{"ids":5}"#,
+            r#"{"ids":[5],"limit":10}"#.to_owned(),
+        ),
+        (
+            "f",
+            "filter",
+            "{inner: {}}",
+            r#"{"inner":{}}"#,
+            format!(r#"{{"inner":{inner},"limit":10}}"#),
+        ),
+        (
+            "f",
+            "filter",
+            "{limit: 1, inner: {name: null, ids: 8, colors: BLUE}}",
+            r#"{"limit":1,"inner":{"name":null,"ids":8,"colors":"BLUE"}}"#,
+            r#"{"limit":1,"inner":{"name":null,"ids":["8"],"colors":["BLUE"]}}"#.to_owned(),
+        ),
+        (
+            "f",
+            "filter",
+            "{all: {}, any: {ids: 5}}",
+            r#"{"all":{},"any":{"ids":5}}"#,
+            format!(r#"{{"all":[[{inner}]],"any":{{"ids":5}},"limit":10}}"#),
+        ),
+        (
+            "x",
+            "jsonb",
+            "{l: 5, id: [7]}",
+            r#"{"l":5,"id":[7]}"#,
+            r#"{"l":5,"id":[7]}"#.to_owned(),
+        ),
+    ];
+    let input = || {
+        let seen = handler.seen();
+        seen.last().expect("a request").json()["input"].clone()
+    };
+    for (name, kind, literal, variable, expected) in rows {
+        let expected: Value = serde_json::from_str(&format!("{{\"{name}\":{expected}}}")).unwrap();
+        let done = gateway.ask(&format!("{{ take({name}: {literal}) {{ done }} }}"));
+        assert_eq!(done, r#"{"data":{"take":{"done":true}}}"#, "{literal}");
+        assert_eq!(input(), expected, "{literal}");
+        let ask = |query: &str, variables: &str| {
+            let query = serde_json::to_string(query).unwrap();
+            let sent = gateway.send(&post(&format!(
+                "{{\"query\":{query},\"variables\":{variables}}}"
+            )));
+            assert_eq!(sent.text(), r#"{"data":{"take":{"done":true}}}"#, "{query}");
+        };
+        let query = format!("query($v: {kind}) {{ take({name}: $v) {{ done }} }}");
+        ask(&query, &format!("{{\"v\":{variable}}}"));
+        assert_eq!(input(), expected, "{variable}");
+        let query = format!("query($v: {kind} = {literal}) {{ take({name}: $v) {{ done }} }}");
+        ask(&query, "{}");
+        assert_eq!(input(), expected, "default {literal}");
+        ask(
+            &format!("query($v: {kind}) {{ take({name}: $v) {{ done }} }}"),
+            "{}",
+        );
+        assert_eq!(input(), json!({}), "no value");
+    }
+}
+
+#[test]
+fn a_variable_inside_an_input_is_coerced_at_its_place() {
+    let handler = Stub::start(answering(r#"{"done":true}"#));
+    let gateway = Gateway::merged(&format!(
+        "{INPUTS}actions:\n  - {{name: take, type: query, arguments: [{{name: f, type: filter}}], output_type: answer, handler: '{}'}}\n",
+        handler.url
+    ));
+    let query = "query($id: ID!, $name: String, $limit: Int, $inner: [inner!]!) { take(f: {inner: {ids: [$id], name: $name}, all: [$inner], limit: $limit}) { done } }";
+    let body = json!({"query": query, "variables": {"id": 4, "inner": {"ids": 9}}}).to_string();
+    // `$limit` may be absent although the field is not null, because the field has a default.
+    let answer = gateway.send(&post(&body));
+    assert_eq!(answer.text(), r#"{"data":{"take":{"done":true}}}"#);
+    assert_eq!(
+        handler.only().json()["input"]["f"],
+        json!({
+            "inner": {"ids": ["4"], "name": "dflt", "colors": ["RED"]},
+            "all": [[{"ids": ["9"], "name": "dflt", "colors": ["RED"]}]],
+            "limit": 10,
+        })
+    );
+}
+
+#[test]
+fn defaults_that_lead_back_to_themselves_are_refused() {
+    let types = "types: |\n  type t { a: Int }\n  input a { b: a = {} }\n";
+    let (status, said) = Setup::merged(types).fail();
+    assert_eq!(status.code(), Some(2));
+    let expected = "the default of `a.b` leads back to itself";
+    assert!(said.contains(expected), "{said}");
 }

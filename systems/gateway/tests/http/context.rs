@@ -119,7 +119,10 @@ fn stages_after_the_plan_know_the_id_of_the_operation() {
     // The digest of `# Q\nquery Q{locations{id name}}`.
     assert_eq!(ids[0], "b92ffdf980b4bc51ce065db7bbe438314ea431b0");
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
-    assert_eq!(id_at("query Q { all: locations { id, name } }").1[0], ids[0]);
+    assert_eq!(
+        id_at("query Q { all: locations { id, name } }").1[0],
+        ids[0]
+    );
     assert_ne!(id_at("query Q { locations { id } }").1[0], ids[0]);
 }
 

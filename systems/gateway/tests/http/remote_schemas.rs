@@ -642,3 +642,116 @@ fn a_reload_lets_go_of_the_former_schemas() {
     let grown = after - before;
     assert!(grown < 40e6, "{grown} bytes more than {before}");
 }
+
+/// An introspection response with what newer specifications added.
+fn modern() -> Value {
+    let scalar = |name: &str| json!({"kind": "SCALAR", "name": name});
+    let input = |name: &str, of: Value| json!({"name": name, "type": of});
+    // Deeper than the query asks, so the innermost list has no type.
+    let mut deep = json!({"kind": "LIST"});
+    for _ in 0..9 {
+        deep = json!({"kind": "LIST", "ofType": deep});
+    }
+    let mut old = input("old", scalar("Int"));
+    old["isDeprecated"] = true.into();
+    old["deprecationReason"] = "use by".into();
+    let mut text = input("text", scalar("String"));
+    text["defaultValue"] = r#""q\"ué\n""#.into();
+    let non_null = json!({"kind": "NON_NULL", "ofType": {"kind": "INPUT_OBJECT", "name": "key"}});
+    json!({"data": {"__schema": {
+        "queryType": {"name": "Query"},
+        "directives": [{"name": "x", "locations": ["LATER"], "args": []}],
+        "types": [
+            {"kind": "OBJECT", "name": "Query", "interfaces": [], "fields": [
+                {"name": "find", "args": [input("by", non_null), old, text], "type": scalar("uuid")},
+                {"name": "deep", "args": [], "type": deep},
+            ]},
+            {"kind": "INPUT_OBJECT", "name": "key", "isOneOf": true, "inputFields": [
+                input("id", scalar("uuid")),
+                {"name": "name", "type": scalar("String"), "isDeprecated": true, "deprecationReason": null},
+            ]},
+            {"kind": "SCALAR", "name": "uuid", "specifiedByURL": "https://tools.ietf.org/html/rfc4122"},
+        ],
+    }}})
+}
+
+#[test]
+fn a_schema_keeps_one_of_specified_by_and_deprecated_inputs() {
+    let service = service(modern().to_string(), |_| {
+        stub::json(r#"{"data":{"find":"1"}}"#)
+    });
+    let mut gateway = Gateway::merged(&format!(
+        "supergraph: {{introspection: true}}\nremote_schemas:\n  - {{name: s, url: '{}'}}\n",
+        service.url
+    ));
+    let told = gateway.ask(
+        "{ key: __type(name: \"key\") { isOneOf inputFields { name } all: inputFields(includeDeprecated: true) { name isDeprecated deprecationReason } } \
+         uuid: __type(name: \"uuid\") { specifiedByURL } \
+         query: __type(name: \"query_root\") { fields { name args { name defaultValue } } } \
+         __schema { directives { name } } }",
+    );
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let data = &told["data"];
+    assert_eq!(
+        data["key"],
+        json!({
+            "isOneOf": true,
+            "inputFields": [{"name": "id"}],
+            "all": [
+                {"name": "id", "isDeprecated": false, "deprecationReason": null},
+                {"name": "name", "isDeprecated": true, "deprecationReason": "No longer supported"},
+            ],
+        })
+    );
+    assert_eq!(
+        data["uuid"]["specifiedByURL"],
+        "https://tools.ietf.org/html/rfc4122"
+    );
+    assert_eq!(
+        data["query"]["fields"],
+        json!([{"name": "find", "args": [
+            {"name": "by", "defaultValue": null},
+            {"name": "text", "defaultValue": r#""q\"ué\n""#},
+        ]}])
+    );
+    let directives = data["__schema"]["directives"].as_array().unwrap();
+    assert!(directives.iter().any(|it| it["name"] == "oneOf"), "{told}");
+    // A deprecated argument can be used, and two keys of a `@oneOf` input are refused.
+    assert_eq!(
+        gateway.ask("{ find(by: {id: \"1\"}, old: 2) }"),
+        r#"{"data":{"find":"1"}}"#
+    );
+    let refused = gateway.ask("{ find(by: {id: \"1\", name: \"a\"}) }");
+    assert!(refused.contains("errors"), "{refused}");
+    gateway.wait_for(
+        "fields that have a type of more than nine lists and `!` are left out: Query.deep",
+    );
+}
+
+#[test]
+fn a_service_of_an_older_specification_is_asked_without_newer_fields() {
+    let introspection = introspection(PRODUCTS);
+    let service = Stub::start(move |seen| {
+        for unknown in ["isOneOf", "specifiedByURL", "args(includeDeprecated"] {
+            if seen.body.contains(unknown) {
+                return stub::json(
+                    r#"{"errors":[{"message":"Cannot query field \"isOneOf\" on type \"__Type\"."}]}"#,
+                );
+            }
+        }
+        match seen.body.contains("__schema") {
+            true => stub::json(&introspection),
+            false => stub::json(r#"{"data":{"product":{"id":"1"}}}"#),
+        }
+    });
+    let gateway = Gateway::merged(&format!(
+        "remote_schemas:\n  - {{name: s, url: '{}'}}\n",
+        service.url
+    ));
+    assert_eq!(
+        gateway.ask("{ product { id } }"),
+        r#"{"data":{"product":{"id":"1"}}}"#
+    );
+    // Newer requests come first.
+    assert_eq!(service.seen().len(), 4);
+}

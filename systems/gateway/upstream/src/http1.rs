@@ -6,7 +6,7 @@ use std::io;
 use std::mem::MaybeUninit;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, StatusCode, header};
+use http::{HeaderMap, HeaderName, StatusCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::call::Call;
@@ -133,11 +133,7 @@ fn render_head(endpoint: &UpstreamEndpoint, call: &Call<'_>, room: usize) -> Vec
 
 /// True for headers about the connection and the framing. This client sets them itself.
 pub(crate) fn is_ours(name: &HeaderName) -> bool {
-    gateway_hop::is_of_connection(name.as_str())
-        || name == header::HOST
-        || name == header::CONTENT_LENGTH
-        // The body is sent with its head. So `Expect: 100-continue` has no use.
-        || name == header::EXPECT
+    gateway_hop::is_of_sender(name.as_str())
 }
 
 fn append_number(bytes: &mut Vec<u8>, mut number: usize) {

@@ -4,7 +4,7 @@ use gateway_federation::GraphqlError;
 
 use super::Run;
 use crate::call::Sources;
-use crate::literal::write_members;
+use crate::literal::Writer;
 use crate::route::{ActionPart, Part};
 
 impl<S: Sources> Run<'_, S> {
@@ -22,7 +22,11 @@ impl<S: Sources> Run<'_, S> {
         out.extend_from_slice(b"{\"action\":{\"name\":");
         gateway_template::write_text(name, out);
         out.extend_from_slice(b"},\"input\":");
-        write_members(&part.arguments, self.asking.variables, out);
+        let writer = Writer {
+            variables: self.asking.variables,
+            schema: &self.prepared.merged.schema,
+        };
+        writer.members(&part.arguments, out);
         out.extend_from_slice(b",\"session_variables\":");
         self.asking.session.write_json(out);
         out.extend_from_slice(b",\"request_query\":");

@@ -1,6 +1,6 @@
 //! The introspection fields of schemas, types, fields and directives.
 
-use graphql_tools::parser::schema::{Definition, Directive, InputValue, Type};
+use graphql_tools::parser::schema::{Definition, Directive, InputValue, Type, Value};
 
 use super::{Answer, Node};
 use crate::schema::{Named, Schema, TypeText, type_name};
@@ -33,7 +33,7 @@ pub(super) fn ask<'a>(
             "name" => Answer::Text(it.name.as_str().into()),
             "description" => Answer::text(it.description.as_deref()),
             "type" => Answer::One(type_node(&it.value_type)),
-            "defaultValue" => Answer::text(it.default_value.as_ref().map(ToString::to_string)),
+            "defaultValue" => Answer::text(it.default_value.as_ref().map(literal_text)),
             _ => ask_deprecated(&it.directives, field),
         },
         Node::EnumValue(it) => match field {
@@ -226,5 +226,27 @@ fn description(named: Named<'_>) -> Option<&str> {
         Named::Interface(it) => it.description.as_deref(),
         Named::Union(it) => it.description.as_deref(),
         Named::Input(it) => it.description.as_deref(),
+    }
+}
+
+/// A default as GraphQL text on one line. A block string would lose line ends at its begin and end.
+fn literal_text(value: &Value<'static, String>) -> String {
+    match value {
+        Value::String(text) => {
+            // Every escape of JSON is one of GraphQL.
+            serde_json::to_string(text).expect("a string has a JSON form")
+        }
+        Value::List(items) => {
+            let items: Vec<String> = items.iter().map(literal_text).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(members) => {
+            let members = members.iter();
+            let members: Vec<String> = members
+                .map(|(name, value)| format!("{name}: {}", literal_text(value)))
+                .collect();
+            format!("{{{}}}", members.join(", "))
+        }
+        other => other.to_string(),
     }
 }
