@@ -61,6 +61,7 @@ mod prepared;
 mod projection;
 mod projection_compiler;
 mod proof;
+mod provided_typename;
 mod provides;
 mod refusal;
 mod required;

@@ -14,6 +14,7 @@ use crate::features::{self, Names};
 use crate::interface_objects::OneWay;
 use crate::large_stack;
 use crate::override_labels::Labelled;
+use crate::provided_typename;
 use crate::provides::{self, Permissions};
 use crate::schema::Schema;
 use crate::schema_description::Described;
@@ -89,10 +90,11 @@ impl Supergraph {
 
     fn build(sdl: String) -> Result<Supergraph, SupergraphError> {
         let described = Described::read(&sdl);
-        let document =
+        let mut document =
             safe_parse_schema(&described.sdl).map_err(|error| SupergraphError::Syntax {
                 reason: one_line(&error.to_string()),
             })?;
+        provided_typename::remove(&mut document);
         let subgraphs = subgraphs_of(&document)?;
         if subgraphs.is_empty() {
             return Err(SupergraphError::NotComposed {

@@ -178,3 +178,24 @@ fn a_supergraph_with_a_description_is_read() {
         .expect("it is there");
     assert!(reason.contains(&format!("{line}:")), "{reason}");
 }
+
+/// A hand-written supergraph may provide `__typename`, which every object has anyway.
+#[test]
+fn a_field_may_provide_the_name_of_a_type() {
+    let sdl = include_str!("../../audit/corpus/provides/supergraph.graphql");
+    for (set, with_typename) in [
+        ("\"name\"", "\"__typename name\""),
+        ("\"name\"", "\"__typename\""),
+        (
+            "author{name address{city}}",
+            "author{__typename name address{__typename city}}",
+        ),
+        ("... on Post { views }", "... on Post { __typename views }"),
+    ] {
+        let changed = sdl.replacen(set, with_typename, 1);
+        assert_ne!(changed, sdl);
+        if let Err(error) = Supergraph::parse(&changed) {
+            panic!("{with_typename}: {error}");
+        }
+    }
+}
