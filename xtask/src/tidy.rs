@@ -6,6 +6,7 @@
 mod circles;
 mod coprocessors;
 mod english;
+mod fail_closed;
 mod graph;
 mod names;
 

@@ -10,7 +10,7 @@ use graphql_tools::parser::schema::{
 
 use crate::references::inner_name;
 
-/// The first field whose default leads back to itself, as `type.field`.
+/// The first field with a default that leads back to itself, as `type.field`.
 pub(crate) fn circular(document: &Document<'_, String>) -> Option<String> {
     let inputs = document
         .definitions
@@ -38,9 +38,9 @@ pub(crate) fn circular(document: &Document<'_, String>) -> Option<String> {
 
 struct Search<'d, 'a> {
     inputs: HashMap<&'d str, &'d InputObjectType<'a, String>>,
-    /// Fields whose defaults have an end, by type and name.
+    /// Fields with defaults that have an end, by type and name.
     checked: HashSet<(&'d str, &'d str)>,
-    /// Fields whose defaults contain the current value.
+    /// Fields with defaults that contain the current value.
     open: Vec<(&'d str, &'d str)>,
 }
 

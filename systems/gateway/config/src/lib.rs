@@ -118,8 +118,8 @@ pub use survey::{Survey, SurveyedKey, survey};
 pub use telemetry::{
     AttributeItem, AttributeValue, BatchProcessor, ClientNames, Exporters, HeaderTexts,
     MetricsCommon, MetricsExporters, Otlp, OtlpGrpc, OtlpHttp, OtlpProtocol, Prometheus,
-    Propagation, ResponseTraceId, Secret, Telemetry, Temporality, TraceIdFormat, TracingCommon,
-    TracingExporters,
+    Propagation, RequestTraceId, ResponseTraceId, Secret, Telemetry, Temporality, TraceIdFormat,
+    TracingCommon, TracingExporters,
 };
 pub use tls::{ClientAuthentication, ClientTls, Pem, ServerTls, SubgraphTls, Tls};
 pub use written::{

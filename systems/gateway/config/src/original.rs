@@ -56,7 +56,6 @@ const NO_LONGER: &str = "a request does not extend the lifetime of a cached resp
 const OWN_METRICS: &str = "docs/gateway/telemetry.md lists the available metrics";
 const OTLP_ONLY: &str = "the gateway exports OTLP only, and a collector can convert it";
 const BARE_SPANS: &str = "spans have no events and no links";
-const W3C_ONLY: &str = "traces propagate with the W3C headers only";
 const VERIFIED_NAME: &str = "TLS verifies the host name of `endpoint`";
 const RESOLVER: &str = "the operating system's resolver decides";
 const NO_PINGS: &str =
@@ -346,15 +345,6 @@ pub(crate) const UNSERVED: &[Unserved] = &[
         "telemetry/exporters/tracing/common/max_attributes_per_link",
         BARE_SPANS,
     ),
-    idle(
-        "telemetry/exporters/tracing/propagation/baggage",
-        "a `headers` rule can forward `baggage`",
-    ),
-    idle("telemetry/exporters/tracing/propagation/datadog", W3C_ONLY),
-    idle("telemetry/exporters/tracing/propagation/jaeger", W3C_ONLY),
-    idle("telemetry/exporters/tracing/propagation/zipkin", W3C_ONLY),
-    idle("telemetry/exporters/tracing/propagation/aws_xray", W3C_ONLY),
-    idle("telemetry/exporters/tracing/propagation/request", W3C_ONLY),
     idle(
         "telemetry/exporters/tracing/otlp/grpc/domain_name",
         VERIFIED_NAME,

@@ -184,13 +184,36 @@ pub enum AttributeItem {
     Text(String),
 }
 
-/// The propagation of traces to subgraphs and coprocessors.
+/// The formats of traces in the headers of clients, subgraphs and coprocessors. The gateway reads and writes each
+/// of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Propagation {
-    /// True if the gateway sends the W3C headers `traceparent` and `tracestate`. It always sends them if it
-    /// exports traces.
+    /// True for the W3C headers `traceparent` and `tracestate`. The gateway always uses them if it exports
+    /// traces.
     pub trace_context: bool,
+    /// True for the headers `x-b3-…` of Zipkin. The gateway also reads the single header `b3`.
+    pub zipkin: bool,
+    /// True for the header `uber-trace-id` of Jaeger.
+    pub jaeger: bool,
+    /// True for the headers `x-datadog-…`.
+    pub datadog: bool,
+    /// True for the header `x-amzn-trace-id` of AWS X-Ray.
+    pub aws_xray: bool,
+    /// True if the gateway forwards the header `baggage` of W3C, up to 8,192 bytes.
+    pub baggage: bool,
+    /// A header with only the id of the trace. It has precedence over the other formats.
+    pub request: RequestTraceId,
+}
+
+/// A header with only the id of the trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RequestTraceId {
+    /// The name of the header.
+    pub header_name: Option<Written<HeaderName>>,
+    /// The format of the id for subgraphs. The gateway reads hexadecimal digits, with or without hyphens.
+    pub format: TraceIdFormat,
 }
 
 /// The response header with the id of the trace.

@@ -422,6 +422,11 @@ fn patterns_that_fit_longer_origins_are_warned_about() {
 }
 
 #[test]
+fn the_admin_secret_is_not_empty() {
+    assert_snapshot!(mistakes("session_variables: {admin_secret: ''}\n"), @"");
+}
+
+#[test]
 fn header_rules_without_effect_are_said() {
     let text = r"
 headers:

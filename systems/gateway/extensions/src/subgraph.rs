@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway_config::Compression;
-use gateway_telemetry::{Active, TRACEPARENT, TRACESTATE};
+use gateway_telemetry::Active;
 use gateway_upstream::{Call, Reply, SendError, UpstreamEndpoint};
 use http::{HeaderMap, Method, StatusCode, header};
 use serde_json::{Value, json};
@@ -131,11 +131,10 @@ impl Subgraph {
                 &exchange.client_body,
                 &mut headers,
             );
-            if exchange.trace.is_some() {
-                // Each request gets a `traceparent` of its own when it is sent. Without the header, identical
-                // requests compare as equal.
-                headers.remove(TRACEPARENT);
-                headers.remove(TRACESTATE);
+            if let Some(trace) = &exchange.trace {
+                // Each request gets trace headers of its own when it is sent. Without them, identical requests
+                // compare as equal.
+                trace.clear(&mut headers);
             }
         }
         headers

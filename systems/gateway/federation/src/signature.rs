@@ -15,8 +15,8 @@ use sha1::{Digest as _, Sha1};
 use crate::fetch::OperationKind;
 use crate::limits::{QueryDocument, selection_set};
 
-/// Maximum length of a field's line in graphql-js, in bytes. Longer lines have a space between arguments and
-/// no comma.
+/// Maximum length of a field's line in graphql-js, in bytes. In longer lines, a space
+/// is between arguments instead of a comma.
 const LINE_MAX: usize = 80;
 
 type Fragment = FragmentDefinition<'static, String>;
@@ -213,7 +213,7 @@ fn write_type(of: &Type<'static, String>, text: &mut String) {
     }
 }
 
-/// Writes directives. Only those of fragments are in the order of their names.
+/// Writes directives. The directives of fragments are in the order of their names.
 fn write_directives(directives: &[Directive<'static, String>], is_sorted: bool, text: &mut String) {
     let mut directives: Vec<_> = directives.iter().collect();
     if is_sorted {
@@ -302,7 +302,7 @@ mod tests {
                  query N { t { ...B @z @a ...A ... on U { u } ... @include(if: true) { v } w } }",
                 "# N\nfragment A on T{y}fragment B on T{x...A}query N{t{w...A...B@a@z...on U{u}...@include(if:true){v}}}",
             ),
-            // A line of more than 80 bytes has spaces where a word ends, and nothing elsewhere.
+            // A line of more than 80 bytes has spaces only where a word ends.
             (
                 "query T { scalarInputQuery(idInput: \"a1\", listInput: [1], boolInput: true, intInput: 1, stringInput: \"x\", floatInput: 1.2) { a } }",
                 "# T\nquery T{scalarInputQuery(boolInput:true floatInput:0 idInput:\"\"intInput:0 listInput:[]stringInput:\"\"){a}}",

@@ -3,6 +3,7 @@
 //! A client's headers count only in exactly the specified form (W3C Trace Context, 3.2 and 3.3). Other
 //! headers are ignored, and the request begins a new trace.
 
+use gateway_config::TraceIdFormat;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// The header with the trace and the parent span of a request.
@@ -32,10 +33,10 @@ pub struct SpanId(pub [u8; 8]);
 pub struct Parent {
     /// The client's trace id.
     pub trace: TraceId,
-    /// The id of the client's span.
-    pub span: SpanId,
-    /// True if the client records the trace.
-    pub is_sampled: bool,
+    /// The id of the client's span. `None` if the format has only the id of the trace.
+    pub span: Option<SpanId>,
+    /// True if the client records the trace. `None` if it leaves the decision open.
+    pub is_sampled: Option<bool>,
     /// The validated vendor data of `tracestate`.
     pub state: Option<HeaderValue>,
 }
@@ -77,8 +78,8 @@ fn parse(text: &[u8]) -> Option<Parent> {
     }
     Some(Parent {
         trace: TraceId(trace),
-        span: SpanId(span),
-        is_sampled: flags & SAMPLED != 0,
+        span: Some(SpanId(span)),
+        is_sampled: Some(flags & SAMPLED != 0),
         state: None,
     })
 }
@@ -171,6 +172,31 @@ impl std::fmt::Display for TraceId {
         let mut text = [0; 32];
         write_hex(&self.0, &mut text);
         formatter.write_str(std::str::from_utf8(&text).expect("digits are text"))
+    }
+}
+
+impl std::fmt::Display for SpanId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut text = [0; 16];
+        write_hex(&self.0, &mut text);
+        formatter.write_str(std::str::from_utf8(&text).expect("digits are text"))
+    }
+}
+
+impl TraceId {
+    /// The id in a format.
+    pub(crate) fn shown(self, format: TraceIdFormat) -> String {
+        let number = u128::from_be_bytes(self.0);
+        match format {
+            TraceIdFormat::Hexadecimal | TraceIdFormat::OpenTelemetry => self.to_string(),
+            TraceIdFormat::Decimal => number.to_string(),
+            TraceIdFormat::Datadog => (number & u128::from(u64::MAX)).to_string(),
+            TraceIdFormat::Uuid => {
+                let digits = self.to_string();
+                let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|place| &digits[place]);
+                parts.join("-")
+            }
+        }
     }
 }
 

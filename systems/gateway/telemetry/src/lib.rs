@@ -16,6 +16,7 @@ mod exporter;
 mod identifier;
 mod metric_message;
 mod names;
+mod propagation;
 mod queue;
 mod resource;
 mod shortened;

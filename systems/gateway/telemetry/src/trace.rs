@@ -13,8 +13,9 @@ use std::time::Instant;
 use http::header::{HeaderMap, HeaderValue};
 
 use crate::clock;
-use crate::context::{self, SpanId, TRACEPARENT, TRACESTATE, TraceId};
+use crate::context::{SpanId, TraceId};
 use crate::identifier::SpanIds;
+use crate::propagation::{Formats, Passed};
 use crate::queue::{ExportCounts, Queue};
 use crate::span::{Span, SpanKind, Value};
 
@@ -25,10 +26,19 @@ const SPANS_MAX: usize = 1_000;
 /// The trace of one request.
 #[derive(Debug)]
 pub struct Trace {
-    id: TraceId,
-    is_sampled: bool,
-    state: Option<HeaderValue>,
+    origin: Origin,
     recording: Option<Recording>,
+}
+
+/// The part of a trace that comes from the client's request or from the tracer.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    pub(crate) id: TraceId,
+    pub(crate) is_sampled: bool,
+    pub(crate) state: Option<HeaderValue>,
+    pub(crate) baggage: Option<HeaderValue>,
+    /// The formats in which the trace is forwarded.
+    pub(crate) formats: Arc<Formats>,
 }
 
 #[derive(Debug)]
@@ -65,14 +75,12 @@ impl Recording {
 
 impl Trace {
     pub(crate) fn new(
-        id: TraceId,
-        is_sampled: bool,
-        state: Option<HeaderValue>,
+        origin: Origin,
         queue: Option<&Arc<Queue>>,
         attributes_max: usize,
         ids: SpanIds,
     ) -> Self {
-        let queue = queue.filter(|_| is_sampled);
+        let queue = queue.filter(|_| origin.is_sampled);
         let recording = queue.map(|queue| Recording {
             queue: Arc::clone(queue),
             attributes_max,
@@ -81,23 +89,12 @@ impl Trace {
             spans: RefCell::default(),
             described: RefCell::default(),
         });
-        Self {
-            id,
-            is_sampled,
-            state,
-            recording,
-        }
+        Self { origin, recording }
     }
 
-    pub(crate) fn only_passed_on(
-        id: TraceId,
-        is_sampled: bool,
-        state: Option<HeaderValue>,
-    ) -> Self {
+    pub(crate) fn only_passed_on(origin: Origin) -> Self {
         Self {
-            id,
-            is_sampled,
-            state,
+            origin,
             recording: None,
         }
     }
@@ -129,11 +126,11 @@ impl Trace {
         Some(Box::new(OpenSpan {
             trace: Rc::clone(self),
             span: Some(Span {
-                trace: self.id,
+                trace: self.origin.id,
                 id,
                 parent,
                 parent_is_remote,
-                state: self.state.clone(),
+                state: self.origin.state.clone(),
                 name,
                 kind,
                 start_ns,
@@ -157,7 +154,7 @@ impl Active {
     /// The id of the trace.
     #[must_use]
     pub fn id(&self) -> TraceId {
-        self.trace.id
+        self.trace.origin.id
     }
 
     /// True if the spans of this trace are recorded.
@@ -180,18 +177,20 @@ impl Active {
 
     /// Writes the trace into the headers of a request, and replaces earlier trace headers.
     pub fn write(&self, headers: &mut HeaderMap) {
-        let Trace {
-            id,
-            is_sampled,
-            state,
-            ..
-        } = &*self.trace;
-        let value = context::traceparent(*id, self.span, *is_sampled);
-        headers.insert(TRACEPARENT, value);
-        match state {
-            Some(state) => headers.insert(TRACESTATE, state.clone()),
-            None => headers.remove(TRACESTATE),
+        let origin = &self.trace.origin;
+        let passed = Passed {
+            trace: origin.id,
+            span: self.span,
+            is_sampled: origin.is_sampled,
+            state: origin.state.as_ref(),
+            baggage: origin.baggage.as_ref(),
         };
+        origin.formats.write(&passed, headers);
+    }
+
+    /// Removes the headers that [`Active::write`] writes.
+    pub fn clear(&self, headers: &mut HeaderMap) {
+        self.trace.origin.formats.clear(headers);
     }
 
     /// Adds an attribute to the server span. If the name exists, the first value stays.

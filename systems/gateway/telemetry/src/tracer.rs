@@ -3,14 +3,15 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use gateway_config::{ResponseTraceId, TraceIdFormat, TracingExporters};
+use gateway_config::{Propagation, ResponseTraceId, TraceIdFormat, TracingExporters};
 use http::HeaderName;
 use http::header::{HeaderMap, HeaderValue};
 
 use crate::context::{Parent, TraceId};
 use crate::identifier;
+use crate::propagation::Formats;
 use crate::queue::{ExportCounts, Queue};
-use crate::trace::{Active, OpenSpan, Trace};
+use crate::trace::{Active, OpenSpan, Origin, Trace};
 
 /// The tracing settings of one configuration. Dropping it closes the queue of the exporter.
 #[derive(Debug)]
@@ -21,6 +22,7 @@ pub struct Tracer {
     threshold: u64,
     is_parent_based: bool,
     attributes_max: usize,
+    formats: Arc<Formats>,
     told: Option<(HeaderName, TraceIdFormat)>,
 }
 
@@ -38,7 +40,7 @@ impl Tracer {
     pub fn new(config: &TracingExporters, counts: &Arc<ExportCounts>) -> Option<Self> {
         let otlp = &config.otlp;
         let told = &config.experimental_response_trace_id;
-        if !otlp.enabled && !config.propagation.trace_context && !told.enabled {
+        if !otlp.enabled && config.propagation == Propagation::default() && !told.enabled {
             return None;
         }
         let batch = &otlp.batch_processor;
@@ -51,6 +53,7 @@ impl Tracer {
             threshold: threshold(config.common.sampler.0.0),
             is_parent_based: config.common.parent_based_sampler,
             attributes_max: config.common.max_attributes_per_span,
+            formats: Arc::new(Formats::new(&config.propagation, otlp.enabled)),
             told: told.enabled.then(|| header(told)),
         })
     }
@@ -59,27 +62,30 @@ impl Tracer {
     /// if traces are only forwarded and the client began no trace.
     #[must_use]
     pub fn begin(self: &Arc<Self>, headers: &HeaderMap) -> Option<(Active, Option<Box<OpenSpan>>)> {
-        let parent = Parent::read(headers);
+        let parent = self.formats.read(headers);
+        let baggage = self.formats.read_baggage(headers);
         if self.queue.is_none() {
-            return self.pass_on(parent);
+            return self.pass_on(parent, baggage);
         }
         let (fresh, mut ids) = identifier::fresh();
         let id = parent.as_ref().map_or(fresh, |parent| parent.trace);
-        let is_sampled = match &parent {
-            Some(parent) if self.is_parent_based => parent.is_sampled,
+        let decided = parent.as_ref().and_then(|parent| parent.is_sampled);
+        let is_sampled = match decided {
+            Some(is_sampled) if self.is_parent_based => is_sampled,
             _ => self.samples(id),
         };
         let span = ids.next();
         let (parent_span, state) =
-            parent.map_or((None, None), |parent| (Some(parent.span), parent.state));
-        let trace = Rc::new(Trace::new(
+            parent.map_or((None, None), |parent| (parent.span, parent.state));
+        let origin = Origin {
             id,
             is_sampled,
             state,
-            self.queue.as_ref(),
-            self.attributes_max,
-            ids,
-        ));
+            baggage,
+            formats: Arc::clone(&self.formats),
+        };
+        let trace = Trace::new(origin, self.queue.as_ref(), self.attributes_max, ids);
+        let trace = Rc::new(trace);
         let server = trace.server(span, parent_span);
         Some((Active { trace, span }, server))
     }
@@ -88,6 +94,7 @@ impl Tracer {
     fn pass_on(
         self: &Arc<Self>,
         parent: Option<Parent>,
+        baggage: Option<HeaderValue>,
     ) -> Option<(Active, Option<Box<OpenSpan>>)> {
         let (fresh, mut ids) = identifier::fresh();
         let (id, span, state, is_sampled) = match parent {
@@ -96,12 +103,24 @@ impl Tracer {
                 span,
                 is_sampled,
                 state,
-            }) => (trace, span, state, is_sampled),
-            // Clients that receive a trace id need one.
-            None if self.told.is_some() => (fresh, ids.next(), None, false),
+            }) => (
+                trace,
+                span.unwrap_or_else(|| ids.next()),
+                state,
+                is_sampled.unwrap_or_default(),
+            ),
+            // Clients that receive a trace id need one. Baggage passes along with a trace.
+            None if self.told.is_some() || baggage.is_some() => (fresh, ids.next(), None, false),
             None => return None,
         };
-        let trace = Rc::new(Trace::only_passed_on(id, is_sampled, state));
+        let origin = Origin {
+            id,
+            is_sampled,
+            state,
+            baggage,
+            formats: Arc::clone(&self.formats),
+        };
+        let trace = Rc::new(Trace::only_passed_on(origin));
         Some((Active { trace, span }, None))
     }
 
@@ -116,7 +135,7 @@ impl Tracer {
     #[must_use]
     pub fn told(&self, id: TraceId) -> Option<(HeaderName, HeaderValue)> {
         let (name, format) = self.told.as_ref()?;
-        let text = shown(id, *format);
+        let text = id.shown(*format);
         let value = HeaderValue::from_str(&text).expect("digits and hyphens are a header value");
         Some((name.clone(), value))
     }
@@ -133,20 +152,6 @@ fn header(told: &ResponseTraceId) -> (HeaderName, TraceIdFormat) {
 )]
 fn threshold(share: f64) -> u64 {
     (share * (1_u64 << 63) as f64) as u64
-}
-
-fn shown(id: TraceId, format: TraceIdFormat) -> String {
-    let number = u128::from_be_bytes(id.0);
-    match format {
-        TraceIdFormat::Hexadecimal | TraceIdFormat::OpenTelemetry => id.to_string(),
-        TraceIdFormat::Decimal => number.to_string(),
-        TraceIdFormat::Datadog => (number & u128::from(u64::MAX)).to_string(),
-        TraceIdFormat::Uuid => {
-            let digits = id.to_string();
-            let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|place| &digits[place]);
-            parts.join("-")
-        }
-    }
 }
 
 #[cfg(test)]
@@ -220,7 +225,7 @@ mod tests {
             (TraceIdFormat::Datadog, "16"),
             (TraceIdFormat::Uuid, "00000000-0000-0001-0000-000000000010"),
         ] {
-            assert_eq!(shown(id, format), expected);
+            assert_eq!(id.shown(format), expected);
         }
     }
 }

@@ -141,6 +141,15 @@ fn policies_are_answered_by_scripts() {
 }
 
 #[test]
+fn a_policy_that_no_stage_decides_closes_its_fields() {
+    let blog = blog();
+    let gateway = setup(&blog, "").start();
+    let (_, answer) = ask(&gateway, "mutation { erase }", &[("x-admin", "yes")]);
+    assert_eq!(answer["data"], json!({"erase": null}), "{answer}");
+    assert!(blog.seen().is_empty());
+}
+
+#[test]
 fn policies_are_answered_by_coprocessors() {
     let blog = blog();
     let coprocessor = Stub::coprocessor(|message| {

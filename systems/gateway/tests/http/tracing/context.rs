@@ -119,6 +119,50 @@ fn without_telemetry_nothing_is_added() {
 }
 
 #[test]
+fn a_trace_goes_on_in_each_configured_format() {
+    let planets = Stub::planets();
+    let more = "telemetry: {exporters: {tracing: {propagation: {zipkin: true, jaeger: true, datadog: true, aws_xray: true, baggage: true, request: {header_name: x-request-id, format: uuid}}}}}";
+    let gateway = Gateway::start(&planets.config(more));
+    let headers = [
+        ("x-b3-traceid", "0af7651916cd43dd8448eb211c80319c"),
+        ("x-b3-spanid", "b7ad6b7169203331"),
+        ("x-b3-sampled", "1"),
+        ("baggage", "user=1"),
+    ];
+    assert_eq!(ask(&gateway, NAMES, &headers).status, 200);
+    let seen = planets.only();
+    for (name, text) in [
+        ("x-b3-traceid", "0af7651916cd43dd8448eb211c80319c"),
+        ("x-b3-spanid", "b7ad6b7169203331"),
+        ("x-b3-sampled", "1"),
+        (
+            "uber-trace-id",
+            "0af7651916cd43dd8448eb211c80319c:b7ad6b7169203331:0:1",
+        ),
+        ("x-datadog-trace-id", "9532127138774266268"),
+        ("x-datadog-parent-id", "13235353014750950193"),
+        ("x-datadog-sampling-priority", "1"),
+        ("x-datadog-tags", "_dd.p.tid=0af7651916cd43dd"),
+        (
+            "x-amzn-trace-id",
+            "Root=1-0af76519-16cd43dd8448eb211c80319c;Parent=b7ad6b7169203331;Sampled=1",
+        ),
+        ("x-request-id", "0af76519-16cd-43dd-8448-eb211c80319c"),
+        ("baggage", "user=1"),
+    ] {
+        assert_eq!(seen.header(name), Some(text), "{name}");
+    }
+    assert_eq!(seen.header("traceparent"), None);
+    // The id of the trace may come alone.
+    let headers = [("x-request-id", "11111111-2222-3333-4444-555555555555")];
+    assert_eq!(ask(&gateway, NAMES, &headers).status, 200);
+    let seen = planets.seen();
+    let trace = seen[1].header("x-b3-traceid");
+    assert_eq!(trace, Some("11111111222233334444555555555555"));
+    assert_eq!(seen[1].header("x-b3-sampled"), Some("0"));
+}
+
+#[test]
 fn a_trace_can_go_on_without_a_collector() {
     let planets = Stub::planets();
     let more = "telemetry: {exporters: {tracing: {propagation: {trace_context: true}}}}";
