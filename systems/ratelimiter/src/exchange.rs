@@ -21,9 +21,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use telemetry::metrics;
 
+use crate::advice::Advice;
 use crate::cors::Origins;
 use crate::graphql::{Answer, Executor, GraphqlRequest};
 use crate::metrics::Metrics;
+use crate::rule::Rule;
 
 /// Largest body in bytes, as in the original.
 const BODY_BYTES_MAX: u64 = 100 * 1024;
@@ -37,6 +39,7 @@ type Reply = Response<Full<Bytes>>;
 /// The state that a worker needs to handle requests.
 pub(crate) struct Handler {
     pub(crate) executor: Executor,
+    pub(crate) rule: Rule,
     pub(crate) origins: Origins,
     pub(crate) hosts: Hosts,
     pub(crate) metrics: Arc<Metrics>,
@@ -71,7 +74,13 @@ impl chassis::Handler for Handler {
         let mut reply = match *request.method() {
             Method::OPTIONS => self.options(&request),
             Method::GET | Method::HEAD => self.get(&request, negotiated).await,
-            Method::POST => in_json(self.post(request).await, media),
+            Method::POST => {
+                let answer = self.post(request).await;
+                let advice = answer.advice;
+                let mut reply = in_json(answer, media);
+                advice.write(&self.rule, reply.headers_mut());
+                reply
+            }
             _ => {
                 let status = StatusCode::METHOD_NOT_ALLOWED;
                 let answer = Answer::no_request(status, "expected GET or POST");
@@ -118,7 +127,9 @@ impl Handler {
         });
         let answer = self.executed(request, true).await;
         let is_refused = answer.status == StatusCode::METHOD_NOT_ALLOWED;
+        let advice = answer.advice;
         let mut reply = in_json(answer, media.content_type());
+        advice.write(&self.rule, reply.headers_mut());
         if is_refused {
             self.metrics.get_refused();
             set(&mut reply, header::ALLOW, "POST");
@@ -168,16 +179,22 @@ impl Handler {
     /// Executes each of several requests in turn. The status always means success.
     async fn batch(&self, requests: &[&RawValue]) -> Answer {
         let mut body = vec![b'['];
+        let mut advice = Advice::default();
         for request in requests {
             if body.len() > 1 {
                 body.push(b',');
             }
             // One after the other: requests of one batch may concern one address, and their order matters.
-            body.extend(self.one(request.get().as_bytes()).await.body);
+            let answer = self.one(request.get().as_bytes()).await;
+            body.extend(answer.body);
+            advice.add(answer.advice);
         }
         body.push(b']');
-        let status = StatusCode::OK;
-        Answer { status, body }
+        Answer {
+            status: StatusCode::OK,
+            body,
+            advice,
+        }
     }
 
     async fn one(&self, request: &[u8]) -> Answer {

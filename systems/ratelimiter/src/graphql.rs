@@ -15,6 +15,7 @@ use async_graphql::{
 use hyper::StatusCode;
 use serde::Serialize;
 
+use crate::advice::{Advice, Tally};
 use crate::config::Config;
 use crate::gate::Gate;
 
@@ -33,6 +34,8 @@ pub(crate) struct GraphqlRequest {
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) body: Vec<u8>,
+    /// When the client may try again.
+    pub(crate) advice: Advice,
 }
 
 /// The `extensions.code` of an error.
@@ -82,6 +85,7 @@ impl Answer {
         Self {
             status,
             body: body.expect("answers have text for keys"),
+            advice: Advice::default(),
         }
     }
 
@@ -144,7 +148,8 @@ impl Executor {
         prepared.operation_name = request.operation_name;
         // A copy of the tree, which costs less than parsing the text again.
         prepared.set_parsed_query(document.parsed().clone());
-        let response = schema.execute(prepared).await;
+        let tally = Tally::default();
+        let response = schema.execute(prepared.data(tally.clone())).await;
         // Errors of the whole request have no path.
         if response.errors.iter().any(|error| error.path.is_empty()) {
             let errors: Vec<_> = response
@@ -156,6 +161,9 @@ impl Executor {
         }
         // Only here, because a refused document must be validated again.
         document.was_executed();
-        Answer::new(StatusCode::OK, &response.errors, Some(&response.data))
+        Answer {
+            advice: tally.advice(),
+            ..Answer::new(StatusCode::OK, &response.errors, Some(&response.data))
+        }
     }
 }

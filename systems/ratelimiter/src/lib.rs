@@ -5,6 +5,7 @@
 //! responses.
 
 pub mod address;
+mod advice;
 mod clock;
 mod config;
 mod cors;

@@ -85,10 +85,13 @@ impl RedisStore {
     ) -> Result<Decision, RedisStoreError> {
         let arguments = self.arguments(address, now, event, email);
         let decide = |connection| self.script.run(connection, &arguments);
-        let (is_limited, starts_ban) = self.link.ask(self.deadline, decide).await?;
+        let (is_limited, starts_ban, retry_ms, failures) =
+            self.link.ask(self.deadline, decide).await?;
         Ok(Decision {
             is_limited,
             starts_ban,
+            retry_ms,
+            failures,
         })
     }
 
@@ -133,7 +136,7 @@ impl Decide {
         &self,
         mut connection: MultiplexedConnection,
         arguments: &[String],
-    ) -> Result<(bool, bool), RedisError> {
+    ) -> Result<(bool, bool, u64, u32), RedisError> {
         let known = command("EVALSHA", self.script.get_hash(), arguments)
             .query_async(&mut connection)
             .await;

@@ -66,17 +66,10 @@ pub struct Decision {
     pub is_limited: bool,
     /// True if this event started a ban.
     pub starts_ban: bool,
-}
-
-impl Decision {
-    const PASS: Self = Self {
-        is_limited: false,
-        starts_ban: false,
-    };
-    const BANNED: Self = Self {
-        is_limited: true,
-        starts_ban: false,
-    };
+    /// Time until the client may try again, in milliseconds. 0 if it is not limited.
+    pub retry_ms: u64,
+    /// Failures of the address within the window, including this one. A ban clears them.
+    pub failures: u32,
 }
 
 impl Rule {
@@ -86,10 +79,23 @@ impl Rule {
     pub fn decide(&self, state: &mut State, now: u64, event: Event, email: u64) -> Decision {
         // Before the check for a success: a banned client must not find out if the password was right.
         if state.banned_until > now {
-            return Decision::BANNED;
+            return Decision {
+                is_limited: true,
+                starts_ban: false,
+                retry_ms: state.banned_until - now,
+                failures: 0,
+            };
         }
+        let pass = |failures: usize| Decision {
+            is_limited: false,
+            starts_ban: false,
+            retry_ms: 0,
+            // The lists have at most 10,001 entries.
+            failures: u32::try_from(failures).unwrap_or(u32::MAX),
+        };
         if event == Event::Succeeded {
-            return Decision::PASS;
+            let recent = state.times.iter();
+            return pass(recent.filter(|then| self.is_recent(**then, now)).count());
         }
         self.forget(state, now);
         // Failures before this one: the rule forgives Y of them and counts the next.
@@ -111,9 +117,11 @@ impl Rule {
             return Decision {
                 is_limited: true,
                 starts_ban: true,
+                retry_ms: self.ban_ms,
+                failures: 0,
             };
         }
-        Decision::PASS
+        pass(state.times.len())
     }
 
     /// Time after the last failure at which the state of an address without a ban expires.
@@ -126,10 +134,24 @@ impl Rule {
         }
     }
 
-    fn forget(&self, state: &mut State, now: u64) {
+    /// Number of failures in a window that never start a ban.
+    #[must_use]
+    pub fn failures_allowed(&self) -> u32 {
+        if self.inclusive {
+            self.failures_max.saturating_sub(1)
+        } else {
+            self.failures_max.saturating_add(1)
+        }
+    }
+
+    fn is_recent(&self, then: u64, now: u64) -> bool {
         // Saturating: if the clock goes back, the age is 0 and not a huge number.
+        now.saturating_sub(then) < self.window_ms
+    }
+
+    fn forget(&self, state: &mut State, now: u64) {
         let age = |then: u64| now.saturating_sub(then);
-        state.times.retain(|then| age(*then) < self.window_ms);
+        state.times.retain(|then| self.is_recent(*then, now));
         match self.mode {
             Mode::Fixed => state.emails.retain(|(_, seen)| age(*seen) < self.window_ms),
             Mode::Original if age(state.touched) >= self.memory_ms() => state.emails.clear(),

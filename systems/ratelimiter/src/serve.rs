@@ -94,6 +94,7 @@ fn start(
         Handler {
             metrics: Arc::clone(&gate.metrics),
             hosts,
+            rule: gate.rule,
             executor,
             origins,
             connections,
@@ -165,6 +166,7 @@ impl<'a> Setup<'a> {
             key: self.key.clone(),
             ipv6_prefix: self.config.ipv6_prefix(),
             finds_ipv4: !self.config.is_original(),
+            rule: self.config.rule(),
             metrics: Arc::clone(&self.metrics),
         })
     }

@@ -1,12 +1,13 @@
 //! The schema in async-graphql's terms.
 
 use async_graphql::{
-    EmptyMutation, EmptySubscription, Enum, Error, ErrorExtensions as _, InputObject, Object,
+    Context, EmptyMutation, EmptySubscription, Enum, Error, ErrorExtensions as _, InputObject, Object,
     SimpleObject, ValidationMode, Value, value,
 };
 use graphql_document::DEPTH_MAX;
 
 use crate::address::Address;
+use crate::advice::Tally;
 use crate::email;
 use crate::error_shape::ErrorShape;
 use crate::gate::Gate;
@@ -45,6 +46,7 @@ pub(crate) struct Query {
 impl Query {
     async fn ratelimit(
         &self,
+        context: &Context<'_>,
         ratelimit_input: RatelimitInput,
     ) -> Option<Result<RatelimitResponse, Error>> {
         let address = Address::parse(&ratelimit_input.ip);
@@ -59,9 +61,13 @@ impl Query {
         };
         // Only if both are valid, because a refused input must not be counted.
         let event = ratelimit_input.event_name.event();
-        let limited = self.gate.is_limited(address, event, &ratelimit_input.email);
+        let decided = self.gate.decide(address, event, &ratelimit_input.email);
+        let verdict = decided.await;
+        if let Some(tally) = context.data_opt::<Tally>() {
+            tally.add(verdict);
+        }
         Some(Ok(RatelimitResponse {
-            is_rate_limited: limited.await,
+            is_rate_limited: verdict.is_limited,
             ip_from: ratelimit_input.ip,
         }))
     }

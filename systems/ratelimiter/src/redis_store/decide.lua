@@ -3,7 +3,8 @@
 -- ARGV     1 event (1 failed, 0 succeeded), 2 fingerprint of the e-mail, 3 ban in ms, 4 window in ms,
 --          5 failures forgiven, 6 e-mails forgiven, 7 memory in ms, 8 mode, 9 inclusive (0, 1),
 --          10 time in ms; empty: the clock of Redis
--- Returns  {limited (0, 1), starts a ban (0, 1)}
+-- Returns  {limited (0, 1), starts a ban (0, 1), time until the end of the ban in ms,
+--          failures in the window}
 if redis.replicate_commands then redis.replicate_commands() end
 
 local now
@@ -25,8 +26,7 @@ if packed then
 end
 state = state or {0, 0, {}, {}, {}}
 
-if state[1] > now then return {1, 0} end
-if ARGV[1] == '0' then return {0, 0} end
+if state[1] > now then return {1, 0, state[1] - now, 0} end
 
 local function is_recent(time, limit) return math.max(0, now - time) < limit end
 
@@ -34,6 +34,7 @@ local times, emails, seen = {}, {}, {}
 for _, time in ipairs(state[3]) do
   if is_recent(time, window) then times[#times + 1] = time end
 end
+if ARGV[1] == '0' then return {0, 0, 0, #times} end
 local keeps_all = ARGV[8] == 'original' and is_recent(state[2], memory)
 for place, known in ipairs(state[4]) do
   local counts = keeps_all or (ARGV[8] == 'fixed' and is_recent(state[5][place], window))
@@ -67,7 +68,7 @@ local function keep(new_state, lifetime)
 end
 if exceeded then
   keep({now + ban, now, {}, {}, {}}, ban)
-  return {1, 1}
+  return {1, 1, ban, 0}
 end
 keep({0, now, times, emails, seen}, memory)
-return {0, 0}
+return {0, 0, 0, #times}

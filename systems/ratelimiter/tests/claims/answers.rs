@@ -1,7 +1,7 @@
 //! Tests the responses of the contract in all forms.
 
 use serde_json::{Value, json};
-use test_client::{Response, TestClient};
+use test_client::{Redis, Response, TestClient};
 
 use crate::server::{is_limited, start};
 
@@ -41,6 +41,47 @@ fn the_sixth_failure_is_limited_and_so_is_a_success_afterwards() {
         "10.0.0.2",
         "a@b.se"
     ));
+}
+
+#[test]
+fn headers_say_when_a_client_may_try_again() {
+    let failure = |number: usize| {
+        let email = ["a@b.se", "c@d.se"][number % 2];
+        input(&format!(
+            "eventName: LOGIN_FAILED, ip: \"10.0.0.9\", email: \"{email}\""
+        ))
+    };
+    let redis = Redis::start();
+    let url = redis.url();
+    for flags in [&[][..], &["--redis-url", &url]] {
+        let server = start(flags);
+        let mut client = server.client();
+        let mut ask = |query: &str| {
+            let response = client.query(query);
+            let of = |name: &str| response.header(name).map(str::to_owned);
+            assert_eq!(response.status, 200);
+            (of("retry-after"), of("ratelimit"), of("ratelimit-policy"))
+        };
+        let some = |text: &str| Some(text.to_owned());
+        let policy = some("\"login\";q=5;w=6");
+        let left = some("\"login\";r=4;t=6");
+        assert_eq!(ask(&failure(0)), (None, left, policy.clone()));
+        for number in 1..5 {
+            ask(&failure(number));
+        }
+        let (retry, limit, policy_of_ban) = ask(&failure(5));
+        assert_eq!(retry, some("90"), "{flags:?}");
+        assert_eq!(limit, some("\"login\";r=0;t=90"));
+        assert_eq!(policy_of_ban, policy);
+        // The strictest of several decisions counts.
+        let mixed = "{ a: ratelimit(ratelimitInput: {eventName: LOGIN_SUCCEEDED, ip: \"10.0.0.9\", email: \"a@b.se\"}) { isRateLimited } \
+             b: ratelimit(ratelimitInput: {eventName: LOGIN_SUCCEEDED, ip: \"10.0.0.8\", email: \"a@b.se\"}) { isRateLimited } }";
+        let (retry, limit, _) = ask(mixed);
+        assert_eq!(retry, some("90"), "{flags:?}");
+        assert!(limit.unwrap().contains("r=0"));
+        // A request without a decision has none of the headers.
+        assert_eq!(ask("{ serverinfo { hostname } }"), (None, None, None));
+    }
 }
 
 #[test]
