@@ -1,7 +1,9 @@
 //! Decides from its head how a request to a GraphQL endpoint is handled.
 
 use http::Method;
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{
+    ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue,
+};
 
 use crate::accept::{Negotiated, negotiate};
 use crate::content_type::is_json;
@@ -17,6 +19,8 @@ pub struct Head<'a, Lines> {
     pub accept: Lines,
     /// The value of `Content-Type`.
     pub content_type: Option<&'a [u8]>,
+    /// The value of `Content-Encoding`.
+    pub content_encoding: Option<&'a [u8]>,
     /// The `Content-Length` header, in bytes. `None` for a chunked body.
     pub content_length: Option<u64>,
 }
@@ -36,6 +40,7 @@ impl<'a> Head<'a, ()> {
             method: method.as_str(),
             accept: headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes),
             content_type: headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes),
+            content_encoding: headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes),
             content_length: length,
         }
     }
@@ -78,6 +83,9 @@ where
         let refusal = RequestRefusal::ContentType(found.map(std::borrow::Cow::into_owned));
         return Admission::Refuse(media, refusal);
     }
+    if let Some(coding) = unknown_coding(head.content_encoding) {
+        return Admission::Refuse(media, RequestRefusal::ContentEncoding(coding));
+    }
     // Only the announced length: a refusal then needs no read of the body.
     match head.content_length {
         Some(length) if length > body_limit => {
@@ -85,6 +93,14 @@ where
         }
         _ => Admission::ReadBody(media),
     }
+}
+
+/// The content coding of a request's body, from the value of `Content-Encoding`. `None` if the body has none.
+#[must_use]
+pub fn unknown_coding(content_encoding: Option<&[u8]>) -> Option<String> {
+    let coding = content_encoding?.trim_ascii();
+    let is_plain = coding.is_empty() || coding.eq_ignore_ascii_case(b"identity");
+    (!is_plain).then(|| String::from_utf8_lossy(coding).into_owned())
 }
 
 #[cfg(test)]

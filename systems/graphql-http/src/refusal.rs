@@ -19,6 +19,9 @@ pub enum RequestRefusal {
     /// The body is not declared as JSON. Contains the declared type.
     #[error("the content type of a POST must be application/json in utf-8, found {}", found(.0.as_deref()))]
     ContentType(Option<String>),
+    /// The body has a content coding. Contains its name (RFC 9110, section 15.5.16).
+    #[error("the body has the content coding `{0}`; send it without one")]
+    ContentEncoding(String),
     /// The body is larger than the limit, in bytes.
     #[error("the body is larger than the limit of {0} bytes")]
     TooLarge(u64),
@@ -47,7 +50,7 @@ impl RequestRefusal {
         match self {
             Self::Method | Self::MutationByGet => 405,
             Self::NotAcceptable => 406,
-            Self::ContentType(_) => 415,
+            Self::ContentType(_) | Self::ContentEncoding(_) => 415,
             Self::TooLarge(_) | Self::Unread(BodyError::TooLarge) => 413,
             Self::Unread(BodyError::TooSlow) => 408,
             Self::Unread(BodyError::Broken) => 400,

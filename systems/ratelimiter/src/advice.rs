@@ -32,7 +32,8 @@ impl Advice {
 
     /// Writes the headers of a response.
     pub(crate) fn write(self, rule: &Rule, headers: &mut HeaderMap) {
-        let number = |text: String| HeaderValue::from_str(&text).expect("digits are a header value");
+        let number =
+            |text: String| HeaderValue::from_str(&text).expect("digits are a header value");
         if self.retry_ms > 0 {
             let retry = seconds(self.retry_ms);
             headers.insert(header::RETRY_AFTER, number(retry.to_string()));

@@ -151,6 +151,12 @@ impl Handler {
             let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
             return Answer::no_request(status, "expected content-type application/json");
         }
+        let encoding = request.headers().get(header::CONTENT_ENCODING);
+        if let Some(coding) = graphql_http::unknown_coding(encoding.map(HeaderValue::as_bytes)) {
+            let refusal = RequestRefusal::ContentEncoding(coding);
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            return Answer::no_request(status, &refusal.to_string());
+        }
         let read = body::read(request.into_body(), BODY_BYTES_MAX);
         let body = match body::in_time(read, || tokio::time::sleep(BODY_TIMEOUT)).await {
             Ok(body) => body,

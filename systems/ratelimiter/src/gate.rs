@@ -79,7 +79,10 @@ impl Gate {
                 self.metrics.store_decided();
                 let left = match decision.is_limited {
                     true => 0,
-                    false => self.rule.failures_allowed().saturating_sub(decision.failures),
+                    false => self
+                        .rule
+                        .failures_allowed()
+                        .saturating_sub(decision.failures),
                 };
                 (decision, Some(left))
             }

@@ -3,7 +3,9 @@
 
 use bytes::Bytes;
 use gateway_extensions::ClientHead;
-use graphql_http::{DecodeError, Entries, GraphqlRequest, Incomplete, RawObject, RawObjectBuf};
+use graphql_http::{
+    DecodeError, Entries, GraphqlRequest, Incomplete, RawObject, RawObjectBuf, RequestRefusal,
+};
 use http::header::{self, HeaderValue};
 use http::{Method, StatusCode};
 
@@ -58,6 +60,14 @@ pub(crate) fn read(head: &ClientHead, body: Bytes) -> Result<(Bytes, Option<Chec
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "'content-type' header must be one of: \"application/json\", \"application/graphql+json\"",
             "INVALID_CONTENT_TYPE_HEADER",
+        )));
+    }
+    let encoding = head.headers.get(header::CONTENT_ENCODING);
+    if let Some(coding) = graphql_http::unknown_coding(encoding.map(HeaderValue::as_bytes)) {
+        return Err(Box::new(reply::error(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            &RequestRefusal::ContentEncoding(coding).to_string(),
+            "INVALID_CONTENT_ENCODING_HEADER",
         )));
     }
     // Checked once for all stages, so that the executed text is the text that scripts and coprocessors

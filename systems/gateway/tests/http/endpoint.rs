@@ -136,6 +136,24 @@ fn what_is_wrong_with_a_request_has_its_status_and_code() {
 }
 
 #[test]
+fn a_body_with_a_content_coding_is_refused_by_its_name() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config(""));
+    let body = r#"{"query":"{ locations { id } }"}"#;
+    let sent = |coding: &'static str| {
+        let headers = [
+            ("content-type", "application/json"),
+            ("content-encoding", coding),
+        ];
+        gateway.send(&with_headers(post(body), &headers))
+    };
+    let refused = sent("gzip");
+    assert_eq!(refused.status, 415, "{}", refused.text());
+    assert!(refused.text().contains("content coding `gzip`"));
+    assert_eq!(sent("identity").status, 200);
+}
+
+#[test]
 fn negotiation_decides_status_and_media_type() {
     let planets = Stub::planets();
     let gateway = Gateway::start(&planets.config(""));

@@ -15,9 +15,31 @@ fn ask(
         method,
         accept: accept.map(str::as_bytes).into_iter(),
         content_type: content_type.map(str::as_bytes),
+        content_encoding: None,
         content_length: length,
     };
     admit(head, LIMIT, true)
+}
+
+#[test]
+fn a_body_with_a_content_coding_is_refused_by_its_name() {
+    let post = |coding: &'static [u8]| {
+        let head = Head {
+            method: "POST",
+            accept: std::iter::empty(),
+            content_type: Some(b"application/json"),
+            content_encoding: Some(coding),
+            content_length: None,
+        };
+        admit(head, LIMIT, true)
+    };
+    for plain in [&b""[..], b"identity", b" Identity "] {
+        assert_eq!(post(plain), Admission::ReadBody(Media::Json));
+    }
+    let refusal = RequestRefusal::ContentEncoding("gzip".to_owned());
+    assert_eq!(refusal.status(), 415);
+    assert_eq!(post(b"gzip"), Admission::Refuse(Media::Json, refusal));
+    assert_eq!(refused_with(post(b"identity, br")), 415);
 }
 
 fn refused_with(step: Admission) -> u16 {

@@ -1,8 +1,8 @@
 //! The schema in async-graphql's terms.
 
 use async_graphql::{
-    Context, EmptyMutation, EmptySubscription, Enum, Error, ErrorExtensions as _, InputObject, Object,
-    SimpleObject, ValidationMode, Value, value,
+    Context, EmptyMutation, EmptySubscription, Enum, Error, ErrorExtensions as _, InputObject,
+    Object, SimpleObject, ValidationMode, Value, value,
 };
 use graphql_document::DEPTH_MAX;
 

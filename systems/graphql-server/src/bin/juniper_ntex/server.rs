@@ -139,6 +139,7 @@ async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) 
         // All lines, because HTTP allows a list to span several lines.
         accept: headers.get_all(header::ACCEPT).map(HeaderValue::as_bytes),
         content_type: bytes(header::CONTENT_TYPE),
+        content_encoding: bytes(header::CONTENT_ENCODING),
         // A chunked body has no length. `collect` counts its bytes.
         content_length: length.and_then(|length| length.parse().ok()),
     };
