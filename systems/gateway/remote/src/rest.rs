@@ -8,6 +8,7 @@ use graphql_tools::parser::parse_query;
 use graphql_tools::parser::query::{Definition, OperationDefinition};
 use graphql_tools::parser::schema::Type;
 use json_text::Ambiguity;
+use percent_encoding::percent_decode_str;
 
 use crate::answer::{Answer, Data};
 use crate::merge::inner_name;
@@ -217,6 +218,12 @@ impl Endpoint {
         request: RestRequest<'_>,
         captures: &[(&str, String)],
     ) -> Result<Vec<u8>, RestError> {
+        // Decoding would replace such bytes by another character, which the client did not send.
+        let is_text = |encoded: &str| percent_decode_str(encoded).decode_utf8().is_ok();
+        if !is_text(request.path) || !is_text(request.parameters) {
+            let message = "expected UTF-8 in the escapes of the URL, found other bytes";
+            return Err(RestError::new(400, message, "bad-request"));
+        }
         // In the order body, parameters, path. A later value replaces an earlier one.
         let mut given: Vec<(String, Vec<u8>)> = Vec::new();
         let mut give =

@@ -202,6 +202,7 @@ struct Members<'a, 'b> {
 }
 
 impl<'a, 'b> Members<'a, 'b> {
+    #[expect(clippy::ptr_arg, reason = "the clone of a borrowed key copies no text")]
     fn insert(&mut self, key: &'b Cow<'a, str>, value: &Json<'a>) {
         match self.positions.entry(key) {
             Entry::Occupied(known) => self.in_order[*known.get()].1 = value.clone(),

@@ -206,6 +206,22 @@ const REFUSALS: &[Refused] = &[
         "validation-failed",
         "Variable \"$n\" got invalid value \"x\"; Int cannot represent non-integer value: \"x\"",
     ),
+    (
+        "GET",
+        "/api/rest/thing/%ff",
+        "",
+        400,
+        "bad-request",
+        "expected UTF-8 in the escapes of the URL, found other bytes",
+    ),
+    (
+        "GET",
+        "/api/rest/thing/1?id=a%C3",
+        "",
+        400,
+        "bad-request",
+        "expected UTF-8 in the escapes of the URL, found other bytes",
+    ),
 ];
 
 #[test]
