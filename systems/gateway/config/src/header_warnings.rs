@@ -70,7 +70,7 @@ fn needs_upper_case(pattern: &Hir) -> bool {
         HirKind::Class(Class::Unicode(class)) => class
             .ranges()
             .iter()
-            .all(|range| ('A'..='Z').contains(&range.start()) && range.end() <= 'Z'),
+            .all(|range| range.start().is_ascii_uppercase() && range.end() <= 'Z'),
         HirKind::Repetition(repeated) => repeated.min > 0 && needs_upper_case(&repeated.sub),
         HirKind::Capture(group) => needs_upper_case(&group.sub),
         HirKind::Concat(parts) => parts.iter().any(needs_upper_case),

@@ -219,27 +219,9 @@ impl Merging {
         let mutation = schema.mutation.as_deref();
         let mut mutation =
             mutation.map_or(Fields::new(), |root| names.renamed_fields(schema, root));
-        // A field of the service's root type would lead to fields that only the service's own root has.
-        let mut left_out = Vec::new();
-        let mut leave_out = |parent: &str, fields: &mut Fields| {
-            let leads_back =
-                |field: &Field<'static, String>| schema.is_root(inner_name(&field.field_type));
-            let leading = fields.iter().filter(|field| leads_back(field));
-            left_out.extend(leading.map(|field| format!("{parent}.{}", field.name)));
-            fields.retain(|field| !leads_back(field));
-        };
-        for definition in &mut types {
-            match definition {
-                TypeDefinition::Object(it) => leave_out(&it.name, &mut it.fields),
-                TypeDefinition::Interface(it) => leave_out(&it.name, &mut it.fields),
-                TypeDefinition::Union(it) => it.types.retain(|member| !schema.is_root(member)),
-                _ => {}
-            }
-        }
-        leave_out(QUERY_ROOT, &mut query);
-        leave_out(MUTATION_ROOT, &mut mutation);
+        let leading = leave_out_leading(schema, &mut types, &mut query, &mut mutation);
         for (fields, reason) in [
-            (left_out, LeftOutReason::LeadsBack),
+            (leading, LeftOutReason::LeadsBack),
             (schema.too_deep.clone(), LeftOutReason::TooDeep),
         ] {
             if !fields.is_empty() {
@@ -424,6 +406,35 @@ impl Merging {
             left_out: self.left_out,
         }
     }
+}
+
+/// Leaves out the fields of the service's root types. They would lead to fields that only the service's own root
+/// has. Returns their names, each as `type.field`.
+fn leave_out_leading(
+    schema: &SourceSchema,
+    types: &mut [TypeDefinition<'static, String>],
+    query: &mut Fields,
+    mutation: &mut Fields,
+) -> Vec<String> {
+    let mut left_out = Vec::new();
+    let mut leave_out = |parent: &str, fields: &mut Fields| {
+        let leads_back =
+            |field: &Field<'static, String>| schema.is_root(inner_name(&field.field_type));
+        let leading = fields.iter().filter(|field| leads_back(field));
+        left_out.extend(leading.map(|field| format!("{parent}.{}", field.name)));
+        fields.retain(|field| !leads_back(field));
+    };
+    for definition in types {
+        match definition {
+            TypeDefinition::Object(it) => leave_out(&it.name, &mut it.fields),
+            TypeDefinition::Interface(it) => leave_out(&it.name, &mut it.fields),
+            TypeDefinition::Union(it) => it.types.retain(|member| !schema.is_root(member)),
+            _ => {}
+        }
+    }
+    leave_out(QUERY_ROOT, query);
+    leave_out(MUTATION_ROOT, mutation);
+    left_out
 }
 
 /// The namespace field, which contains a service's root fields, and its type.

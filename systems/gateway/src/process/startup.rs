@@ -76,7 +76,14 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             Ok(())
         }
         Some(Command::Import { folder }) => import(folder),
-        None => serve(&arguments),
+        None => {
+            if Environment::has_log_filter() {
+                log::warn!(
+                    "RUST_LOG has no effect; write `--log LEVEL` or APOLLO_ROUTER_LOG=LEVEL"
+                );
+            }
+            serve(&arguments)
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -151,9 +158,6 @@ fn import(folder: &Path) -> Result<(), StartError> {
 }
 
 fn serve(arguments: &Arguments) -> Result<(), StartError> {
-    if Environment::has_log_filter() {
-        log::warn!("RUST_LOG has no effect; write `--log LEVEL` or APOLLO_ROUTER_LOG=LEVEL");
-    }
     let sources = Sources {
         config: arguments.config.clone(),
         supergraph: arguments.supergraph.clone(),

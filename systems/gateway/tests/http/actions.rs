@@ -460,6 +460,50 @@ types: |
   input filter { ids: [Int!] inner: inner all: [[inner!]] any: jsonb limit: Int! = 10 }
 ";
 
+/// Name and type of an argument, a literal, the same value in a variable, and the value for the handler.
+const COERCED: [[&str; 5]; 10] = [
+    ["l", "[Int!]", "5", "5", "[5]"],
+    ["l", "[Int!]", "null", "null", "null"],
+    ["l", "[Int!]", "[1, 2]", "[1,2.0]", "[1,2]"],
+    ["id", "ID", "7", "7", "\"7\""],
+    ["n", "Int", "3", "3.0", "3"],
+    [
+        "f",
+        "filter",
+        "{ids: 5}",
+        r#"{"ids":5}"#,
+        r#"{"ids":[5],"limit":10}"#,
+    ],
+    [
+        "f",
+        "filter",
+        "{inner: {}}",
+        r#"{"inner":{}}"#,
+        r#"{"inner":{"name":"dflt","colors":["RED"]},"limit":10}"#,
+    ],
+    [
+        "f",
+        "filter",
+        "{limit: 1, inner: {name: null, ids: 8, colors: BLUE}}",
+        r#"{"limit":1,"inner":{"name":null,"ids":8,"colors":"BLUE"}}"#,
+        r#"{"limit":1,"inner":{"name":null,"ids":["8"],"colors":["BLUE"]}}"#,
+    ],
+    [
+        "f",
+        "filter",
+        "{all: {}, any: {ids: 5}}",
+        r#"{"all":{},"any":{"ids":5}}"#,
+        r#"{"all":[[{"name":"dflt","colors":["RED"]}]],"any":{"ids":5},"limit":10}"#,
+    ],
+    [
+        "x",
+        "jsonb",
+        "{l: 5, id: [7]}",
+        r#"{"l":5,"id":[7]}"#,
+        r#"{"l":5,"id":[7]}"#,
+    ],
+];
+
 /// The specification, sections 3.10 to 3.12. A handler that is no GraphQL server coerces nothing itself.
 #[test]
 fn inputs_are_coerced_to_their_types_in_literals_and_in_variables() {
@@ -468,55 +512,11 @@ fn inputs_are_coerced_to_their_types_in_literals_and_in_variables() {
         "{INPUTS}actions:\n  - {{name: take, type: query, arguments: [{{name: l, type: '[Int!]'}}, {{name: f, type: filter}}, {{name: id, type: ID}}, {{name: n, type: Int}}, {{name: x, type: jsonb}}], output_type: answer, handler: '{}'}}\n",
         handler.url
     ));
-    // Each row is an argument's type, the literal, the same value in a variable, and the value for the handler.
-    let inner = r#"{"name":"dflt","colors":["RED"]}"#;
-    let rows = [
-        ("l", "[Int!]", "5", "5", "[5]".to_owned()),
-        ("l", "[Int!]", "null", "null", "null".to_owned()),
-        ("l", "[Int!]", "[1, 2]", "[1,2.0]", "[1,2]".to_owned()),
-        ("id", "ID", "7", "7", "\"7\"".to_owned()),
-        ("n", "Int", "3", "3.0", "3".to_owned()),
-        (
-            "f",
-            "filter",
-            "{ids: 5}",
-            r#"{"ids":5}"#,
-            r#"{"ids":[5],"limit":10}"#.to_owned(),
-        ),
-        (
-            "f",
-            "filter",
-            "{inner: {}}",
-            r#"{"inner":{}}"#,
-            format!(r#"{{"inner":{inner},"limit":10}}"#),
-        ),
-        (
-            "f",
-            "filter",
-            "{limit: 1, inner: {name: null, ids: 8, colors: BLUE}}",
-            r#"{"limit":1,"inner":{"name":null,"ids":8,"colors":"BLUE"}}"#,
-            r#"{"limit":1,"inner":{"name":null,"ids":["8"],"colors":["BLUE"]}}"#.to_owned(),
-        ),
-        (
-            "f",
-            "filter",
-            "{all: {}, any: {ids: 5}}",
-            r#"{"all":{},"any":{"ids":5}}"#,
-            format!(r#"{{"all":[[{inner}]],"any":{{"ids":5}},"limit":10}}"#),
-        ),
-        (
-            "x",
-            "jsonb",
-            "{l: 5, id: [7]}",
-            r#"{"l":5,"id":[7]}"#,
-            r#"{"l":5,"id":[7]}"#.to_owned(),
-        ),
-    ];
     let input = || {
         let seen = handler.seen();
         seen.last().expect("a request").json()["input"].clone()
     };
-    for (name, kind, literal, variable, expected) in rows {
+    for [name, kind, literal, variable, expected] in COERCED {
         let expected: Value = serde_json::from_str(&format!("{{\"{name}\":{expected}}}")).unwrap();
         let done = gateway.ask(&format!("{{ take({name}: {literal}) {{ done }} }}"));
         assert_eq!(done, r#"{"data":{"take":{"done":true}}}"#, "{literal}");
