@@ -139,6 +139,14 @@ impl Form for StoredText {
     }
 }
 
+/// The name of a type without lists and `!`.
+pub(crate) fn inner_name<'a>(of: &'a Type<'_, String>) -> &'a str {
+    match of {
+        Type::NamedType(name) => name,
+        Type::ListType(inner) | Type::NonNullType(inner) => inner_name(inner),
+    }
+}
+
 fn one_line(error: &impl ToString) -> String {
     // The parser's message has several lines, but a finding has one line.
     let text = error.to_string();

@@ -8,7 +8,7 @@ use graphql_tools::parser::schema::{
     Definition, Document, InputObjectType, InputValue, Type, TypeDefinition, Value,
 };
 
-use crate::references::inner_name;
+use crate::graphql_text::inner_name;
 
 /// The first field with a default that leads back to itself, as `type.field`.
 pub(crate) fn circular(document: &Document<'_, String>) -> Option<String> {

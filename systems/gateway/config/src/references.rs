@@ -10,6 +10,7 @@ use yaml_with_places::{Finding, Findings, Node, Place, Value, line_and_column};
 
 use crate::actions::{Action, BodyAction, BodyTransform};
 use crate::config::Config;
+use crate::graphql_text::inner_name;
 use crate::input_defaults;
 use crate::rest_endpoints::{RestEndpoint, RestMethod};
 use crate::written::RestSegment;
@@ -224,13 +225,6 @@ impl Types {
             }
             Some(_) => Some(format!("`{name}` is an `input`, which nothing can return")),
         }
-    }
-}
-
-pub(crate) fn inner_name<'a>(of: &'a Type<'_, String>) -> &'a str {
-    match of {
-        Type::NamedType(name) => name,
-        Type::ListType(inner) | Type::NonNullType(inner) => inner_name(inner),
     }
 }
 

@@ -34,7 +34,7 @@ pub use asking::Asking;
 pub use call::{Call, CallAnswer, CallError, Sources};
 pub use execute::Executed;
 pub use introspection::{INTROSPECTION_BODIES, IntrospectionError, SourceSchema};
-pub use merge::{Inconsistency, LeftOut, LeftOutReason};
+pub use merge::{Inconsistency, UnmergedFields, UnmergedReason};
 pub use merged::{Merged, Outcome, Prepared};
 pub use names::NamesError;
 pub use rest::{REST_PREFIX, RestAnswer, RestEndpoints, RestError, RestRequest, unwrap_response};

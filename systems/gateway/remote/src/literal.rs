@@ -6,7 +6,7 @@ use gateway_template::write_text;
 use graphql_tools::parser::query::{Value, VariableDefinition};
 use graphql_tools::parser::schema::{InputValue, Type};
 
-use crate::coercion::write_json;
+use crate::coercion::{item_of, write_constant, write_json};
 use crate::merge::inner_name;
 
 /// An argument, or a part of one.
@@ -189,87 +189,4 @@ fn has_variable(value: &Value<'static, String>) -> bool {
         Value::Object(members) => members.iter().any(|(_, value)| has_variable(value)),
         _ => false,
     }
-}
-
-fn item_of<'a>(kind: &'a Type<'static, String>) -> Option<&'a Type<'static, String>> {
-    match kind {
-        Type::ListType(inner) => Some(inner),
-        Type::NonNullType(inner) => item_of(inner),
-        Type::NamedType(_) => None,
-    }
-}
-
-/// Appends a literal as JSON. For an expected `ID`, a whole number becomes a text. For an expected list, a
-/// single value becomes a list of one. Absent members of an input object get their defaults.
-pub(crate) fn write_constant(
-    value: &Value<'static, String>,
-    kind: Option<&Type<'static, String>>,
-    schema: &Schema,
-    out: &mut Vec<u8>,
-) {
-    let item = kind.and_then(item_of);
-    match value {
-        Value::Null | Value::Variable(_) => out.extend_from_slice(b"null"),
-        Value::List(items) => {
-            out.push(b'[');
-            for (position, value) in items.iter().enumerate() {
-                if position > 0 {
-                    out.push(b',');
-                }
-                write_constant(value, item, schema, out);
-            }
-            out.push(b']');
-        }
-        // Input coercion (GraphQL specification, section 3.11): a single value counts as a list of one.
-        single if item.is_some() => {
-            out.push(b'[');
-            write_constant(single, item, schema, out);
-            out.push(b']');
-        }
-        Value::Object(members) => write_object(members, kind, schema, out),
-        Value::String(text) | Value::Enum(text) => write_text(text, out),
-        Value::Boolean(flag) => out.extend_from_slice(flag.to_string().as_bytes()),
-        Value::Float(number) => out.extend_from_slice(format!("{number:?}").as_bytes()),
-        Value::Int(number) => {
-            let text = number
-                .as_i64()
-                .expect("the parser reads integers as 64-bit")
-                .to_string();
-            if kind.is_some_and(|kind| inner_name(kind) == "ID") {
-                write_text(&text, out);
-            } else {
-                out.extend_from_slice(text.as_bytes());
-            }
-        }
-    }
-}
-
-fn write_object(
-    members: &[(String, Value<'static, String>)],
-    kind: Option<&Type<'static, String>>,
-    schema: &Schema,
-    out: &mut Vec<u8>,
-) {
-    let fields = kind
-        .and_then(|kind| schema.input_fields(inner_name(kind)))
-        .unwrap_or_default();
-    let given = members.iter().map(|(key, value)| {
-        let field = fields.iter().find(|it| it.name == *key);
-        (key, value, field.map(|it| &it.value_type))
-    });
-    let defaults = fields.iter().filter_map(|field| {
-        let default = field.default_value.as_ref()?;
-        let is_absent = members.iter().all(|(key, _)| *key != field.name);
-        is_absent.then_some((&field.name, default, Some(&field.value_type)))
-    });
-    out.push(b'{');
-    for (position, (key, value, kind)) in given.chain(defaults).enumerate() {
-        if position > 0 {
-            out.push(b',');
-        }
-        write_text(key, out);
-        out.push(b':');
-        write_constant(value, kind, schema, out);
-    }
-    out.push(b'}');
 }

@@ -53,18 +53,18 @@ pub enum Inconsistency {
 
 /// Fields of a service that are not part of the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct UnmergedFields {
     /// Name of the service.
     pub service: String,
     /// The fields, each as `type.field`. An argument is `type.field.argument`.
     pub fields: Vec<String>,
     /// The reason for all of them.
-    pub reason: LeftOutReason,
+    pub reason: UnmergedReason,
 }
 
 /// The reason why fields are not part of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LeftOutReason {
+pub enum UnmergedReason {
     /// The field would lead to fields that only the service's own root has.
     #[error("lead back to a root type")]
     LeadsBack,
@@ -95,7 +95,7 @@ pub(crate) struct MergedSchema {
     pub(crate) names: Vec<Names>,
     /// Services and actions that are not merged, with the reasons.
     pub(crate) inconsistencies: Vec<(String, Inconsistency)>,
-    pub(crate) left_out: Vec<LeftOut>,
+    pub(crate) left_out: Vec<UnmergedFields>,
 }
 
 impl MergedSchema {
@@ -158,7 +158,7 @@ struct Merging {
     owners: HashMap<(OperationKind, String), Owner>,
     titles: HashMap<(OperationKind, String), String>,
     inconsistencies: Vec<(String, Inconsistency)>,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<UnmergedFields>,
 }
 
 impl Merging {
@@ -221,11 +221,11 @@ impl Merging {
             mutation.map_or(Fields::new(), |root| names.renamed_fields(schema, root));
         let leading = leave_out_leading(schema, &mut types, &mut query, &mut mutation);
         for (fields, reason) in [
-            (leading, LeftOutReason::LeadsBack),
-            (schema.too_deep.clone(), LeftOutReason::TooDeep),
+            (leading, UnmergedReason::LeadsBack),
+            (schema.too_deep.clone(), UnmergedReason::TooDeep),
         ] {
             if !fields.is_empty() {
-                self.left_out.push(LeftOut {
+                self.left_out.push(UnmergedFields {
                     service: remote.name.clone(),
                     fields,
                     reason,

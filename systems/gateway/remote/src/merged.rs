@@ -14,7 +14,7 @@ use crate::action::Action;
 use crate::call::HeaderSettings;
 use crate::failure;
 use crate::introspection::SourceSchema;
-use crate::merge::{Inconsistency, LeftOut, MergedSchema};
+use crate::merge::{Inconsistency, MergedSchema, UnmergedFields};
 use crate::route::{self, Route};
 
 /// A prepared remote schema.
@@ -97,7 +97,7 @@ impl Merged {
 
     /// The fields of services that are not part of the schema, with the reasons.
     #[must_use]
-    pub fn left_out(&self) -> &[LeftOut] {
+    pub fn left_out(&self) -> &[UnmergedFields] {
         &self.schema.left_out
     }
 

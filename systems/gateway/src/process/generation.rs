@@ -15,7 +15,7 @@ use gateway_federation::{
     AuthorizationOptions, ErrorPolicies, ExecutionLimits, ExtensionFilter, OperationLimits,
     OperationOptions, Operations, ReportIn, Supergraph, SupergraphError,
 };
-use gateway_remote::{LeftOut, Merged, RestEndpoints};
+use gateway_remote::{Merged, RestEndpoints, UnmergedFields};
 use gateway_telemetry::CollectorError;
 use sha2::{Digest as _, Sha256};
 
@@ -338,7 +338,7 @@ fn merged(config: &Config, sources: &Sources, remotes: &Remotes) -> SchemaSource
     for (name, reason) in merged.inconsistencies() {
         log::error!("`{name}` is not part of the schema: {reason}");
     }
-    for LeftOut {
+    for UnmergedFields {
         service,
         fields,
         reason,

@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use super::text::{Out, expanded};
 use super::{copy, headers, list, word};
-use crate::references::inner_name;
+use crate::graphql_text::inner_name;
 
 /// Converts the types to SDL, and the actions to configuration values.
 pub(super) fn import(metadata: &Json, sdl: &str, notes: &mut Vec<String>) -> (String, Vec<Out>) {
