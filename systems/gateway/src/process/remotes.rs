@@ -135,6 +135,8 @@ async fn ask(
         match read {
             Ok(schema) => return Ok(schema),
             Err(error @ IntrospectionError::TooManyTypes { .. }) => return Err(with_status(error)),
+            // A service that fails would fail for an older query, too.
+            Err(error) if reply.status.is_server_error() => return Err(with_status(error)),
             // A service of an older specification refuses fields that it does not know.
             Err(error) => refusal = with_status(error),
         }
