@@ -423,7 +423,13 @@ fn patterns_that_fit_longer_origins_are_warned_about() {
 
 #[test]
 fn the_admin_secret_is_not_empty() {
-    assert_snapshot!(mistakes("session_variables: {admin_secret: ''}\n"), @"");
+    assert_snapshot!(mistakes("session_variables: {admin_secret: ''}\n"), @r"
+    error: the admin secret is empty, so an empty header would make any client an administrator: give it a value, or remove the key
+     --> router.yaml:1:21
+      |
+    1 | session_variables: {admin_secret: ''}
+      |                     ^^^^^^^^^^^^
+    ");
 }
 
 #[test]

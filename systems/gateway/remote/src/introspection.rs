@@ -75,7 +75,7 @@ pub struct SourceSchema {
     pub(crate) query: String,
     pub(crate) mutation: Option<String>,
     pub(crate) subscription: Option<String>,
-    /// Fields, arguments and input fields whose types are nested deeper than the introspection query asks.
+    /// Fields, arguments and input fields with types that are nested deeper than the introspection query asks.
     pub(crate) too_deep: Vec<String>,
 }
 

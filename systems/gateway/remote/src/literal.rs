@@ -37,7 +37,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The arguments of a field: those of the client, then the defaults of the others.
+    /// The arguments of a field: the client's arguments, then the defaults of the others.
     pub(crate) fn arguments(
         &self,
         given: &[(String, Value<'static, String>)],

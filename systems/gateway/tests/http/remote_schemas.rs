@@ -643,7 +643,7 @@ fn a_reload_lets_go_of_the_former_schemas() {
     assert!(grown < 40e6, "{grown} bytes more than {before}");
 }
 
-/// An introspection response with what newer specifications added.
+/// An introspection response with the additions of newer specifications.
 fn modern() -> Value {
     let scalar = |name: &str| json!({"kind": "SCALAR", "name": name});
     let input = |name: &str, of: Value| json!({"name": name, "type": of});
