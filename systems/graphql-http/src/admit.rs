@@ -83,8 +83,8 @@ where
         let refusal = RequestRefusal::ContentType(found.map(std::borrow::Cow::into_owned));
         return Admission::Refuse(media, refusal);
     }
-    if let Some(coding) = unknown_coding(head.content_encoding) {
-        return Admission::Refuse(media, RequestRefusal::ContentEncoding(coding));
+    if let Some(refusal) = RequestRefusal::of_coding(head.content_encoding) {
+        return Admission::Refuse(media, refusal);
     }
     // Only the announced length: a refusal then needs no read of the body.
     match head.content_length {
@@ -93,14 +93,6 @@ where
         }
         _ => Admission::ReadBody(media),
     }
-}
-
-/// The content coding of a request's body, from the value of `Content-Encoding`. `None` if the body has none.
-#[must_use]
-pub fn unknown_coding(content_encoding: Option<&[u8]>) -> Option<String> {
-    let coding = content_encoding?.trim_ascii();
-    let is_plain = coding.is_empty() || coding.eq_ignore_ascii_case(b"identity");
-    (!is_plain).then(|| String::from_utf8_lossy(coding).into_owned())
 }
 
 #[cfg(test)]

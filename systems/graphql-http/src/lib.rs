@@ -21,7 +21,7 @@ pub use accept::{
     EventFormat, IncrementalFormat, Negotiated, event_format, incremental_format, negotiate,
     parse_weight,
 };
-pub use admit::{Admission, Head, admit, unknown_coding};
+pub use admit::{Admission, Head, admit};
 pub use content_type::is_json;
 pub use escapes::with_old_escapes;
 pub use media::Media;

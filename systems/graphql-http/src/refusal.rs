@@ -44,6 +44,15 @@ impl RequestRefusal {
         }
     }
 
+    /// The refusal of a body with a content coding, from the value of `Content-Encoding`. `None` if the body has
+    /// no coding.
+    #[must_use]
+    pub fn of_coding(content_encoding: Option<&[u8]>) -> Option<Self> {
+        let coding = content_encoding?.trim_ascii();
+        let is_plain = coding.is_empty() || coding.eq_ignore_ascii_case(b"identity");
+        (!is_plain).then(|| Self::ContentEncoding(String::from_utf8_lossy(coding).into_owned()))
+    }
+
     /// The HTTP status of the response.
     #[must_use]
     pub const fn status(&self) -> u16 {

@@ -83,17 +83,9 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::Mode;
+    use crate::rule::tests::DEFAULT;
 
     fn headers(verdicts: &[(u64, Option<u32>)]) -> Vec<String> {
-        let rule = Rule {
-            ban_ms: 90_000,
-            window_ms: 6_000,
-            failures_max: 4,
-            emails_max: 1,
-            mode: Mode::Fixed,
-            inclusive: false,
-        };
         let tally = Tally::default();
         for (retry_ms, left) in verdicts {
             tally.add(Verdict {
@@ -103,7 +95,7 @@ mod tests {
             });
         }
         let mut headers = HeaderMap::new();
-        tally.advice().write(&rule, &mut headers);
+        tally.advice().write(&DEFAULT, &mut headers);
         let headers = headers.iter();
         headers
             .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))

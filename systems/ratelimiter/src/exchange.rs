@@ -64,27 +64,19 @@ impl chassis::Handler for Handler {
             Negotiated::Page => Media::Json.content_type(),
         };
         if let Err(foreign) = self.hosts.check(request.headers(), request.uri()) {
-            return in_json(
-                Answer::no_request(ForeignHost::STATUS, &foreign.to_string()),
-                media,
-            );
+            let answer = Answer::no_request(ForeignHost::STATUS, &foreign.to_string());
+            return self.in_json(answer, media);
         }
         // Copied, because the request moves into the handler.
         let origin = request.headers().get(header::ORIGIN).cloned();
         let mut reply = match *request.method() {
             Method::OPTIONS => self.options(&request),
             Method::GET | Method::HEAD => self.get(&request, negotiated).await,
-            Method::POST => {
-                let answer = self.post(request).await;
-                let advice = answer.advice;
-                let mut reply = in_json(answer, media);
-                advice.write(&self.rule, reply.headers_mut());
-                reply
-            }
+            Method::POST => self.in_json(self.post(request).await, media),
             _ => {
                 let status = StatusCode::METHOD_NOT_ALLOWED;
                 let answer = Answer::no_request(status, "expected GET or POST");
-                let mut reply = in_json(answer, media);
+                let mut reply = self.in_json(answer, media);
                 set(&mut reply, header::ALLOW, METHODS);
                 reply
             }
@@ -127,9 +119,7 @@ impl Handler {
         });
         let answer = self.executed(request, true).await;
         let is_refused = answer.status == StatusCode::METHOD_NOT_ALLOWED;
-        let advice = answer.advice;
-        let mut reply = in_json(answer, media.content_type());
-        advice.write(&self.rule, reply.headers_mut());
+        let mut reply = self.in_json(answer, media.content_type());
         if is_refused {
             self.metrics.get_refused();
             set(&mut reply, header::ALLOW, "POST");
@@ -152,8 +142,7 @@ impl Handler {
             return Answer::no_request(status, "expected content-type application/json");
         }
         let encoding = request.headers().get(header::CONTENT_ENCODING);
-        if let Some(coding) = graphql_http::unknown_coding(encoding.map(HeaderValue::as_bytes)) {
-            let refusal = RequestRefusal::ContentEncoding(coding);
+        if let Some(refusal) = RequestRefusal::of_coding(encoding.map(HeaderValue::as_bytes)) {
             let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
             return Answer::no_request(status, &refusal.to_string());
         }
@@ -210,6 +199,13 @@ impl Handler {
             error => error.to_string(),
         });
         self.executed(request, false).await
+    }
+
+    fn in_json(&self, answer: Answer, media: &'static str) -> Reply {
+        let mut reply = with_body(media, answer.body);
+        *reply.status_mut() = answer.status;
+        answer.advice.write(&self.rule, reply.headers_mut());
+        reply
     }
 
     async fn executed(&self, request: Result<Decoded<'_>, String>, is_get: bool) -> Answer {
@@ -270,12 +266,6 @@ fn is_json(request: &Request<Incoming>) -> bool {
 fn with_body(media: &'static str, body: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(Full::new(body.into()));
     set(&mut reply, header::CONTENT_TYPE, media);
-    reply
-}
-
-fn in_json(answer: Answer, media: &'static str) -> Reply {
-    let mut reply = with_body(media, answer.body);
-    *reply.status_mut() = answer.status;
     reply
 }
 

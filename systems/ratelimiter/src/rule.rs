@@ -8,7 +8,7 @@
 //! e-mails"). The newest Y + 1 and N + 1 entries give the same decision as all entries.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// The result of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

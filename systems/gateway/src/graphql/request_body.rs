@@ -63,10 +63,10 @@ pub(crate) fn read(head: &ClientHead, body: Bytes) -> Result<(Bytes, Option<Chec
         )));
     }
     let encoding = head.headers.get(header::CONTENT_ENCODING);
-    if let Some(coding) = graphql_http::unknown_coding(encoding.map(HeaderValue::as_bytes)) {
+    if let Some(refusal) = RequestRefusal::of_coding(encoding.map(HeaderValue::as_bytes)) {
         return Err(Box::new(reply::error(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            &RequestRefusal::ContentEncoding(coding).to_string(),
+            &refusal.to_string(),
             "INVALID_CONTENT_ENCODING_HEADER",
         )));
     }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// The default limits of the original.
-const DEFAULT: Rule = Rule {
+pub(crate) const DEFAULT: Rule = Rule {
     ban_ms: 90_000,
     window_ms: 6_000,
     failures_max: 4,
