@@ -11,9 +11,10 @@ use crate::access_rules::{Demands, Grants};
 use crate::check::Chosen;
 use crate::checked::Checked;
 use crate::error::{GraphqlError, write_errors};
+use crate::limits::Fragments;
 use crate::limits::QueryDocument;
 use crate::options::{AuthorizationOptions, ReportIn};
-use crate::projection_compiler::{self, Fragments};
+use crate::projection_compiler;
 use crate::refusal::Refusal;
 use crate::supergraph::Supergraph;
 

@@ -5,7 +5,6 @@
 
 mod introspection_depth;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use graphql_tools::parser::parse_query_with_token_limit;
@@ -20,13 +19,13 @@ use crate::error::{GraphqlError, one_line};
 use crate::fetch::OperationKind;
 use crate::large_stack;
 use crate::limits::{
-    Extent, OperationLimits, QueryDocument, TooMuch, check_variables, exceeded, measure,
-    selection_set,
+    Extent, Fragments, OperationLimits, QueryDocument, TooMuch, check_variables, exceeded,
+    fragments, measure, selection_set,
 };
 use crate::numbers;
 use crate::options::OperationOptions;
 use crate::projection::Projection;
-use crate::projection_compiler::{self, Fragments};
+use crate::projection_compiler;
 use crate::refusal::Refusal;
 use crate::schema::Schema;
 use crate::signature::operation_id;
@@ -113,14 +112,15 @@ pub(crate) fn check<T>(
         return Err(Refusal::from_errors(over));
     }
     let declared = declared(chosen.operation);
-    let projection = checking.project(&document, &chosen, &declared)?;
+    let fragments = fragments(&document);
+    let projection = checking.project(&fragments, &chosen, &declared)?;
     checking.check_introspection(&projection)?;
     work.go_on()?;
     let checked = Checked {
         schema: Arc::clone(schema),
         kind: chosen.kind,
         operation_name: chosen.name.map(str::to_owned),
-        operation_id: operation_id(&document, chosen.operation, chosen.kind),
+        operation_id: operation_id(&fragments, chosen.operation, chosen.kind),
         declared,
         projection,
         exceeded: over,
@@ -177,22 +177,14 @@ impl Checking<'_> {
 
     fn project(
         &self,
-        document: &QueryDocument,
+        fragments: &Fragments<'_>,
         chosen: &Chosen<'_>,
         declared: &[Declared],
     ) -> Result<Projection, Refusal> {
-        let fragments: Fragments<'_> = document
-            .definitions
-            .iter()
-            .filter_map(|definition| match definition {
-                Definition::Fragment(it) => Some((it.name.as_str(), it)),
-                Definition::Operation(_) => None,
-            })
-            .collect::<HashMap<_, _>>();
         let schema = self.schema;
         let root_type = schema.root(chosen.kind);
         let set = selection_set(chosen.operation);
-        projection_compiler::compile(schema, &fragments, declared, root_type, set)
+        projection_compiler::compile(schema, fragments, declared, root_type, set)
             .map_err(|excess| Refusal::from_error(excess.error()))
     }
 

@@ -173,16 +173,8 @@ pub(crate) fn measure(
     limits: &OperationLimits,
 ) -> Result<Vec<Extent>, TooMuch> {
     let recursion_max = limits.parser_max_recursion;
-    let fragments = document
-        .definitions
-        .iter()
-        .filter_map(|definition| match definition {
-            Definition::Fragment(fragment) => Some((fragment.name.as_str(), fragment)),
-            Definition::Operation(_) => None,
-        })
-        .collect();
     let mut measuring = Measuring {
-        fragments,
+        fragments: fragments(document),
         known: HashMap::new(),
         open: HashSet::new(),
         // A spread takes two levels here and one in `Extent::nesting`. With twice the limit, every document
@@ -218,7 +210,20 @@ pub(crate) fn measure(
     Ok(extents)
 }
 
-type Fragments<'a> = HashMap<&'a str, &'a FragmentDefinition<'static, String>>;
+/// The fragments of a document by name.
+pub type Fragments<'a> = HashMap<&'a str, &'a FragmentDefinition<'static, String>>;
+
+/// Returns the fragments of a document by name.
+#[must_use]
+pub fn fragments<'a>(document: &'a Document<'static, String>) -> Fragments<'a> {
+    let definitions = document.definitions.iter();
+    definitions
+        .filter_map(|definition| match definition {
+            Definition::Fragment(fragment) => Some((fragment.name.as_str(), fragment)),
+            Definition::Operation(_) => None,
+        })
+        .collect()
+}
 
 /// Counts the pairs to compare in the selections of one object and below it.
 fn count_pairs(sets: &[&Set], fragments: &Fragments<'_>, left: &mut u64) -> Result<(), TooMuch> {

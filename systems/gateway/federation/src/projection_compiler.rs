@@ -8,11 +8,10 @@
 
 use std::collections::HashMap;
 
-use graphql_tools::parser::query::{
-    Directive, Field, FragmentDefinition, Selection, TypeCondition, Value as Literal,
-};
+use graphql_tools::parser::query::{Directive, Field, Selection, TypeCondition, Value as Literal};
 use graphql_tools::parser::schema::Type;
 
+use crate::limits::Fragments;
 use crate::limits::{Set, TooMuch};
 use crate::projection::{
     Anchor, Clause, EnumValues, Leaf, Member, PerType, Projection, RequestedField, Shape, What,
@@ -28,8 +27,6 @@ pub(crate) const DENIED: &str = "__denied";
 /// Maximum number of compiled members of one operation. A larger operation is refused.
 const COMPILED_MAX: usize = 200_000;
 
-/// The fragments of a document by name.
-pub(crate) type Fragments<'a> = HashMap<&'a str, &'a FragmentDefinition<'static, String>>;
 type AskedField<'a> = &'a Field<'static, String>;
 
 /// Compiles the selection set of an operation.

@@ -221,7 +221,8 @@ fn is_composed(name: &str) -> bool {
 }
 
 /// The innermost name of a type, without lists and exclamation marks.
-pub(crate) fn inner_name(of: &TypeText) -> &str {
+#[must_use]
+pub fn inner_name(of: &TypeText) -> &str {
     match of {
         Type::NamedType(name) => name,
         Type::ListType(inner) | Type::NonNullType(inner) => inner_name(inner),

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use graphql_tools::parser::query::{
-    Definition, Directive, Field, FragmentDefinition, OperationDefinition, Selection, SelectionSet,
-    Type, TypeCondition, Value, VariableDefinition,
+    Directive, Field, FragmentDefinition, OperationDefinition, Selection, SelectionSet,
+    TypeCondition, Value, VariableDefinition,
 };
 use sha1::{Digest as _, Sha1};
 
 use crate::fetch::OperationKind;
-use crate::limits::{QueryDocument, selection_set};
+use crate::limits::{Fragments, selection_set};
 
 /// Maximum length of a field's line in graphql-js, in bytes. In longer lines, a space
 /// is between arguments instead of a comma.
@@ -25,11 +25,11 @@ type Arguments = [(String, Value<'static, String>)];
 
 /// The id of an operation: the SHA-1 digest of its signature, in lower-case hexadecimal.
 pub(crate) fn operation_id(
-    document: &QueryDocument,
+    fragments: &Fragments<'_>,
     operation: &OperationDefinition<'static, String>,
     kind: OperationKind,
 ) -> String {
-    let digest = Sha1::digest(signature(document, operation, kind).as_bytes());
+    let digest = Sha1::digest(signature(fragments, operation, kind).as_bytes());
     digest.iter().fold(String::new(), |mut id, byte| {
         let _ = write!(id, "{byte:02x}");
         id
@@ -37,16 +37,16 @@ pub(crate) fn operation_id(
 }
 
 fn signature(
-    document: &QueryDocument,
+    fragments: &Fragments<'_>,
     operation: &OperationDefinition<'static, String>,
     kind: OperationKind,
 ) -> String {
-    let mut fragments = BTreeMap::new();
+    let mut used = BTreeMap::new();
     let set = selection_set(operation);
-    collect(document, set, &mut fragments);
+    collect(fragments, set, &mut used);
     let (name, variables, directives) = head(operation);
     let mut text = format!("# {}\n", name.unwrap_or("-"));
-    for fragment in fragments.values() {
+    for fragment in used.values() {
         let TypeCondition::On(of) = &fragment.type_condition;
         let _ = write!(text, "fragment {} on {of}", fragment.name);
         write_directives(&fragment.directives, true, &mut text);
@@ -90,26 +90,20 @@ fn head<'a>(
 
 /// Collects the fragments that a selection uses, by name.
 fn collect<'a>(
-    document: &'a QueryDocument,
+    fragments: &Fragments<'a>,
     set: &'a Set,
-    found: &mut BTreeMap<&'a str, &'a Fragment>,
+    used: &mut BTreeMap<&'a str, &'a Fragment>,
 ) {
     for selection in &set.items {
         match selection {
-            Selection::Field(field) => collect(document, &field.selection_set, found),
-            Selection::InlineFragment(inline) => collect(document, &inline.selection_set, found),
+            Selection::Field(field) => collect(fragments, &field.selection_set, used),
+            Selection::InlineFragment(inline) => collect(fragments, &inline.selection_set, used),
             Selection::FragmentSpread(spread) => {
-                if found.contains_key(spread.fragment_name.as_str()) {
-                    continue;
-                }
-                let definitions = document.definitions.iter();
-                let mut fragments = definitions.filter_map(|definition| match definition {
-                    Definition::Fragment(fragment) => Some(fragment),
-                    Definition::Operation(_) => None,
-                });
-                if let Some(fragment) = fragments.find(|it| it.name == spread.fragment_name) {
-                    found.insert(&fragment.name, fragment);
-                    collect(document, &fragment.selection_set, found);
+                let name = spread.fragment_name.as_str();
+                if let Some(fragment) = fragments.get(name)
+                    && used.insert(name, fragment).is_none()
+                {
+                    collect(fragments, &fragment.selection_set, used);
                 }
             }
         }
@@ -188,29 +182,13 @@ fn write_variables(variables: &[VariableDefinition<'static, String>], text: &mut
         if position > 0 {
             text.push(',');
         }
-        let _ = write!(text, "${}:", variable.name);
-        write_type(&variable.var_type, text);
+        let _ = write!(text, "${}:{}", variable.name, variable.var_type);
         if let Some(default) = &variable.default_value {
             text.push('=');
             write_value(default, text);
         }
     }
     text.push(')');
-}
-
-fn write_type(of: &Type<'static, String>, text: &mut String) {
-    match of {
-        Type::NamedType(name) => text.push_str(name),
-        Type::ListType(item) => {
-            text.push('[');
-            write_type(item, text);
-            text.push(']');
-        }
-        Type::NonNullType(inner) => {
-            write_type(inner, text);
-            text.push('!');
-        }
-    }
 }
 
 /// Writes directives. The directives of fragments are in the order of their names.
@@ -264,7 +242,10 @@ fn ends_in_word(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use graphql_tools::parser::query::Definition;
+
     use super::*;
+    use crate::limits::fragments;
 
     fn signature_of(query: &str) -> String {
         let document = graphql_tools::parser::parse_query::<String>(query)
@@ -280,7 +261,7 @@ mod tests {
             OperationDefinition::Subscription(_) => OperationKind::Subscription,
             _ => OperationKind::Query,
         };
-        signature(&document, operation, kind)
+        signature(&fragments(&document), operation, kind)
     }
 
     /// The expected texts are the signatures of Apollo Router for queries of this shape.

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use gateway_federation::Fragments;
 use gateway_template::Json;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde_json::value::RawValue;
 
 use crate::names::Names;
-use crate::outgoing::{Fragments, Occurrence, Set};
+use crate::outgoing::{Occurrence, Set};
 use graphql_tools::parser::query::Selection;
 
 /// A GraphQL response of a service.

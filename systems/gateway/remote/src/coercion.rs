@@ -5,12 +5,10 @@
 
 use std::borrow::Cow;
 
-use gateway_federation::Schema;
+use gateway_federation::{Schema, inner_name};
 use gateway_template::{Json, write_text};
 use graphql_tools::parser::query::Value;
-use graphql_tools::parser::schema::Type;
-
-use crate::merge::inner_name;
+use graphql_tools::parser::schema::{InputValue, Type};
 
 /// Largest whole number that is exact as a float: 2^53.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
@@ -48,21 +46,15 @@ fn write_value(value: &Json<'_>, kind: &Type<'static, String>, schema: &Schema, 
     match (kind, value) {
         (Type::NonNullType(inner), _) => write_value(value, inner, schema, out),
         (_, Json::Null) => out.extend_from_slice(b"null"),
-        (Type::ListType(item), Json::List(items)) => {
-            out.push(b'[');
-            for (position, value) in items.iter().enumerate() {
-                if position > 0 {
-                    out.push(b',');
-                }
-                write_value(value, item, schema, out);
-            }
-            out.push(b']');
-        }
-        // A single value counts as a list of one item.
         (Type::ListType(item), _) => {
-            out.push(b'[');
-            write_value(value, item, schema, out);
-            out.push(b']');
+            // A single value counts as a list of one item.
+            let items = match value {
+                Json::List(items) => &items[..],
+                single => std::slice::from_ref(single),
+            };
+            write_list(items, out, |value, out| {
+                write_value(value, item, schema, out)
+            });
         }
         (Type::NamedType(name), Json::Number(digits)) => match name.as_str() {
             "ID" => write_text(&whole(digits), out),
@@ -70,39 +62,71 @@ fn write_value(value: &Json<'_>, kind: &Type<'static, String>, schema: &Schema, 
             _ => value.write(out),
         },
         (Type::NamedType(name), Json::Object(members)) => match schema.input_fields(name) {
-            Some(fields) => {
-                out.push(b'{');
-                let mut separator: &[u8] = b"";
-                for (key, value) in members {
-                    // The check before refuses a member that its type does not have.
-                    let Some(field) = fields.iter().find(|it| it.name == *key) else {
-                        continue;
-                    };
-                    out.extend_from_slice(separator);
-                    separator = b",";
-                    write_text(key, out);
-                    out.push(b':');
-                    write_value(value, &field.value_type, schema, out);
-                }
-                for field in fields {
-                    let Some(default) = &field.default_value else {
-                        continue;
-                    };
-                    if members.iter().any(|(key, _)| *key == field.name) {
-                        continue;
-                    }
-                    out.extend_from_slice(separator);
-                    separator = b",";
-                    write_text(&field.name, out);
-                    out.push(b':');
-                    write_constant(default, Some(&field.value_type), schema, out);
-                }
-                out.push(b'}');
-            }
+            Some(fields) => write_input(members, fields, schema, out),
             None => value.write(out),
         },
         _ => value.write(out),
     }
+}
+
+fn write_input(
+    members: &[(Cow<'_, str>, Json<'_>)],
+    fields: &[InputValue<'static, String>],
+    schema: &Schema,
+    out: &mut Vec<u8>,
+) {
+    out.push(b'{');
+    let start = out.len();
+    for (key, value) in members {
+        // The check before refuses a member that its type does not have.
+        let Some(field) = fields.iter().find(|it| it.name == *key) else {
+            continue;
+        };
+        write_key(key, start, out);
+        write_value(value, &field.value_type, schema, out);
+    }
+    let is_given = |name: &str| members.iter().any(|(key, _)| key == name);
+    for (field, default) in defaults_of(fields, is_given) {
+        write_key(&field.name, start, out);
+        write_constant(default, Some(&field.value_type), schema, out);
+    }
+    out.push(b'}');
+}
+
+/// Appends a list. `write` appends one item.
+pub(crate) fn write_list<'a, T>(
+    items: &'a [T],
+    out: &mut Vec<u8>,
+    write: impl Fn(&'a T, &mut Vec<u8>),
+) {
+    out.push(b'[');
+    for (position, item) in items.iter().enumerate() {
+        if position > 0 {
+            out.push(b',');
+        }
+        write(item, out);
+    }
+    out.push(b']');
+}
+
+/// Appends the key of a member. `start` is the length of `out` before the first member.
+pub(crate) fn write_key(key: &str, start: usize, out: &mut Vec<u8>) {
+    if out.len() > start {
+        out.push(b',');
+    }
+    write_text(key, out);
+    out.push(b':');
+}
+
+/// The inputs with defaults that are not given.
+pub(crate) fn defaults_of<'a>(
+    known: &'a [InputValue<'static, String>],
+    is_given: impl Fn(&str) -> bool,
+) -> impl Iterator<Item = (&'a InputValue<'static, String>, &'a Value<'static, String>)> {
+    let defaults = known
+        .iter()
+        .filter_map(|input| Some((input, input.default_value.as_ref()?)));
+    defaults.filter(move |(input, _)| !is_given(&input.name))
 }
 
 /// A whole number without a fraction or an exponent: `1.0` and `1e0` are `1`.
@@ -137,20 +161,16 @@ pub(crate) fn write_constant(
     match value {
         Value::Null | Value::Variable(_) => out.extend_from_slice(b"null"),
         Value::List(items) => {
-            out.push(b'[');
-            for (position, value) in items.iter().enumerate() {
-                if position > 0 {
-                    out.push(b',');
-                }
-                write_constant(value, item, schema, out);
-            }
-            out.push(b']');
+            write_list(items, out, |value, out| {
+                write_constant(value, item, schema, out)
+            });
         }
         // Input coercion (GraphQL specification, section 3.11): a single value counts as a list of one.
         single if item.is_some() => {
-            out.push(b'[');
-            write_constant(single, item, schema, out);
-            out.push(b']');
+            let items = std::slice::from_ref(single);
+            write_list(items, out, |value, out| {
+                write_constant(value, item, schema, out)
+            });
         }
         Value::Object(members) => write_object(members, kind, schema, out),
         Value::String(text) | Value::Enum(text) => write_text(text, out),
@@ -179,23 +199,17 @@ fn write_object(
     let fields = kind
         .and_then(|kind| schema.input_fields(inner_name(kind)))
         .unwrap_or_default();
-    let given = members.iter().map(|(key, value)| {
-        let field = fields.iter().find(|it| it.name == *key);
-        (key, value, field.map(|it| &it.value_type))
-    });
-    let defaults = fields.iter().filter_map(|field| {
-        let default = field.default_value.as_ref()?;
-        let is_absent = members.iter().all(|(key, _)| *key != field.name);
-        is_absent.then_some((&field.name, default, Some(&field.value_type)))
-    });
     out.push(b'{');
-    for (position, (key, value, kind)) in given.chain(defaults).enumerate() {
-        if position > 0 {
-            out.push(b',');
-        }
-        write_text(key, out);
-        out.push(b':');
-        write_constant(value, kind, schema, out);
+    let start = out.len();
+    for (key, value) in members {
+        let field = fields.iter().find(|it| it.name == *key);
+        write_key(key, start, out);
+        write_constant(value, field.map(|it| &it.value_type), schema, out);
+    }
+    let is_given = |name: &str| members.iter().any(|(key, _)| key == name);
+    for (field, default) in defaults_of(fields, is_given) {
+        write_key(&field.name, start, out);
+        write_constant(default, Some(&field.value_type), schema, out);
     }
     out.push(b'}');
 }

@@ -1,13 +1,11 @@
 //! The arguments of an action as JSON, coerced to their types. Literals are rendered once, and variables are
 //! inserted for each request.
 
-use gateway_federation::{Checked, Schema, Variables};
-use gateway_template::write_text;
+use gateway_federation::{Checked, Schema, Variables, inner_name};
 use graphql_tools::parser::query::{Value, VariableDefinition};
 use graphql_tools::parser::schema::{InputValue, Type};
 
-use crate::coercion::{item_of, write_constant, write_json};
-use crate::merge::inner_name;
+use crate::coercion::{defaults_of, item_of, write_constant, write_json, write_key, write_list};
 
 /// An argument, or a part of one.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,13 +46,10 @@ impl Reader<'_> {
             let of = known.iter().find(|it| it.name == *name);
             arguments.push((name.clone(), self.member(value, of)));
         }
-        for of in known {
-            if let Some(default) = &of.default_value
-                && given.iter().all(|(name, _)| *name != of.name)
-            {
-                let default = self.constant(default, Some(&of.value_type));
-                arguments.push((of.name.clone(), Argument::Json(default)));
-            }
+        let is_given = |name: &str| given.iter().any(|(known, _)| known == name);
+        for (of, default) in defaults_of(known, is_given) {
+            let default = self.constant(default, Some(&of.value_type));
+            arguments.push((of.name.clone(), Argument::Json(default)));
         }
         arguments
     }
@@ -142,20 +137,13 @@ impl Writer<'_> {
                     (None, None) => return false,
                 }
             }
-            Argument::List(items) => {
-                out.push(b'[');
-                for (position, item) in items.iter().enumerate() {
-                    if position > 0 {
-                        out.push(b',');
-                    }
-                    // A list has no gaps: an omitted variable becomes null in a list, but its member is left
-                    // out of an object.
-                    if !self.write(item, out) {
-                        out.extend_from_slice(b"null");
-                    }
+            Argument::List(items) => write_list(items, out, |item, out| {
+                // A list has no gaps: an omitted variable becomes null in a list, but its member is left out of
+                // an object.
+                if !self.write(item, out) {
+                    out.extend_from_slice(b"null");
                 }
-                out.push(b']');
-            }
+            }),
             Argument::Object(members) => self.members(members, out),
         }
         true
@@ -164,17 +152,11 @@ impl Writer<'_> {
     /// Appends an object with the members that have a value.
     pub(crate) fn members(&self, members: &[(String, Argument)], out: &mut Vec<u8>) {
         out.push(b'{');
-        let mut is_first = true;
+        let start = out.len();
         for (key, value) in members {
             let before = out.len();
-            if !is_first {
-                out.push(b',');
-            }
-            write_text(key, out);
-            out.push(b':');
-            if self.write(value, out) {
-                is_first = false;
-            } else {
+            write_key(key, start, out);
+            if !self.write(value, out) {
                 out.truncate(before);
             }
         }

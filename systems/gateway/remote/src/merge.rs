@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gateway_config::{ActionKind, Config, RemoteSchema};
-use gateway_federation::{OperationKind, Schema, type_name};
+use gateway_federation::{OperationKind, Schema, inner_name, type_name};
 use graphql_tools::parser::parse_schema;
 use graphql_tools::parser::schema::{
     Definition, Document, Field, InputValue, ObjectType, SchemaDefinition, Type, TypeDefinition,
@@ -456,13 +456,6 @@ fn namespaced(
         directives: Vec::new(),
     };
     (field, TypeDefinition::Object(object))
-}
-
-pub(crate) fn inner_name<'a>(of: &'a Type<'static, String>) -> &'a str {
-    match of {
-        Type::NamedType(name) => name,
-        Type::ListType(inner) | Type::NonNullType(inner) => inner_name(inner),
-    }
 }
 
 /// The part that two equal definitions must share: everything except descriptions.

@@ -1,8 +1,6 @@
 //! Writes the operation for a service, in the service's own names.
 
-use std::collections::HashMap;
-
-use gateway_federation::{OperationKind, Schema};
+use gateway_federation::{Fragments, OperationKind, Schema};
 use gateway_template::write_text;
 use graphql_tools::parser::query::{
     Directive, Field, FragmentDefinition, Selection, SelectionSet, TypeCondition, Value,
@@ -15,7 +13,6 @@ use crate::names::Names;
 pub(crate) type Set = SelectionSet<'static, String>;
 pub(crate) type AskedField = Field<'static, String>;
 pub(crate) type Conditions = [Directive<'static, String>];
-pub(crate) type Fragments<'a> = HashMap<&'a str, &'a FragmentDefinition<'static, String>>;
 
 /// A root field of an operation, at its place in the client's document.
 #[derive(Clone)]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use gateway_config::{Config, RestEndpoint, RestSegment};
+use gateway_federation::inner_name;
 use gateway_template::{Json, write_text};
 use graphql_tools::parser::parse_query;
 use graphql_tools::parser::query::{Definition, OperationDefinition};
@@ -11,7 +12,6 @@ use json_text::Ambiguity;
 use percent_encoding::percent_decode_str;
 
 use crate::answer::{Answer, Data};
-use crate::merge::inner_name;
 
 /// The prefix of all paths of REST endpoints.
 pub const REST_PREFIX: &str = "/api/rest/";

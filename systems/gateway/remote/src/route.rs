@@ -1,14 +1,16 @@
 //! Plans a checked operation: the requests to services and handlers, and the assembly of the response.
 
 use bytes::Bytes;
-use gateway_federation::{AnswerMember, Checked, MemberSource, OperationKind};
+use gateway_federation::{
+    AnswerMember, Checked, Fragments, MemberSource, OperationKind, fragments,
+};
 use gateway_template::write_text;
-use graphql_tools::parser::query::{Definition, Document, OperationDefinition, VariableDefinition};
+use graphql_tools::parser::query::{Document, OperationDefinition, VariableDefinition};
 
 use crate::answer::TypeNames;
 use crate::literal::{Argument, Reader};
 use crate::merge::{MergedSchema, Owner};
-use crate::outgoing::{self, Fragments, Occurrence, Wanted};
+use crate::outgoing::{self, Occurrence, Wanted};
 
 /// The request to one service, or to one handler.
 #[derive(Debug)]
@@ -110,14 +112,7 @@ pub(crate) fn route<'a>(
     document: &'a Document<'static, String>,
     operation: &'a OperationDefinition<'static, String>,
 ) -> Route {
-    let fragments: Fragments<'a> = document
-        .definitions
-        .iter()
-        .filter_map(|definition| match definition {
-            Definition::Fragment(it) => Some((it.name.as_str(), it)),
-            Definition::Operation(_) => None,
-        })
-        .collect();
+    let fragments = fragments(document);
     let (set, declared) = match operation {
         OperationDefinition::SelectionSet(set) => (set, &[][..]),
         OperationDefinition::Query(it) => (&it.selection_set, &it.variable_definitions[..]),

@@ -166,21 +166,29 @@ impl Formats {
 
     /// Removes the headers that [`Formats::write`] writes.
     pub(crate) fn clear(&self, headers: &mut HeaderMap) {
-        let mut remove = |is_used: bool, names: &[HeaderName]| {
-            if is_used {
-                for name in names {
-                    headers.remove(name);
-                }
+        let mut remove = |names: &[HeaderName]| {
+            for name in names {
+                headers.remove(name);
             }
         };
-        remove(self.w3c, &[TRACEPARENT, TRACESTATE]);
-        let b3 = [B3, B3_TRACE, B3_SPAN, B3_PARENT, B3_SAMPLED, B3_FLAGS];
-        remove(self.zipkin, &b3);
-        remove(self.jaeger, &[JAEGER]);
-        let datadog = [DATADOG_TRACE, DATADOG_SPAN, DATADOG_PRIORITY, DATADOG_TAGS];
-        remove(self.datadog, &datadog);
-        remove(self.aws_xray, &[XRAY]);
-        remove(self.baggage, &[BAGGAGE]);
+        if self.w3c {
+            remove(&[TRACEPARENT, TRACESTATE]);
+        }
+        if self.zipkin {
+            remove(&[B3, B3_TRACE, B3_SPAN, B3_PARENT, B3_SAMPLED, B3_FLAGS]);
+        }
+        if self.jaeger {
+            remove(&[JAEGER]);
+        }
+        if self.datadog {
+            remove(&[DATADOG_TRACE, DATADOG_SPAN, DATADOG_PRIORITY, DATADOG_TAGS]);
+        }
+        if self.aws_xray {
+            remove(&[XRAY]);
+        }
+        if self.baggage {
+            remove(&[BAGGAGE]);
+        }
         if let Some((name, _)) = &self.request {
             headers.remove(name);
         }

@@ -77,13 +77,7 @@ impl Tracer {
         let span = ids.next();
         let (parent_span, state) =
             parent.map_or((None, None), |parent| (parent.span, parent.state));
-        let origin = Origin {
-            id,
-            is_sampled,
-            state,
-            baggage,
-            formats: Arc::clone(&self.formats),
-        };
+        let origin = self.origin(id, is_sampled, state, baggage);
         let trace = Trace::new(origin, self.queue.as_ref(), self.attributes_max, ids);
         let trace = Rc::new(trace);
         let server = trace.server(span, parent_span);
@@ -113,15 +107,25 @@ impl Tracer {
             None if self.told.is_some() || baggage.is_some() => (fresh, ids.next(), None, false),
             None => return None,
         };
-        let origin = Origin {
+        let origin = self.origin(id, is_sampled, state, baggage);
+        let trace = Rc::new(Trace::only_passed_on(origin));
+        Some((Active { trace, span }, None))
+    }
+
+    fn origin(
+        &self,
+        id: TraceId,
+        is_sampled: bool,
+        state: Option<HeaderValue>,
+        baggage: Option<HeaderValue>,
+    ) -> Origin {
+        Origin {
             id,
             is_sampled,
             state,
             baggage,
             formats: Arc::clone(&self.formats),
-        };
-        let trace = Rc::new(Trace::only_passed_on(origin));
-        Some((Active { trace, span }, None))
+        }
     }
 
     /// True if the trace is recorded. The lower half of the id decides, as in SDKs, so that all services with
