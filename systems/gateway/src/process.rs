@@ -8,6 +8,7 @@ mod environment;
 mod exporting;
 mod exports;
 pub(crate) mod generation;
+mod importing;
 mod listen;
 mod loader;
 mod mailbox;

@@ -1,11 +1,14 @@
 //! `types` and `actions`: root fields with an HTTP handler.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use http::HeaderName;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::graphql_text::{GraphqlName, TypeReference};
 use crate::remote_schemas::ConfiguredHeader;
@@ -34,6 +37,11 @@ pub struct Action {
     /// content negotiation are never sent.
     #[serde(default)]
     pub forward_client_headers: bool,
+    /// Client headers that the gateway does not forward. The list replaces the default list, which contains
+    /// headers such as `user-agent`, `origin` and `accept-language`. Headers that belong to the connection, the
+    /// body or the session are never forwarded.
+    #[serde(default)]
+    pub ignored_client_headers: Option<Vec<Written<HeaderName>>>,
     /// Maximum time of a request to the handler.
     #[serde(default = "thirty_seconds")]
     pub timeout: Written<Duration>,
@@ -101,15 +109,57 @@ pub struct RequestTransform {
     pub method: Option<Written<Method>>,
     /// A template for the URL, such as `{{$base_url}}/product/{{$body.input.id}}`.
     pub url: Option<Written<TemplateText>>,
-    /// Query parameters by name. Each value is a template. A parameter with the value null is left out. These
-    /// parameters replace the parameters of the URL.
-    pub query_params: BTreeMap<String, Written<TemplateText>>,
+    /// The query parameters. They replace the parameters of the URL.
+    pub query_params: QueryParameters,
     /// The body instead of the payload.
     pub body: Option<BodyTransform>,
     /// Headers that the transform adds or removes.
     pub request_headers: HeaderTransform,
     /// The language of the templates.
     pub template_engine: TemplateEngine,
+}
+
+/// The query parameters of a transformed request.
+#[derive(Clone, Debug, JsonSchema)]
+#[serde(untagged)]
+pub enum QueryParameters {
+    /// A template for each parameter by name. A parameter with the value null is left out.
+    ByName(BTreeMap<String, Written<TemplateText>>),
+    /// One template for the whole query, such as `id={{escapeUri($body.input.id)}}&limit=3`. Without
+    /// `escapeUri`, a value with `&` adds a parameter.
+    Whole(Written<TemplateText>),
+}
+
+impl Default for QueryParameters {
+    fn default() -> Self {
+        Self::ByName(BTreeMap::new())
+    }
+}
+
+/// Reads both forms. The errors of `untagged` would not report the mistake in a template.
+impl<'de> Deserialize<'de> for QueryParameters {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(QueryForms)
+    }
+}
+
+struct QueryForms;
+
+impl<'de> Visitor<'de> for QueryForms {
+    type Value = QueryParameters;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .write_str("templates by name of the parameter, or one template for the whole query")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        Written::deserialize(StrDeserializer::new(text)).map(QueryParameters::Whole)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        BTreeMap::deserialize(MapAccessDeserializer::new(map)).map(QueryParameters::ByName)
+    }
 }
 
 /// Changes to a handler's response. Templates can use `$body` (its JSON), `$request` and `$response.status`.

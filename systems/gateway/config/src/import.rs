@@ -3,12 +3,15 @@
 //! Parts without a counterpart here are not dropped silently. Each one becomes a note.
 
 mod actions;
+mod custom_types;
+mod metadata_file;
 mod text;
 
 use serde_json::Value as Json;
 use yaml_with_places::{Document, Findings, Mistakes};
 
 use crate::sources::{ONE_DOCUMENT, sources};
+pub use metadata_file::MetadataFile;
 use text::{Out, expanded};
 
 /// A configuration that was converted from a metadata folder.
@@ -18,20 +21,26 @@ pub struct Import {
     pub yaml: String,
     /// Notes about parts that could not be converted, as sentences.
     pub notes: Vec<String>,
+    /// Notes about missing restrictions. The configuration permits requests that Hasura refuses.
+    pub lost_restrictions: Vec<String>,
 }
 
+/// Files about restrictions that this gateway does not have, with the note for each.
+const RESTRICTIONS: [(&str, &str); 3] = [
+    ("allow_list.yaml", "the allow list"),
+    ("api_limits.yaml", "API limits"),
+    ("graphql_schema_introspection.yaml", "introspection by role"),
+];
+
 /// Files about other parts of Hasura, with the note for each.
-const OTHERS: [(&str, &str); 10] = [
+const OTHERS: [(&str, &str); 7] = [
     (
         "databases/databases.yaml",
         "databases, their tables and permissions",
     ),
-    ("allow_list.yaml", "the allow list"),
     ("cron_triggers.yaml", "cron triggers"),
     ("inherited_roles.yaml", "inherited roles"),
     ("network.yaml", "TLS exceptions"),
-    ("api_limits.yaml", "API limits"),
-    ("graphql_schema_introspection.yaml", "introspection by role"),
     ("opentelemetry.yaml", "OpenTelemetry"),
     ("metrics_config.yaml", "settings of metrics"),
     ("backend_configs.yaml", "settings of backends"),
@@ -40,9 +49,9 @@ const OTHERS: [(&str, &str); 10] = [
 /// Converts a metadata folder. `read` returns the text of a file in the folder by its name.
 ///
 /// # Errors
-/// Fails if a file is not YAML.
+/// Fails if a file is not YAML, or `actions.graphql` is not GraphQL.
 pub fn import(read: &dyn Fn(&str) -> Option<String>) -> Result<Import, Mistakes> {
-    let mut importing = Importing { notes: Vec::new() };
+    let mut importing = Importing::default();
     // A list keeps the order, because users will read and edit the file.
     let mut keys: Vec<(String, Out)> = Vec::new();
     let remotes = file(read, "remote_schemas.yaml")?;
@@ -50,7 +59,7 @@ pub fn import(read: &dyn Fn(&str) -> Option<String>) -> Result<Import, Mistakes>
     add(&mut keys, "remote_schemas", remotes);
     let metadata = file(read, "actions.yaml")?;
     let sdl = read("actions.graphql").unwrap_or_default();
-    let (types, actions) = actions::import(&metadata, &sdl, &mut importing.notes);
+    let (types, actions) = actions::import(&metadata, &sdl, &mut importing.notes)?;
     if !types.is_empty() {
         keys.push(("types".to_owned(), Out::Text(types)));
     }
@@ -61,17 +70,9 @@ pub fn import(read: &dyn Fn(&str) -> Option<String>) -> Result<Import, Mistakes>
     let endpoints = file(read, "rest_endpoints.yaml")?;
     let endpoints: Vec<Out> = list(&endpoints).map(endpoint).collect();
     add(&mut keys, "rest_endpoints", endpoints);
-    for (name, what) in OTHERS {
-        // Hasura's export writes all files, even if they are empty.
-        let is_empty = |it: &Json| match it {
-            Json::Array(items) => items.is_empty(),
-            Json::Object(members) => members.is_empty(),
-            other => other.is_null(),
-        };
-        if !is_empty(&file(read, name)?) {
-            importing.notes.push(format!("{name}: {what}"));
-        }
-    }
+    importing.notes.extend(missing(read, &OTHERS)?);
+    let restrictions = missing(read, &RESTRICTIONS)?;
+    importing.lost_restrictions.extend(restrictions);
     // First in the file, because readers look for it there.
     keys.insert(0, ("supergraph".to_owned(), endpoint_of_hasura()));
     let mut yaml = String::new();
@@ -79,7 +80,28 @@ pub fn import(read: &dyn Fn(&str) -> Option<String>) -> Result<Import, Mistakes>
     Ok(Import {
         yaml,
         notes: importing.notes,
+        lost_restrictions: importing.lost_restrictions,
     })
+}
+
+/// The notes about those of `files` that have content.
+fn missing(
+    read: &dyn Fn(&str) -> Option<String>,
+    files: &[(&str, &str)],
+) -> Result<Vec<String>, Mistakes> {
+    let mut notes = Vec::new();
+    for (name, what) in files {
+        // Hasura's export writes all files, even if they are empty.
+        let is_empty = match file(read, name)? {
+            Json::Array(items) => items.is_empty(),
+            Json::Object(members) => members.is_empty(),
+            other => other.is_null(),
+        };
+        if !is_empty {
+            notes.push(format!("{name}: {what}"));
+        }
+    }
+    Ok(notes)
 }
 
 /// The listen address and path of Hasura's GraphQL endpoint.
@@ -143,8 +165,10 @@ fn headers(of: &Json) -> Out {
     Out::List(headers.collect())
 }
 
+#[derive(Default)]
 struct Importing {
     notes: Vec<String>,
+    lost_restrictions: Vec<String>,
 }
 
 impl Importing {
@@ -172,11 +196,13 @@ impl Importing {
         }
         copy(&mut keys, "customization", &definition["customization"]);
         copy(&mut keys, "comment", &remote["comment"]);
-        for key in ["permissions", "remote_relationships"] {
-            if list(&remote[key]).next().is_some() {
-                self.notes
-                    .push(format!("remote_schemas.yaml: the `{key}` of `{name}`"));
-            }
+        let note = |key: &str| format!("remote_schemas.yaml: the `{key}` of `{name}`");
+        let has = |key: &str| list(&remote[key]).next().is_some();
+        if has("permissions") {
+            self.lost_restrictions.push(note("permissions"));
+        }
+        if has("remote_relationships") {
+            self.notes.push(note("remote_relationships"));
         }
         Out::Map(keys)
     }

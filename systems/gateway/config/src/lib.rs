@@ -62,7 +62,8 @@ mod written_as;
 
 pub use actions::{
     Action, ActionArgument, ActionKind, ActionPermission, BodyAction, BodyTransform,
-    HeaderTransform, RequestTransform, ResponseTransform, TemplateEngine, TransformVersion,
+    HeaderTransform, QueryParameters, RequestTransform, ResponseTransform, TemplateEngine,
+    TransformVersion,
 };
 pub use apq::{Apq, ApqCache, ApqInMemory, ApqRouter};
 pub use authentication::{
@@ -84,7 +85,7 @@ pub use expansion::Surroundings;
 pub use graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference};
 pub use header_selection::HeaderSelection;
 pub use headers::{HeaderRule, HeaderRules, Headers, InsertedValue};
-pub use import::{Import, import};
+pub use import::{Import, MetadataFile, import};
 pub use key_table::key_table;
 pub use persisted_queries::{PersistedQueries, Safelist};
 pub use query_planning::{PlanCache, PlanCacheInMemory, QueryPlanning};

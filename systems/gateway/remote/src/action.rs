@@ -4,15 +4,15 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use gateway_config::{
-    Action as WrittenAction, BodyAction, RequestTransform, ResponseTransform, ServiceAddress,
-    TemplateJson, TemplateText, Written,
+    Action as WrittenAction, BodyAction, QueryParameters, RequestTransform, ResponseTransform,
+    ServiceAddress, TemplateJson, TemplateText, Written,
 };
 use gateway_federation::GraphqlError;
 use gateway_template::{Json, JsonError, RenderError, Scope, Template, Work};
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 
 use crate::asking::Asking;
-use crate::call::{Call, CallAnswer, HeaderSettings};
+use crate::call::{Call, CallAnswer, Forwarding, HeaderSettings};
 use crate::failure;
 use crate::names::{MUTATION_ROOT, QUERY_ROOT};
 use crate::session::Session;
@@ -41,10 +41,23 @@ pub(crate) struct Action {
 struct Request {
     method: Option<Method>,
     url: Option<Template>,
-    query: Vec<(String, Template)>,
+    query: Query,
     body: Body,
     added: Vec<(HeaderName, Template)>,
     removed: Vec<HeaderName>,
+}
+
+/// The query parameters of a transformed request.
+#[derive(Debug)]
+enum Query {
+    ByName(Vec<(String, Template)>),
+    Whole(Template),
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self::ByName(Vec::new())
+    }
 }
 
 #[derive(Debug, Default)]
@@ -87,7 +100,7 @@ impl Action {
         Self {
             name: written.name.0.0.clone(),
             base_url: base_url.trim_end_matches('/').to_owned(),
-            headers: HeaderSettings::new(&written.headers, written.forward_client_headers),
+            headers: HeaderSettings::new(&written.headers, forwarding(written)),
             is_query: written.kind == gateway_config::ActionKind::Query,
             roles: written.permissions.as_ref().map(|permissions| {
                 let roles = permissions.iter().map(|permission| permission.role.clone());
@@ -204,6 +217,15 @@ pub(crate) fn response_variable(status: StatusCode) -> Json<'static> {
     Json::Object(vec![("status".into(), status)])
 }
 
+fn forwarding(written: &WrittenAction) -> Forwarding {
+    match &written.ignored_client_headers {
+        Some(ignored) if written.forward_client_headers => {
+            Forwarding::Except(ignored.iter().map(|name| name.0.clone()).collect())
+        }
+        _ => Forwarding::usual_if(written.forward_client_headers),
+    }
+}
+
 /// The error that a handler returned with 4xx.
 fn refusal(body: &Json<'_>, path: &str) -> GraphqlError {
     let text = |key: &str| match body.get(key) {
@@ -262,7 +284,7 @@ impl Request {
         Self {
             method: written.method.as_ref().map(|it| it.0.0.clone()),
             url: written.url.as_ref().and_then(text),
-            query: named(&written.query_params, text),
+            query: Query::new(&written.query_params),
             body: match &written.body {
                 None => Body::Payload,
                 Some(body) => match body.action {
@@ -356,28 +378,58 @@ impl Request {
             Some(template) => render("url", template)?.ok_or(TransformError::NoUrl)?,
             // If neither the URL nor its parameters change, the configured endpoint is used, with its
             // connection pool.
-            None if self.query.is_empty() => return Ok(None),
+            None if self.query.is_unchanged() => return Ok(None),
             None => base_url.to_owned(),
         };
-        if !self.query.is_empty() {
+        if !self.query.is_unchanged() {
             // `query_params` replace the URL's own parameters, which templates can copy from
             // `$query_params`.
             if let Some(at) = url.find('?') {
                 url.truncate(at);
             }
-            let mut parameters = form_urlencoded::Serializer::new(String::new());
-            for (name, template) in &self.query {
-                if let Some(value) = render(name, template)? {
-                    parameters.append_pair(name, &value);
-                }
-            }
-            let parameters = parameters.finish();
+            let parameters = self.query.write(scope)?;
             if !parameters.is_empty() {
                 url.push('?');
                 url.push_str(&parameters);
             }
         }
         Ok(Some(url))
+    }
+}
+
+impl Query {
+    fn new(written: &QueryParameters) -> Self {
+        match written {
+            QueryParameters::ByName(parameters) => Self::ByName(named(parameters, read_text)),
+            QueryParameters::Whole(text) => {
+                read_text(text).map_or_else(|| Self::ByName(Vec::new()), Self::Whole)
+            }
+        }
+    }
+
+    /// True if the parameters of the URL stay.
+    fn is_unchanged(&self) -> bool {
+        matches!(self, Self::ByName(parameters) if parameters.is_empty())
+    }
+
+    fn write(&self, scope: &Scope<'_>) -> Result<String, TransformError> {
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        match self {
+            Self::ByName(parameters) => {
+                for (name, template) in parameters {
+                    if let Some(value) = rendered(name, template, scope)? {
+                        form.append_pair(name, &value);
+                    }
+                }
+            }
+            Self::Whole(template) => {
+                let text = rendered("query_params", template, scope)?.unwrap_or_default();
+                // Written again, because a rendered value may contain characters that a URL cannot contain.
+                let text = text.strip_prefix('?').unwrap_or(&text);
+                form.extend_pairs(form_urlencoded::parse(text.as_bytes()));
+            }
+        }
+        Ok(form.finish())
     }
 }
 

@@ -50,45 +50,79 @@ pub trait Sources {
     fn give_way(&self) -> impl Future<Output = ()>;
 }
 
-/// Client headers that never reach a service, in addition to hop-by-hop headers.
-const NEVER_FORWARDED: &[&str] = &[
-    "content-length",
-    "content-md5",
-    "user-agent",
-    "host",
-    "origin",
-    "referer",
+/// Client headers that describe the client's own connection or body. They never reach a service, in addition
+/// to hop-by-hop headers.
+const OF_THE_CONNECTION: &[&str] = &[
     "accept",
     "accept-encoding",
+    "content-encoding",
+    "content-length",
+    "content-md5",
+    "content-type",
+    "expect",
+    "host",
+];
+
+/// Client headers that are not forwarded without another list.
+const NOT_FORWARDED: &[&str] = &[
+    "user-agent",
+    "origin",
+    "referer",
     "accept-language",
     "accept-datetime",
     "cache-control",
     "dnt",
-    "content-type",
-    "expect",
 ];
 
-fn is_forwarded(name: &HeaderName) -> bool {
-    !is_session_header(name)
-        && !gateway_hop::is_hop_by_hop(name.as_str())
-        && !NEVER_FORWARDED.contains(&name.as_str())
+/// The client headers that a source receives.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Forwarding {
+    /// No header.
+    #[default]
+    Nothing,
+    /// All headers except the usual ones.
+    Usual,
+    /// All headers except these.
+    Except(Vec<HeaderName>),
+}
+
+impl Forwarding {
+    /// The forwarding of a source without a list of its own.
+    pub(crate) fn usual_if(forwards: bool) -> Self {
+        if forwards { Self::Usual } else { Self::Nothing }
+    }
+
+    fn includes(&self, name: &HeaderName) -> bool {
+        let is_listed = match self {
+            Self::Nothing => return false,
+            Self::Usual => NOT_FORWARDED.contains(&name.as_str()),
+            Self::Except(names) => names.contains(name),
+        };
+        !is_listed
+            && !OF_THE_CONNECTION.contains(&name.as_str())
+            && !is_session_header(name)
+            && !gateway_hop::is_hop_by_hop(name.as_str())
+    }
 }
 
 /// The headers that a source receives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HeaderSettings {
     pub(crate) configured: Vec<(HeaderName, HeaderValue)>,
-    pub(crate) forwards: bool,
+    pub(crate) forwarding: Forwarding,
 }
 
 impl HeaderSettings {
-    pub(crate) fn new(headers: &[gateway_config::ConfiguredHeader], forwards: bool) -> Self {
+    pub(crate) fn new(
+        headers: &[gateway_config::ConfiguredHeader],
+        forwarding: Forwarding,
+    ) -> Self {
         let configured = headers
             .iter()
             .map(|header| (header.name.0.clone(), header.value.0.clone()));
         Self {
             configured: configured.collect(),
-            forwards,
+            forwarding,
         }
     }
 
@@ -96,11 +130,9 @@ impl HeaderSettings {
     /// headers.
     pub(crate) fn of(&self, client: &HeaderMap, session: &Session) -> HeaderMap {
         let mut headers = HeaderMap::with_capacity(self.configured.len() + 4);
-        if self.forwards {
-            for (name, value) in client {
-                if is_forwarded(name) {
-                    headers.append(name.clone(), value.clone());
-                }
+        for (name, value) in client {
+            if self.forwarding.includes(name) {
+                headers.append(name.clone(), value.clone());
             }
         }
         for (name, value) in session.headers() {

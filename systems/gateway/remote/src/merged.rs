@@ -11,7 +11,7 @@ use gateway_federation::{
 use operation_cache::{CacheStats, Keep, Key, OperationCache};
 
 use crate::action::Action;
-use crate::call::HeaderSettings;
+use crate::call::{Forwarding, HeaderSettings};
 use crate::failure;
 use crate::introspection::SourceSchema;
 use crate::merge::{Inconsistency, MergedSchema, UnmergedFields};
@@ -73,7 +73,10 @@ impl Merged {
     ) -> Self {
         let remotes = config.remote_schemas.iter().map(|it| Remote {
             name: it.name.clone(),
-            headers: HeaderSettings::new(&it.headers, it.forward_client_headers),
+            headers: HeaderSettings::new(
+                &it.headers,
+                Forwarding::usual_if(it.forward_client_headers),
+            ),
         });
         Self {
             schema: Arc::new(MergedSchema::new(config, schemas)),

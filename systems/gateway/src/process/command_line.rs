@@ -87,12 +87,15 @@ pub(crate) enum Command {
     /// The commands of Apollo Router for its configuration.
     #[command(subcommand, hide = true)]
     Config(ConfigCommand),
-    /// Convert the metadata folder of Hasura 2. The configuration is written to standard output,
-    /// and unsupported settings to standard error.
+    /// Convert the metadata of Hasura 2. The configuration is written to standard output, and
+    /// unsupported settings to standard error.
     Import {
-        /// The folder of the project, or its `metadata` folder.
-        #[arg(value_name = "FOLDER")]
-        folder: PathBuf,
+        /// The folder of the project, its `metadata` folder, or the console's `metadata.json`.
+        #[arg(value_name = "FOLDER or FILE")]
+        metadata: PathBuf,
+        /// Write the configuration although it permits requests that Hasura refuses.
+        #[arg(long)]
+        without_restrictions: bool,
     },
 }
 

@@ -27,6 +27,7 @@ use crate::process::command_line::{Arguments, Command, ConfigCommand};
 use crate::process::environment::Environment;
 use crate::process::exporting::Exporting;
 use crate::process::generation::{Generation, GenerationError, Sources};
+use crate::process::importing::{self, ImportError};
 use crate::process::listen::{self, Listener};
 use crate::process::loader::Loader;
 use crate::process::mailbox::{Mailbox, Order};
@@ -75,7 +76,10 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             let _ = writeln!(io::stdout(), "{:#}", gateway_config::schema());
             Ok(())
         }
-        Some(Command::Import { folder }) => import(folder),
+        Some(Command::Import {
+            metadata,
+            without_restrictions,
+        }) => importing::import(metadata, *without_restrictions).map_err(StartError::from),
         None => {
             if Environment::has_log_filter() {
                 log::warn!(
@@ -97,7 +101,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// The text of an error. Errors in a file start with `error:` already.
 fn shown(error: &StartError) -> String {
     match error {
-        StartError::Generation(GenerationError::Config(mistakes)) => {
+        StartError::Generation(GenerationError::Config(mistakes))
+        | StartError::Import(ImportError::Mistakes(mistakes)) => {
             use std::io::IsTerminal as _;
             mistakes.render(io::stderr().is_terminal())
         }
@@ -110,8 +115,8 @@ fn shown(error: &StartError) -> String {
 enum StartError {
     #[error(transparent)]
     Generation(#[from] GenerationError),
-    #[error("`{0}` is not a metadata folder of Hasura 2: expected a `version.yaml` in it")]
-    NoMetadata(String),
+    #[error(transparent)]
+    Import(#[from] ImportError),
     #[error("cannot listen on `{address}`: {source}; choose another address")]
     Listen { address: Listen, source: io::Error },
     #[error("cannot serve: {0}")]
@@ -121,7 +126,7 @@ enum StartError {
 impl StartError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Generation(_) | Self::NoMetadata(_) => 2,
+            Self::Generation(_) | Self::Import(_) => 2,
             Self::Listen { .. } | Self::Serve(_) => 1,
         }
     }
@@ -138,23 +143,6 @@ fn check(
         is_development,
     };
     checking::check(config, &sources).map_err(StartError::from)
-}
-
-/// Prints an imported configuration. Results go to standard output, diagnostics to standard error.
-fn import(folder: &Path) -> Result<(), StartError> {
-    let inner = folder.join("metadata");
-    let folder = if inner.is_dir() { &inner } else { folder };
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
-    if read("version.yaml").is_none() {
-        return Err(StartError::NoMetadata(folder.display().to_string()));
-    }
-    let import = gateway_config::import(&read).map_err(GenerationError::Config)?;
-    // If a stream is closed, there is no other place for the message.
-    let _ = write!(io::stdout(), "{}", import.yaml);
-    for note in import.notes {
-        let _ = writeln!(io::stderr(), "not carried over: {note}");
-    }
-    Ok(())
 }
 
 fn serve(arguments: &Arguments) -> Result<(), StartError> {

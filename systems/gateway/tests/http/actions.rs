@@ -260,6 +260,49 @@ fn the_clients_headers_reach_a_handler_only_when_forwarded() {
     }
 }
 
+/// As in Hasura, the list replaces the default list, in which `user-agent` is.
+#[test]
+fn ignored_client_headers_stay_away_from_a_handler() {
+    let handler = Stub::start(answering(r#"{"id":"1"}"#));
+    let ignoring = "forward_client_headers: true, ignored_client_headers: [authorization, X-Own]";
+    let gateway = with_action(&handler.url, ignoring);
+    let request = Request {
+        headers: &[
+            ("content-type", "application/json"),
+            ("authorization", "secret"),
+            ("x-own", "1"),
+            ("x-other", "2"),
+            ("user-agent", "curl"),
+            ("accept-encoding", "gzip"),
+        ],
+        ..post(r#"{"query":"{ product { id } }"}"#)
+    };
+    assert_eq!(gateway.send(&request).status, 200);
+    let seen = handler.seen();
+    let header = |name| seen.last().unwrap().header(name);
+    assert_eq!(header("authorization"), None);
+    assert_eq!(header("x-own"), None);
+    assert_eq!(header("x-other"), Some("2"));
+    assert_eq!(header("user-agent"), Some("curl"));
+    assert_ne!(header("accept-encoding"), Some("gzip"));
+}
+
+#[test]
+fn one_template_writes_the_whole_query_of_a_handler() {
+    let handler = Stub::start(answering(r#"{"id":"1"}"#));
+    for (template, target) in [
+        ("a={{$body.input.id}}&b=2", "/?a=7&b=2"),
+        ("?a=two words", "/?a=two+words"),
+        ("", "/"),
+    ] {
+        let keys = format!("request_transform: {{version: 2, query_params: \"{template}\"}}");
+        let gateway = with_action(&handler.url, &keys);
+        let _ = gateway.ask("{ product(id: 7) { id } }");
+        let seen = handler.seen();
+        assert_eq!(seen.last().unwrap().target, target);
+    }
+}
+
 #[test]
 fn actions_of_a_mutation_run_one_after_the_other() {
     let handler = Stub::start(|seen| match seen.json()["action"]["name"].as_str() {

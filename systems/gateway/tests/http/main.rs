@@ -23,6 +23,7 @@ mod expansion;
 mod extensions;
 mod gateway;
 mod healing;
+mod importing;
 mod keys;
 mod lifecycle;
 mod limits;

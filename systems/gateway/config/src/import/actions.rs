@@ -7,27 +7,28 @@ use graphql_tools::parser::schema::{
     Definition, Document, Field, ScalarType, Type, TypeDefinition, TypeExtension,
 };
 use serde_json::Value as Json;
+use yaml_with_places::{Finding, Findings, Mistakes, Place};
 
+use super::custom_types;
 use super::text::{Out, expanded};
 use super::{copy, headers, list, word};
 use crate::graphql_text::inner_name;
+use crate::sources::sources;
 
 /// Converts the types to SDL, and the actions to configuration values.
-pub(super) fn import(metadata: &Json, sdl: &str, notes: &mut Vec<String>) -> (String, Vec<Out>) {
-    let document = match parse_schema::<String>(sdl) {
-        // The parser rejects an empty document, and a project without actions has one.
-        _ if sdl.trim().is_empty() => Document::default(),
-        Ok(document) => document.into_static(),
-        Err(error) => {
-            let reason = error.to_string();
-            // The parser's message has several lines, but a note has one line.
-            let reason: Vec<&str> = reason.split_whitespace().collect();
-            notes.push(format!(
-                "actions.graphql: it cannot be read: {}",
-                reason.join(" ")
-            ));
-            Document::default()
-        }
+///
+/// # Errors
+/// Fails if `sdl` is not GraphQL. All actions and types would be missing.
+pub(super) fn import(
+    metadata: &Json,
+    sdl: &str,
+    notes: &mut Vec<String>,
+) -> Result<(String, Vec<Out>), Mistakes> {
+    let document = if sdl.trim().is_empty() {
+        // Old projects and `metadata.json` have the types in the metadata.
+        custom_types::document(&metadata["custom_types"])
+    } else {
+        read(sdl)?
     };
     let roots = Roots::of(&document);
     let actions = list(&metadata["actions"]).filter_map(|action| one(action, &roots, notes));
@@ -41,7 +42,23 @@ pub(super) fn import(metadata: &Json, sdl: &str, notes: &mut Vec<String>) -> (St
         }
     }
     let scalars = scalars(&document, &metadata["actions"]);
-    (types(document, &scalars), actions)
+    Ok((types(document, &scalars), actions))
+}
+
+fn read(sdl: &str) -> Result<Document<'static, String>, Mistakes> {
+    let mut findings = Findings::default();
+    let document = parse_schema::<String>(sdl).map(Document::into_static);
+    if let Err(error) = &document {
+        let reason = error.to_string();
+        // The parser's message has several lines.
+        let reason: Vec<&str> = reason.split_whitespace().collect();
+        let message = format!("expected GraphQL types, found: {}", reason.join(" "));
+        let help = "correct the file, or export the metadata again with `hasura metadata export`";
+        findings.add(Finding::new(Place::default(), message).help(help));
+    }
+    findings.settle(sources("actions.graphql".as_ref(), sdl))?;
+    // An unreadable document has already failed.
+    Ok(document.unwrap_or_default())
 }
 
 /// The scalars that are used but not defined. In Hasura they come from the database.
@@ -72,9 +89,12 @@ fn scalars(document: &Document<'static, String>, actions: &Json) -> BTreeSet<Str
         }
     }
     used.retain(|name| !name.is_empty() && !defined.contains(name.as_str()));
-    // The names of Hasura's database types begin with a small letter. Any other name is a mistake, which the
-    // check of the configuration reports.
-    used.retain(|name| name.starts_with(|letter: char| letter.is_ascii_lowercase()));
+    // The names of Hasura's database types begin with a small letter, and `_text` is an array of texts. Any
+    // other name is a mistake, which the check of the configuration reports.
+    used.retain(|name| {
+        let name = name.strip_prefix('_').unwrap_or(name);
+        name.starts_with(|letter: char| letter.is_ascii_lowercase())
+    });
     used
 }
 
@@ -194,6 +214,11 @@ fn one(action: &Json, roots: &Roots, notes: &mut Vec<String>) -> Option<Out> {
     }
     let forwards = &definition["forward_client_headers"];
     copy(&mut keys, "forward_client_headers", forwards);
+    let ignored = &definition["ignored_client_headers"];
+    // Hasura writes an empty list for the default.
+    if list(ignored).next().is_some() {
+        copy(&mut keys, "ignored_client_headers", ignored);
+    }
     if let Some(seconds) = definition["timeout"].as_u64() {
         keys.push(("timeout".to_owned(), Out::Plain(format!("{seconds}s"))));
     }
@@ -203,9 +228,6 @@ fn one(action: &Json, roots: &Roots, notes: &mut Vec<String>) -> Option<Out> {
         }
     }
     copy(&mut keys, "comment", &action["comment"]);
-    if list(&definition["ignored_client_headers"]).next().is_some() {
-        note("`ignored_client_headers` of the action");
-    }
     // Without permissions, only the administrator may call the action.
     let roles = list(&action["permissions"]).map(|permission| {
         let role = Out::text(word(&permission["role"]));
@@ -246,10 +268,7 @@ fn transform(of: &Json, key: &str, note: &mut dyn FnMut(&str)) -> Out {
     let mut keys = vec![("version".to_owned(), Out::Plain("2".to_owned()))];
     copy(&mut keys, "method", &of["method"]);
     copy(&mut keys, "url", &of["url"]);
-    match &of["query_params"] {
-        Json::String(_) => note(&format!("`query_params` as one text in the {key} of")),
-        params => copy(&mut keys, "query_params", params),
-    }
+    copy(&mut keys, "query_params", &of["query_params"]);
     match &of["body"] {
         // In version 1, the value is the template itself.
         Json::String(template) => {

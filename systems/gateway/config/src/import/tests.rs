@@ -108,8 +108,11 @@ scalar uuid
 fn a_folder_becomes_a_configuration_and_the_rest_is_named() {
     let import = folder(FOLDER);
     assert_eq!(import.yaml, include_str!("expected.yaml"));
+    assert_eq!(
+        import.lost_restrictions,
+        ["remote_schemas.yaml: the `permissions` of `product`"]
+    );
     assert_snapshot!(import.notes.join("\n"), @r#"
-        remote_schemas.yaml: the `permissions` of `product`
         actions.yaml: the asynchronous action `later`
         actions.yaml: actions.graphql has no field for the action `lost`
         actions.yaml: the relationships of the type `product`
@@ -146,24 +149,130 @@ fn scalars_of_the_database_are_added_and_ordinary_names_stay() {
         "{}",
         import.yaml
     );
+    assert!(import.notes.is_empty(), "{:?}", import.notes);
+    let config = configuration(&import);
+    let ignored = config.actions[0].ignored_client_headers.as_deref();
+    assert_eq!(ignored.map(|names| names[0].0.as_str()), Some("x-a"));
+}
+
+/// Reads an imported configuration.
+#[track_caller]
+fn configuration(import: &Import) -> crate::Config {
+    match crate::read(Path::new("imported.yaml"), &import.yaml, &Urls, false) {
+        Ok(reading) => reading.config,
+        Err(mistakes) => panic!("{mistakes}\n{}", import.yaml),
+    }
+}
+
+/// Without its types, all actions would be missing in the configuration.
+#[test]
+fn unreadable_types_end_the_import() {
+    let files = [
+        ("actions.yaml", "actions: [{name: a}]"),
+        ("actions.graphql", "type Query { a("),
+    ];
+    let read = |name: &str| {
+        let found = files.iter().find(|(file, _)| *file == name);
+        found.map(|(_, text)| (*text).to_owned())
+    };
+    let mistakes = import(&read).expect_err("no types").to_string();
+    assert!(mistakes.contains("expected GraphQL types"), "{mistakes}");
+    assert!(mistakes.contains("actions.graphql"), "{mistakes}");
+}
+
+#[test]
+fn parts_that_restrict_clients_are_listed_apart() {
+    let import = folder(&[
+        ("allow_list.yaml", "[{collection: allowed}]"),
+        ("api_limits.yaml", "{disabled: false}"),
+        (
+            "graphql_schema_introspection.yaml",
+            "{disabled_for_roles: [user]}",
+        ),
+        ("network.yaml", "{tls_allowlist: [{host: a}]}"),
+    ]);
+    assert_eq!(import.notes, ["network.yaml: TLS exceptions"]);
+    assert_eq!(
+        import.lost_restrictions,
+        [
+            "allow_list.yaml: the allow list",
+            "api_limits.yaml: API limits",
+            "graphql_schema_introspection.yaml: introspection by role"
+        ]
+    );
+}
+
+/// The console writes one file with the signatures and types of the actions.
+#[test]
+fn an_export_of_the_console_becomes_the_same_configuration() {
+    let export = r#"{"resource_version": 7, "metadata": {"version": 3,
+        "sources": [{"name": "default", "kind": "postgres"}],
+        "remote_schemas": [{"name": "shop", "definition": {"url": "http://h/${x}"}}],
+        "actions": [{"name": "price", "permissions": [{"role": "user"}], "definition": {
+            "handler": "{{BASE}}/price", "type": "query", "kind": "synchronous", "output_type": "Price",
+            "arguments": [{"name": "of", "type": "Wish!"}],
+            "request_transform": {"version": 2, "query_params": "a={{$body.input.of.id}}"}}}],
+        "custom_types": {
+            "scalars": [{"name": "Money", "description": "a \"sum\""}],
+            "enums": [{"name": "Kind", "values": [{"value": "A"}, {"value": "B", "description": "second"}]}],
+            "input_objects": [{"name": "Wish", "fields": [{"name": "id", "type": "uuid!"}]}],
+            "objects": [{"name": "Price", "fields": [
+                {"name": "amount", "type": "Money!"}, {"name": "kind", "type": "Kind"},
+                {"name": "tags", "type": "_text", "arguments": [{"name": "first", "type": "Int"}]}]}]}}}"#;
+    let file = MetadataFile::read(export).expect("an export");
+    let import = import(&|name| file.file(name)).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let config = configuration(&import);
+    assert_eq!(config.remote_schemas.len(), 1);
+    let price = &config.actions[0];
+    assert_eq!(price.arguments[0].name.0.0, "of");
+    let roles = price.permissions.as_deref();
+    assert_eq!(roles.map(|roles| roles[0].role.as_str()), Some("user"));
+    assert_snapshot!(config.types.0.0, @r#"
+    "a \"sum\""
+    scalar Money
+
+    enum Kind {
+      A
+      "second" B
+    }
+
+    input Wish {
+      id: uuid!
+    }
+
+    type Price {
+      amount: Money!
+      kind: Kind
+      tags(first: Int): _text
+    }
+
+    scalar _text
+
+    scalar uuid
+    "#);
     assert_eq!(
         import.notes,
-        ["actions.yaml: `ignored_client_headers` of the action `pay`"]
+        ["databases/databases.yaml: databases, their tables and permissions"]
     );
-    let reading = crate::read(Path::new("imported.yaml"), &import.yaml, &Urls, false);
-    if let Err(mistakes) = reading {
-        panic!("{mistakes}\n{}", import.yaml);
+}
+
+#[test]
+fn other_files_than_an_export_are_refused() {
+    for (text, expected) in [
+        ("- a", "expected the JSON of an export"),
+        ("{}", "expected `version: 3` in the metadata, found none"),
+        ("[]", "expected `version: 3` in the metadata, found none"),
+        (r#"{"version": 2}"#, "found version 2"),
+    ] {
+        let reason = MetadataFile::read(text).expect_err(text);
+        assert!(reason.contains(expected), "{reason}");
     }
 }
 
 #[test]
 fn what_is_written_is_a_configuration() {
     let import = folder(FOLDER);
-    let reading = crate::read(Path::new("imported.yaml"), &import.yaml, &Urls, false);
-    let config = match reading {
-        Ok(reading) => reading.config,
-        Err(mistakes) => panic!("{mistakes}\n{}", import.yaml),
-    };
+    let config = configuration(&import);
     assert_eq!(config.remote_schemas.len(), 2);
     assert_eq!(config.remote_schemas[0].headers[0].value.0, "1 ${x}");
     assert_eq!(config.actions.len(), 2);
