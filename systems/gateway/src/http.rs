@@ -14,6 +14,7 @@ pub(crate) mod invalidation;
 pub(crate) mod outgoing;
 mod page;
 pub(crate) mod path;
+mod received_body;
 pub(crate) mod reply;
 mod rest;
 pub(crate) mod spans;

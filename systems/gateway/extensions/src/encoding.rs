@@ -1,4 +1,4 @@
-//! Compression of bodies: requests if `traffic_shaping` enables it, responses if a rule propagates the
+//! Content codings of bodies: requests of clients, requests to subgraphs if `traffic_shaping` enables it, responses if a rule propagates the
 //! client's `accept-encoding`.
 
 use std::io::{Read, Write};
@@ -80,15 +80,29 @@ pub(crate) async fn give_way() {
     tokio::task::yield_now().await;
 }
 
+/// The reason why a body cannot be decompressed. The text continues a sentence about the body.
+#[derive(Debug, thiserror::Error)]
+pub enum ExpandError {
+    /// The content coding, which is not supported.
+    #[error("has the unsupported content-encoding `{0}`")]
+    Unsupported(String),
+    /// The body does not have its content coding.
+    #[error("cannot be decompressed: {0}")]
+    Invalid(std::io::Error),
+    /// The body exceeds this number of bytes.
+    #[error("expands to more than {0} bytes")]
+    TooLarge(usize),
+}
+
 /// Decompresses the body. Fails if the coding is invalid or unsupported. Also fails, and stops, if the result
 /// exceeds `bytes_max` (at most [`EXPANDED_BYTES_MAX`]). `give_way` is called after each [`TURN_BYTES`] of
 /// the result.
-pub(crate) async fn expand(
+pub async fn expand(
     coding: &[u8],
     body: &Bytes,
     bytes_max: Option<usize>,
     give_way: impl AsyncFn(),
-) -> Result<Bytes, String> {
+) -> Result<Bytes, ExpandError> {
     let bytes_max = bytes_max.map_or(EXPANDED_BYTES_MAX, |max| max.min(EXPANDED_BYTES_MAX));
     let coding = coding.trim_ascii().to_ascii_lowercase();
     match coding.as_slice() {
@@ -100,9 +114,8 @@ pub(crate) async fn expand(
             let decoder = brotli::Decompressor::new(&**body, 4096);
             read(decoder, bytes_max, give_way).await
         }
-        other => Err(format!(
-            "subgraph response has the unsupported content-encoding `{}`",
-            String::from_utf8_lossy(other)
+        other => Err(ExpandError::Unsupported(
+            String::from_utf8_lossy(other).into_owned(),
         )),
     }
 }
@@ -111,7 +124,7 @@ async fn read(
     mut decoder: impl Read,
     bytes_max: usize,
     give_way: impl AsyncFn(),
-) -> Result<Bytes, String> {
+) -> Result<Bytes, ExpandError> {
     let mut out = Vec::new();
     loop {
         // Reads one byte more than allowed, to detect a body above the limit.
@@ -120,11 +133,9 @@ async fn read(
             .by_ref()
             .take(turn as u64)
             .read_to_end(&mut out)
-            .map_err(|error| format!("subgraph response cannot be decompressed: {error}"))?;
+            .map_err(ExpandError::Invalid)?;
         if out.len() > bytes_max {
-            return Err(format!(
-                "subgraph response expands to more than {bytes_max} bytes"
-            ));
+            return Err(ExpandError::TooLarge(bytes_max));
         }
         if read < turn {
             return Ok(out.into());
@@ -157,7 +168,7 @@ mod tests {
         let pauses = Cell::new(0);
         let give_way = async || pauses.set(pauses.get() + 1);
         let expanded = at_once(expand(coding, body, bytes_max, give_way));
-        (expanded, pauses.get())
+        (expanded.map_err(|error| error.to_string()), pauses.get())
     }
 
     fn expand_whole(
@@ -253,7 +264,7 @@ mod tests {
             let of = |max| expand_whole(coding.as_bytes(), &small, Some(max));
             assert_eq!(of(body.len()).unwrap(), body);
             let error = of(body.len() - 1).unwrap_err();
-            assert_eq!(error, "subgraph response expands to more than 4999 bytes");
+            assert_eq!(error, "expands to more than 4999 bytes");
         }
         let made = Cell::new(0);
         let expanded = read(Counting(10_000_000, &made), 1_000, async || {});

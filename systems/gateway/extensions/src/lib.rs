@@ -43,6 +43,7 @@ pub use context::{
     UNRESOLVED_LABELS,
 };
 pub use coprocessor::{CoprocessorError, CoprocessorStage};
+pub use encoding::{ExpandError, expand};
 pub use event_request::EventRequest;
 pub use exchange::{ClientHead, Exchange, PartOf, QueryPlan, Response, StageRequest, Step};
 pub use failure::FetchProblem;

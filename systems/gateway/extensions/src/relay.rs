@@ -9,7 +9,7 @@ use gateway_telemetry::{TEXT_CHARS_MAX, shortened};
 use gateway_upstream::{Call, EndpointError, Reply, SendError, UpstreamEndpoint};
 use http::{HeaderMap, HeaderName, Method, Uri, header};
 
-use crate::encoding;
+use crate::encoding::{self, ExpandError};
 use crate::exchange::{Exchange, Response, StageRequest, Step};
 use crate::identifier;
 use crate::subgraph::Subgraph;
@@ -43,8 +43,8 @@ pub enum RelayError {
     #[error(transparent)]
     Send(#[from] SendError),
     /// The response has an unsupported content encoding.
-    #[error("{0}")]
-    Encoding(String),
+    #[error("subgraph response {0}")]
+    Encoding(ExpandError),
 }
 
 const GRAPHQL_HEADERS: &[u8] = b"content-type: application/json\r\n\

@@ -409,7 +409,7 @@ impl Subgraph {
         // Decompressed before the content type is checked, because the compressed content may be JSON.
         match encoding::expand(coding, &reply.body, most, encoding::give_way).await {
             Ok(body) => reply.body = body,
-            Err(reason) => return self.unsendable(&reason),
+            Err(reason) => return self.unsendable(&format!("subgraph response {reason}")),
         }
         self.judge_plain(Ok(reply))
     }

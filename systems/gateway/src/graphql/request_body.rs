@@ -3,9 +3,7 @@
 
 use bytes::Bytes;
 use gateway_extensions::ClientHead;
-use graphql_http::{
-    DecodeError, Entries, GraphqlRequest, Incomplete, RawObject, RawObjectBuf, RequestRefusal,
-};
+use graphql_http::{DecodeError, Entries, GraphqlRequest, Incomplete, RawObject, RawObjectBuf};
 use http::header::{self, HeaderValue};
 use http::{Method, StatusCode};
 
@@ -60,14 +58,6 @@ pub(crate) fn read(head: &ClientHead, body: Bytes) -> Result<(Bytes, Option<Chec
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "'content-type' header must be one of: \"application/json\", \"application/graphql+json\"",
             "INVALID_CONTENT_TYPE_HEADER",
-        )));
-    }
-    let encoding = head.headers.get(header::CONTENT_ENCODING);
-    if let Some(refusal) = RequestRefusal::of_coding(encoding.map(HeaderValue::as_bytes)) {
-        return Err(Box::new(reply::error(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            &refusal.to_string(),
-            "INVALID_CONTENT_ENCODING_HEADER",
         )));
     }
     // Checked once for all stages, so that the executed text is the text that scripts and coprocessors

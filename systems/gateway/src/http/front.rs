@@ -6,14 +6,12 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use chassis::{ClientNetwork, Work};
 use gateway_extensions::StageRequest;
 use gateway_telemetry::Active;
 use graphql_http::Negotiated;
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, Response, StatusCode, request::Parts};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use tokio::sync::Semaphore;
 
@@ -22,10 +20,10 @@ use crate::http::account::{Account, Recorder};
 use crate::http::detached::DetachOnDrop;
 use crate::http::entrance::Entrance;
 use crate::http::outgoing::{self, Outgoing};
-use crate::http::reply::{self, Refusal, Reply};
+use crate::http::reply::{self, Reply};
 use crate::http::spans::Traced;
 use crate::http::summary::Summary;
-use crate::http::{compression, csrf, page, rest};
+use crate::http::{compression, csrf, page, received_body, rest};
 use crate::process::clock;
 use crate::process::generation::Generation;
 use crate::process::worker_state::WorkerState;
@@ -207,7 +205,7 @@ async fn work(
         return *refusal;
     }
     let limit = serving.generation.config.limits.http_max_request_bytes;
-    let body = match read_body(&parts.headers, body, limit).await {
+    let body = match received_body::read(&parts.headers, body, limit).await {
         Ok(body) => body,
         Err(refusal) => return *refusal,
     };
@@ -216,7 +214,11 @@ async fn work(
         Ok(permit) => permit,
         Err(refusal) => return *refusal,
     };
-    let parts = *parts;
+    let mut parts = *parts;
+    let body = match received_body::expand(&mut parts.headers, body, limit).await {
+        Ok(body) => body,
+        Err(refusal) => return *refusal,
+    };
     let mut request = StageRequest {
         method: parts.method,
         uri: parts.uri,
@@ -231,39 +233,5 @@ async fn work(
     if let Some(rest) = &mut summary.rest {
         rest.hold_permit(permit);
     }
-    reply
-}
-
-async fn read_body(headers: &HeaderMap, body: Incoming, limit: usize) -> Result<Bytes, Refusal> {
-    // Rejects a body with a too large `content-length` before reading it. `Limited` below counts the bytes of
-    // bodies without a length.
-    let announced = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > limit) {
-        return Err(Box::new(too_large()));
-    }
-    match Limited::new(body, limit).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Box::new(too_large())),
-        Err(_) => Err(Box::new(reply::invalid_request(
-            StatusCode::BAD_REQUEST,
-            "the body ended early or is malformed",
-        ))),
-    }
-}
-
-fn too_large() -> Reply {
-    let status = StatusCode::PAYLOAD_TOO_LARGE;
-    let error = gateway_federation::GraphqlError::new(
-        "Request body payload too large",
-        "INVALID_GRAPHQL_REQUEST",
-    )
-    .with("details", "Request body payload too large");
-    let mut reply = reply::errors(status, reply::JSON, &[error]);
-    // The rest of the body is not read, so the connection cannot carry another request.
-    reply
-        .headers
-        .insert(header::CONNECTION, HeaderValue::from_static("close"));
     reply
 }

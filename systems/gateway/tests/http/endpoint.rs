@@ -1,6 +1,8 @@
 //! Tests the GraphQL endpoint: methods, negotiation, statuses and codes, CSRF, CORS, compression.
 
-use crate::client::{Request, get, post};
+use std::io::Write as _;
+
+use crate::client::{Request, Response, get, post};
 use crate::gateway::{Gateway, Setup};
 use crate::stub::{Answer, Stub};
 
@@ -135,22 +137,91 @@ fn what_is_wrong_with_a_request_has_its_status_and_code() {
     assert!(planets.seen().is_empty());
 }
 
+fn in_gzip(body: &[u8]) -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(body).unwrap();
+    gzip.finish().unwrap()
+}
+
+/// Sends a body with a content coding.
+fn coded(gateway: &Gateway, coding: &str, body: &[u8]) -> Response {
+    let mut connection = gateway.connect();
+    let length = body.len();
+    let head = format!(
+        "POST / HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\ncontent-encoding: {coding}\r\ncontent-length: {length}\r\n\r\n"
+    );
+    connection.write(head.as_bytes());
+    connection.write(body);
+    connection.read(false)
+}
+
+/// As in Apollo Router. Subgraphs must not see the coding, because they get another body.
 #[test]
-fn a_body_with_a_content_coding_is_refused_by_its_name() {
+fn a_body_with_a_content_coding_is_expanded() {
     let planets = Stub::planets();
-    let gateway = Gateway::start(&planets.config(""));
-    let body = r#"{"query":"{ locations { id } }"}"#;
-    let sent = |coding: &'static str| {
-        let headers = [
-            ("content-type", "application/json"),
-            ("content-encoding", coding),
-        ];
-        gateway.send(&with_headers(post(body), &headers))
+    let rules = "headers: {all: {request: [{propagate: {matching: '.*'}}]}}";
+    let gateway = Gateway::start(&planets.config(rules));
+    let body = br#"{"query":"{ locations { id } }"}"#;
+    let deflated = |level| {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), level);
+        encoder.write_all(body).unwrap();
+        encoder.finish().unwrap()
     };
-    let refused = sent("gzip");
-    assert_eq!(refused.status, 415, "{}", refused.text());
-    assert!(refused.text().contains("content coding `gzip`"));
-    assert_eq!(sent("identity").status, 200);
+    let mut brotli = brotli::CompressorWriter::new(Vec::new(), 4096, 4, 20);
+    brotli.write_all(body).unwrap();
+    for (coding, bytes) in [
+        ("gzip", in_gzip(body)),
+        ("GZIP", in_gzip(body)),
+        ("deflate", deflated(flate2::Compression::best())),
+        ("br", brotli.into_inner()),
+        ("identity", body.to_vec()),
+    ] {
+        let response = coded(&gateway, coding, &bytes);
+        assert_eq!(response.status, 200, "{coding}: {}", response.text());
+        let seen = planets.seen();
+        assert_eq!(seen.last().unwrap().header("content-encoding"), None);
+    }
+}
+
+#[test]
+fn a_body_that_cannot_be_expanded_has_its_own_refusal() {
+    let planets = Stub::planets();
+    let limit = "limits: {http_max_request_bytes: 1000}";
+    let gateway = Gateway::start(&planets.config(limit));
+    let body = br#"{"query":"{ locations { id } }"}"#;
+    let long = format!(
+        r#"{{"query":"{{ locations {{ id }} }} #{}"}}"#,
+        "x".repeat(1000)
+    );
+    let bomb = in_gzip(long.as_bytes());
+    assert!(bomb.len() < 200);
+    for (coding, bytes, status, words) in [
+        (
+            "zstd",
+            body.to_vec(),
+            415,
+            "unsupported content-encoding `zstd`",
+        ),
+        ("gzip, gzip", in_gzip(body), 415, "`gzip, gzip`"),
+        (
+            "gzip",
+            body.to_vec(),
+            400,
+            "the body cannot be decompressed",
+        ),
+        (
+            "gzip",
+            in_gzip(body)[..20].to_vec(),
+            400,
+            "the body cannot be decompressed",
+        ),
+        ("gzip", bomb, 413, "Request body payload too large"),
+    ] {
+        let response = coded(&gateway, coding, &bytes);
+        assert_eq!(response.status, status, "{coding}: {}", response.text());
+        assert!(response.text().contains(words), "{}", response.text());
+    }
+    assert!(planets.seen().is_empty());
 }
 
 #[test]
