@@ -25,6 +25,7 @@ use std::rc::Rc;
 use gateway_config::RhaiLimits;
 use gateway_telemetry::TraceId;
 use rhai::{AST, CallFnOptions, Dynamic, Engine, EvalAltResult, FnPtr, Scope};
+use yaml_with_places::nearest;
 
 use crate::environment::Environment;
 use crate::exchange::Exchange;
@@ -178,13 +179,29 @@ impl Compiled {
         // Without any subgraph, at least the parameters of its function are checked.
         let parameters = self.has_function(SUBGRAPH_ENTRY, 2).map(drop);
         let mut problems: Vec<ScriptError> = Vec::new();
-        for problem in results.chain([parameters]).filter_map(Result::err) {
+        let found = results.chain([parameters]).filter_map(Result::err);
+        for problem in found.chain(self.misspelled()) {
             let text = problem.to_string();
             if problems.iter().all(|known| known.to_string() != text) {
                 problems.push(problem);
             }
         }
         problems
+    }
+
+    /// Functions with almost the name of a service function that the script does not define. No request would
+    /// run them, so requests would pass unchecked.
+    fn misspelled(&self) -> impl Iterator<Item = ScriptError> {
+        let entries = || ENTRIES.into_iter().chain([SUBGRAPH_ENTRY]);
+        let defines = |entry: &str| self.main.ast.iter_functions().any(|it| it.name == entry);
+        self.main.ast.iter_functions().filter_map(move |function| {
+            let meant = nearest(function.name, entries())?;
+            (!defines(meant)).then(|| ScriptError::Misspelled {
+                script: self.main.name.to_string(),
+                function: function.name.to_owned(),
+                meant: meant.to_owned(),
+            })
+        })
     }
 
     /// True if the main script defines at least one service function.

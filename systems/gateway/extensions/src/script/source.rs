@@ -49,6 +49,18 @@ pub enum ScriptError {
         /// The number in the script.
         found: usize,
     },
+    /// A function has almost the name of a service function, so no request would run it.
+    #[error(
+        "`{function}` in `{script}` is no service function, did you mean `{meant}`? Rename a helper that has this name"
+    )]
+    Misspelled {
+        /// Path of the main script.
+        script: String,
+        /// The name in the script.
+        function: String,
+        /// The name of the service function.
+        meant: String,
+    },
     /// A service function fails, or registers a callback that does not exist.
     #[error("`{function}` in `{script}` fails: {reason}")]
     Registration {

@@ -670,6 +670,14 @@ fn scripts_that_fail_before_the_first_request_stop_the_start() {
             "`supergraph_service` in",
         ),
         ("while true {}", "the statements of"),
+        (
+            "fn supergraph_servce(service) { service.map_request(|r| { throw 1; }); }",
+            "did you mean `supergraph_service`?",
+        ),
+        (
+            "fn router_service(service) {} fn subgraph_servise(service, name) {}",
+            "did you mean `subgraph_service`?",
+        ),
     ] {
         let scripts = Scripts::new(&[("main.rhai", main)]);
         let error = extensions(&scripts.yaml(), "http://localhost:1").err();
@@ -677,6 +685,17 @@ fn scripts_that_fail_before_the_first_request_stop_the_start() {
         assert!(error.contains(words), "{main}: {error}");
         assert!(error.contains("main.rhai"), "{main}: {error}");
     }
+}
+
+#[test]
+fn a_helper_may_have_a_name_like_that_of_a_service_function() {
+    let scripts = Scripts::new(&[(
+        "main.rhai",
+        "fn router_service(s) { s.map_request(|r| router_services(r)); } fn router_services(r) {}
+         fn supergraph_service(s) {} fn supervise(r) {}",
+    )]);
+    let started = extensions(&scripts.yaml(), "http://localhost:1");
+    assert_eq!(started.err(), None);
 }
 
 #[test]
