@@ -172,13 +172,10 @@ impl UpstreamEndpoint {
             let text = authority.as_str();
             text.rsplit_once('@').map_or(text, |(_, host)| host)
         });
-        let path = uri
-            .path_and_query()
-            .map_or("/", |path| match path.as_str() {
-                "" => "/",
-                path => path,
-            });
-        let request_line = format!(" {path} HTTP/1.1\r\nhost: {authority}\r\n").into();
+        let path = uri.path_and_query().map_or("", |path| path.as_str());
+        // A request target begins with a slash, also for `http://host` and `http://host?a=1`.
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        let request_line = format!(" {slash}{path} HTTP/1.1\r\nhost: {authority}\r\n").into();
         let kind = policy.http2;
         // Endpoints at one address can have different limits.
         let most = policy.connections_max;
@@ -282,6 +279,7 @@ mod tests {
                 " /graphql?x=1 HTTP/1.1\r\nhost: a:8080\r\n",
             ),
             ("http://a", " / HTTP/1.1\r\nhost: a\r\n"),
+            ("http://a?x=1", " /?x=1 HTTP/1.1\r\nhost: a\r\n"),
             ("https://me:secret@a/q", " /q HTTP/1.1\r\nhost: a\r\n"),
             ("http://[::1]:9/q", " /q HTTP/1.1\r\nhost: [::1]:9\r\n"),
             ("unix:///run/a.sock", " / HTTP/1.1\r\nhost: localhost\r\n"),
