@@ -77,6 +77,7 @@ mod supergraph_error;
 mod tokens;
 mod unselected;
 mod unserved;
+mod unstated;
 mod variables;
 mod weight;
 

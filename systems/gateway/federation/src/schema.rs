@@ -13,6 +13,7 @@ use graphql_tools::parser::schema::{
 };
 
 use crate::fetch::OperationKind;
+use crate::sdl;
 
 pub(crate) type TypeText = Type<'static, String>;
 type Text = String;
@@ -107,7 +108,7 @@ impl Schema {
                 _ => None,
             })
             .collect();
-        let roots = roots_of(&client);
+        let roots = sdl::roots(&client);
         let (possible, objects) = possible_types(supergraph);
         Schema {
             description: None,
@@ -227,24 +228,6 @@ pub fn inner_name(of: &TypeText) -> &str {
         Type::NamedType(name) => name,
         Type::ListType(inner) | Type::NonNullType(inner) => inner_name(inner),
     }
-}
-
-fn roots_of(document: &Document<'static, Text>) -> [Option<String>; 3] {
-    let stated = document.definitions.iter().find_map(|it| match it {
-        Definition::SchemaDefinition(schema) => Some([
-            schema.query.clone(),
-            schema.mutation.clone(),
-            schema.subscription.clone(),
-        ]),
-        _ => None,
-    });
-    let exists = |name: &str| {
-        document.definitions.iter().any(
-            |it| matches!(it, Definition::TypeDefinition(TypeDefinition::Object(object)) if object.name == name),
-        )
-    };
-    let conventional = ["Query", "Mutation", "Subscription"];
-    stated.unwrap_or_else(|| conventional.map(|name| exists(name).then(|| name.to_owned())))
 }
 
 type Possible = (HashMap<String, Vec<String>>, HashSet<String>);

@@ -1,6 +1,8 @@
 //! Reads the definitions of a supergraph: the arguments of directives, and types with fields.
 
-use graphql_tools::parser::schema::{Definition, Directive, Field, TypeDefinition, Value};
+use graphql_tools::parser::schema::{
+    Definition, Directive, Document, Field, TypeDefinition, Value,
+};
 
 pub(crate) type Applied = Directive<'static, String>;
 pub(crate) type Written = Value<'static, String>;
@@ -30,6 +32,26 @@ pub(crate) fn graph(directive: &Applied) -> Option<&str> {
 pub(crate) fn member<'a>(members: &'a [(String, Written)], name: &str) -> Option<&'a Written> {
     let mut members = members.iter();
     members.find(|(key, _)| key == name).map(|(_, it)| it)
+}
+
+/// The root types of queries, mutations and subscriptions. Without a schema definition, the types with the usual names
+/// are the roots.
+pub(crate) fn roots(document: &Document<'static, String>) -> [Option<String>; 3] {
+    let stated = document.definitions.iter().find_map(|it| match it {
+        Definition::SchemaDefinition(schema) => Some([
+            schema.query.clone(),
+            schema.mutation.clone(),
+            schema.subscription.clone(),
+        ]),
+        _ => None,
+    });
+    let exists = |name: &str| {
+        document.definitions.iter().any(
+            |it| matches!(it, Definition::TypeDefinition(TypeDefinition::Object(object)) if object.name == name),
+        )
+    };
+    let usual = ["Query", "Mutation", "Subscription"];
+    stated.unwrap_or_else(|| usual.map(|name| exists(name).then(|| name.to_owned())))
 }
 
 /// The common parts of objects and interfaces.

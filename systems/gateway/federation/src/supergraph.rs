@@ -18,9 +18,10 @@ use crate::provided_typename;
 use crate::provides::{self, Permissions};
 use crate::schema::Schema;
 use crate::schema_description::Described;
-use crate::sdl;
+use crate::sdl::{self, Composite};
 use crate::supergraph_error::SupergraphError;
 use crate::unserved;
+use crate::unstated;
 
 /// A service behind the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,17 +96,14 @@ impl Supergraph {
                 reason: one_line(&error.to_string()),
             })?;
         provided_typename::remove(&mut document);
+        unstated::state(&mut document);
         let subgraphs = subgraphs_of(&document)?;
         if subgraphs.is_empty() {
             return Err(SupergraphError::NotComposed {
                 missing: "it has no enum `join__Graph`".to_owned(),
             });
         }
-        if !has_query_root(&document) {
-            return Err(SupergraphError::NotComposed {
-                missing: "it has no query type".to_owned(),
-            });
-        }
+        check_query_root(&document)?;
         if let Some(place) = unserved::argument_from_context(&document) {
             return Err(SupergraphError::Unserved {
                 directive: "@fromContext",
@@ -176,15 +174,19 @@ fn planner_of(document: &Document<'static, String>) -> Result<Planner, Supergrap
     })
 }
 
-fn has_query_root(document: &Document<'static, String>) -> bool {
-    let stated = document.definitions.iter().find_map(|it| match it {
-        Definition::SchemaDefinition(schema) => schema.query.as_deref(),
-        _ => None,
-    });
-    let root = stated.unwrap_or("Query");
-    document.definitions.iter().any(
-        |it| matches!(it, Definition::TypeDefinition(TypeDefinition::Object(object)) if object.name == root),
-    )
+/// Fails if no subgraph serves queries. Every request would fail.
+fn check_query_root(document: &Document<'static, String>) -> Result<(), SupergraphError> {
+    let [root, ..] = sdl::roots(document);
+    let mut types = document.definitions.iter().filter_map(sdl::composite);
+    let root = root.and_then(|root| types.find(|it| it.name == root));
+    let missing = match root {
+        None => "it has no query type".to_owned(),
+        Some(it) if it.directives.iter().any(|it| it.name == "join__type") => return Ok(()),
+        Some(Composite { name, .. }) => {
+            format!("its type `{name}` has no `@join__type`, so no subgraph serves it")
+        }
+    };
+    Err(SupergraphError::NotComposed { missing })
 }
 
 /// The enum `join__Graph`. Its values are the subgraphs.
