@@ -237,6 +237,7 @@ impl Worker {
     ) -> Response<TrackedBody<Outgoing>> {
         exchange.turn().await;
         let version = parts.version;
+        let id = chassis::request_id(&parts.headers).cloned();
         let path = parts.uri.path();
         // Loaded once, so that the whole request uses the generation of its start.
         let serving = self.serving();
@@ -249,6 +250,7 @@ impl Worker {
             outgoing::response(self.besides(site, parts, body).await)
         };
         let mut response = response.map(|body| exchange.answer(body));
+        chassis::set_request_id(id, response.headers_mut());
         // The header makes a client open its next connection elsewhere, before this socket is closed. HTTP/2
         // has a frame for this, which is sent when the connection ends.
         if self.process.health.is_stopping() && version < http::Version::HTTP_2 {

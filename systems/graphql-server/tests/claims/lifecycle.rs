@@ -200,6 +200,10 @@ const FLAGS: [&str; 10] = [
     "max-connections-per-address",
     "idle-timeout",
     "write-timeout",
+    "tls-certificate",
+    "tls-key",
+    "tls-client-ca",
+    "cors-origins",
 ];
 
 fn variable_of(flag: &str) -> String {
