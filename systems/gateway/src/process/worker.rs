@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use chassis::{Exchange, Tracked, TrackedBody, Tracker, count_rests};
+use gateway_config::Config;
 use gateway_remote::REST_PREFIX;
 use gateway_upstream::{Client, ClientSettings};
 use http::request::Parts;
@@ -270,6 +271,12 @@ impl Worker {
             read_only(&parts.method, || {
                 self.process.health.answer(parts.uri.query(), now)
             })
+        } else if site.graphql
+            && path == HEALTH_OF_HASURA
+            && is_merged(&self.serving().generation.config)
+        {
+            let now = crate::process::clock::now();
+            read_only(&parts.method, || self.process.health.brief(now))
         } else if site.metrics.as_deref() == Some(path) {
             let serving = self.serving();
             read_only(&parts.method, || self.metrics(&serving.generation))
@@ -292,6 +299,14 @@ impl Worker {
         let media = http::HeaderValue::from_static(telemetry::metrics::CONTENT_TYPE);
         reply::with_body(StatusCode::OK, media, text)
     }
+}
+
+/// The path of Hasura's health check, which probes of its users ask on the port of queries.
+const HEALTH_OF_HASURA: &str = "/healthz";
+
+/// True if the schema is merged, as in Hasura.
+fn is_merged(config: &Config) -> bool {
+    !config.remote_schemas.is_empty() || !config.actions.is_empty()
 }
 
 /// The GraphQL endpoint for this path, if there is one.
