@@ -189,12 +189,12 @@ async fn serve_all<D: Handler>(
             }
         };
         let client = ClientNetwork::of(slot.network());
-        let tracked = tracker.begin(slot);
         match ClientConnection::accepted(stream, tls.as_ref()) {
             Ok(connection) => drop(spawn_local(converse(
                 connection,
                 client,
-                tracked,
+                // Only now, because a tracked connection needs its driver.
+                tracker.begin(slot),
                 Rc::clone(&builder),
                 Rc::clone(&handler),
             ))),

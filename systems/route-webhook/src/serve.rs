@@ -179,9 +179,10 @@ impl Site {
                     let Ok(slot) = self.table.take(Some(peer.ip())) else {
                         continue;
                     };
-                    let tracked = tracker.begin(slot);
                     match ClientConnection::accepted(stream, self.tls.as_ref()) {
                         Ok(connection) => {
+                            // Only now, because a tracked connection needs its driver.
+                            let tracked = tracker.begin(slot);
                             let handler = Rc::clone(&handler);
                             spawn_local(converse(connection, tracked, &builder, handler));
                         }
