@@ -17,7 +17,7 @@ const REMEMBER: &str = "600";
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct CorsFlags {
     /// Origins of web pages that may use the service from a browser, such as https://shop.example.
-    /// `*` allows all pages. An empty list allows none.
+    /// `*` allows all pages [default: none].
     #[arg(long, env, value_name = "ORIGIN,ORIGIN", value_delimiter = ',')]
     pub cors_origins: Vec<String>,
 }
