@@ -27,16 +27,16 @@ pub const HTTP1_AND_2: &[&[u8]] = &[b"h2", b"http/1.1"];
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct TlsFlags {
     /// File with the certificate of the service and its chain, in PEM. With it, the service accepts
-    /// TLS only. A changed file applies to new connections within a second [default: none].
+    /// TLS only. A changed file applies to new connections within a second [default: no TLS].
     #[arg(long, env, value_name = "FILE", requires = "tls_key")]
     pub tls_certificate: Option<PathBuf>,
 
-    /// File with the private key of the certificate, in PEM [default: none].
+    /// File with the private key of the certificate, in PEM [default: no TLS].
     #[arg(long, env, value_name = "FILE", requires = "tls_certificate")]
     pub tls_key: Option<PathBuf>,
 
     /// File with authorities in PEM. With it, every client needs a certificate of one of them
-    /// [default: none].
+    /// [default: any client].
     #[arg(long, env, value_name = "FILE", requires = "tls_certificate")]
     pub tls_client_ca: Option<PathBuf>,
 }
