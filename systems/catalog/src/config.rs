@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use chassis::{ConnectionFlags, HostFlags, TimeError};
+use chassis::{ConnectionFlags, CorsFlags, HostFlags, TimeError, TlsFlags};
 use clap::Parser;
 use hyper::header::HeaderName;
 
@@ -147,6 +147,12 @@ pub(crate) struct Config {
 
     #[command(flatten)]
     pub(crate) connections: ConnectionFlags,
+
+    #[command(flatten)]
+    pub(crate) tls: TlsFlags,
+
+    #[command(flatten)]
+    pub(crate) cors: CorsFlags,
 }
 
 impl Config {

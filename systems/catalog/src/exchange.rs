@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use chassis::{ClientNetwork, ConnectionTable, ForeignHost, Hosts};
+use chassis::{AllowedOrigins, ClientNetwork, ConnectionTable, ForeignHost, Hosts};
 use graphql_http::body;
 use graphql_http::{Admission, DecodeError, Head, Media, RequestRefusal};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, ORIGIN, RETRY_AFTER};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
 use telemetry::metrics;
@@ -33,6 +33,7 @@ pub(crate) struct Handler {
     metrics: Arc<Metrics>,
     connections: Arc<ConnectionTable>,
     hosts: Hosts,
+    origins: AllowedOrigins,
     limit_max: u32,
     /// Largest body of a request, in bytes.
     body_limit: u64,
@@ -56,19 +57,31 @@ impl chassis::Handler for Handler {
             self.metrics.answered(Endpoint::Other, reply.status());
             return reply;
         }
+        if request.method() == Method::OPTIONS
+            && let Some(headers) = self.origins.preflight_of(request.headers())
+        {
+            let mut reply = Response::new(Full::default());
+            *reply.status_mut() = StatusCode::NO_CONTENT;
+            chassis::add_cors(headers, reply.headers_mut());
+            self.metrics.answered(Endpoint::Other, reply.status());
+            return reply;
+        }
+        let origin = request.headers().get(ORIGIN).map(HeaderValue::as_bytes);
+        let cors = self.origins.headers(origin);
         let path = request.uri().path();
-        let (endpoint, reply) = if let Some(rest) = path.strip_prefix("/api/rest/") {
+        let (endpoint, mut reply) = if let Some(rest) = path.strip_prefix("/api/rest/") {
             self.rest(rest, client, &request).await
         } else {
             match path {
                 "/v1/graphql" | "/graphql" => {
                     (Endpoint::Graphql, self.graphql(client, request).await)
                 }
-                "/health" => (Endpoint::Other, self.health(&request).await),
+                "/health" | "/healthz" => (Endpoint::Other, self.health(&request).await),
                 "/metrics" => (Endpoint::Other, self.show_metrics(&request)),
                 _ => (Endpoint::Other, refuse(&RestError::not_found())),
             }
         };
+        chassis::add_cors(cors, reply.headers_mut());
         self.metrics.answered(endpoint, reply.status());
         reply
     }
@@ -88,6 +101,7 @@ impl Handler {
             metrics: Arc::clone(metrics),
             connections: Arc::clone(connections),
             hosts: hosts.clone(),
+            origins: AllowedOrigins::of(&config.cors),
             limit_max: config.limit_max,
             body_limit: config.body_limit(),
             body_timeout: config.request_timeout,

@@ -206,7 +206,19 @@ fn checked(query: &str) -> Result<ExecutableDocument, ServerError> {
     Ok(document)
 }
 
+/// The code of errors in documents and variables.
+const REFUSED: &str = "validation-failed";
+
 fn refused(errors: &[ServerError]) -> Answer {
+    // The library leaves the code of its own errors out.
+    let coded = errors.iter().cloned().map(|mut error| {
+        let extensions = error.extensions.get_or_insert_default();
+        if extensions.get("code").is_none() {
+            extensions.set("code", REFUSED);
+        }
+        error
+    });
+    let errors: Vec<ServerError> = coded.collect();
     let body = serde_json::to_vec(&json!({ "errors": errors }));
     Answer::Refused(body.expect("errors have text for keys"))
 }

@@ -143,7 +143,13 @@ impl<'a> Route<'a> {
         };
         // The default is also limited, because an operator may have configured a lower maximum.
         let mut select = Select::of(table, LIMIT_DEFAULT.min(limit_max));
+        let mut seen: Vec<Cow<'_, str>> = Vec::new();
         for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
+            if seen.contains(&name) {
+                return Err(RestError::bad(format!(
+                    "variable \"{name}\" is there twice; leave one out"
+                )));
+            }
             match &*name {
                 // An empty value means null, like a missing variable.
                 known if value.is_empty() && ["limit", "offset", filter].contains(&known) => {}
@@ -160,6 +166,8 @@ impl<'a> Route<'a> {
                 }
                 _ => return Err(unexpected(&name)),
             }
+            // At most the three known names, so a search costs nothing.
+            seen.push(name);
         }
         Ok(select)
     }
@@ -282,6 +290,11 @@ mod tests {
                 "variable \"name\": expected a text without U+0000",
             ),
             ("product/x", "limit=1", "Unexpected variable \"limit\""),
+            (
+                "product",
+                "limit=1&limit=2",
+                "variable \"limit\" is there twice; leave one out",
+            ),
             ("product/%FF", "", "variable \"id\": expected UTF-8"),
             ("products", "", "no route"),
             ("product/a/b", "", "no route"),

@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use chassis::{ConnectionTable, Hosts, Worker};
+use chassis::{ConnectionTable, Hosts, ListenerTls, TlsError, Worker};
 use telemetry::log::LogLevel;
 use tokio::runtime::LocalRuntime;
 
@@ -27,6 +27,8 @@ enum ServeError {
     Serve(#[from] io::Error),
     #[error("{0}; choose another database with --database-url")]
     Open(#[from] OpenError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
 /// Runs the whole program and returns its exit code.
@@ -51,8 +53,9 @@ fn prepare_and_serve(config: &Config) -> Result<(), ServeError> {
         listen: config.listen.clone(),
         source,
     })?;
+    let tls = config.tls.open(chassis::HTTP1_AND_2)?;
     let prepared = runtime.block_on(Prepared::new(config))?;
-    let served = serve(config, &runtime, listener, &prepared);
+    let served = serve(config, &runtime, listener, &prepared, tls.as_ref());
     prepared.close();
     served
 }
@@ -62,6 +65,7 @@ fn serve(
     runtime: &LocalRuntime,
     listener: TcpListener,
     prepared: &Prepared,
+    tls: Option<&ListenerTls>,
 ) -> Result<(), ServeError> {
     let metrics = Arc::new(Metrics::new(&config.count_headers));
     let table = ConnectionTable::new(config.connections.most());
@@ -80,7 +84,7 @@ fn serve(
             let _ = handler.store.check().await;
             handler
         };
-        workers.push(Worker::start(number, &table, limits, prepare)?);
+        workers.push(Worker::start(number, &table, limits, tls, prepare)?);
     }
     tracing::info!(database = kind, "answering from");
     Ok(chassis::serve(runtime, listener, &table, workers)?)

@@ -20,6 +20,8 @@ use hyper_util::rt::TokioIo;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
 
+use crate::tls::{ListenerTls, ServerSocket};
+
 /// Bytes of one read while a connection is not registered.
 const READ_BYTES: usize = 8 * 1024;
 
@@ -49,6 +51,8 @@ enum Socket {
     Fresh(TcpStream),
     /// Registered with the runtime, which reports when it is ready.
     Watched(TokioIo<tokio::net::TcpStream>),
+    /// With TLS, which needs more than the shortcuts of this file.
+    Secured(TokioIo<ServerSocket>),
     /// The registration failed.
     Lost,
 }
@@ -57,8 +61,25 @@ impl ClientConnection {
     /// Wraps a non-blocking socket.
     #[must_use]
     pub fn new(socket: TcpStream) -> Self {
+        Self::of(Socket::Fresh(socket))
+    }
+
+    /// Wraps a non-blocking socket, with TLS if the service has a certificate. The first read performs the
+    /// handshake.
+    ///
+    /// # Errors
+    /// Fails if the system has no more file descriptors.
+    pub fn accepted(socket: TcpStream, tls: Option<&ListenerTls>) -> io::Result<Self> {
+        let Some(tls) = tls else {
+            return Ok(Self::new(socket));
+        };
+        let socket = tls.socket(tokio::net::TcpStream::from_std(socket)?);
+        Ok(Self::of(Socket::Secured(TokioIo::new(socket))))
+    }
+
+    fn of(socket: Socket) -> Self {
         Self(ConnectionHandle(Rc::new(State {
-            socket: RefCell::new(Socket::Fresh(socket)),
+            socket: RefCell::new(socket),
             is_awaited: Cell::new(false),
             is_drained: Cell::new(false),
             is_ending: Cell::new(false),
@@ -126,7 +147,16 @@ impl Socket {
         match self {
             Socket::Fresh(socket) => Ok(socket.as_fd()),
             Socket::Watched(socket) => Ok(socket.inner().as_fd()),
-            Socket::Lost => Err(io::ErrorKind::NotConnected.into()),
+            // TLS takes no bytes past its stream.
+            Socket::Secured(_) | Socket::Lost => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// The stream with TLS, if the connection has it.
+    fn secured(&mut self) -> Option<Pin<&mut TokioIo<ServerSocket>>> {
+        match self {
+            Socket::Secured(socket) => Some(Pin::new(socket)),
+            _ => None,
         }
     }
 
@@ -167,6 +197,9 @@ impl Read for ClientConnection {
     ) -> Poll<io::Result<()>> {
         let state = &self.0.0;
         let mut socket = state.socket.borrow_mut();
+        if let Some(secured) = socket.secured() {
+            return secured.poll_read(task, into);
+        }
         // Once registered, tokio's reads handle waiting.
         let Socket::Fresh(fresh) = &*socket else {
             return socket.watched()?.poll_read(task, into);
@@ -199,6 +232,9 @@ impl Write for ClientConnection {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let mut socket = self.0.0.socket.borrow_mut();
+        if let Some(secured) = socket.secured() {
+            return secured.poll_write(task, bytes);
+        }
         // Directly to the system: a response nearly always fits into the socket's buffer, so no registration
         // is needed.
         match rustix::net::send(socket.descriptor()?, bytes, self.flags()) {
@@ -216,6 +252,9 @@ impl Write for ClientConnection {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let mut socket = self.0.0.socket.borrow_mut();
+        if let Some(secured) = socket.secured() {
+            return secured.poll_write_vectored(task, slices);
+        }
         let mut nothing = SendAncillaryBuffer::default();
         match rustix::net::sendmsg(socket.descriptor()?, slices, &mut nothing, self.flags()) {
             Ok(count) => Poll::Ready(Ok(count)),
@@ -230,12 +269,17 @@ impl Write for ClientConnection {
         true
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_flush(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut socket = self.0.0.socket.borrow_mut();
+        let secured = socket.secured();
+        secured.map_or(Poll::Ready(Ok(())), |secured| secured.poll_flush(task))
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let socket = self.0.0.socket.borrow();
+    fn poll_shutdown(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut socket = self.0.0.socket.borrow_mut();
+        if let Some(secured) = socket.secured() {
+            return secured.poll_shutdown(task);
+        }
         rustix::net::shutdown(socket.descriptor()?, Shutdown::Write)?;
         Poll::Ready(Ok(()))
     }

@@ -2,7 +2,7 @@
 //!
 //! One thread accepts connections and assigns them in turn, so that a few connections spread evenly. Each
 //! [`Worker`] serves its connections on its own runtime. A connection never changes threads, and workers
-//! share only the data that the service itself shares. Routes and TLS are absent on purpose.
+//! share only the data that the service itself shares. Routes are absent on purpose.
 //!
 //! A [`ConnectionTable`] limits the number of connections. A [`Tracker`] on each worker closes connections of
 //! slow clients. The gateway, which accepts connections itself, uses both, and so do the servers on actix-web
@@ -15,11 +15,14 @@ mod clock;
 mod command_line;
 mod connection;
 mod connection_table;
+mod cors;
 mod hosts;
 mod limits;
 mod listener;
+mod request_id;
 mod runtime;
 mod serve;
+mod tls;
 mod tracker;
 mod worker;
 
@@ -33,14 +36,20 @@ pub use client::ClientNetwork;
 pub use command_line::{TimeError, parse, read, time, with_file, without_empty_variables, workers};
 pub use connection::{ClientConnection, ConnectionHandle};
 pub use connection_table::{ConnectionRefusal, ConnectionTable, Slot};
+pub use cors::{AllowedOrigins, CorsFlags, CorsHeader, add_cors};
 pub use hosts::{ForeignHost, HostFlags, Hosts};
 pub use limits::{
     ConnectionFlags, HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, HTTP2_STREAMS, Most, ServerLimits,
     Timeouts, descriptors,
 };
 pub use listener::{Listener, prepare};
+pub use request_id::{request_id, set_request_id};
 pub use runtime::runtime;
-pub use serve::{serve, stop_signal};
+pub use serve::{scheme, serve, stop_signal};
+pub use tls::{
+    HTTP1, HTTP1_AND_2, ListenerTls, NamedPem, ServerIdentity, ServerSocket, TlsError, TlsFlags,
+    beginning_tls, server_config,
+};
 pub use tracker::{Exchange, Portion, Tracked, TrackedBody, TrackedIo, Tracker, Work, count_rests};
 pub use worker::{Handler, Worker, worker_thread};
 

@@ -32,7 +32,8 @@ pub fn serve(
     runtime.block_on(async {
         // Before the address is printed: a process that waits for the line may stop the service immediately.
         let stopped = stop_signal()?;
-        telemetry::announce(&format!("listening on http://{address}"));
+        let scheme = scheme(workers.iter().any(Worker::is_secured));
+        telemetry::announce(&format!("listening on {scheme}://{address}"));
         tracing::info!(%address, workers = workers.len(), "started");
         deal_out(listener, table, &workers, stopped).await
     })?;
@@ -40,6 +41,12 @@ pub fn serve(
     Worker::finish_all(workers);
     tracing::info!("stopped");
     Ok(())
+}
+
+/// The scheme of a service's URLs.
+#[must_use]
+pub fn scheme(is_secured: bool) -> &'static str {
+    if is_secured { "https" } else { "http" }
 }
 
 /// Completes at the first SIGTERM or SIGINT.

@@ -25,7 +25,9 @@ use crate::connection::ClientConnection;
 use crate::connection_table::{ConnectionTable, Slot};
 use crate::limits::{HTTP2_PING_INTERVAL, HTTP2_PING_TIMEOUT, ServerLimits};
 use crate::listener::Listener;
+use crate::request_id::{request_id, set_request_id};
 use crate::runtime::runtime;
+use crate::tls::ListenerTls;
 use crate::tracker::{Tracked, Tracker};
 
 /// Handles the requests of one worker.
@@ -49,11 +51,12 @@ enum Work {
     Listener(TcpListener),
 }
 
-/// A thread that serves its connections over HTTP/1.1 and HTTP/2 without TLS.
+/// A thread that serves its connections over HTTP/1.1 and HTTP/2, with or without TLS.
 #[derive(Debug)]
 pub struct Worker {
     work: UnboundedSender<Work>,
     thread: JoinHandle<()>,
+    is_secured: bool,
 }
 
 impl Worker {
@@ -65,15 +68,30 @@ impl Worker {
         number: u16,
         table: &Arc<ConnectionTable>,
         limits: ServerLimits,
+        tls: Option<&ListenerTls>,
         prepare: impl FnOnce() -> P + Send + 'static,
     ) -> io::Result<Self> {
-        let table = Arc::clone(table);
+        let site = Site {
+            table: Arc::clone(table),
+            limits,
+            tls: tls.cloned(),
+        };
         let (work, arriving) = mpsc::unbounded_channel();
         let thread = worker_thread(number, async move || {
             let handler = Rc::new(prepare().await);
-            serve_all(handler, arriving, table, limits).await;
+            serve_all(handler, arriving, site).await;
         })?;
-        Ok(Self { work, thread })
+        let is_secured = tls.is_some();
+        Ok(Self {
+            work,
+            thread,
+            is_secured,
+        })
+    }
+
+    /// True if clients need TLS.
+    pub(crate) fn is_secured(&self) -> bool {
+        self.is_secured
     }
 
     /// Assigns a connection to the worker. If the worker has panicked, the connection is closed.
@@ -92,7 +110,7 @@ impl Worker {
         // the whole timeout after the worker before it, and accept requests meanwhile.
         let threads: Vec<_> = workers
             .into_iter()
-            .map(|Self { work, thread }| {
+            .map(|Self { work, thread, .. }| {
                 drop(work);
                 thread
             })
@@ -102,6 +120,13 @@ impl Worker {
             let _ = thread.join();
         }
     }
+}
+
+/// The settings that all workers of a service share.
+struct Site {
+    table: Arc<ConnectionTable>,
+    limits: ServerLimits,
+    tls: Option<ListenerTls>,
 }
 
 /// Starts the thread of a worker, and runs `work` on its own runtime.
@@ -133,8 +158,7 @@ pub fn worker_thread<F: Future<Output = ()>>(
 async fn serve_all<D: Handler>(
     handler: Rc<D>,
     mut arriving: UnboundedReceiver<Work>,
-    table: Arc<ConnectionTable>,
-    limits: ServerLimits,
+    Site { table, limits, tls }: Site,
 ) {
     let tracker = Tracker::new(Arc::clone(&table), limits.timeouts);
     spawn_local(tracker.clone().watch());
@@ -165,14 +189,17 @@ async fn serve_all<D: Handler>(
             }
         };
         let client = ClientNetwork::of(slot.network());
-        let tracked = tracker.begin(slot);
-        spawn_local(converse(
-            stream,
-            client,
-            tracked,
-            Rc::clone(&builder),
-            Rc::clone(&handler),
-        ));
+        match ClientConnection::accepted(stream, tls.as_ref()) {
+            Ok(connection) => drop(spawn_local(converse(
+                connection,
+                client,
+                // Only now, because a tracked connection needs its driver.
+                tracker.begin(slot),
+                Rc::clone(&builder),
+                Rc::clone(&handler),
+            ))),
+            Err(error) => tracing::warn!(%error, "a connection was lost"),
+        }
         if listener.is_some() {
             pause_in_crowd(&table).await;
         }
@@ -197,14 +224,13 @@ fn builder(http2_streams: u32) -> auto::Builder<SameThread> {
 
 /// Serves all requests of a connection.
 async fn converse<D: Handler>(
-    stream: TcpStream,
+    connection: ClientConnection,
     client: ClientNetwork,
     tracked: Tracked,
     builder: Rc<auto::Builder<SameThread>>,
     handler: Rc<D>,
 ) {
     // Two handles: one reads from requests if the connection ends, the other drives the connection.
-    let connection = ClientConnection::new(stream);
     let handle = connection.handle();
     let observed = handle.clone();
     let service = service_fn(|request| {
@@ -213,7 +239,9 @@ async fn converse<D: Handler>(
         let handler = Rc::clone(&handler);
         async move {
             exchange.turn().await;
-            let response = handler.answer(client, request).await;
+            let id = request_id(request.headers()).cloned();
+            let mut response = handler.answer(client, request).await;
+            set_request_id(id, response.headers_mut());
             Ok::<_, Infallible>(response.map(|body| exchange.answer(body)))
         }
     });

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-chi/chi/v5"
 )
@@ -74,6 +75,9 @@ func answer(decision func(map[string]any) map[string]any) http.HandlerFunc {
 func readMessage(body []byte, err error) (map[string]any, error) {
 	if err != nil {
 		return nil, err
+	}
+	if !utf8.Valid(body) {
+		return nil, errors.New("expected UTF-8")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	// Numbers come back digit by digit as they came.

@@ -1,4 +1,5 @@
 // The HTTP shell: routes, bodies, listening.
+import { isUtf8 } from 'node:buffer'
 import { unlinkSync } from 'node:fs'
 import cluster from 'node:cluster'
 import Fastify from 'fastify'
@@ -13,7 +14,7 @@ export async function serve (address, secret) {
   const app = Fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: 'idle' })
   // A field called `__proto__` is a field; it comes back like any other.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'string' }, readMessage)
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, readMessage)
   for (const path of ['/static-subgraph', '/guid-response', '/client-awareness']) {
     route(app, 'POST', path, request => decide(path, request.body, secret))
   }
@@ -30,9 +31,19 @@ function route (app, method, path, answer) {
   app.route({ method: others, url: path, handler: (request, reply) => reply.code(405).header('allow', method).send() })
 }
 
-function readMessage (request, text, done) {
+// A number that may be beyond a double, which JSON.stringify would replace by null.
+const PERHAPS_INFINITE = /[\d.][eE]\+?\d{3,}\s*[,\]}]|\d{309}/
+
+function finite (key, value) {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError('a number is too large')
+  return value
+}
+
+function readMessage (request, body, done) {
   try {
-    const message = JSON.parse(text)
+    if (!isUtf8(body)) throw new TypeError('expected UTF-8')
+    const text = body.toString()
+    const message = PERHAPS_INFINITE.test(text) ? JSON.parse(text, finite) : JSON.parse(text)
     if (message === null || typeof message !== 'object' || Array.isArray(message)) {
       throw new TypeError('expected an object')
     }

@@ -1,6 +1,7 @@
 """The HTTP shell: routes, bodies."""
 
 import json
+import math
 import os
 
 from fastapi import FastAPI, HTTPException, Request, Response
@@ -12,7 +13,8 @@ from token_check import create_token
 BODY_LIMIT = 16 << 20
 SECRET = os.environ.get("JWT_SECRET", "apollo")
 
-app = FastAPI(openapi_url=None)
+# A redirect is not in the contract: another path is unknown.
+app = FastAPI(openapi_url=None, redirect_slashes=False)
 
 
 async def read_message(request: Request) -> dict:
@@ -22,7 +24,8 @@ async def read_message(request: Request) -> dict:
         if len(body) > BODY_LIMIT:
             raise HTTPException(413, "the message is too large")
     try:
-        message = json.loads(body, parse_constant=refuse_constant)
+        # Decoded here, because the library also takes UTF-16 and a byte order mark.
+        message = json.loads(body.decode(), parse_constant=refuse_constant, parse_float=finite)
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, str(error)) from error
     if not isinstance(message, dict):
@@ -34,9 +37,18 @@ def refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
+def finite(text: str) -> float:
+    """A number beyond a double would come back as a word that is no JSON."""
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large")
+    return number
+
+
 def reply(message: dict) -> Response:
     text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-    return Response(text.encode(errors="surrogatepass"), media_type="application/json")
+    # Half of a surrogate pair has no UTF-8. JSON has an escape for it, which Python writes in the same form.
+    return Response(text.encode(errors="backslashreplace"), media_type="application/json")
 
 
 @app.post("/static-subgraph")

@@ -7,7 +7,7 @@ mod quantity;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use chassis::ConnectionFlags;
+use chassis::{ConnectionFlags, CorsFlags, TlsFlags};
 use clap::{Args as _, Command, FromArgMatches as _};
 use telemetry::log::LogLevel;
 
@@ -43,6 +43,12 @@ struct Args {
 
     #[command(flatten)]
     connections: ConnectionFlags,
+
+    #[command(flatten)]
+    tls: TlsFlags,
+
+    #[command(flatten)]
+    cors: CorsFlags,
 }
 
 /// The checked options of a server.
@@ -62,6 +68,10 @@ pub struct Config {
     pub log: LogLevel,
     /// Limits for the number of connections and for their clients.
     pub connections: ConnectionFlags,
+    /// Certificate and key, if clients need TLS.
+    pub tls: TlsFlags,
+    /// The web pages that may use the server.
+    pub cors: CorsFlags,
 }
 
 impl Config {
@@ -112,6 +122,8 @@ impl From<Args> for Config {
             stop_timeout: args.stop_timeout,
             log: args.log,
             connections: args.connections,
+            tls: args.tls,
+            cors: args.cors,
         }
     }
 }
@@ -155,6 +167,8 @@ mod tests {
                 idle_timeout: Duration::from_millis(500),
                 write_timeout: Duration::from_secs(3),
             },
+            tls: TlsFlags::default(),
+            cors: CorsFlags::default(),
         };
         assert_eq!(expected.accepted_by_worker(), 4);
         assert_eq!(config, Ok(expected));

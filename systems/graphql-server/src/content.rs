@@ -35,6 +35,20 @@ pub const COUNT: i32 = 10;
 /// The amount that the mutation adds without an argument. The schemas repeat it as a default.
 pub const AMOUNT: i32 = 1;
 
+/// The whole number of a variable like `1.0`, which some clients write for an `Int`.
+///
+/// JSON has one kind of numbers, so `1.0` is the number 1. No argument of the schemas takes a list or an
+/// object, so values within them need no conversion.
+#[must_use]
+pub fn whole(number: f64) -> Option<i32> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "compared with the number afterwards"
+    )]
+    let whole = number as i32;
+    (f64::from(whole) == number).then_some(whole)
+}
+
 /// The message of `fail` without an argument.
 pub const FAILURE: &str = "this field always fails";
 
@@ -271,6 +285,15 @@ impl Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_whole_number_of_32_bits_is_one() {
+        assert_eq!(whole(1.0), Some(1));
+        assert_eq!(whole(-2_147_483_648.0), Some(i32::MIN));
+        for other in [1.5, 2_147_483_648.0, 1e300, f64::NAN] {
+            assert_eq!(whole(other), None, "{other}");
+        }
+    }
 
     fn length(allowance: &Allowance, count: i32) -> Result<usize, FieldFailure> {
         allowance

@@ -6,11 +6,21 @@
 use graphql_http::{Media, RequestRefusal};
 use serde::Serialize;
 
+/// The header with the id of a request, which returns in its response.
+pub const REQUEST_ID: &str = "x-request-id";
+
+/// True if an id may return. An endless one may not.
+#[must_use]
+pub fn is_request_id(id: &[u8]) -> bool {
+    (1..=128).contains(&id.len())
+}
+
 /// The statuses of these servers, in the order of `/metrics`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the HTTP standard")]
 pub enum Status {
     Ok,
+    NoContent,
     BadRequest,
     NotFound,
     MethodNotAllowed,
@@ -22,8 +32,9 @@ pub enum Status {
 
 impl Status {
     /// All statuses, in the order of the enum.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Ok,
+        Self::NoContent,
         Self::BadRequest,
         Self::NotFound,
         Self::MethodNotAllowed,
@@ -44,6 +55,7 @@ impl Status {
     pub const fn code(self) -> u16 {
         match self {
             Self::Ok => 200,
+            Self::NoContent => 204,
             Self::BadRequest => 400,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
@@ -218,6 +230,18 @@ pub fn health() -> Reply {
 pub fn metrics(text: String) -> Reply {
     let body = Body::Made(text.into_bytes());
     fine(telemetry::metrics::CONTENT_TYPE, body)
+}
+
+/// The response to a preflight.
+#[must_use]
+pub fn no_content() -> Reply {
+    Reply {
+        status: Status::NoContent,
+        content_type: Media::Json.content_type(),
+        allow: None,
+        close: false,
+        body: Body::Fixed(""),
+    }
 }
 
 /// The response for every other path.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
-use chassis::ConnectionTable;
+use chassis::{ConnectionTable, ListenerTls, TlsError};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -25,6 +25,8 @@ pub struct Setup {
     pub metrics: Arc<Metrics>,
     /// The connections of all workers.
     pub table: Arc<ConnectionTable>,
+    /// The certificate, if clients need TLS.
+    pub tls: Option<ListenerTls>,
 }
 
 /// Runs the whole program: reads the command line, listens, and serves until stopped.
@@ -60,6 +62,8 @@ enum ServeError {
     Listen { listen: String, source: io::Error },
     #[error("cannot serve: {0}")]
     Serve(io::Error),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
 fn listen_and_serve(
@@ -68,6 +72,8 @@ fn listen_and_serve(
     serve: impl FnOnce(TcpListener, Setup) -> io::Result<()>,
 ) -> Result<(), ServeError> {
     telemetry::log::open(config.log);
+    // The servers speak HTTP/1.1 only.
+    let tls = config.tls.open(chassis::HTTP1)?;
     let bound = TcpListener::bind(&config.listen)
         // Connections inherit these options.
         .and_then(|listener| chassis::prepare(&listener).map(|()| listener))
@@ -78,7 +84,8 @@ fn listen_and_serve(
         source,
     })?;
     // Already true before any worker runs, because the system queues connections after `bind`.
-    telemetry::announce(&format!("listening on http://{address}"));
+    let scheme = chassis::scheme(tls.is_some());
+    telemetry::announce(&format!("listening on {scheme}://{address}"));
     tracing::info!(
         server = identity.name,
         version = identity.version,
@@ -93,6 +100,7 @@ fn listen_and_serve(
         config,
         metrics: Arc::new(Metrics::new(identity, Arc::clone(&table))),
         table,
+        tls,
     };
     serve(listener, setup).map_err(ServeError::Serve)?;
     tracing::info!("stopped");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use chassis::AllowedOrigins;
 use graphql_http::body::BodyError;
 use graphql_http::{Head, Media};
 use telemetry::log::REQUEST;
@@ -20,6 +21,7 @@ pub struct Worker {
     request_timeout: Duration,
     metrics: Arc<Metrics>,
     shard: Arc<Shard>,
+    origins: AllowedOrigins,
 }
 
 impl Worker {
@@ -31,7 +33,14 @@ impl Worker {
             request_timeout: setup.config.request_timeout,
             metrics: Arc::clone(&setup.metrics),
             shard: setup.metrics.shard(),
+            origins: AllowedOrigins::of(&setup.config.cors),
         }
+    }
+
+    /// The web pages that may use the server.
+    #[must_use]
+    pub fn origins(&self) -> &AllowedOrigins {
+        &self.origins
     }
 
     /// The largest body, in bytes.
@@ -79,6 +88,12 @@ impl Worker {
         // A closure, so that counters are read only if the method is allowed.
         let page = || reply::metrics(self.metrics.text());
         self.done(method, "/metrics", exchange::show(method, page))
+    }
+
+    /// The response to a preflight, which a browser sends before a request of another origin.
+    #[must_use]
+    pub fn preflight(&self, path: &str) -> Reply {
+        self.done("OPTIONS", path, reply::no_content())
     }
 
     /// The response for an unknown path.

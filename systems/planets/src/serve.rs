@@ -64,7 +64,7 @@ fn start(
     let collected = Arc::clone(collected);
     let limits = config.connections.limits(HEAD_TIMEOUT, config.stop_timeout);
     let connections = Arc::clone(table);
-    Worker::start(number, table, limits, async move || Handler {
+    Worker::start(number, table, limits, None, async move || Handler {
         connections,
         subgraphs: Subgraphs::new(config.limits).into(),
         shard: seen.shard(),

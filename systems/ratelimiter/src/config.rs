@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use chassis::{ConnectionFlags, HostFlags};
+use chassis::{ConnectionFlags, HostFlags, TlsFlags};
 use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory as _, Parser, ValueEnum};
 
@@ -174,6 +174,9 @@ pub(crate) struct Config {
 
     #[command(flatten)]
     pub(crate) connections: ConnectionFlags,
+
+    #[command(flatten)]
+    pub(crate) tls: TlsFlags,
 }
 
 impl Config {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chassis::{ConnectionTable, Hosts, Worker};
+use chassis::{ConnectionTable, Hosts, ListenerTls, TlsError, Worker};
 use telemetry::log::LogLevel;
 
 use crate::config::Config;
@@ -42,6 +42,8 @@ enum ServeError {
     Serve(#[from] io::Error),
     #[error(transparent)]
     Redis(#[from] RedisStoreError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error("the system gave no random bytes for the key of fingerprints; set RATELIMIT_EMAIL_KEY")]
     NoRandomness,
 }
@@ -57,11 +59,12 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     // Before the stores are opened, so that a port in use fails the start at once.
     let listener =
         TcpListener::bind(listen).map_err(|source| ServeError::Listen { listen, source })?;
+    let tls = config.tls.open(chassis::HTTP1_AND_2)?;
     let setup = Setup::new(config)?;
     let table = ConnectionTable::new(config.connections.most());
     let workers = (0..config.workers())
         // One gate per worker, because each worker has its own connection to Redis.
-        .map(|number| start(number, setup.gate()?, config, &table))
+        .map(|number| start(number, setup.gate()?, config, &table, tls.as_ref()))
         .collect::<Result<Vec<_>, ServeError>>()?;
     let runtime = chassis::runtime()?;
     if let Some(store) = &setup.memory {
@@ -77,6 +80,7 @@ fn start(
     gate: Gate,
     config: &Config,
     table: &Arc<ConnectionTable>,
+    tls: Option<&ListenerTls>,
 ) -> Result<Worker, ServeError> {
     let executor = graphql::Executor::new(gate.clone(), config);
     let origins = config.origins();
@@ -100,7 +104,7 @@ fn start(
             connections,
         }
     };
-    Ok(Worker::start(number, table, limits, prepare)?)
+    Ok(Worker::start(number, table, limits, tls, prepare)?)
 }
 
 /// The shared parts of all workers' gates.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use chassis::ConnectionFlags;
+use chassis::{ConnectionFlags, TlsFlags};
 use clap::{ArgAction, Parser, ValueEnum};
 
 use telemetry::log;
@@ -80,6 +80,21 @@ pub(crate) struct Config {
     #[arg(long, env = "ROUTE_TOKEN_FILE", value_name = "FILE")]
     pub(crate) route_token_file: Option<PathBuf>,
 
+    /// File with the token that calls of the hooks require as `Authorization: Bearer TOKEN`. The
+    /// service reads it for every call.
+    #[arg(long, env = "BEARER_TOKEN_FILE", value_name = "FILE")]
+    pub(crate) bearer_token_file: Option<PathBuf>,
+
+    /// File with USER:PASSWORD that calls of the hooks require as `Authorization: Basic`. With both
+    /// files, each is enough.
+    #[arg(long, env = "BASIC_CREDENTIALS_FILE", value_name = "FILE")]
+    pub(crate) basic_credentials_file: Option<PathBuf>,
+
+    /// Send an `ETag` with answers of the hooks, and 304 if `If-None-Match` has it.
+    #[arg(long, env = "ETAGS", value_name = "true|false", default_value = "false",
+          action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true")]
+    pub(crate) etags: bool,
+
     /// Namespaces that PUT /route may change. `*` allows all namespaces.
     #[arg(
         long,
@@ -122,6 +137,9 @@ pub(crate) struct Config {
 
     #[command(flatten)]
     pub(crate) connections: ConnectionFlags,
+
+    #[command(flatten)]
+    pub(crate) tls: TlsFlags,
 }
 
 /// Minimum level of a logged line.

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use crate::json::Writer;
 use crate::key;
 
-pub(crate) use access::{Access, Denied, TokenError};
+pub(crate) use access::{Access, Denied};
 pub(crate) use order::{Order, RouteOrder};
 
 /// Time limit for connecting to the cluster.

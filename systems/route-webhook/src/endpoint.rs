@@ -27,7 +27,7 @@ impl Endpoint {
             "/webhook/sync" | "/sync" => Self::Sync,
             "/webhook/addons/certmanager/sync" | "/addons/certmanager/sync" => Self::Certificates,
             "/route" => Self::Route,
-            "/status" | "/health" => Self::Status,
+            "/status" | "/health" | "/healthz" => Self::Status,
             "/metrics" => Self::Metrics,
             _ => Self::Unknown,
         }

@@ -7,17 +7,18 @@ use bytes::Bytes;
 use chassis::ConnectionTable;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use telemetry::metrics;
 
 use crate::cors::Origins;
+use crate::credentials::{CallDenied, Callers};
 use crate::deploy::{Access, Cluster, Denied, DeployError, Order};
 use crate::endpoint::Endpoint;
 use crate::metrics::Metrics;
 use crate::request::Refusal;
 use crate::sync::{ResponseFormat, Rules, sync};
-use crate::{certificate, clock};
+use crate::{certificate, clock, etag};
 
 /// Time that a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -33,6 +34,9 @@ pub(crate) struct Handler {
     pub(crate) origins: Origins,
     pub(crate) body_limit: usize,
     pub(crate) access: Access,
+    pub(crate) callers: Callers,
+    /// True if answers of the hooks have entity tags.
+    pub(crate) has_etags: bool,
     pub(crate) cluster: Cluster,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) connections: Arc<ConnectionTable>,
@@ -47,19 +51,30 @@ impl Handler {
         let began = clock::now();
         // A copy, because the request moves into the handler, and refusals also need the header.
         let origin = request.headers().get(header::ORIGIN).cloned();
+        let request_id = chassis::request_id(request.headers()).cloned();
         let endpoint = Endpoint::of(request.uri().path());
         let reply = self.reply(endpoint, request).await;
         let mut reply = reply.unwrap_or_else(|Refused(status, text)| {
-            let endpoint = endpoint.name();
-            tracing::debug!(endpoint, status = status.as_u16(), answer = text, "refused");
+            let name = endpoint.name();
+            tracing::debug!(
+                endpoint = name,
+                status = status.as_u16(),
+                answer = text,
+                "refused"
+            );
             let mut reply = with_body(status, TEXT, text);
             if status == StatusCode::UNAUTHORIZED {
-                set(&mut reply, header::WWW_AUTHENTICATE, "Bearer");
+                let challenge = match endpoint {
+                    Endpoint::Route => "Bearer",
+                    _ => self.callers.challenge(),
+                };
+                set(&mut reply, header::WWW_AUTHENTICATE, challenge);
             }
             reply
         });
         self.origins.allow(origin.as_ref(), reply.headers_mut());
         set(&mut reply, header::SERVER, "route-webhook");
+        chassis::set_request_id(request_id, reply.headers_mut());
         let status = reply.status().as_u16();
         self.metrics.answered(endpoint, status, began.elapsed());
         reply
@@ -90,16 +105,18 @@ impl Handler {
         let ok = StatusCode::OK;
         match endpoint {
             Endpoint::Sync => {
+                let known = self.admitted(&request)?;
                 let body = self.body(request).await?;
                 let answer = sync(&body, &self.rules, clock::utc);
                 let answer = answer.map_err(|refusal| self.refused(&refusal))?;
-                Ok(with_body(ok, JSON, answer))
+                Ok(known.answer(answer))
             }
             Endpoint::Certificates => {
+                let known = self.admitted(&request)?;
                 let body = self.body(request).await?;
                 let answer = certificate::certificates(&body);
                 let answer = answer.map_err(|refusal| self.refused(&refusal))?;
-                Ok(with_body(ok, JSON, answer))
+                Ok(known.answer(answer))
             }
             Endpoint::Route => {
                 // Before the body, so that a client without permission need not send it.
@@ -114,6 +131,21 @@ impl Handler {
             }
             Endpoint::Status | Endpoint::Unknown => Ok(with_body(ok, JSON, r#"{"status":"UP"}"#)),
         }
+    }
+
+    /// Checks that a request may call a hook. This happens before the body, so that a client without
+    /// credentials need not send it.
+    fn admitted(&self, request: &Request<Incoming>) -> Result<Known, Refused> {
+        let admitted = self.callers.admit(request.headers());
+        admitted.map_err(|denied| {
+            let status = match denied {
+                CallDenied::WrongCredentials => StatusCode::UNAUTHORIZED,
+                CallDenied::NoOwnCredentials => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            Refused(status, denied.to_string())
+        })?;
+        // A copy, because the body takes the request.
+        Ok(Known(self.has_etags.then(|| request.headers().clone())))
     }
 
     /// Writes routes into the cluster.
@@ -182,6 +214,29 @@ impl Handler {
             _ => refusal.to_string(),
         };
         Refused(StatusCode::BAD_REQUEST, text)
+    }
+}
+
+/// The answers that a client has, by the head of its request. `None` without entity tags.
+struct Known(Option<HeaderMap>);
+
+impl Known {
+    /// The answer of a hook, or 304 if the client has it.
+    fn answer(&self, answer: String) -> Reply {
+        let Some(headers) = &self.0 else {
+            return with_body(StatusCode::OK, JSON, answer);
+        };
+        let tag = etag::of(answer.as_bytes());
+        let mut reply = if etag::is_known(headers, &tag) {
+            let mut reply = Response::new(Full::default());
+            *reply.status_mut() = StatusCode::NOT_MODIFIED;
+            reply
+        } else {
+            with_body(StatusCode::OK, JSON, answer)
+        };
+        let tag = HeaderValue::try_from(tag).expect("quotes and digits are valid");
+        reply.headers_mut().insert(header::ETAG, tag);
+        reply
     }
 }
 

@@ -20,7 +20,10 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use chassis::{ClientConnection, ConnectionTable, Listener, ServerLimits, Tracked, Tracker};
+use chassis::{
+    ClientConnection, ConnectionTable, Listener, ListenerTls, ServerLimits, TlsError, Tracked,
+    Tracker,
+};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -29,7 +32,8 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 
 use crate::config::Config;
-use crate::deploy::{Access, Cluster, TokenError};
+use crate::credentials::{Callers, SecretError};
+use crate::deploy::{Access, Cluster};
 use crate::exchange::Handler;
 use crate::metrics::Metrics;
 
@@ -47,7 +51,9 @@ enum ServeError {
     #[error("cannot serve: {0}")]
     Serve(#[from] io::Error),
     #[error(transparent)]
-    Token(#[from] TokenError),
+    Secret(#[from] SecretError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
 /// Runs the whole program and returns its exit code.
@@ -60,6 +66,11 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     let listen = SocketAddr::new(config.host, config.port);
     let token_file = config.route_token_file.as_deref();
     let access = Access::new(config.host, token_file, &config.route_namespaces)?;
+    let callers = Callers::new(
+        config.bearer_token_file.as_deref(),
+        config.basic_credentials_file.as_deref(),
+    )?;
+    let tls = config.tls.open(chassis::HTTP1)?;
     let listener =
         TcpListener::bind(listen).map_err(|source| ServeError::Listen { listen, source })?;
     chassis::prepare(&listener)?;
@@ -75,8 +86,10 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
                 listener,
                 config: config.clone(),
                 access: access.clone(),
+                callers: callers.clone(),
                 metrics: Arc::clone(&metrics),
                 table: Arc::clone(&table),
+                tls: tls.clone(),
                 stopped: stopped.clone(),
             };
             site.start(number)
@@ -89,7 +102,8 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
     runtime.block_on(async {
         // Before the address is printed: a process that waits for the line may stop the service immediately.
         let asked = chassis::stop_signal()?;
-        telemetry::announce(&format!("listening on http://{address}"));
+        let scheme = chassis::scheme(tls.is_some());
+        telemetry::announce(&format!("listening on {scheme}://{address}"));
         tracing::info!(%address, workers = workers.len(), "started");
         asked.await;
         Ok::<_, io::Error>(())
@@ -110,8 +124,10 @@ struct Site {
     listener: TcpListener,
     config: Config,
     access: Access,
+    callers: Callers,
     metrics: Arc<Metrics>,
     table: Arc<ConnectionTable>,
+    tls: Option<ListenerTls>,
     /// Closed when the service must stop.
     stopped: watch::Receiver<()>,
 }
@@ -132,6 +148,8 @@ impl Site {
             origins: self.config.origins(),
             body_limit: self.config.body_limit(),
             access: self.access,
+            callers: self.callers,
+            has_etags: self.config.etags,
             cluster: Cluster::new(self.config.kubeconfig.clone()),
             metrics: self.metrics,
             connections: Arc::clone(&self.table),
@@ -161,9 +179,15 @@ impl Site {
                     let Ok(slot) = self.table.take(Some(peer.ip())) else {
                         continue;
                     };
-                    let tracked = tracker.begin(slot);
-                    let connection = ClientConnection::new(stream);
-                    spawn_local(converse(connection, tracked, &builder, Rc::clone(&handler)));
+                    match ClientConnection::accepted(stream, self.tls.as_ref()) {
+                        Ok(connection) => {
+                            // Only now, because a tracked connection needs its driver.
+                            let tracked = tracker.begin(slot);
+                            let handler = Rc::clone(&handler);
+                            spawn_local(converse(connection, tracked, &builder, handler));
+                        }
+                        Err(error) => tracing::warn!(%error, "a connection was lost"),
+                    }
                     chassis::pause_in_crowd(&self.table).await;
                 }
                 Some(Err(error)) => chassis::pause_after(&self.table, &error).await,

@@ -3,18 +3,21 @@
 //! They include an HTTP/1.1 client that sends exact bytes, a service as a process, and the audit of GraphQL
 //! over HTTP. They also include a GraphQL field under many aliases, and the loops of benches.
 //!
-//! The functions fail a test by panicking, like `assert!`, so they return no errors. Absent on purpose: TLS,
-//! HTTP/2 and chunked bodies, because no test here needs them.
+//! The functions fail a test by panicking, like `assert!`, so they return no errors. [`tls`] has certificates and a client with
+//! TLS. Absent on purpose: HTTP/2 and chunked bodies, because no test here needs them.
 
 use std::time::Instant;
 
 pub mod audit;
 pub mod bench;
+pub mod chart;
 mod client;
 mod connection;
 pub mod node;
 mod process;
 mod redis;
+pub mod tls;
+pub mod tls_audit;
 mod yaml;
 
 pub use client::{JSON, TestClient};

@@ -3,6 +3,7 @@
 //! Clients receive connections in turns. If a client leaves, its statement is cancelled.
 
 mod lent;
+mod tls;
 
 use std::pin::pin;
 use std::str::FromStr as _;
@@ -14,13 +15,14 @@ use deadpool_postgres::{
 };
 use lent::Lent;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_postgres::Transaction;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{NoTls, Transaction};
 use uuid::Uuid;
 
+use self::tls::{Connector, TlsUrl};
 use super::turns::Turns;
 use super::{OpenError, StoreError, Visitor, failed};
 use crate::config::{Amount, Config};
@@ -54,6 +56,8 @@ enum Asker {
 /// PostgreSQL from one worker's side.
 pub(crate) struct Postgres {
     pool: Pool,
+    /// The way of a cancellation to the database.
+    connector: Connector,
     /// One place for each connection.
     turns: Turns<Asker>,
     /// Maximum of concurrent connections for one request, and for one address.
@@ -66,7 +70,7 @@ pub(crate) struct Postgres {
 impl Postgres {
     /// Opens a pool, which has no connections yet.
     pub(super) fn open(url: &str, config: &Config) -> Result<Self, OpenError> {
-        let mut settings = read(url)?;
+        let (mut settings, connector) = read(url)?;
         let timeout = config.statement_timeout;
         let more = format!("-c statement_timeout={}", timeout.as_millis());
         let options = match settings.get_options() {
@@ -77,7 +81,11 @@ impl Postgres {
         settings.options(options).connect_timeout(timeout);
         // No check query before each use. A broken connection is detected when a statement fails on it.
         let recycling_method = RecyclingMethod::Fast;
-        let manager = Manager::from_config(settings, NoTls, ManagerConfig { recycling_method });
+        let manager = Manager::from_config(
+            settings,
+            connector.clone(),
+            ManagerConfig { recycling_method },
+        );
         let pool = Pool::builder(manager)
             .max_size(config.pool.into())
             .runtime(Runtime::Tokio1)
@@ -91,6 +99,7 @@ impl Postgres {
         let share = connections.div_ceil(2);
         Ok(Self {
             pool,
+            connector,
             turns: Turns::new(connections, move |asker| match asker {
                 Asker::Client(client) if client.is_counted() => share,
                 Asker::Client(_) | Asker::Service => connections,
@@ -154,7 +163,8 @@ impl Postgres {
                 place.map_err(|_| StoreError::TooSlow(self.timeout))?
             }
         };
-        Ok(Lent::new(self.client().await?, place))
+        let client = self.client().await?;
+        Ok(Lent::new(client, self.connector.clone(), place))
     }
 
     /// Takes a connection from the pool, which has one for each place.
@@ -207,8 +217,14 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn read(url: &str) -> Result<tokio_postgres::Config, OpenError> {
-    tokio_postgres::Config::from_str(url).map_err(|error| unusable(url, &chain(&error)))
+/// Reads a URL, and the authorities that it names.
+fn read(url: &str) -> Result<(tokio_postgres::Config, Connector), OpenError> {
+    let parts = TlsUrl::read(url).map_err(|error| unusable(url, &error))?;
+    let connector = parts.connector().map_err(|error| unusable(url, &error))?;
+    let settings = tokio_postgres::Config::from_str(&parts.url);
+    let mut settings = settings.map_err(|error| unusable(url, &chain(&error)))?;
+    settings.ssl_mode(parts.mode);
+    Ok((settings, connector))
 }
 
 /// The error names the database, without the user's password.
@@ -226,13 +242,16 @@ fn unusable(url: &str, reason: &dyn std::fmt::Display) -> OpenError {
 
 /// Updates the tables in one transaction. Waits for a database that is still starting.
 pub(super) async fn prepare(url: &str, config: &Config) -> Result<(), OpenError> {
-    let settings = read(url)?;
+    let (settings, connector) = read(url)?;
     let give_up = Instant::now() + config.connect_timeout;
     let (mut client, connection) = loop {
-        let error = match settings.connect(NoTls).await {
+        let error = match settings.connect(connector.clone()).await {
             Ok(connected) => break connected,
             Err(error) => error,
         };
+        if let Some(remedy) = tls::remedy(&error) {
+            return Err(unusable(url, &format!("{}; {remedy}", chain(&error))));
+        }
         // If the database refuses this user or database, another attempt cannot help.
         let is_refused = error
             .code()

@@ -53,7 +53,7 @@ impl Database {
 
 /// A running PostgreSQL. It ends with this process.
 pub(crate) struct PostgresServer {
-    port: u16,
+    pub(crate) port: u16,
     _process: Child,
     /// The server stops when this is closed, for any end of this process.
     _input: ChildStdin,
@@ -63,16 +63,18 @@ impl PostgresServer {
     /// The server that all tests share.
     pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<PostgresServer> = OnceLock::new();
-        SHARED.get_or_init(Self::start)
+        SHARED.get_or_init(|| Self::start(&[]))
     }
 
-    fn start() -> Self {
+    /// Starts a server with further words for its script.
+    pub(crate) fn start(words: &[&str]) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("throwaway-postgres");
         let mut process = Command::new(script)
             .args([&port.to_string(), "--while-fed"])
+            .args(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

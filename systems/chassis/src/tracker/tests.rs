@@ -81,7 +81,7 @@ fn start_to_stop_within(stop_timeout: Duration, timeouts: Timeouts, most: Most) 
     let sample = Sample {
         seen: Arc::clone(&seen),
     };
-    let worker = Worker::start(0, &table, limits, async move || sample).unwrap();
+    let worker = Worker::start(0, &table, limits, None, async move || sample).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     crate::listener::prepare(&listener).unwrap();
@@ -387,7 +387,8 @@ fn a_worker_without_requests_hardly_wakes() {
     let seen: Arc<AtomicU32> = Arc::default();
     // A unique number, which identifies the thread among the threads of other tests.
     let number = 4_711;
-    let worker = Worker::start(number, &table, limits, async move || Sample { seen }).unwrap();
+    let worker =
+        Worker::start(number, &table, limits, None, async move || Sample { seen }).unwrap();
     wait(Duration::from_millis(300));
     let before = sleeps(number);
     wait(Duration::from_secs(3));

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use gateway_config::Readiness;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
 
 use crate::http::reply::{self, Reply};
 use crate::process::token_keys::Polled;
@@ -82,6 +82,18 @@ impl Health {
             && state.missing.is_empty()
             && state.keys.iter().all(|(set, _)| set.missing().is_none())
             && state.unready_until.is_none_or(|until| now >= until)
+    }
+
+    /// The health in Hasura's form: readiness in a word. It has no names of sources, because every client may
+    /// ask for it.
+    pub(crate) fn brief(&self, now: Instant) -> Reply {
+        let (status, text) = if self.is_ready(now) {
+            (StatusCode::OK, "OK")
+        } else {
+            (StatusCode::INTERNAL_SERVER_ERROR, "ERROR")
+        };
+        let media = HeaderValue::from_static("text/plain; charset=utf-8");
+        reply::with_body(status, media, text)
     }
 
     /// Replaces the list of missing sources.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chassis::TlsError;
 use gateway_config::{
     AuthorizationResponse, Config, ErrorPolicy, ExtensionKeys, Mistakes, ReadConfig, Surroundings,
 };
@@ -27,7 +28,7 @@ use crate::http::admission::{Admission, Rate};
 use crate::http::connections;
 use crate::http::cors;
 use crate::http::path::PathRule;
-use crate::http::tls::{Tls, TlsError};
+use crate::http::tls::Tls;
 use crate::process::environment::{self, Environment};
 use crate::process::exports::Exports;
 use crate::process::remotes::Remotes;

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use chassis::{Exchange, Tracked, TrackedBody, Tracker, count_rests};
+use gateway_config::Config;
 use gateway_remote::REST_PREFIX;
 use gateway_upstream::{Client, ClientSettings};
 use http::request::Parts;
@@ -237,6 +238,7 @@ impl Worker {
     ) -> Response<TrackedBody<Outgoing>> {
         exchange.turn().await;
         let version = parts.version;
+        let id = chassis::request_id(&parts.headers).cloned();
         let path = parts.uri.path();
         // Loaded once, so that the whole request uses the generation of its start.
         let serving = self.serving();
@@ -249,6 +251,7 @@ impl Worker {
             outgoing::response(self.besides(site, parts, body).await)
         };
         let mut response = response.map(|body| exchange.answer(body));
+        chassis::set_request_id(id, response.headers_mut());
         // The header makes a client open its next connection elsewhere, before this socket is closed. HTTP/2
         // has a frame for this, which is sent when the connection ends.
         if self.process.health.is_stopping() && version < http::Version::HTTP_2 {
@@ -268,6 +271,12 @@ impl Worker {
             read_only(&parts.method, || {
                 self.process.health.answer(parts.uri.query(), now)
             })
+        } else if site.graphql
+            && path == HEALTH_OF_HASURA
+            && is_merged(&self.serving().generation.config)
+        {
+            let now = crate::process::clock::now();
+            read_only(&parts.method, || self.process.health.brief(now))
         } else if site.metrics.as_deref() == Some(path) {
             let serving = self.serving();
             read_only(&parts.method, || self.metrics(&serving.generation))
@@ -290,6 +299,14 @@ impl Worker {
         let media = http::HeaderValue::from_static(telemetry::metrics::CONTENT_TYPE);
         reply::with_body(StatusCode::OK, media, text)
     }
+}
+
+/// The path of Hasura's health check, which probes of its users ask on the port of queries.
+const HEALTH_OF_HASURA: &str = "/healthz";
+
+/// True if the schema is merged, as in Hasura.
+fn is_merged(config: &Config) -> bool {
+    !config.remote_schemas.is_empty() || !config.actions.is_empty()
 }
 
 /// The GraphQL endpoint for this path, if there is one.

@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use test_client::Yaml;
+use test_client::chart::Chart;
+
+use crate::gateway::Gateway;
+use crate::stub::Stub;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/gateway")
@@ -86,6 +90,29 @@ fn the_cluster_has_every_part_and_gives_no_rights() {
             "{port}"
         );
     }
+}
+
+#[test]
+fn the_chart_and_the_manifests_fit_the_gateway() {
+    let planets = Stub::planets();
+    let gateway = Gateway::start(&planets.config(""));
+    let mut help = Command::new(env!("CARGO_BIN_EXE_gateway"));
+    let help = help.arg("--help").output().unwrap().stdout;
+    Chart {
+        name: "gateway",
+        release: "gateway",
+        namespace: "default",
+        package: "gateway",
+        files: &[("gateway/kubernetes.yaml", &[])],
+        all_on: &[
+            "tls.secret=a",
+            "supergraphConfigMap=",
+            "networkPolicy.from[0].podSelector.matchLabels.a=b",
+        ],
+        help: &String::from_utf8(help).unwrap(),
+        status_of: &|path| gateway.ask_health(path).status,
+    }
+    .check();
 }
 
 #[test]

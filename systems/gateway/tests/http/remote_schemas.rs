@@ -755,3 +755,18 @@ fn a_service_of_an_older_specification_is_asked_without_newer_fields() {
     // Newer requests come first.
     assert_eq!(service.seen().len(), 4);
 }
+
+#[test]
+fn probes_of_hasura_find_the_health_on_the_port_of_queries() {
+    let health = |gateway: &Gateway| {
+        let answer = gateway.send(&test_client::get("/healthz"));
+        (answer.status, answer.text().to_owned())
+    };
+    let ready = Gateway::merged(PRODUCTS);
+    assert_eq!(health(&ready), (200, "OK".to_owned()));
+    let missing = "remote_schemas: [{name: a, url: 'http://127.0.0.1:9'}]\n";
+    let waiting = Gateway::merged(missing);
+    assert_eq!(health(&waiting), (500, "ERROR".to_owned()));
+    let federated = Gateway::start(&Stub::planets().config(""));
+    assert_eq!(health(&federated).0, 404);
+}

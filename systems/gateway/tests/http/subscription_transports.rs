@@ -19,7 +19,7 @@ use crate::deferred::Stream;
 use crate::gateway::Setup;
 use crate::sockets::{Sockets, event};
 use crate::subscriptions::{COUNT, MULTIPART, SUPERGRAPH, part, payload};
-use crate::tls::{Authority, provider};
+use test_client::tls::{Authority, provider};
 
 async fn subscribe(
     sender: &SendRequest<Full<bytes::Bytes>>,

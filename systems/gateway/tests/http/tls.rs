@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
+use rustls::{ServerConfig, ServerConnection};
+use test_client::tls::{Authority, Identity, TlsClient, provider};
 
 use crate::client::{code, post};
 use crate::gateway::{Gateway, Setup};
@@ -19,78 +19,14 @@ use crate::stub::Stub;
 const NAMES: &str = r#"{"query":"{ locations { name } }"}"#;
 const ANSWER: &str = r#"{"data":{"locations":[{"name":"A"},{"name":"B"}]}}"#;
 
-/// A certificate authority for one test.
-pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-/// A certificate and its key, in PEM.
-pub(crate) struct Identity {
-    pub(crate) certificate: String,
-    pub(crate) key: String,
-}
-
-impl Authority {
-    pub(crate) fn new(name: &str) -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        Self(CertifiedIssuer::self_signed(params, key).unwrap())
-    }
-
-    pub(crate) fn pem(&self) -> String {
-        self.0.pem()
-    }
-
-    pub(crate) fn identity(&self, host: &str) -> Identity {
-        let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
-        let certificate = params.signed_by(&key, &self.0).unwrap();
-        Identity {
-            certificate: certificate.pem(),
-            key: key.serialize_pem(),
-        }
-    }
-
-    fn roots(&self) -> RootCertStore {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.0.der().clone()).unwrap();
-        roots
-    }
-}
-
-pub(crate) fn provider() -> Arc<rustls::crypto::CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
-}
-
 /// Sends one request over TLS as a client that trusts this authority. Returns the response or the error.
 fn ask(address: &str, authority: &Authority) -> Result<String, String> {
-    let config = ClientConfig::builder_with_provider(provider())
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(authority.roots())
-        .with_no_client_auth();
-    let name = ServerName::try_from("localhost").unwrap();
-    let connection = ClientConnection::new(Arc::new(config), name).unwrap();
-    let socket = TcpStream::connect(address).unwrap();
-    socket
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .unwrap();
-    let mut stream = rustls::StreamOwned::new(connection, socket);
     let length = NAMES.len();
     let request = format!(
         "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{NAMES}"
     );
-    stream
-        .write_all(request.as_bytes())
-        .map_err(|error| error.to_string())?;
-    let mut answer = Vec::new();
-    match stream.read_to_end(&mut answer) {
-        Ok(_) => {}
-        Err(_) if !answer.is_empty() => {}
-        Err(error) => return Err(error.to_string()),
-    }
-    let answer = String::from_utf8(answer).unwrap();
-    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let answer = TlsClient::of(authority).exchange(address, request.as_bytes())?;
+    let (_, body) = answer.text.split_once("\r\n\r\n").unwrap();
     Ok(body.to_owned())
 }
 

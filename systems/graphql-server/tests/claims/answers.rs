@@ -406,3 +406,11 @@ fn the_schema_is_the_same() {
     assert_eq!(one, other);
     assert_eq!(one["types"].as_array().unwrap().len(), 4, "{one:#}");
 }
+
+#[test]
+fn a_whole_number_with_a_fraction_of_zero_is_an_int() {
+    let servers = both(&[]);
+    let body = r#"{"query":"query($v: Int!) { items(count: $v) { id } }","variables":{"v":1.0}}"#;
+    let answer = same_answer(&servers, &post(body));
+    assert_eq!(answer.body, r#"{"data":{"items":[{"id":"1"}]}}"#);
+}

@@ -189,7 +189,7 @@ fn the_version_is_one_line_with_the_libraries() {
     ");
 }
 
-const FLAGS: [&str; 10] = [
+const FLAGS: [&str; 14] = [
     "listen",
     "workers",
     "body-limit",
@@ -200,6 +200,10 @@ const FLAGS: [&str; 10] = [
     "max-connections-per-address",
     "idle-timeout",
     "write-timeout",
+    "tls-certificate",
+    "tls-key",
+    "tls-client-ca",
+    "cors-origins",
 ];
 
 fn variable_of(flag: &str) -> String {

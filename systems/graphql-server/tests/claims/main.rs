@@ -4,8 +4,11 @@
 
 mod answers;
 mod audit;
+mod chart;
 mod connections;
 mod http;
 mod lifecycle;
+mod pages;
 mod server;
+mod tls;
 mod transport;

@@ -12,13 +12,18 @@ pub(crate) const PROGRAMS: [&str; 2] = [
     env!("CARGO_BIN_EXE_graphql-server-async-graphql-actix-web"),
 ];
 
-/// Starts a program on a free port of loopback, with one worker.
-pub(crate) fn start(program: &str, flags: &[&str]) -> Process {
+/// A program on a free port of loopback, with one worker.
+pub(crate) fn command(program: &str, flags: &[&str]) -> Command {
     let mut command = Command::new(program);
     command
         .envs([("LISTEN", "127.0.0.1:0"), ("WORKERS", "1")])
         .args(flags);
-    Process::start(&mut command)
+    command
+}
+
+/// Starts a program.
+pub(crate) fn start(program: &str, flags: &[&str]) -> Process {
+    Process::start(&mut command(program, flags))
 }
 
 /// Starts the program with two workers and `count` file descriptors.

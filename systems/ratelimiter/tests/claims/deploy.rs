@@ -37,8 +37,10 @@ fn kubernetes_has_every_part() {
         "HorizontalPodAutoscaler",
         "NetworkPolicy",
         "NetworkPolicy",
+        "PodDisruptionBudget",
         "Service",
         "Service",
+        "ServiceAccount",
         "StatefulSet",
     ];
     assert_eq!(found.kinds(), expected);

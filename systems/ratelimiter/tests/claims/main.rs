@@ -4,6 +4,7 @@
 
 mod answers;
 mod audit;
+mod chart;
 mod deploy;
 mod flood;
 mod fuzz;
@@ -12,3 +13,4 @@ mod quick_start;
 mod same_decisions;
 mod server;
 mod stack;
+mod tls;

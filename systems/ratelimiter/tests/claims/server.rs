@@ -5,8 +5,8 @@ use std::process::Command;
 use serde_json::json;
 use test_client::{Process, TestClient};
 
-/// Starts the rate limiter on a free port of loopback, in a folder without `.env`.
-pub(crate) fn start(flags: &[&str]) -> Process {
+/// The program with these flags, on a free port of loopback, in a folder without `.env`.
+pub(crate) fn command(flags: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ratelimiter"));
     command
         .args(["--host", "127.0.0.1", "--port", "0"])
@@ -14,7 +14,12 @@ pub(crate) fn start(flags: &[&str]) -> Process {
         .args(["--allowed-hosts", "test"])
         .args(flags)
         .current_dir(env!("CARGO_MANIFEST_DIR"));
-    Process::start(&mut command)
+    command
+}
+
+/// Starts the service.
+pub(crate) fn start(flags: &[&str]) -> Process {
+    Process::start(&mut command(flags))
 }
 
 /// Reports an event. Returns true if the response is "limited".

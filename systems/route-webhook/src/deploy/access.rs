@@ -3,33 +3,15 @@
 //! A client that writes a route starts pods in the cluster. So without a token, only clients on this machine
 //! may write routes.
 
-use std::fs;
-use std::io;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use chassis::{HostFlags, Hosts};
 use hyper::Uri;
-use hyper::header::{self, HeaderMap};
-use subtle::ConstantTimeEq as _;
+use hyper::header::HeaderMap;
 
 use super::order::RouteOrder;
-
-/// Shortest token in bytes, because shorter tokens can be guessed.
-const TOKEN_BYTES_MIN: usize = 16;
-
-/// The reason why the token of PUT /route cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TokenError {
-    #[error("cannot read `{}`, the file of --route-token-file: {source}", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
-    #[error(
-        "the token in `{}` has {found} bytes; expected {TOKEN_BYTES_MIN} or more, such as the \
-         output of `openssl rand -hex 32`",
-        path.display()
-    )]
-    TooShort { path: PathBuf, found: usize },
-}
+use crate::credentials::{SecretError, SecretFile, given, is_equal};
 
 /// The reason why a client may not write routes.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +50,7 @@ pub(crate) struct Access {
 #[derive(Clone, Debug)]
 enum Door {
     /// The token in this file.
-    Token(PathBuf),
+    Token(SecretFile),
     /// No token, because only this machine reaches the port. The request must use one of these names.
     Loopback(Hosts),
     /// All clients are refused.
@@ -83,14 +65,9 @@ impl Access {
         host: IpAddr,
         token_file: Option<&Path>,
         namespaces: &[String],
-    ) -> Result<Self, TokenError> {
+    ) -> Result<Self, SecretError> {
         let door = match token_file {
-            Some(path) => {
-                // Read at the start to report mistakes early, and again for each request, so that a changed
-                // Secret applies without a restart.
-                token(path)?;
-                Door::Token(path.to_owned())
-            }
+            Some(path) => Door::Token(SecretFile::new("--route-token-file", path)?),
             None if host.to_canonical().is_loopback() => {
                 Door::Loopback(Hosts::of(host, &HostFlags::default()))
             }
@@ -111,14 +88,13 @@ impl Access {
                 let checked = hosts.check(headers, target);
                 checked.map_err(|_| Denied::ForeignHost)
             }
-            Door::Token(path) => {
-                let given = bearer(headers).ok_or(Denied::NoToken)?;
-                let own = token(path).map_err(|error| {
+            Door::Token(file) => {
+                let given = given(headers, "Bearer").ok_or(Denied::NoToken)?;
+                let own = file.read().map_err(|error| {
                     tracing::error!(%error, "no token for PUT /route");
                     Denied::NoOwnToken
                 })?;
-                // In constant time, so that the duration does not reveal the correct part of a guess.
-                if bool::from(own.as_bytes().ct_eq(given)) {
+                if is_equal(&own, given) {
                     Ok(())
                 } else {
                     Err(Denied::WrongToken)
@@ -138,40 +114,12 @@ impl Access {
     }
 }
 
-fn token(path: &Path) -> Result<String, TokenError> {
-    let text = fs::read_to_string(path).map_err(|source| TokenError::Unreadable {
-        path: path.to_owned(),
-        source,
-    })?;
-    // Editors end a file with a line break.
-    let token = text.trim();
-    if token.len() < TOKEN_BYTES_MIN {
-        return Err(TokenError::TooShort {
-            path: path.to_owned(),
-            found: token.len(),
-        });
-    }
-    Ok(token.to_owned())
-}
-
-/// The token in a client's request.
-fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
-    let mut lines = headers.get_all(header::AUTHORIZATION).iter();
-    // If there are two headers, a proxy in front may have checked the other one.
-    let (Some(line), None) = (lines.next(), lines.next()) else {
-        return None;
-    };
-    let (scheme, token) = line.as_bytes().split_at_checked("Bearer ".len())?;
-    scheme
-        .eq_ignore_ascii_case(b"Bearer ")
-        .then(|| token.trim_ascii())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::net::Ipv4Addr;
 
-    use hyper::header::HeaderValue;
+    use hyper::header::{self, HeaderValue};
 
     use super::*;
 
@@ -209,9 +157,12 @@ mod tests {
         let file = folder.path().join("token");
         let any = Ipv4Addr::UNSPECIFIED.into();
         let open = || Access::new(any, Some(&file), &[]);
-        assert!(matches!(open(), Err(TokenError::Unreadable { .. })));
+        assert!(matches!(open(), Err(SecretError::Unreadable { .. })));
         fs::write(&file, "short\n").unwrap();
-        assert!(matches!(open(), Err(TokenError::TooShort { found: 5, .. })));
+        assert!(matches!(
+            open(),
+            Err(SecretError::TooShort { found: 5, .. })
+        ));
         fs::write(&file, "0123456789abcdef\n").unwrap();
         let access = open().unwrap();
         let admits = |lines: &[&'static str]| {

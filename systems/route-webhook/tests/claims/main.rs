@@ -4,14 +4,16 @@
 
 mod ab;
 mod cases;
+mod chart;
 mod cluster;
 mod flood;
+mod hooks;
 mod lifecycle;
 mod manifests;
-mod objects;
 mod ordered;
 mod properties;
 mod python;
 mod quick_start;
 mod server;
+mod tls;
 mod yaml;

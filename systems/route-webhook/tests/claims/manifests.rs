@@ -4,13 +4,15 @@ use std::fs;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Service, ServiceAccount};
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
-use crate::objects::as_type;
 use crate::ordered::Ordered;
 use crate::yaml::{document, documents, folder};
+use test_client::chart::as_type;
 
 #[test]
 fn every_object_is_one_of_kubernetes() {
@@ -21,6 +23,7 @@ fn every_object_is_one_of_kubernetes() {
         "rbac.yaml",
         "deployment.yaml",
         "service.yaml",
+        "availability.yaml",
         "nodeport/service.yaml",
         "routes/account.yaml",
     ] {
@@ -32,8 +35,8 @@ fn every_object_is_one_of_kubernetes() {
                     as_type::<CustomResourceDefinition>(&object).map(drop)
                 }
                 "ServiceAccount" => as_type::<ServiceAccount>(&object).map(drop),
-                "ClusterRole" => as_type::<ClusterRole>(&object).map(drop),
-                "ClusterRoleBinding" => as_type::<ClusterRoleBinding>(&object).map(drop),
+                "NetworkPolicy" => as_type::<NetworkPolicy>(&object).map(drop),
+                "PodDisruptionBudget" => as_type::<PodDisruptionBudget>(&object).map(drop),
                 "Role" => as_type::<Role>(&object).map(drop),
                 "RoleBinding" => as_type::<RoleBinding>(&object).map(drop),
                 "Deployment" => as_type::<Deployment>(&object).map(drop),
@@ -52,7 +55,7 @@ fn every_object_is_one_of_kubernetes() {
 #[test]
 fn kustomizations_name_files_that_exist() {
     for (file, resources) in [
-        ("kustomization.yaml", 6),
+        ("kustomization.yaml", 7),
         ("nodeport/kustomization.yaml", 1),
         ("routes/kustomization.yaml", 1),
     ] {
@@ -75,14 +78,14 @@ fn kustomizations_name_files_that_exist() {
 }
 
 #[test]
-fn the_deployment_has_the_seeds_limits_and_the_service_finds_it() {
+fn the_deployment_has_the_seeds_memory_and_the_service_finds_it() {
     let deployment = document("deployment.yaml", "Deployment");
     let template = &deployment["spec"]["template"];
     let container = &template["spec"]["containers"][0];
     assert_eq!(
         container["resources"],
         json!({"requests": {"memory": "64Mi", "cpu": "100m"},
-               "limits": {"memory": "128Mi", "cpu": "250m"}})
+               "limits": {"memory": "128Mi"}})
     );
     assert_eq!(deployment["spec"]["replicas"], 2);
     assert_eq!(container["ports"][0]["containerPort"], 7080);

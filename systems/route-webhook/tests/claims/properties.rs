@@ -10,7 +10,7 @@ use route_webhook::request::Refusal;
 use route_webhook::sync::{ResponseFormat, Rules, sync};
 use serde_json::{Value, json};
 
-use crate::objects::as_type;
+use test_client::chart::as_type;
 
 fn rules(format: ResponseFormat) -> Rules {
     Rules {

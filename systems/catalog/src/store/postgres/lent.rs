@@ -5,9 +5,9 @@ use std::time::Duration;
 use deadpool_postgres::{Client, ClientWrapper, Object};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
-use tokio_postgres::NoTls;
 
 use super::Asker;
+use super::tls::Connector;
 use crate::store::turns::Place;
 
 /// Time for the cancellation of a statement to reach the database, and the same time for the statement's end.
@@ -18,13 +18,15 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Lent {
     /// `None` only while it is dropped.
     lent: Option<(Client, Place<Asker>)>,
+    connector: Connector,
     is_done: bool,
 }
 
 impl Lent {
-    pub(super) fn new(client: Client, place: Place<Asker>) -> Self {
+    pub(super) fn new(client: Client, connector: Connector, place: Place<Asker>) -> Self {
         Self {
             lent: Some((client, place)),
+            connector,
             is_done: false,
         }
     }
@@ -54,8 +56,9 @@ impl Drop for Lent {
         };
         // Never used again: a late cancellation would end the statement of another request.
         let client = Object::take(client);
+        let connector = self.connector.clone();
         runtime.spawn(async move {
-            end(client).await;
+            end(client, connector).await;
             // Only now may another connection take this place.
             drop(place);
         });
@@ -63,9 +66,10 @@ impl Drop for Lent {
 }
 
 /// Cancels the current statement of a connection and closes the connection.
-async fn end(client: ClientWrapper) {
+async fn end(client: ClientWrapper, connector: Connector) {
     // If the cancellation fails, the connection is closed or the database's own time limit ends it.
-    let _ = timeout(CANCEL_TIMEOUT, client.cancel_token().cancel_query(NoTls)).await;
+    let token = client.cancel_token();
+    let _ = timeout(CANCEL_TIMEOUT, token.cancel_query(connector)).await;
     // The response arrives after the end of all earlier statements.
     let _ = timeout(CANCEL_TIMEOUT, client.simple_query("")).await;
 }

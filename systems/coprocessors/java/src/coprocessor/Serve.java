@@ -73,6 +73,7 @@ final class Serve {
             config.startup.startupWatcherEnabled = false;
             config.http.compressionStrategy = CompressionStrategy.NONE;
             config.http.prefer405over404 = true;
+            config.router.ignoreTrailingSlashes = false;
             config.jetty.threadPool = new QueuedThreadPool(THREADS);
             config.jetty.modifyHttpConfiguration(http -> http.setSendServerVersion(false));
             config.jetty.modifyServer(server -> {
@@ -107,6 +108,10 @@ final class Serve {
         var body = context.bodyInputStream().readNBytes(BODY_LIMIT + 1);
         if (body.length > BODY_LIMIT) {
             throw new ContentTooLargeResponse("the message is too large");
+        }
+        // The library skips a byte order mark, which no JSON begins with.
+        if (body.length > 0 && body[0] == (byte) 0xEF) {
+            throw new BadRequestResponse("expected no byte order mark");
         }
         try {
             if (JSON.readTree(body) instanceof ObjectNode message) {

@@ -9,11 +9,11 @@ use std::task::{Context, Poll};
 use actix_http::Protocol;
 use actix_web::dev::{Extensions, Service, ServiceFactory};
 use actix_web::rt::net::TcpStream;
-use chassis::TrackedIo;
+use chassis::{ListenerTls, ServerSocket, TrackedIo};
 use graphql_server::connections::Connections;
 
 /// A client's socket with tracked reads and writes.
-pub(crate) type Socket = TrackedIo<TcpStream>;
+pub(crate) type Socket = TrackedIo<ServerSocket>;
 
 /// The input of the library's HTTP service.
 type Accepted = (Socket, Protocol, Option<SocketAddr>);
@@ -29,11 +29,16 @@ pub(crate) fn introduce(socket: &Socket, data: &mut Extensions) {
 pub(crate) struct CountedFactory<F> {
     http: F,
     connections: Connections,
+    tls: Option<ListenerTls>,
 }
 
 impl<F> CountedFactory<F> {
-    pub(crate) fn new(http: F, connections: Connections) -> Self {
-        Self { http, connections }
+    pub(crate) fn new(http: F, connections: Connections, tls: Option<ListenerTls>) -> Self {
+        Self {
+            http,
+            connections,
+            tls,
+        }
     }
 }
 
@@ -50,11 +55,12 @@ where
 
     fn new_service(&self, _: ()) -> Self::Future {
         let http = self.http.new_service(());
-        let connections = self.connections.clone();
+        let (connections, tls) = (self.connections.clone(), self.tls.clone());
         Box::pin(async move {
             Ok(Counted {
                 http: Rc::new(http.await?),
                 connections,
+                tls,
             })
         })
     }
@@ -64,6 +70,7 @@ where
 pub(crate) struct Counted<S> {
     http: Rc<S>,
     connections: Connections,
+    tls: Option<ListenerTls>,
 }
 
 impl<S> Service<TcpStream> for Counted<S>
@@ -80,14 +87,18 @@ where
 
     fn call(&self, stream: TcpStream) -> Self::Future {
         let http = Rc::clone(&self.http);
-        let connections = self.connections.clone();
+        let (connections, tls) = (self.connections.clone(), self.tls.clone());
         Box::pin(async move {
             let peer = stream.peer_addr().ok();
             let Some(tracked) = connections.begin(peer.map(|peer| peer.ip())).await else {
                 // The connection closes when `stream` is dropped.
                 return Ok(());
             };
-            let socket = tracked.io(stream);
+            let socket = match &tls {
+                Some(tls) => tls.socket(stream),
+                None => ServerSocket::plain(stream),
+            };
+            let socket = tracked.io(socket);
             let serving = http.call((socket, Protocol::Http1, peer));
             // A connection that had to end is closed by dropping it.
             tracked.attend(serving).await.unwrap_or(Ok(()))

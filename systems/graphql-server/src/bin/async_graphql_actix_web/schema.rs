@@ -10,7 +10,7 @@ use async_graphql::parser::types::{
 };
 use async_graphql::{
     Context, EmptySubscription, ID, Object, PathSegment as Segment, Pos, Request, Response,
-    ServerError, Variables,
+    ServerError, Value, Variables,
 };
 use graphql_document::DEPTH_MAX;
 use graphql_http::GraphqlRequest;
@@ -167,7 +167,15 @@ pub(crate) async fn execute(
         Ok(document) => document,
         Err(error) => return Outcome::Refused(vec![error_of(&error.into())]),
     };
-    let values = request.variables.unwrap_or_default();
+    let mut values = request.variables.unwrap_or_default();
+    for value in values.values_mut() {
+        if let Value::Number(number) = value
+            && !number.is_i64()
+            && let Some(whole) = number.as_f64().and_then(content::whole)
+        {
+            *value = Value::from(whole);
+        }
+    }
     // Checked here, because the library would execute first and report some mistakes only afterwards.
     let name = request.operation_name.map(std::borrow::Cow::into_owned);
     if let Err(outcome) = check(&document, name.as_deref(), &values, is_get) {

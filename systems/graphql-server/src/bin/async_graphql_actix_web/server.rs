@@ -17,14 +17,14 @@ use actix_web::rt::time::sleep;
 use actix_web::web::{self, Data, Payload};
 use actix_web::{App, HttpRequest, HttpResponse};
 use async_graphql::Variables;
-use chassis::Tracked;
+use chassis::{CorsHeader, Tracked};
 use futures_core::Stream as _;
 use graphql_http::body::{collect, in_time};
 use graphql_http::{GraphqlRequest, Head, Media};
 use graphql_server::connections::{self, Connections};
 use graphql_server::content::Counter;
 use graphql_server::exchange::NextStep;
-use graphql_server::reply::{Body, Reply};
+use graphql_server::reply::{self, Body, REQUEST_ID, Reply};
 use graphql_server::startup::{Setup, stop_on_signal};
 use graphql_server::wire::{self, WireError};
 use graphql_server::worker::Worker;
@@ -89,7 +89,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
             .client_disconnect_timeout(DISCONNECT_TIMEOUT)
             .on_connect_ext(introduce)
             .finish::<_, BoxBody>(map_config(app, |()| AppConfig::default()));
-        CountedFactory::new(http, connections)
+        CountedFactory::new(http, connections, setup.tls.clone())
     })?;
     let server = server.run();
     let handle = server.handle();
@@ -99,7 +99,7 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
 }
 
 async fn graphql(request: HttpRequest, payload: Payload, handler: Data<Handler>) -> HttpResponse {
-    answered(&request, async {
+    answered(&request, &handler, async {
         let start = handler.worker.start();
         let reply = answer(&request, payload, &handler).await;
         let method = request.method().as_str();
@@ -108,10 +108,25 @@ async fn graphql(request: HttpRequest, payload: Payload, handler: Data<Handler>)
     .await
 }
 
-async fn answered(request: &HttpRequest, answer: impl Future<Output = Reply>) -> HttpResponse {
+async fn answered(
+    request: &HttpRequest,
+    handler: &Handler,
+    answer: impl Future<Output = Reply>,
+) -> HttpResponse {
     let tracked = request.conn_data::<Tracked>();
     let tracked = tracked.expect("every connection introduces itself");
-    respond(connections::answered(tracked, request.method().as_str(), answer).await)
+    let allowed = preflight(request, handler);
+    let is_preflight = allowed.is_some();
+    let answer = async {
+        if is_preflight {
+            return handler.worker.preflight(request.path());
+        }
+        answer.await
+    };
+    let reply = connections::answered(tracked, request.method().as_str(), answer).await;
+    let id = request.headers().get(REQUEST_ID);
+    let id = id.filter(|id| reply::is_request_id(id.as_bytes()));
+    respond(reply, id, allowed.unwrap_or_else(|| cors(request, handler)))
 }
 
 async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) -> Reply {
@@ -162,23 +177,54 @@ async fn execute(
 
 async fn health(request: HttpRequest, handler: Data<Handler>) -> HttpResponse {
     let method = request.method().as_str();
-    answered(&request, async { handler.worker.health(method) }).await
+    answered(&request, &handler, async { handler.worker.health(method) }).await
 }
 
 async fn metrics(request: HttpRequest, handler: Data<Handler>) -> HttpResponse {
     let method = request.method().as_str();
-    answered(&request, async { handler.worker.metrics(method) }).await
+    answered(&request, &handler, async { handler.worker.metrics(method) }).await
 }
 
 async fn not_found(request: HttpRequest, handler: Data<Handler>) -> HttpResponse {
     let (method, path) = (request.method().as_str(), request.path());
-    answered(&request, async { handler.worker.not_found(method, path) }).await
+    answered(&request, &handler, async {
+        handler.worker.not_found(method, path)
+    })
+    .await
 }
 
-fn respond(reply: Reply) -> HttpResponse {
+/// The headers for the web page that sent a request.
+fn cors(request: &HttpRequest, handler: &Handler) -> Vec<CorsHeader> {
+    let headers = request.headers();
+    let bytes = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
+    let origins = handler.worker.origins();
+    origins.headers(bytes(header::ORIGIN))
+}
+
+/// The headers of the response to a preflight, which a browser sends before a request of another origin.
+fn preflight(request: &HttpRequest, handler: &Handler) -> Option<Vec<CorsHeader>> {
+    if request.method().as_str() != "OPTIONS" {
+        return None;
+    }
+    let headers = request.headers();
+    let bytes = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
+    handler.worker.origins().preflight(
+        bytes(header::ORIGIN),
+        bytes(header::ACCESS_CONTROL_REQUEST_METHOD),
+        bytes(header::ACCESS_CONTROL_REQUEST_HEADERS),
+    )
+}
+
+fn respond(reply: Reply, id: Option<&HeaderValue>, cors: Vec<CorsHeader>) -> HttpResponse {
     let status = StatusCode::from_u16(reply.status.code()).expect("our statuses are valid");
     let mut response = HttpResponse::build(status);
     response.insert_header((header::CONTENT_TYPE, reply.content_type));
+    for (name, value) in cors {
+        response.append_header((name, value.as_bytes()));
+    }
+    if let Some(id) = id {
+        response.insert_header((REQUEST_ID, id));
+    }
     // The library writes the rest of the response, because its cost is measured.
     if let Some(allow) = reply.allow {
         response.insert_header((header::ALLOW, allow));

@@ -12,7 +12,7 @@ use graphql_server::reply::{self, GraphqlError, Location, Outcome, PathSegment};
 use juniper::parser::SourcePosition;
 use juniper::{
     DefaultScalarValue, EmptySubscription, ExecutionError, Executor, FieldResult, GraphQLError, ID,
-    OperationType, RootNode, ValidatedOperation, Variables, graphql_object,
+    InputValue, OperationType, RootNode, ValidatedOperation, Variables, graphql_object,
 };
 
 /// The schema of one worker.
@@ -169,7 +169,14 @@ pub(crate) fn execute(
     if let Err(error) = introspection::check_text(&request.query, name) {
         return Outcome::Refused(vec![GraphqlError::of_request(error)]);
     }
-    let variables = request.variables.unwrap_or_default();
+    let mut variables = request.variables.unwrap_or_default();
+    for value in variables.values_mut() {
+        if let InputValue::Scalar(DefaultScalarValue::Float(number)) = value
+            && let Some(whole) = content::whole(*number)
+        {
+            *value = InputValue::Scalar(DefaultScalarValue::Int(whole));
+        }
+    }
     // A new state, because each request has its own allowance.
     match operation.execute_sync(&variables, &RequestState::default()) {
         Ok((data, errors)) if errors.is_empty() => Outcome::Data(reply::data_alone(&data)),

@@ -6,13 +6,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chassis::CorsHeader;
 use graphql_http::body::{collect, in_time};
 use graphql_http::{GraphqlRequest, Head, Media};
 use graphql_server::config::Config;
 use graphql_server::connections::{self, Connections};
 use graphql_server::content::Counter;
 use graphql_server::exchange::NextStep;
-use graphql_server::reply::{Body, Reply};
+use graphql_server::reply::{self, Body, REQUEST_ID, Reply};
 use graphql_server::startup::{Setup, stop_on_signal};
 use graphql_server::wire::{self, WireError};
 use graphql_server::worker::Worker;
@@ -27,7 +28,7 @@ use ntex::web::{self, App, HttpRequest, HttpResponse};
 use ntex_server::WorkerPool;
 
 use crate::acceptor::{Door, Workers};
-use crate::connections::{Open, Watched};
+use crate::connections::{Open, Plain, Secured, SocketEntry, Watched};
 use crate::schema::{self, Schema};
 
 /// Head start of the library's own timers before our less specific timers end a connection. The library
@@ -43,14 +44,20 @@ struct Handler {
 
 /// Serves until a signal stops it and the requests in flight are done.
 pub(crate) fn serve(listener: TcpListener, setup: Setup) -> io::Result<()> {
-    ntex::rt::System::build()
+    let system = ntex::rt::System::build()
         .name("graphql-server")
         .disable_signals()
-        .build(ntex::rt::DefaultRuntime)
-        .block_on(listen(listener, setup))
+        .build(ntex::rt::DefaultRuntime);
+    match setup.tls.clone() {
+        None => system.block_on(listen(listener, setup, Plain)),
+        Some(tls) => {
+            let limit = setup.config.request_timeout;
+            system.block_on(listen(listener, setup, Secured { tls, limit }))
+        }
+    }
 }
 
-async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
+async fn listen<E: SocketEntry>(listener: TcpListener, setup: Setup, entry: E) -> io::Result<()> {
     // Copies, because `setup` moves into the closure that creates the workers.
     let (config, table) = (setup.config.clone(), Arc::clone(&setup.table));
     let counter = Arc::new(Counter::default());
@@ -74,7 +81,14 @@ async fn listen(listener: TcpListener, setup: Setup) -> io::Result<()> {
             .service(web::resource("/health").to(health))
             .service(web::resource("/metrics").to(metrics))
             .default_service(web::to(not_found));
-        Watched::new(HttpService::new(app), http.clone(), open, working.clone())
+        let http_service = HttpService::new(app);
+        Watched::new(
+            http_service,
+            entry.clone(),
+            http.clone(),
+            open,
+            working.clone(),
+        )
     };
     let server = WorkerPool::new()
         .name("graphql-server")
@@ -127,7 +141,18 @@ async fn answered(
     answer: impl Future<Output = Reply>,
 ) -> HttpResponse {
     let tracked = handler.open.of(request);
-    respond(connections::answered(&tracked, request.method().as_str(), answer).await)
+    let allowed = preflight(request, handler);
+    let is_preflight = allowed.is_some();
+    let answer = async {
+        if is_preflight {
+            return handler.worker.preflight(request.path());
+        }
+        answer.await
+    };
+    let reply = connections::answered(&tracked, request.method().as_str(), answer).await;
+    let id = request.headers().get(REQUEST_ID);
+    let id = id.filter(|id| reply::is_request_id(id.as_bytes()));
+    respond(reply, id, allowed.unwrap_or_else(|| cors(request, handler)))
 }
 
 async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) -> Reply {
@@ -193,10 +218,38 @@ async fn not_found(request: HttpRequest, handler: State<Rc<Handler>>) -> HttpRes
     .await
 }
 
-fn respond(reply: Reply) -> HttpResponse {
+/// The headers for the web page that sent a request.
+fn cors(request: &HttpRequest, handler: &Handler) -> Vec<CorsHeader> {
+    let headers = request.headers();
+    let bytes = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
+    let origins = handler.worker.origins();
+    origins.headers(bytes(header::ORIGIN))
+}
+
+/// The headers of the response to a preflight, which a browser sends before a request of another origin.
+fn preflight(request: &HttpRequest, handler: &Handler) -> Option<Vec<CorsHeader>> {
+    if request.method().as_str() != "OPTIONS" {
+        return None;
+    }
+    let headers = request.headers();
+    let bytes = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
+    handler.worker.origins().preflight(
+        bytes(header::ORIGIN),
+        bytes(header::ACCESS_CONTROL_REQUEST_METHOD),
+        bytes(header::ACCESS_CONTROL_REQUEST_HEADERS),
+    )
+}
+
+fn respond(reply: Reply, id: Option<&HeaderValue>, cors: Vec<CorsHeader>) -> HttpResponse {
     let status = StatusCode::from_u16(reply.status.code()).expect("our statuses are valid");
     let mut response = HttpResponse::build(status);
     response.header(header::CONTENT_TYPE, reply.content_type);
+    for (name, value) in cors {
+        response.header(name, value.as_bytes());
+    }
+    if let Some(id) = id {
+        response.header(REQUEST_ID, id);
+    }
     // The library writes the rest of the response, because its cost is measured.
     if let Some(allow) = reply.allow {
         response.header(header::ALLOW, allow);
