@@ -25,18 +25,11 @@ pub(crate) fn state(document: &mut Document<'static, String>) {
             continue;
         };
         match definition {
-            TypeDefinition::Union(it) => {
-                // One statement states all members. The union may have fewer members in some subgraphs.
-                if it
-                    .directives
-                    .iter()
-                    .all(|directive| directive.name != MEMBER)
-                {
-                    let pairs = graphs.common(&it.name, &it.types);
-                    let added =
-                        pairs.map(|(graph, member)| applied(MEMBER, graph, "member", member));
-                    it.directives.extend(added);
-                }
+            // One statement states all members. The union may have fewer members in some subgraphs.
+            TypeDefinition::Union(it) if it.directives.iter().all(|it| it.name != MEMBER) => {
+                let pairs = graphs.common(&it.name, &it.types);
+                let added = pairs.map(|(graph, member)| applied(MEMBER, graph, "member", member));
+                it.directives.extend(added);
             }
             TypeDefinition::Object(it) => {
                 if roots.iter().flatten().any(|root| *root == it.name) {
