@@ -10,6 +10,7 @@ mod exports;
 pub(crate) mod generation;
 mod listen;
 mod loader;
+mod log_form;
 mod mailbox;
 pub(crate) mod metrics;
 mod process_state;
