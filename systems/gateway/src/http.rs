@@ -11,6 +11,7 @@ pub(crate) mod entrance;
 pub(crate) mod front;
 pub(crate) mod health;
 pub(crate) mod invalidation;
+pub(crate) mod observed;
 pub(crate) mod outgoing;
 mod page;
 pub(crate) mod path;

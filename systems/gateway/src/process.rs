@@ -11,6 +11,7 @@ pub(crate) mod generation;
 mod importing;
 mod listen;
 mod loader;
+mod log_form;
 mod mailbox;
 pub(crate) mod metrics;
 mod process_state;

@@ -5,11 +5,13 @@
 //! could fill the log with them. For the same reason the libraries below a connection are silent up to
 //! [`LogLevel::Info`].
 
+mod form;
+
 use std::fmt;
 use std::io;
 
 use clap::ValueEnum;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Subscriber};
@@ -21,6 +23,13 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use form::{Line, chosen};
+pub use form::{LineForm, LineLimit, LineSyntax, choose};
+
+/// The field with further fields, as the text of a JSON object. A program can choose their names at run time,
+/// unlike the names of other fields.
+pub const ATTRIBUTES: &str = "attributes";
 
 /// The target of lines about single requests.
 pub const REQUEST: &str = "request";
@@ -129,6 +138,18 @@ where
         // one.
         let normalized = event.normalized_metadata();
         let metadata = normalized.as_ref().unwrap_or_else(|| event.metadata());
+        if let Some(form) = chosen() {
+            let mut time = String::new();
+            SystemTime.format_time(&mut Writer::new(&mut time))?;
+            let mut fields = Gathered(Map::new());
+            event.record(&mut fields);
+            let line = Line {
+                time,
+                metadata,
+                fields: fields.0,
+            };
+            return writer.write_str(&form.line(line)?);
+        }
         writer.write_str("{\"time\":\"")?;
         SystemTime.format_time(&mut writer)?;
         // Levels and times need no escapes. serde_json writes and escapes the rest.
@@ -143,6 +164,50 @@ where
         // The visitor's methods cannot return an error, so it is checked here.
         fields.outcome?;
         writer.write_str("}\n")
+    }
+}
+
+/// The value of a field with text.
+fn text(field: &Field, value: &str) -> Value {
+    let is_json = field.name() == ATTRIBUTES;
+    let json = is_json.then(|| serde_json::from_str(value).ok()).flatten();
+    json.unwrap_or_else(|| value.into())
+}
+
+/// Gathers the fields of an event. Fields of the `log` facade are already in the metadata.
+struct Gathered(Map<String, Value>);
+
+impl Gathered {
+    fn put(&mut self, field: &Field, value: Value) {
+        if !field.name().starts_with("log.") {
+            self.0.insert(field.name().to_owned(), value);
+        }
+    }
+}
+
+impl Visit for Gathered {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put(field, format!("{value:?}").into());
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put(field, text(field, value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field, value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, value.into());
     }
 }
 
@@ -168,7 +233,7 @@ impl Visit for Fields<'_> {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.put(field, &value.into());
+        self.put(field, &text(field, value));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
@@ -277,5 +342,101 @@ mod tests {
         let all = || tracing::error!(target: "hyper::proto", "a client left");
         assert!(lines(LogLevel::Info, all).is_empty());
         assert_eq!(lines(LogLevel::Request, all).len(), 1);
+    }
+
+    #[test]
+    fn attributes_are_members_of_their_own_object() {
+        let lines = lines(LogLevel::Info, || {
+            tracing::info!(attributes = r#"{"a.b":[1]}"#, "x");
+            tracing::info!(attributes = "no json", "x");
+        });
+        assert_eq!(lines[0]["attributes"]["a.b"][0], 1);
+        assert_eq!(lines[1]["attributes"], "no json");
+    }
+
+    /// A line with a message and a status.
+    fn line(form: &LineForm) -> String {
+        let metadata = tracing::metadata::Metadata::new(
+            "event",
+            "place",
+            tracing::Level::WARN,
+            Some("file.rs"),
+            Some(7),
+            None,
+            tracing::field::FieldSet::new(&[], tracing::callsite::Identifier(&Nowhere)),
+            tracing::metadata::Kind::EVENT,
+        );
+        let fields = serde_json::json!({"message": "a\nb", "status": 200});
+        let line = Line {
+            time: "now".to_owned(),
+            metadata: &metadata,
+            fields: fields.as_object().unwrap().clone(),
+        };
+        form.line(line).unwrap()
+    }
+
+    #[test]
+    fn a_chosen_form_has_the_parts_that_it_names() {
+        let text = LineForm {
+            syntax: LineSyntax::Text,
+            timestamp: true,
+            level: true,
+            filename: true,
+            line_number: true,
+            service: vec!["front".to_owned()],
+            ..LineForm::default()
+        };
+        assert_eq!(line(&text), "now  WARN front file.rs:7: a\\nb status=200\n");
+        let json = LineForm {
+            target: true,
+            resource: Map::from_iter([("service.name".to_owned(), "front".into())]),
+            ..LineForm::default()
+        };
+        let read: Value = serde_json::from_str(&line(&json)).unwrap();
+        let expected = serde_json::json!({
+            "target": "place",
+            "resource": {"service.name": "front"},
+            "message": "a\nb",
+            "status": 200,
+        });
+        assert_eq!(read, expected);
+        let off = LineForm {
+            syntax: LineSyntax::Off,
+            ..LineForm::default()
+        };
+        assert_eq!(line(&off), "");
+    }
+
+    #[test]
+    fn similar_lines_have_a_limit() {
+        let limited = LineForm {
+            syntax: LineSyntax::Text,
+            limit: Some(LineLimit {
+                capacity: 2,
+                interval: std::time::Duration::from_secs(3_600),
+            }),
+            ..LineForm::default()
+        };
+        let lines: String = (0..5).map(|_| line(&limited)).collect();
+        assert_eq!(lines.lines().count(), 2, "{lines}");
+        // After the interval, a line has the number of lines before it that were left out.
+        let short = LineForm {
+            limit: Some(LineLimit {
+                capacity: 1,
+                interval: std::time::Duration::ZERO,
+            }),
+            ..limited
+        };
+        assert!(line(&short).contains(" left_out=3"));
+    }
+
+    struct Nowhere;
+
+    impl tracing::Callsite for Nowhere {
+        fn set_interest(&self, _: tracing::subscriber::Interest) {}
+
+        fn metadata(&self) -> &tracing::Metadata<'_> {
+            unreachable!("only its address is used")
+        }
     }
 }

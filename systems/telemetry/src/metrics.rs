@@ -188,12 +188,46 @@ impl Scrape<'_> {
             return Ok(());
         };
         for (labels, buckets) in samples {
-            // The library's marker for the bucket without an upper bound.
-            let bounds = buckets.bounds.iter().chain([&f64::MAX]).copied();
-            let cells: Vec<(f64, u64)> = bounds.zip(buckets.counts.iter().copied()).collect();
-            let count = buckets.counts.iter().sum();
             with_labels(&mut metric, labels, |metric| {
-                metric.encode_histogram::<NoLabelSet>(buckets.sum, count, &cells, None)
+                encode_histogram(metric, buckets.bounds, buckets.counts, buckets.sum)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Writes a metric of a user with OpenTelemetry's names. The text has names that Prometheus allows, and
+    /// the unit at the end of the name.
+    ///
+    /// # Errors
+    /// The errors of the scrape.
+    pub fn family(&mut self, family: &Family) -> fmt::Result {
+        let text = match &mut self.0 {
+            Sink::Text(text) => text,
+            Sink::Families(families) => {
+                families.push(family.clone());
+                return Ok(());
+            }
+        };
+        let name = families::prometheus_name(family);
+        let kind = match family.samples.first().map(|it| &it.number) {
+            Some(Number::Counter(_)) => MetricType::Counter,
+            Some(Number::Gauge(_)) => MetricType::Gauge,
+            Some(Number::Histogram { .. }) => MetricType::Histogram,
+            None => return Ok(()),
+        };
+        let mut metric = text.encode_descriptor(&name, &family.help, None, kind)?;
+        for sample in &family.samples {
+            let named = families::labels(sample);
+            let labels = named.iter().map(|(name, value)| (name.as_str(), *value));
+            let labels: Vec<(&str, &str)> = labels.collect();
+            with_labels(&mut metric, &labels, |metric| match &sample.number {
+                Number::Counter(sum) => metric.encode_counter::<NoLabelSet, _, f64>(sum, None),
+                Number::Gauge(value) => metric.encode_gauge(value),
+                Number::Histogram {
+                    bounds,
+                    counts,
+                    sum,
+                } => encode_histogram(metric, bounds, counts, *sum),
             })?;
         }
         Ok(())
@@ -223,6 +257,7 @@ impl Scrape<'_> {
                 families.push(Family {
                     name: name.to_owned(),
                     help: help.to_owned(),
+                    unit: String::new(),
                     samples: Vec::new(),
                 });
                 Ok(None)
@@ -244,6 +279,18 @@ impl Scrape<'_> {
             family.samples.extend(samples);
         }
     }
+}
+
+fn encode_histogram(
+    metric: &mut MetricEncoder<'_>,
+    bounds: &[f64],
+    counts: &[u64],
+    sum: f64,
+) -> fmt::Result {
+    // The library's marker for the bucket without an upper bound.
+    let bounds = bounds.iter().chain([&f64::MAX]).copied();
+    let cells: Vec<(f64, u64)> = bounds.zip(counts.iter().copied()).collect();
+    metric.encode_histogram::<NoLabelSet>(sum, counts.iter().sum(), &cells, None)
 }
 
 fn with_labels(

@@ -9,7 +9,7 @@ use crate::coprocessor::Stage;
 use crate::cors::CorsPolicy;
 use crate::report::Report;
 use crate::written::Written;
-use crate::{persisted_queries, response_cache, subscription, telemetry};
+use crate::{instrumentation_check, persisted_queries, response_cache, subscription, telemetry};
 
 /// Reports keys that contradict each other.
 pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
@@ -62,6 +62,9 @@ pub(crate) fn check(config: &Config, tree: &Node, findings: &mut Findings) {
     persisted_queries::check(&config.persisted_queries, &config.apq, &mut report);
     response_cache::check(&config.response_cache.subgraph, &mut report);
     telemetry::check(&config.telemetry.exporters, &mut report);
+    if let Some(instrumentation) = &config.telemetry.instrumentation {
+        instrumentation_check::check(instrumentation, &mut report);
+    }
     check_subscription(config, &mut report);
     if config.demand_control.enabled && !config.remote_schemas.is_empty() {
         report(

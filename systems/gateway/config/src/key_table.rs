@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::original::{self, Fate};
+use crate::fate::Fate;
+use crate::original;
 use crate::schema::{child, resolve, served};
 
 /// The table of all keys in Markdown: keys that work, keys that are accepted without effect, and refused
@@ -26,7 +27,7 @@ pub fn key_table() -> String {
             row.works.push(mark("", schema));
         }
     }
-    for unserved in original::UNSERVED {
+    for unserved in original::unserved() {
         let (first, rest) = unserved.path.split_once('/').unwrap_or((unserved.path, ""));
         let row = rows.entry(first.to_owned()).or_default();
         let rest = rest.replace("/[]", "[]").replace('/', ".");
@@ -43,6 +44,12 @@ pub fn key_table() -> String {
     let unread = original::UNREAD.iter();
     let unread = unread.map(|key| format!("condition.….{key}"));
     rows.entry("coprocessor".to_owned())
+        .or_default()
+        .refused
+        .extend(unread);
+    let unread = original::UNREAD_BY_TELEMETRY.iter();
+    let unread = unread.map(|key| format!("instrumentation.….{key}"));
+    rows.entry("telemetry".to_owned())
         .or_default()
         .refused
         .extend(unread);

@@ -18,6 +18,7 @@
 mod actions;
 mod agreement;
 mod apq;
+mod attribute;
 mod authentication;
 mod authorization;
 mod batching;
@@ -27,13 +28,17 @@ mod coprocessor;
 mod cors;
 mod demand_control;
 mod expansion;
+mod fate;
 mod graphql_text;
 mod header_selection;
 mod header_warnings;
 mod headers;
 mod import;
 mod input_defaults;
+mod instrumentation;
+mod instrumentation_check;
 mod key_table;
+mod log_export;
 mod original;
 mod persisted_queries;
 mod query_planning;
@@ -42,14 +47,17 @@ mod references;
 mod relocation;
 mod remote_schemas;
 mod report;
+mod resource_value;
 mod response_cache;
 mod response_headers;
 mod rest_endpoints;
 mod rhai_limits;
 mod schema;
+mod selector;
 mod session_variables;
 mod shaping;
 mod sources;
+mod standard_attributes;
 mod structure;
 mod subgraph_errors;
 mod subscription;
@@ -57,6 +65,9 @@ mod surface;
 mod survey;
 mod telemetry;
 mod tls;
+mod trace_id;
+mod unserved;
+mod unserved_telemetry;
 mod written;
 mod written_as;
 
@@ -66,6 +77,7 @@ pub use actions::{
     TransformVersion,
 };
 pub use apq::{Apq, ApqCache, ApqInMemory, ApqRouter};
+pub use attribute::{Attribute, Measured};
 pub use authentication::{
     Algorithm, Authentication, Jwks, JwksHeader, Jwt, OnTokenError, RouterAuthentication,
 };
@@ -73,7 +85,7 @@ pub use authorization::{
     Authorization, AuthorizationDirectives, AuthorizationErrors, AuthorizationResponse,
 };
 pub use batching::{Batching, BatchingMode};
-pub use condition::{Condition, Operand, Selector, SelectorSource};
+pub use condition::{Condition, Operand};
 pub use config::Config;
 pub use coprocessor::{
     BodyParts, ContextParts, Coprocessor, CoprocessorClient, DnsStrategy, ExecutionStages,
@@ -86,13 +98,23 @@ pub use graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference};
 pub use header_selection::HeaderSelection;
 pub use headers::{HeaderRule, HeaderRules, Headers, InsertedValue};
 pub use import::{Import, MetadataFile, import};
+pub use instrumentation::{
+    Attributes, EventDefinition, EventInstrumentation, EventLevel, EventMoment, EventRule,
+    Instrument, InstrumentDefinition, InstrumentType, Instrumentation, Instruments,
+    RequirementLevel, SpanAttributes, SpanInstrumentation, SpanMode,
+};
 pub use key_table::key_table;
+pub use log_export::{
+    DisplayTraceId, JsonLogOptions, LogForm, LogFormat, LogOutput, LogRateLimit, LoggingCommon,
+    LoggingExporters, TextLogOptions, WrittenLogFormat,
+};
 pub use persisted_queries::{PersistedQueries, Safelist};
 pub use query_planning::{PlanCache, PlanCacheInMemory, QueryPlanning};
 pub use read::{ReadConfig, read};
 pub use remote_schemas::{
     ConfiguredHeader, Customization, FieldNameChange, NameChange, RemoteSchema,
 };
+pub use resource_value::{AttributeItem, AttributeValue};
 pub use response_cache::{
     AnswersInRedis, CachedSubgraph, CachedSubgraphs, EffectiveCaching, InvalidationEndpoint,
     ResponseCache, ResponseCacheInMemory, SubgraphInvalidation,
@@ -101,11 +123,13 @@ pub use response_headers::{Merge, ResponseRule};
 pub use rest_endpoints::{QueryCollection, RestEndpoint, RestMethod, StoredQuery, StoredQueryName};
 pub use rhai_limits::RhaiLimits;
 pub use schema::schema;
+pub use selector::{Selector, SelectorSource};
 pub use session_variables::{MappedClaim, SessionName, SessionVariables};
 pub use shaping::{
     Compression, CompressionAsked, EffectiveShaping, RateLimit, Retry, RouterShaping,
     SubgraphShaping, TrafficShaping,
 };
+pub use standard_attributes::{InstrumentedService, StandardAttribute};
 pub use subgraph_errors::{ErrorPolicy, ExtensionKeys, IncludeSubgraphErrors};
 pub use subscription::{
     Callback, EventSource, HeartbeatInterval, Passthrough, Subscription, SubscriptionMode,
@@ -117,16 +141,16 @@ pub use surface::{
 };
 pub use survey::{Survey, SurveyedKey, survey};
 pub use telemetry::{
-    AttributeItem, AttributeValue, BatchProcessor, ClientNames, Exporters, HeaderTexts,
-    MetricsCommon, MetricsExporters, Otlp, OtlpGrpc, OtlpHttp, OtlpProtocol, Prometheus,
-    Propagation, RequestTraceId, ResponseTraceId, Secret, Telemetry, Temporality, TraceIdFormat,
-    TracingCommon, TracingExporters,
+    BatchProcessor, ClientNames, Datadog, Exporters, HeaderTexts, MetricsCommon, MetricsExporters,
+    Otlp, OtlpGrpc, OtlpHttp, OtlpProtocol, Prometheus, Propagation, RequestTraceId,
+    ResponseTraceId, Secret, Telemetry, Temporality, TracingCommon, TracingExporters, Zipkin,
 };
 pub use tls::{ClientAuthentication, ClientTls, Pem, ServerTls, SubgraphTls, Tls};
+pub use trace_id::TraceIdFormat;
 pub use written::{
-    BodyPath, ByteSize, ClaimPath, GraphqlPath, KeySource, Listen, Method, OtlpEndpoint, PathStep,
-    PlainPath, RedisAddress, RestPath, RestSegment, Sampler, ServiceAddress, TemplateJson,
-    TemplateText, WebOrigin, Written,
+    BodyPath, ByteSize, ClaimPath, DataPath, DataStep, GraphqlPath, KeySource, Listen, Method,
+    OtlpEndpoint, PathStep, PlainPath, RedisAddress, RestPath, RestSegment, Sampler,
+    ServiceAddress, TemplateJson, TemplateText, WebOrigin, Written,
 };
 pub use yaml_with_places::{Mistake, Mistakes};
 

@@ -1,534 +1,17 @@
 //! The keys of Apollo Router's schema that have no code behind them here.
 //!
 //! A key of the original either works (the structs contain it), is accepted without effect, or is refused
-//! because ignoring it would be wrong. [`UNSERVED`] is the only list of the keys that do not work. The check,
-//! the JSON Schema, the log, `gateway check` and the table of `docs/gateway/apollo-router.md` use this list.
+//! because ignoring it would be wrong. [`unserved`] returns the only list of the keys that do not work. The
+//! check, the JSON Schema, the log, `gateway check` and the table of `docs/gateway/apollo-router.md` use this list.
 
-/// The treatment of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// Accepted without effect. The text describes the gateway's behavior instead.
-    Idle(&'static str),
-    /// Refused if it is on. The text describes the problem and the action to take.
-    Refused(On, &'static str),
+use crate::fate::{On, Unserved, refused};
+use crate::unserved::GENERAL;
+use crate::unserved_telemetry::TELEMETRY;
+
+/// The keys that do not work. The first matching entry counts.
+pub(crate) fn unserved() -> impl Iterator<Item = &'static Unserved> {
+    GENERAL.iter().chain(TELEMETRY)
 }
-
-/// The condition under which a key is in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum On {
-    /// Always, with any value.
-    Always,
-    /// If its value is not null, `false` or empty.
-    Filled,
-    /// If its `enabled` is true. The default is false.
-    Enabled,
-}
-
-/// A key without code behind it, with all keys below it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Unserved {
-    /// Path of the key, separated by slashes. `*` matches any name.
-    pub(crate) path: &'static str,
-    pub(crate) fate: Fate,
-}
-
-const fn idle(path: &'static str, instead: &'static str) -> Unserved {
-    let fate = Fate::Idle(instead);
-    Unserved { path, fate }
-}
-
-const fn refused(path: &'static str, on: On, why: &'static str) -> Unserved {
-    let fate = Fate::Refused(on, why);
-    Unserved { path, fate }
-}
-
-const NO_GRAPHOS: &str = "the gateway sends no data to GraphOS";
-const COMPOSITION: &str = "the file describes how to compose a supergraph: compose it, and give the result with --supergraph";
-const NO_CONNECTORS: &str = "the gateway refuses a supergraph with connectors";
-const OWN_PLANNER: &str = "the gateway has its own query planner";
-const OWN_LOG: &str = "`--log` sets the level of the log";
-const OWN_ANSWERS: &str =
-    "Redis is configured in `response_cache.subgraph.all.redis`: move it there";
-const ONE_CONNECTION: &str = "the gateway opens one connection to each Redis";
-const NO_REDIS_TLS: &str = "the gateway cannot use TLS for Redis, so responses would be sent unencrypted: remove it, or write the address of a local tunnel in `urls`";
-const NO_MAINTENANCE: &str = "no background task deletes entries from Redis";
-const NO_LONGER: &str = "a request does not extend the lifetime of a cached response";
-const OWN_METRICS: &str = "docs/gateway/telemetry.md lists the available metrics";
-const OTLP_ONLY: &str = "the gateway exports OTLP only, and a collector can convert it";
-const BARE_SPANS: &str = "spans have no events and no links";
-const VERIFIED_NAME: &str = "TLS verifies the host name of `endpoint`";
-const RESOLVER: &str = "the operating system's resolver decides";
-const NO_PINGS: &str =
-    "the gateway sends no pings, and closes idle connections after `pool_idle_timeout`";
-const NO_HEADERS: &str =
-    "the log contains no headers, and spans contain only client names and `User-Agent`";
-const FOR_SOCKETS: &str = "it applies to WebSockets only: move it to `subscription.mode.passthrough.all`, or to a subgraph there";
-const ONE_SAMPLER: &str = "`telemetry.exporters.tracing.common.sampler` applies to all exporters";
-const NO_LIBRARIES: &str = "the gateway does not count client libraries";
-const ALL_INDEXES: &str =
-    "invalidation by subgraph and by type is always on, and invalidation by tag is not supported";
-
-/// The first matching entry counts.
-pub(crate) const UNSERVED: &[Unserved] = &[
-    // Access of clients, and credentials for services.
-    refused(
-        "authentication/subgraph",
-        On::Filled,
-        "subgraph requests would not be signed: sign them in a coprocessor or in a proxy next to the gateway",
-    ),
-    idle("authentication/connector", NO_CONNECTORS),
-    refused(
-        "authentication/router/jwt/sources",
-        On::Filled,
-        "the gateway reads tokens from one header: set `header_name`, and remove `sources`",
-    ),
-    refused(
-        "authentication/router/jwt/jwks/[]/allow_missing_exp",
-        On::Filled,
-        "one setting applies to all sets of keys: remove it, or set `authentication.router.jwt.allow_tokens_without_expiry: true`",
-    ),
-    idle(
-        "authentication/router/jwt/jwks/[]/retry",
-        "the gateway reads the keys again after `poll_interval`",
-    ),
-    refused(
-        "plugins/experimental.restricted",
-        On::Filled,
-        "the gateway has no native plugins: remove it",
-    ),
-    idle(
-        "expose_query_plan",
-        "responses contain no query plan, but `--log debug` and coprocessors show it",
-    ),
-    idle(
-        "plugins/experimental.expose_query_plan",
-        "responses contain no query plan, but `--log debug` and coprocessors show it",
-    ),
-    refused(
-        "plugins/*",
-        On::Always,
-        "the gateway has no native plugins, so the checks and changes of this plugin would be missing: move them to a script (`rhai`) or to a coprocessor",
-    ),
-    idle("plugins", "the gateway has no native plugins"),
-    refused(
-        "wasm",
-        On::Filled,
-        "the gateway has no WebAssembly plugins, so their checks and changes would be missing: move them to a script (`rhai`) or to a coprocessor",
-    ),
-    // Contents of client requests.
-    idle("subscription/max_reconnect_attempts", FOR_SOCKETS),
-    idle("subscription/reconnect_delay", FOR_SOCKETS),
-    refused(
-        "events",
-        On::Filled,
-        "the gateway does not read events from brokers: remove it, and send the events from a subgraph",
-    ),
-    refused("federation_version", On::Filled, COMPOSITION),
-    refused("subgraphs", On::Filled, COMPOSITION),
-    refused(
-        "preview_file_uploads",
-        On::Enabled,
-        "the gateway does not forward files, so every upload would fail: set `preview_file_uploads.enabled: false`",
-    ),
-    refused(
-        "experimental_mock_subgraphs",
-        On::Filled,
-        "the gateway has no mock subgraphs: remove it, or start a service with these responses",
-    ),
-    refused(
-        "experimental_chaos/force_reload",
-        On::Filled,
-        "the gateway does not simulate failures: remove it",
-    ),
-    idle(
-        "experimental_chaos",
-        "the gateway does not simulate failures",
-    ),
-    idle("connectors", NO_CONNECTORS),
-    idle(
-        "apq/router/cache/redis",
-        "each process caches its own texts, and requests missing texts from clients",
-    ),
-    idle(
-        "apq/subgraph",
-        "subgraphs receive the text of each operation",
-    ),
-    idle("headers/connector", NO_CONNECTORS),
-    idle("headers/header_masking", NO_HEADERS),
-    idle("headers/all/request/masking", NO_HEADERS),
-    idle("headers/all/response/masking", NO_HEADERS),
-    idle("headers/subgraphs/*/request/masking", NO_HEADERS),
-    idle("headers/subgraphs/*/response/masking", NO_HEADERS),
-    // Planning of operations.
-    idle(
-        "supergraph/generate_query_fragments",
-        "the query planner decides about fragments",
-    ),
-    idle(
-        "supergraph/strict_variable_validation",
-        "the gateway always refuses variables that the schema does not allow",
-    ),
-    idle(
-        "supergraph/query_planning/cache/redis",
-        "each process has its own cache of query plans",
-    ),
-    idle(
-        "supergraph/query_planning/warmed_up_queries",
-        "the gateway plans an operation at its first request",
-    ),
-    idle(
-        "supergraph/query_planning/experimental_plans_limit",
-        OWN_PLANNER,
-    ),
-    idle(
-        "supergraph/query_planning/experimental_paths_limit",
-        OWN_PLANNER,
-    ),
-    idle(
-        "supergraph/query_planning/experimental_reuse_query_plans",
-        OWN_PLANNER,
-    ),
-    idle(
-        "supergraph/query_planning/experimental_parallelism",
-        OWN_PLANNER,
-    ),
-    idle(
-        "supergraph/query_planning/experimental_cooperative_cancellation",
-        "`supergraph.query_planning.timeout` limits the planning time",
-    ),
-    idle("supergraph/query_planning/incremental_planner", OWN_PLANNER),
-    refused(
-        "preview_graphql_federation",
-        On::Enabled,
-        "the query planner does not support `@lookup`: set `preview_graphql_federation.enabled: false`",
-    ),
-    idle(
-        "supergraph/validate_default_values",
-        "the gateway uses the supergraph as it was composed",
-    ),
-    idle("supergraph/reuse_query_fragments", OWN_PLANNER),
-    idle("supergraph/experimental_reuse_query_fragments", OWN_PLANNER),
-    idle("experimental_type_conditioned_fetching", OWN_PLANNER),
-    idle("experimental_query_planner_mode", OWN_PLANNER),
-    idle("experimental_query_planner_parallelism", OWN_PLANNER),
-    idle("experimental_parallelism", OWN_PLANNER),
-    idle("experimental_introspection_mode", OWN_PLANNER),
-    idle("experimental_graphql_validation_mode", OWN_PLANNER),
-    idle("experimental_api_schema_generation_mode", OWN_PLANNER),
-    idle(
-        "progressive_override",
-        "stages always receive the labels, see docs/gateway/apollo-router.md",
-    ),
-    // Connections to subgraphs.
-    idle("traffic_shaping/all/dns_resolution_strategy", RESOLVER),
-    idle(
-        "traffic_shaping/subgraphs/*/dns_resolution_strategy",
-        RESOLVER,
-    ),
-    idle(
-        "traffic_shaping/all/experimental_enable_http2",
-        "its name is `experimental_http2` since 1.33",
-    ),
-    idle(
-        "traffic_shaping/subgraphs/*/experimental_enable_http2",
-        "its name is `experimental_http2` since 1.33",
-    ),
-    idle(
-        "traffic_shaping/all/experimental_http2_keep_alive_interval",
-        NO_PINGS,
-    ),
-    idle(
-        "traffic_shaping/all/experimental_http2_keep_alive_timeout",
-        NO_PINGS,
-    ),
-    idle(
-        "traffic_shaping/subgraphs/*/experimental_http2_keep_alive_interval",
-        NO_PINGS,
-    ),
-    idle(
-        "traffic_shaping/subgraphs/*/experimental_http2_keep_alive_timeout",
-        NO_PINGS,
-    ),
-    idle("circuit_breaker/connector", NO_CONNECTORS),
-    refused(
-        "circuit_breaker",
-        On::Filled,
-        "each request is sent even if the subgraph fails: remove it, and limit waiting requests with `traffic_shaping` and `limits`",
-    ),
-    idle("traffic_shaping/connector", NO_CONNECTORS),
-    idle(
-        "traffic_shaping/deduplicate_variables",
-        "the gateway always requests each entity once",
-    ),
-    idle("coprocessor/client/dns_resolution_strategy", RESOLVER),
-    refused(
-        "coprocessor/connector",
-        On::Filled,
-        "the gateway has no connectors, so the coprocessor would receive no requests of connectors: remove it",
-    ),
-    idle("limits/connector", NO_CONNECTORS),
-    idle(
-        "limits/max_recursive_selections",
-        "`limits.max_selections` limits selections",
-    ),
-    idle(
-        "experimental_hoist_orphan_errors",
-        "an error of a list is reported at each of its entities",
-    ),
-    // Logs, traces and metrics of requests.
-    idle("telemetry/apollo/batch_processor", NO_GRAPHOS),
-    idle("telemetry/apollo/buffer_size", NO_GRAPHOS),
-    idle("telemetry/apollo/endpoint", NO_GRAPHOS),
-    idle("telemetry/apollo/errors", NO_GRAPHOS),
-    idle(
-        "telemetry/apollo/experimental_local_field_metrics",
-        NO_GRAPHOS,
-    ),
-    idle("telemetry/apollo/experimental_otlp_endpoint", NO_GRAPHOS),
-    idle(
-        "telemetry/apollo/experimental_otlp_tracing_protocol",
-        NO_GRAPHOS,
-    ),
-    idle(
-        "telemetry/apollo/experimental_otlp_tracing_sampler",
-        NO_GRAPHOS,
-    ),
-    idle(
-        "telemetry/apollo/experimental_otlp_metrics_protocol",
-        NO_GRAPHOS,
-    ),
-    idle("telemetry/apollo/otlp_metrics_protocol", NO_GRAPHOS),
-    idle("telemetry/apollo/library_name_header", NO_LIBRARIES),
-    idle("telemetry/apollo/library_version_header", NO_LIBRARIES),
-    idle("telemetry/apollo/sampler", NO_GRAPHOS),
-    idle(
-        "telemetry/apollo/field_level_instrumentation_sampler",
-        NO_GRAPHOS,
-    ),
-    idle("telemetry/apollo/metrics", NO_GRAPHOS),
-    idle("telemetry/apollo/metrics_reference_mode", NO_GRAPHOS),
-    idle("telemetry/apollo/otlp_endpoint", NO_GRAPHOS),
-    idle("telemetry/apollo/otlp_tracing_protocol", NO_GRAPHOS),
-    idle("telemetry/apollo/otlp_tracing_sampler", NO_GRAPHOS),
-    idle("telemetry/apollo/send_headers", NO_GRAPHOS),
-    idle("telemetry/apollo/send_variable_values", NO_GRAPHOS),
-    idle(
-        "telemetry/apollo/signature_normalization_algorithm",
-        NO_GRAPHOS,
-    ),
-    idle("telemetry/apollo/preview_subgraph_metrics", NO_GRAPHOS),
-    idle("telemetry/apollo/subgraph_metrics", NO_GRAPHOS),
-    idle("telemetry/apollo/tracing", NO_GRAPHOS),
-    idle("telemetry/exporters/logging", OWN_LOG),
-    idle("telemetry/exporters/tracing/otlp/sampler", ONE_SAMPLER),
-    idle("telemetry/exporters/metrics/otlp/sampler", ONE_SAMPLER),
-    idle("telemetry/exporters/tracing/zipkin", OTLP_ONLY),
-    idle("telemetry/exporters/tracing/datadog", OTLP_ONLY),
-    idle("telemetry/exporters/tracing/jaeger", OTLP_ONLY),
-    idle(
-        "telemetry/exporters/tracing/common/preview_datadog_agent_sampling",
-        OTLP_ONLY,
-    ),
-    idle(
-        "telemetry/exporters/tracing/common/max_events_per_span",
-        BARE_SPANS,
-    ),
-    idle(
-        "telemetry/exporters/tracing/common/max_links_per_span",
-        BARE_SPANS,
-    ),
-    idle(
-        "telemetry/exporters/tracing/common/max_attributes_per_event",
-        BARE_SPANS,
-    ),
-    idle(
-        "telemetry/exporters/tracing/common/max_attributes_per_link",
-        BARE_SPANS,
-    ),
-    idle(
-        "telemetry/exporters/tracing/otlp/grpc/domain_name",
-        VERIFIED_NAME,
-    ),
-    idle(
-        "telemetry/exporters/metrics/otlp/grpc/domain_name",
-        VERIFIED_NAME,
-    ),
-    idle(
-        "telemetry/exporters/metrics/common/buckets",
-        "histograms always have the buckets of `/metrics`",
-    ),
-    idle("telemetry/exporters/metrics/common/views", OWN_METRICS),
-    idle(
-        "telemetry/exporters/metrics/common/cardinality_limit",
-        OWN_METRICS,
-    ),
-    idle(
-        "telemetry/exporters/metrics/prometheus/resource_selector",
-        "series of `/metrics` have no resource labels",
-    ),
-    idle("telemetry/exporters/metrics/datadog", OTLP_ONLY),
-    idle(
-        "telemetry/instrumentation",
-        "docs/gateway/telemetry.md lists the names in metrics and in the log",
-    ),
-    idle("telemetry/experimental_logging", OWN_LOG),
-    idle(
-        "telemetry/tracing",
-        "its new name is `telemetry.exporters.tracing`, and `otlp` works there",
-    ),
-    idle(
-        "telemetry/metrics/*",
-        "its new name is `telemetry.exporters.metrics`, and `otlp` works there",
-    ),
-    idle("homepage/graph_ref", "the homepage has no links"),
-    idle("fleet_detector", NO_GRAPHOS),
-    idle("license_enforcement", "the gateway needs no licence"),
-    idle("enhanced_client_awareness", NO_LIBRARIES),
-    idle(
-        "experimental_continuous_profiling",
-        "the gateway has no profiler, but `/metrics` shows its memory and processor time",
-    ),
-    idle(
-        "rhai/intern_strings",
-        "it affects only the speed of scripts",
-    ),
-    idle(
-        "experimental_diagnostics",
-        "`/metrics` shows the memory and processor time of the process",
-    ),
-    idle("experimental_apollo_metrics_generation_mode", NO_GRAPHOS),
-    idle(
-        "experimental_apollo_signature_normalization_algorithm",
-        NO_GRAPHOS,
-    ),
-    idle(
-        "reload",
-        "the gateway repeats a failed reload when a file changes",
-    ),
-    idle("tls/connector", NO_CONNECTORS),
-    idle(
-        "batching/subgraph",
-        "each subgraph request contains one operation",
-    ),
-    idle(
-        "persisted_queries/experimental_prewarm_query_plan_cache",
-        "the gateway plans an operation at its first request",
-    ),
-    idle(
-        "demand_control/strategy/static_estimated/actual_cost_mode",
-        "the actual cost is always the cost of the response",
-    ),
-    refused(
-        "demand_control/strategy/static_estimated/subgraph",
-        On::Filled,
-        "the gateway does not limit costs by subgraph: remove it, and limit the whole operation with `max`",
-    ),
-    refused(
-        "demand_control/strategy/test",
-        On::Always,
-        "the gateway cannot use invented costs: write `static_estimated`",
-    ),
-    idle(
-        "response_cache/debug",
-        "responses contain no debug information about the cache",
-    ),
-    idle(
-        "response_cache/include_cache_control_header_on_router_response",
-        "responses to clients have no `Cache-Control`",
-    ),
-    idle(
-        "response_cache/private_queries_buffer_size",
-        "the gateway looks up private responses under the client's key and under the public key",
-    ),
-    idle(
-        "response_cache/expose_keys_in_context",
-        "stages do not receive cache keys",
-    ),
-    idle("response_cache/metrics", OWN_METRICS),
-    refused(
-        "response_cache/cdn_invalidation",
-        On::Enabled,
-        "responses carry no tags, so a CDN could not purge by tag: set `response_cache.cdn_invalidation.enabled: false`",
-    ),
-    idle(
-        "response_cache/subgraph/all/invalidation/indexes",
-        ALL_INDEXES,
-    ),
-    idle(
-        "response_cache/subgraph/subgraphs/*/invalidation/indexes",
-        ALL_INDEXES,
-    ),
-    idle(
-        "response_cache/invalidation/concurrent_requests",
-        "an invalidation needs no scan of the cache",
-    ),
-    idle(
-        "response_cache/invalidation/scan_count",
-        "an invalidation needs no scan of the cache",
-    ),
-    refused(
-        "response_cache/subgraph/all/redis/tls",
-        On::Filled,
-        NO_REDIS_TLS,
-    ),
-    idle(
-        "response_cache/subgraph/all/redis/pool_size",
-        ONE_CONNECTION,
-    ),
-    idle(
-        "response_cache/subgraph/all/redis/metrics_interval",
-        OWN_METRICS,
-    ),
-    idle(
-        "response_cache/subgraph/all/redis/maintenance_timeout",
-        NO_MAINTENANCE,
-    ),
-    idle("response_cache/subgraph/all/redis/reset_ttl", NO_LONGER),
-    refused(
-        "response_cache/subgraph/subgraphs/*/redis/tls",
-        On::Filled,
-        NO_REDIS_TLS,
-    ),
-    idle(
-        "response_cache/subgraph/subgraphs/*/redis/pool_size",
-        ONE_CONNECTION,
-    ),
-    idle(
-        "response_cache/subgraph/subgraphs/*/redis/metrics_interval",
-        OWN_METRICS,
-    ),
-    idle(
-        "response_cache/subgraph/subgraphs/*/redis/maintenance_timeout",
-        NO_MAINTENANCE,
-    ),
-    idle(
-        "response_cache/subgraph/subgraphs/*/redis/reset_ttl",
-        NO_LONGER,
-    ),
-    idle("response_cache/redis", OWN_ANSWERS),
-    idle("response_cache/connector", NO_CONNECTORS),
-    // Keys of version 0, which the original refuses, too.
-    refused(
-        "server/listen",
-        On::Always,
-        "the key is from version 0 of Apollo Router: move it to `supergraph.listen`",
-    ),
-    refused(
-        "server/cors",
-        On::Always,
-        "the key is from version 0 of Apollo Router: move it to `cors`",
-    ),
-    refused(
-        "server/introspection",
-        On::Always,
-        "the key is from version 0 of Apollo Router: move it to `supergraph.introspection`",
-    ),
-    refused(
-        "server/endpoint",
-        On::Always,
-        "the key is from version 0 of Apollo Router: move it to `supergraph.path`",
-    ),
-];
 
 /// Keys of the original that had another path in other versions. A key at the first path is read as if it
 /// were at the second. A `*` matches any name, and both paths use the same name.
@@ -599,6 +82,10 @@ pub(crate) const MOVED: &[(&str, &str)] = &[
     (
         "telemetry/apollo/experimental_apollo_metrics_reference_mode",
         "telemetry/apollo/metrics_reference_mode",
+    ),
+    (
+        "telemetry/logging/format",
+        "telemetry/exporters/logging/stdout/format",
     ),
     ("telemetry/logging", "telemetry/exporters/logging"),
     (
@@ -672,9 +159,60 @@ static UNREAD_SELECTOR: Unserved = refused(
     "conditions do not support it, so the gateway would call the coprocessor at wrong times: remove the condition, and decide in the coprocessor",
 );
 
+/// Selectors of the original that telemetry does not support.
+pub(crate) const UNREAD_BY_TELEMETRY: &[&str] = &[
+    "active_subgraph_requests",
+    "cache",
+    "connector_http_method",
+    "connector_http_request_header",
+    "connector_http_response_header",
+    "connector_http_response_status",
+    "connector_source",
+    "connector_url_template",
+    "context_id",
+    "cost",
+    "field_name",
+    "field_type",
+    "is_deferred",
+    "list_length",
+    "redact",
+    "request_duration",
+    "response_cache",
+    "response_cache_control",
+    "response_cache_status",
+    "response_size_hint",
+    "router_overhead",
+    "studio_operation_id",
+    "subgraph_request_body_size",
+    "subgraph_response_body_size",
+    "type_name",
+];
+
+/// The entry for a key of [`UNREAD_BY_TELEMETRY`], at any depth of the section.
+static UNREAD_VALUE: Unserved = refused(
+    "telemetry/instrumentation/…",
+    On::Always,
+    "the gateway does not have this value, so telemetry would silently lack it: remove it, or write another selector",
+);
+
 fn is_in_condition(path: &[String]) -> bool {
     path.first().is_some_and(|key| key == "coprocessor")
         && path.iter().any(|key| key == "condition")
+}
+
+fn is_in_instrumentation(path: &[String]) -> bool {
+    matches!(path, [telemetry, instrumentation, ..]
+        if telemetry == "telemetry" && instrumentation == "instrumentation")
+}
+
+/// True if the last key of the path is a selector. Attributes, instruments and events have names of the user
+/// at the same depth.
+fn is_selector(path: &[String]) -> bool {
+    let [.., above, _] = path else {
+        return false;
+    };
+    let is_named = ["attributes", "router", "supergraph", "subgraph"].contains(&above.as_str());
+    is_in_instrumentation(path) && path.len() > 5 && !is_named
 }
 
 /// The first entry that matches a path.
@@ -685,13 +223,20 @@ pub(crate) fn find(path: &[String]) -> Option<&'static Unserved> {
     if is_unread && is_in_condition(path) {
         return Some(&UNREAD_SELECTOR);
     }
-    UNSERVED.iter().find(|unserved| fits(unserved.path, path))
+    let is_unread = path
+        .last()
+        .is_some_and(|key| UNREAD_BY_TELEMETRY.contains(&key.as_str()));
+    if is_unread && is_selector(path) {
+        return Some(&UNREAD_VALUE);
+    }
+    unserved().find(|unserved| fits(unserved.path, path))
 }
 
 /// True if the list may contain keys below this path.
 pub(crate) fn leads_on(path: &[String]) -> bool {
     is_in_condition(path)
-        || UNSERVED.iter().any(|unserved| {
+        || is_in_instrumentation(path)
+        || unserved().any(|unserved| {
             let mut segments = unserved.path.split('/');
             path.iter()
                 .all(|key| segments.next().is_some_and(|segment| is(segment, key)))

@@ -6,16 +6,19 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use crate::config::Config;
-use crate::original::{self, Fate};
+use crate::fate::Fate;
+use crate::original;
 
 /// The JSON Schema of the file, as committed at `schemas/gateway.schema.json`. It contains the keys that
 /// work, and the keys of the original that are accepted or refused.
 #[must_use]
 pub fn schema() -> Value {
     let mut schema = served();
-    for unserved in original::UNSERVED {
+    for unserved in original::unserved() {
         let description = match unserved.fate {
-            Fate::Idle(instead) => format!("Accepted without effect: {instead}."),
+            Fate::Idle(instead) | Fate::IdleUnless(_, instead) => {
+                format!("Accepted without effect: {instead}.")
+            }
             Fate::Refused(on, why) => format!("Refused {}: {why}.", on.shown()),
         };
         add(&mut schema, unserved.path, &description);

@@ -11,8 +11,9 @@ use crate::schema::schema;
 use crate::session_variables::SessionName;
 use crate::subscription::HeartbeatInterval;
 use crate::written::{
-    BodyPath, ByteSize, ClaimPath, Form, GraphqlPath, KeySource, Listen, Method, OtlpEndpoint,
-    PlainPath, RestPath, Sampler, ServiceAddress, TemplateJson, TemplateText, WebOrigin,
+    BodyPath, ByteSize, ClaimPath, DataPath, Form, GraphqlPath, KeySource, Listen, Method,
+    OtlpEndpoint, PlainPath, RestPath, Sampler, ServiceAddress, TemplateJson, TemplateText,
+    WebOrigin,
 };
 
 /// Reports every part that does not match the schema, and returns the rest.
@@ -53,6 +54,7 @@ fn check_form(form: &str, text: &str) -> Option<Result<(), String>> {
         KeySource::NAME => with::<KeySource>(text),
         WebOrigin::NAME => with::<WebOrigin>(text),
         BodyPath::NAME => with::<BodyPath>(text),
+        DataPath::NAME => with::<DataPath>(text),
         Method::NAME => with::<Method>(text),
         RestPath::NAME => with::<RestPath>(text),
         TemplateText::NAME => with::<TemplateText>(text),

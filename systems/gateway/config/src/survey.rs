@@ -6,7 +6,8 @@ use serde_json::Value as Schema;
 use yaml_with_places::{Document, Finding, Findings, Mistakes, Node, Value, line_and_column};
 
 use crate::expansion::{self, Surroundings};
-use crate::original::{self, Fate, On, Unserved};
+use crate::fate::{Fate, On, Unserved};
+use crate::original;
 use crate::relocation;
 use crate::schema::{child, served};
 use crate::sources::{ONE_DOCUMENT, sources};
@@ -170,12 +171,10 @@ impl<'a> Surveyor<'a> {
 
     fn add_unserved(&mut self, unserved: &Unserved, entry: &yaml_with_places::Entry) {
         match unserved.fate {
-            Fate::Idle(instead) => {
-                // A value that requires the gateway's only behavior needs no note.
-                if entry.node.text() != Some("enforce") {
-                    let key = self.surveyed(entry, instead);
-                    self.survey.without_effect.push(key);
-                }
+            Fate::IdleUnless(value, _) if entry.node.text() == Some(value) => {}
+            Fate::Idle(instead) | Fate::IdleUnless(_, instead) => {
+                let key = self.surveyed(entry, instead);
+                self.survey.without_effect.push(key);
             }
             Fate::Refused(on, why) if on.is_on(&entry.node) => {
                 let key = self.surveyed(entry, why);

@@ -9,8 +9,12 @@ use http::{HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::instrumentation::Instrumentation;
+use crate::log_export::LoggingExporters;
 use crate::report::Report;
+use crate::resource_value::AttributeValue;
 use crate::tls::Pem;
+use crate::trace_id::TraceIdFormat;
 use crate::written::{Listen, OtlpEndpoint, PlainPath, Sampler, Written};
 
 /// Logs, traces and metrics of requests, and their names.
@@ -19,8 +23,11 @@ use crate::written::{Listen, OtlpEndpoint, PlainPath, Sampler, Written};
 pub struct Telemetry {
     /// The source of the client's name and version.
     pub apollo: ClientNames,
-    /// The destinations of metrics and traces.
+    /// The destinations of metrics and traces, and the form of the log.
     pub exporters: Exporters,
+    /// Attributes of spans, instruments of metrics, and events in the log. Without this key, requests have no
+    /// such work.
+    pub instrumentation: Option<Instrumentation>,
 }
 
 /// The source of the client's name and version.
@@ -50,7 +57,7 @@ impl Default for ClientNames {
     }
 }
 
-/// The destinations of metrics and traces.
+/// The destinations of metrics and traces, and the form of the log.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Exporters {
@@ -58,6 +65,8 @@ pub struct Exporters {
     pub metrics: MetricsExporters,
     /// The destinations of traces. A trace has the parts of one request and their durations.
     pub tracing: TracingExporters,
+    /// The form of the lines in the log.
+    pub logging: LoggingExporters,
 }
 
 /// The destinations of counters and durations.
@@ -116,6 +125,10 @@ pub struct TracingExporters {
     pub propagation: Propagation,
     /// The collector that receives traces.
     pub otlp: Otlp,
+    /// The Zipkin server that receives traces.
+    pub zipkin: Zipkin,
+    /// The Datadog agent that receives traces.
+    pub datadog: Datadog,
     /// The response header with the id of the trace.
     pub experimental_response_trace_id: ResponseTraceId,
 }
@@ -152,36 +165,6 @@ impl Default for TracingCommon {
             max_attributes_per_span: 128,
         }
     }
-}
-
-/// A value of an attribute.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum AttributeValue {
-    /// The value `true` or `false`.
-    Switch(bool),
-    /// A whole number, with 64 bits.
-    Integer(i64),
-    /// A number with a fraction.
-    Number(f64),
-    /// The value is a text.
-    Text(String),
-    /// Several values of one kind.
-    List(Vec<AttributeItem>),
-}
-
-/// One of several values of an attribute.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum AttributeItem {
-    /// The value `true` or `false`.
-    Switch(bool),
-    /// A whole number, with 64 bits.
-    Integer(i64),
-    /// A number with a fraction.
-    Number(f64),
-    /// The value is a text.
-    Text(String),
 }
 
 /// The formats of traces in the headers of clients, subgraphs and coprocessors. The gateway reads and writes each
@@ -238,23 +221,6 @@ impl Default for ResponseTraceId {
     }
 }
 
-/// The format of a trace id.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TraceIdFormat {
-    /// The id as 32 hexadecimal digits.
-    #[default]
-    Hexadecimal,
-    /// The id as 32 hexadecimal digits, like `hexadecimal`.
-    OpenTelemetry,
-    /// The whole id in decimal digits.
-    Decimal,
-    /// The lower 64 bits of the id in decimal digits.
-    Datadog,
-    /// The id with hyphens, as a UUID.
-    Uuid,
-}
-
 /// A collector that receives OTLP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -277,6 +243,33 @@ pub struct Otlp {
     /// The start of the counts in metrics. It is the start of the process or the last message. Traces do not
     /// use it.
     pub temporality: Temporality,
+}
+
+/// A Zipkin server that receives traces as JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Zipkin {
+    /// True if the gateway sends traces to Zipkin. Then it also reads and writes the headers `x-b3-…`.
+    pub enabled: bool,
+    /// The address of Zipkin. The value is a URL, `host:port`, or `default`. The gateway appends
+    /// `/api/v2/spans` to an address without a path. `default` is `http://127.0.0.1:9411/api/v2/spans`.
+    pub endpoint: Option<Written<OtlpEndpoint>>,
+    /// The size of the queue, and the interval between messages.
+    pub batch_processor: BatchProcessor,
+}
+
+/// A Datadog agent that receives traces as MessagePack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Datadog {
+    /// True if the gateway sends traces to the agent. Then it also reads and writes the headers
+    /// `x-datadog-…`.
+    pub enabled: bool,
+    /// The address of the agent. The value is a URL, `host:port`, or `default`. The gateway appends
+    /// `/v0.4/traces` to an address without a path. `default` is `http://127.0.0.1:8126/v0.4/traces`.
+    pub endpoint: Option<Written<OtlpEndpoint>>,
+    /// The size of the queue, and the interval between messages.
+    pub batch_processor: BatchProcessor,
 }
 
 /// The protocol to a collector.
@@ -384,8 +377,28 @@ impl Default for BatchProcessor {
     }
 }
 
+fn check_batches(batches: &BatchProcessor, path: &[&str], report: &mut Report<'_>) {
+    if batches.scheduled_delay.is_zero() {
+        report(
+            &[path, &["batch_processor", "scheduled_delay"]].concat(),
+            "expected a time above zero".to_owned(),
+        );
+    }
+}
+
 /// Reports keys of exporters that contradict each other.
 pub(crate) fn check(exporters: &Exporters, report: &mut Report<'_>) {
+    let tracing = &exporters.tracing;
+    for (name, batches) in [
+        ("zipkin", &tracing.zipkin.batch_processor),
+        ("datadog", &tracing.datadog.batch_processor),
+    ] {
+        check_batches(
+            batches,
+            &["telemetry", "exporters", "tracing", name],
+            report,
+        );
+    }
     for (signal, otlp) in [
         ("tracing", &exporters.tracing.otlp),
         ("metrics", &exporters.metrics.otlp),
@@ -399,12 +412,7 @@ pub(crate) fn check(exporters: &Exporters, report: &mut Report<'_>) {
                 "`cert` and `key` belong together: write both, or none".to_owned(),
             );
         }
-        if otlp.batch_processor.scheduled_delay.is_zero() {
-            report(
-                &path(&["batch_processor", "scheduled_delay"]),
-                "expected a time above zero".to_owned(),
-            );
-        }
+        check_batches(&otlp.batch_processor, &path(&[]), report);
         let headers = otlp
             .http
             .headers

@@ -1,12 +1,14 @@
 //! Builds the extensions of the gateway from a configuration.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use gateway_config::{Config, RhaiLimits};
+use gateway_config::{Config, LoggingExporters, RhaiLimits, TraceIdFormat};
+use gateway_telemetry::InstrumentHead;
 use gateway_upstream::{Client, EndpointError, Policy, UpstreamEndpoint};
 use redis_link::LinkError;
 
@@ -17,6 +19,7 @@ use crate::environment::Environment;
 use crate::event_request::EventRequest;
 use crate::exchange::{Exchange, Response};
 use crate::header_rules::Rules;
+use crate::instrumentation::{Instrumentation, LogIds, Plan};
 use crate::observer::{Observer, StageKind};
 use crate::relay::{RelayCall, RelayError};
 use crate::request_coalescing::RequestCoalescing;
@@ -59,6 +62,9 @@ pub struct Extensions {
     /// The retry budget of each subgraph, or `None` for subgraphs without retries.
     budgets: Vec<Option<Arc<Budget>>>,
     source: Option<Source>,
+    /// `telemetry.instrumentation`, or `None` without the section.
+    plan: Option<Arc<Plan>>,
+    ids: LogIds,
     environment: Environment,
     files: Vec<PathBuf>,
     /// This also keeps key sets at URLs alive, so that a reload finds them in the store.
@@ -125,9 +131,12 @@ impl Extensions {
             .map_err(|error| errors.push(error.into()))
             .unwrap_or_default()
             .map(Arc::new);
+        let ids = log_ids(&config.telemetry.exporters.logging);
         let this = Self {
+            ids,
             budgets: budgets.collect(),
             answers,
+            plan: Plan::of(&config.telemetry, ids, &environment).map(Arc::new),
             config,
             sdl: sdl.into(),
             subgraphs: endpoints,
@@ -178,6 +187,16 @@ impl Extensions {
         &self.files
     }
 
+    /// The ids in lines of the log about requests.
+    pub fn log_ids(&self) -> LogIds {
+        self.ids
+    }
+
+    /// The definitions of the instruments in `telemetry.instrumentation`.
+    pub fn instruments(&self) -> impl Iterator<Item = &Arc<InstrumentHead>> {
+        self.plan.iter().flat_map(|plan| plan.heads())
+    }
+
     /// Cache of subgraph responses, or `None` if caching is off.
     pub fn answers(&self) -> Option<&AnswerCache> {
         self.answers.as_deref()
@@ -191,6 +210,8 @@ impl Extensions {
     /// Builds the extensions of one worker thread. It compiles the scripts again, so that workers share only
     /// data without locks and reference counts.
     pub fn worker(&self, client: Client, observer: Rc<dyn Observer>) -> ExtensionsWorker {
+        let plan = self.plan.as_ref();
+        let instrumentation = plan.map(|plan| plan.bind(&|head| observer.series(head)));
         let shared = Rc::new(Shared {
             client,
             observer,
@@ -199,6 +220,7 @@ impl Extensions {
         let compiled = self.source.as_ref().map(|source| self.compiled(source));
         let builder = Builder {
             extensions: self,
+            instrumentation: instrumentation.unwrap_or_default(),
             shared,
             compiled,
             sdl_json: Arc::from(serde_json::Value::from(&*self.sdl).to_string()),
@@ -232,8 +254,20 @@ pub fn subgraph_endpoint(
     }
 }
 
+/// The ids in lines of the log. The gateway's own form has the id of the trace in lines of requests.
+fn log_ids(logging: &LoggingExporters) -> LogIds {
+    let output = logging.stdout.as_ref();
+    let is_terminal = std::io::stderr().is_terminal();
+    let (trace, span) = match output.and_then(|it| it.format(is_terminal)) {
+        None => (Some(TraceIdFormat::Hexadecimal), false),
+        Some(format) => format.ids(),
+    };
+    LogIds { trace, span }
+}
+
 struct Builder<'a> {
     extensions: &'a Extensions,
+    instrumentation: Instrumentation,
     shared: Rc<Shared>,
     /// Scripts that cannot be used, although they could when the extensions were built, refuse all requests.
     compiled: Option<Result<Compiled, ScriptError>>,
@@ -290,6 +324,7 @@ impl Builder<'_> {
             ),
             execution,
             subgraphs,
+            instrumentation: self.instrumentation,
             wants_query_plan,
             sees_headers,
             sees_context: sees_headers || config.headers.read_context(),
@@ -311,6 +346,7 @@ impl Builder<'_> {
             timeout: shaping.timeout,
             in_flight: shaping.deduplicate_query.then(RequestCoalescing::default),
             compression: shaping.compression,
+            instrumentation: self.instrumentation.subgraph.clone(),
             service: self.service(
                 "subgraph_service",
                 None,
@@ -368,6 +404,8 @@ pub struct ExtensionsWorker {
     pub supergraph: Option<Service>,
     /// The service around the execution of a query plan.
     pub execution: Option<Service>,
+    /// Attributes, instruments and events of requests.
+    pub instrumentation: Instrumentation,
     subgraphs: Vec<Subgraph>,
     wants_query_plan: bool,
     sees_headers: bool,

@@ -1,6 +1,8 @@
-//! Evaluates the condition of a stage with the data available at that point.
+//! Evaluates conditions and selectors of stages and of telemetry, with the data available at that point.
 
-use gateway_config::{Condition, Operand, Selector, SelectorSource};
+use std::cell::OnceCell;
+
+use gateway_config::{Condition, DataStep, Operand, Selector, SelectorSource};
 use http::HeaderMap;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -9,13 +11,57 @@ use crate::exchange::{Exchange, Response, StageRequest};
 use crate::json;
 
 /// The data that a condition can read.
-#[derive(Clone, Copy)]
 pub(crate) struct ConditionInput<'a> {
     pub(crate) exchange: &'a Exchange,
     pub(crate) request: Option<&'a StageRequest>,
     pub(crate) response: Option<&'a Response>,
     pub(crate) subgraph: Option<&'a str>,
     pub(crate) environment: &'a dyn Fn(&str) -> Option<String>,
+    /// Number of times that a subgraph request was sent again.
+    pub(crate) resend_count: u32,
+    /// The reason why there is no response.
+    pub(crate) failure: Option<&'a str>,
+    pub(crate) bodies: ParsedBodies,
+}
+
+/// The bodies of both messages, parsed when the first selector reads them.
+#[derive(Default)]
+pub(crate) struct ParsedBodies {
+    request: OnceCell<Value>,
+    response: OnceCell<Value>,
+}
+
+impl<'a> ConditionInput<'a> {
+    /// The data of a stage, without a failure.
+    pub(crate) fn new(
+        exchange: &'a Exchange,
+        environment: &'a dyn Fn(&str) -> Option<String>,
+    ) -> Self {
+        Self {
+            exchange,
+            request: None,
+            response: None,
+            subgraph: None,
+            environment,
+            resend_count: 0,
+            failure: None,
+            bodies: ParsedBodies::default(),
+        }
+    }
+
+    /// The GraphQL request of the subgraph, as JSON. A body that is not JSON has no values.
+    fn request_body(&self) -> Option<&Value> {
+        let request = self.request?;
+        let parsed = &self.bodies.request;
+        Some(parsed.get_or_init(|| serde_json::from_slice(&request.body).unwrap_or_default()))
+    }
+
+    /// The response as JSON. A body that is not JSON has no values.
+    fn response_body(&self) -> Option<&Value> {
+        let response = self.response?;
+        let parsed = &self.bodies.response;
+        Some(parsed.get_or_init(|| serde_json::from_slice(&response.body).unwrap_or_default()))
+    }
 }
 
 /// True if `condition` holds.
@@ -58,7 +104,8 @@ fn operand(operand: &Operand, input: &ConditionInput<'_>) -> Option<Value> {
     }
 }
 
-fn select(selector: &Selector, input: &ConditionInput<'_>) -> Option<Value> {
+/// The value of a selector, or its default.
+pub(crate) fn select(selector: &Selector, input: &ConditionInput<'_>) -> Option<Value> {
     find(&selector.source, input).or_else(|| selector.default.clone())
 }
 
@@ -99,6 +146,84 @@ fn find(source: &SelectorSource, input: &ConditionInput<'_>) -> Option<Value> {
         SelectorSource::IsPrimaryResponse => Some((!input.response?.is_further()).into()),
         SelectorSource::SubgraphName => text(input.subgraph?),
         SelectorSource::Static(value) => Some(value.clone()),
+        other => of_telemetry(other, input),
+    }
+}
+
+/// The values that only telemetry reads.
+fn of_telemetry(source: &SelectorSource, input: &ConditionInput<'_>) -> Option<Value> {
+    let exchange = input.exchange;
+    match source {
+        SelectorSource::TraceId(format) => Some(exchange.trace.as_ref()?.shown_id(*format).into()),
+        SelectorSource::Baggage(name) => baggage(&exchange.client.headers, name),
+        SelectorSource::Query => exchange.client_body.parsed().get("query").cloned(),
+        SelectorSource::QueryVariable(name) => {
+            let variables = exchange.client_body.parsed().get("variables")?;
+            variables.get(name).cloned()
+        }
+        SelectorSource::SubgraphQuery => input.request_body()?.get("query").cloned(),
+        SelectorSource::SubgraphQueryVariable(name) => {
+            input.request_body()?.get("variables")?.get(name).cloned()
+        }
+        SelectorSource::SubgraphOperationName => {
+            input.request_body()?.get("operationName").cloned()
+        }
+        SelectorSource::SubgraphOperationKind => {
+            Some(kind_of(input.request_body()?.get("query")?.as_str()?).into())
+        }
+        SelectorSource::ResendCount => Some(input.resend_count.into()),
+        SelectorSource::ResponseBody => {
+            let body = &input.response?.body;
+            Some(std::str::from_utf8(body).ok()?.into())
+        }
+        SelectorSource::ResponseData(path) => at(input.response_body()?.get("data")?, &path.0),
+        SelectorSource::ResponseErrors(path) => at(input.response_body()?.get("errors")?, &path.0),
+        SelectorSource::ErrorReason => Some(input.failure?.into()),
+        _ => None,
+    }
+}
+
+/// The kind of the operation in a text of the query planner. It contains one operation at its beginning.
+pub(crate) fn kind_of(query: &str) -> &'static str {
+    let word = query.trim_start();
+    let kinds = ["mutation", "subscription"];
+    let kind = kinds.into_iter().find(|kind| word.starts_with(kind));
+    kind.unwrap_or("query")
+}
+
+/// The item of a `baggage` header, with its escapes resolved.
+fn baggage(headers: &HeaderMap, name: &str) -> Option<Value> {
+    let lines = headers.get_all("baggage").iter();
+    let lines = lines.filter_map(|line| line.to_str().ok());
+    let mut items = lines.flat_map(|line| line.split(','));
+    items.find_map(|item| {
+        // Properties after the value belong to the item.
+        let (key, value) = item.split(';').next()?.split_once('=')?;
+        let value = percent_encoding::percent_decode_str(value.trim());
+        (key.trim() == name).then(|| Value::from(value.decode_utf8_lossy()))
+    })
+}
+
+/// The value at a path. A path with a star has a list of all values that it reaches. An empty list counts as
+/// no value.
+fn at(value: &Value, path: &[DataStep]) -> Option<Value> {
+    let Some((step, rest)) = path.split_first() else {
+        return Some(value.clone()).filter(|value| !value.is_null());
+    };
+    match step {
+        DataStep::Key(key) => at(value.get(key)?, rest),
+        DataStep::Index(index) => at(value.get(index)?, rest),
+        DataStep::Every => {
+            let found: Vec<Value> = match value {
+                Value::Array(items) => items.iter().filter_map(|item| at(item, rest)).collect(),
+                Value::Object(members) => {
+                    let values = members.values();
+                    values.filter_map(|value| at(value, rest)).collect()
+                }
+                _ => Vec::new(),
+            };
+            (!found.is_empty()).then(|| found.into())
+        }
     }
 }
 
@@ -145,12 +270,11 @@ mod tests {
                 .collect(),
             part: None,
         };
+        let environment = |name: &str| (name == "STAGE").then(|| "test".to_owned());
         let input = ConditionInput {
-            exchange: &exchange,
-            request: None,
             response: Some(&response),
             subgraph: Some("reviews"),
-            environment: &|name| (name == "STAGE").then(|| "test".to_owned()),
+            ..ConditionInput::new(&exchange, &environment)
         };
         for (condition, expected) in [
             ("true", true),
@@ -179,5 +303,66 @@ mod tests {
         ] {
             assert_eq!(judged(condition, &input), expected, "{condition}");
         }
+    }
+
+    /// The value of a selector in a file.
+    fn selected(selector: &str, input: &ConditionInput<'_>) -> Value {
+        select(&serde_json::from_str(selector).unwrap(), input).unwrap_or_default()
+    }
+
+    #[test]
+    fn telemetry_reads_operations_bodies_and_failures() {
+        let mut client = ClientHead::default();
+        let baggage = "user=Ada%20L;secret=1,tier = gold";
+        client.headers.insert("baggage", baggage.parse().unwrap());
+        let mut exchange = Exchange::new(Rc::new(client));
+        let text = r#"{"query":"query A { a }","variables":{"id":7}}"#;
+        exchange.client_body = Rc::new(crate::header_rules::ClientBody::new(text.into()));
+        let request = StageRequest {
+            body: r#"{"query":" mutation M { b }","operationName":"M","variables":{"x":[1]}}"#
+                .into(),
+            ..StageRequest::default()
+        };
+        let response = Response {
+            body: r#"{"data":{"list":[{"id":1},{"id":2},{}],"none":null},"errors":[{"message":"m","extensions":{"code":"C"}}]}"#.into(),
+            ..Response::default()
+        };
+        let input = ConditionInput {
+            request: Some(&request),
+            response: Some(&response),
+            resend_count: 2,
+            failure: Some("closed"),
+            ..ConditionInput::new(&exchange, &|_| None)
+        };
+        for (selector, expected) in [
+            (r#"{"baggage":"user"}"#, Value::from("Ada L")),
+            (r#"{"baggage":"tier"}"#, "gold".into()),
+            (r#"{"baggage":"secret"}"#, Value::Null),
+            (r#"{"query":"string"}"#, "query A { a }".into()),
+            (r#"{"supergraph_query_variable":"id"}"#, 7.into()),
+            (r#"{"subgraph_query":"string"}"#, " mutation M { b }".into()),
+            (r#"{"subgraph_query_variable":"x"}"#, vec![1].into()),
+            (r#"{"subgraph_operation_name":"string"}"#, "M".into()),
+            (r#"{"subgraph_operation_kind":"string"}"#, "mutation".into()),
+            (r#"{"subgraph_resend_count":true}"#, 2.into()),
+            (r#"{"response_errors":"$[0].extensions.code"}"#, "C".into()),
+            (r#"{"response_errors":"$[1].message"}"#, Value::Null),
+            (
+                r#"{"subgraph_response_errors":"$[*].message"}"#,
+                vec!["m"].into(),
+            ),
+            (r#"{"response_data":"$.list[*].id"}"#, vec![1, 2].into()),
+            (r#"{"response_data":"$.list[1].id"}"#, 2.into()),
+            (r#"{"response_data":"$.none","default":"d"}"#, "d".into()),
+            (r#"{"error":"reason"}"#, "closed".into()),
+            (
+                r#"{"trace_id":"datadog","default":"no trace"}"#,
+                "no trace".into(),
+            ),
+        ] {
+            assert_eq!(selected(selector, &input), expected, "{selector}");
+        }
+        let whole = selected(r#"{"response_body":true}"#, &input);
+        assert!(whole.as_str().unwrap().starts_with(r#"{"data""#));
     }
 }

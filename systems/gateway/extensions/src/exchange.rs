@@ -41,6 +41,8 @@ pub struct Exchange {
     pub client_body: Rc<ClientBody>,
     /// The trace of the request, or `None` if requests are not traced.
     pub trace: Option<Active>,
+    /// The start of the operation. `None` without instrumentation of operations.
+    pub started: Option<std::time::Instant>,
     id: Rc<OnceCell<String>>,
     /// Created when the first rule for response headers runs.
     gathered: OnceCell<Box<Gathered>>,
@@ -67,6 +69,7 @@ impl Exchange {
             query_plan: None,
             client_body: Rc::default(),
             trace: None,
+            started: None,
             id: Rc::default(),
             gathered: OnceCell::new(),
         }
@@ -94,6 +97,7 @@ impl Exchange {
             query_plan: self.query_plan.clone(),
             client_body: Rc::clone(&self.client_body),
             trace: self.trace.clone(),
+            started: self.started,
             id: Rc::clone(&self.id),
             gathered: OnceCell::new(),
         }

@@ -34,12 +34,14 @@ impl ClientBody {
         &self.text
     }
 
+    /// The request as JSON. A body that is not JSON has no values, as if each member were absent.
+    pub(crate) fn parsed(&self) -> &Value {
+        self.value
+            .get_or_init(|| serde_json::from_slice(&self.text).unwrap_or_default())
+    }
+
     fn at(&self, path: &BodyPath) -> Option<&Value> {
-        let value = self
-            .value
-            // A body that is not JSON has no values. Then a rule uses its default, as if the member were
-            // absent.
-            .get_or_init(|| serde_json::from_slice(&self.text).unwrap_or_default());
+        let value = self.parsed();
         path.0.iter().try_fold(value, |value, step| match step {
             PathStep::Key(key) => value.get(key),
             PathStep::Index(index) => value.get(index),

@@ -126,3 +126,14 @@ pub(crate) fn has_errors(body: &[u8]) -> bool {
             .is_some_and(|errors| errors.get().bytes().any(|byte| byte == b'{'))
     })
 }
+
+/// The message of the first error of a GraphQL response.
+pub(crate) fn first_error(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Message {
+        message: String,
+    }
+    let parts = ResponseParts::read(body).ok()?;
+    let errors: Vec<Message> = serde_json::from_str(parts.errors?.get()).ok()?;
+    Some(errors.into_iter().next()?.message)
+}

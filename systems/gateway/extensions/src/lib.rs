@@ -23,6 +23,7 @@ mod exchange;
 mod failure;
 mod header_rules;
 mod identifier;
+mod instrumentation;
 mod json;
 mod observer;
 mod relay;
@@ -49,6 +50,9 @@ pub use exchange::{ClientHead, Exchange, PartOf, QueryPlan, Response, StageReque
 pub use failure::FetchProblem;
 pub use header_rules::{ClientBody, Rules};
 pub use identifier::random;
+pub use instrumentation::{
+    ClientConnection, Facts, Instrumentation, LogIds, ServiceInstrumentation,
+};
 pub use observer::{NoObserver, Observer, StageKind};
 pub use relay::{RelayCall, RelayError};
 pub use request_key::RequestKey;

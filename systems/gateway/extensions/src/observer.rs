@@ -1,6 +1,9 @@
 //! Reports of stages about their calls, for metrics.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use gateway_telemetry::{InstrumentHead, Series};
 
 /// One of the eight stages of a coprocessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +68,10 @@ pub trait Observer {
     fn subgraph(&self, index: usize, status: Option<u16>, took: Duration);
     /// The gateway sends a failed subgraph request again.
     fn retried(&self, _index: usize) {}
+    /// The series of an instrument for the values of this worker.
+    fn series(&self, instrument: &Arc<InstrumentHead>) -> Arc<Series> {
+        Arc::new(Series::new(Arc::clone(instrument)))
+    }
 }
 
 /// Ignores all results.

@@ -154,11 +154,10 @@ impl Service {
         response: Option<&'a Response>,
     ) -> ConditionInput<'a> {
         ConditionInput {
-            exchange,
             request,
             response,
             subgraph: self.subgraph.as_deref(),
-            environment: &*self.shared.environment,
+            ..ConditionInput::new(exchange, &*self.shared.environment)
         }
     }
 

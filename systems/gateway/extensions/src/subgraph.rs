@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway_config::Compression;
-use gateway_telemetry::Active;
+use gateway_telemetry::OpenSpan;
 use gateway_upstream::{Call, Reply, SendError, UpstreamEndpoint};
 use http::{HeaderMap, Method, StatusCode, header};
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use crate::exchange::{Exchange, Response, StageRequest, Step};
 use crate::failure::FetchProblem;
 use crate::header_rules::Rules;
 use crate::identifier;
+use crate::instrumentation::{Facts, ServiceInstrumentation};
 use crate::json::ResponseParts;
 use crate::request_coalescing::RequestCoalescing;
 use crate::request_key::RequestKey;
@@ -68,11 +69,11 @@ fn is_for_all(sent: &Sent) -> bool {
     !matches!(sent, Ok(reply) if reply.has(&header::SET_COOKIE))
 }
 
-/// The endpoint of a request, and its trace.
+/// The endpoint of a request, and the client's request that caused it.
 #[derive(Clone, Copy)]
 struct To<'a> {
     endpoint: &'a UpstreamEndpoint,
-    trace: Option<&'a Active>,
+    exchange: &'a Exchange,
 }
 
 pub(crate) struct Subgraph {
@@ -90,6 +91,8 @@ pub(crate) struct Subgraph {
     pub(crate) reply_bytes_max: Option<usize>,
     /// Cache of the subgraph's responses. `None` if caching is off.
     pub(crate) answers: Option<Arc<AnswerCache>>,
+    /// Attributes, instruments and events of requests. `None` if they are not configured.
+    pub(crate) instrumentation: Option<Rc<ServiceInstrumentation>>,
     pub(crate) shared: Rc<Shared>,
 }
 
@@ -103,7 +106,7 @@ impl Subgraph {
                 let sent = if is_plain {
                     let to = To {
                         endpoint: &self.endpoint,
-                        trace: exchange.trace.as_ref(),
+                        exchange,
                     };
                     self.send_alone(to, &mut headers, body, is_query).await
                 } else {
@@ -196,8 +199,7 @@ impl Subgraph {
                 Box::pin(self.fetch_kept(answers, exchange, endpoint, headers, body)).await
             }
             _ => {
-                let trace = exchange.trace.as_ref();
-                let to = To { endpoint, trace };
+                let to = To { endpoint, exchange };
                 self.send(to, headers, body, is_query).await
             }
         }
@@ -218,8 +220,7 @@ impl Subgraph {
                 other => Some(other.to_string()),
             })
         });
-        let trace = exchange.trace.as_ref();
-        let to = To { endpoint, trace };
+        let to = To { endpoint, exchange };
         let question = Question {
             subgraph: &self.name,
             address: endpoint.as_str(),
@@ -348,7 +349,7 @@ impl Subgraph {
 
     async fn send_once(
         &self,
-        To { endpoint, trace }: To<'_>,
+        To { endpoint, exchange }: To<'_>,
         headers: &mut HeaderMap,
         body: Bytes,
         is_query: bool,
@@ -356,6 +357,7 @@ impl Subgraph {
         retries: u32,
     ) -> Sent {
         let configured = &self.endpoint;
+        let trace = exchange.trace.as_ref();
         let mut span =
             gateway_telemetry::sending(trace, &Method::POST, configured, endpoint, headers);
         if let Some(span) = &mut span {
@@ -366,6 +368,18 @@ impl Subgraph {
                 span.set("http.request.resend_count", retries);
             }
         }
+        let observed = self.instrumentation.as_deref().map(|it| {
+            it.begin(span.as_deref_mut());
+            // Boxed: requests without instrumentation must not reserve memory for it.
+            let request = Box::new(StageRequest {
+                method: Method::POST,
+                uri: endpoint.uri().clone(),
+                headers: headers.clone(),
+                body: body.clone(),
+            });
+            it.requested(&self.facts(exchange, &request, retries));
+            (it, request)
+        });
         let started = tokio::time::Instant::now();
         let call = Call {
             method: Method::POST,
@@ -381,8 +395,41 @@ impl Subgraph {
         self.shared
             .observer
             .subgraph(self.index, status, started.elapsed());
-        gateway_telemetry::sent(span, &sent);
+        if let Some((instrumentation, request)) = &observed {
+            if let Some(span) = &mut span {
+                gateway_telemetry::describe(span, &sent);
+            }
+            let facts = Facts {
+                took: started.elapsed(),
+                ..self.facts(exchange, request, retries)
+            };
+            // Boxed, as above.
+            Box::pin(observe(
+                instrumentation,
+                span,
+                &facts,
+                &sent,
+                self.reply_bytes_max,
+            ))
+            .await;
+        } else {
+            gateway_telemetry::sent(span, &sent);
+        }
         sent.map_err(Rc::new)
+    }
+
+    fn facts<'a>(
+        &'a self,
+        exchange: &'a Exchange,
+        request: &'a StageRequest,
+        resend_count: u32,
+    ) -> Facts<'a> {
+        Facts {
+            request: Some(request),
+            subgraph: Some(&self.name),
+            resend_count,
+            ..Facts::new(exchange)
+        }
     }
 
     pub(crate) fn unsendable(&self, reason: &str) -> SubgraphOutcome {
@@ -512,6 +559,45 @@ impl Subgraph {
             part: None,
         }
     }
+}
+
+/// Records the result of a request in its span, in metrics and in the log.
+async fn observe(
+    instrumentation: &ServiceInstrumentation,
+    mut span: Option<Box<OpenSpan>>,
+    facts: &Facts<'_>,
+    sent: &Result<Reply, SendError>,
+    bytes_max: Option<usize>,
+) {
+    let reason = sent.as_ref().err().map(ToString::to_string);
+    let response = match sent {
+        Ok(reply) => {
+            let mut headers = reply.headers();
+            let body = match reply.content_encoding() {
+                Some(coding) if instrumentation.reads_body() => {
+                    let give_way = encoding::give_way;
+                    let expanded = encoding::expand(coding, &reply.body, bytes_max, give_way);
+                    encoding::end_message_headers(&mut headers);
+                    // The request itself reports a body that cannot be read.
+                    expanded.await.unwrap_or_default()
+                }
+                _ => reply.body.clone(),
+            };
+            Some(Response {
+                status: reply.status,
+                headers,
+                body,
+                part: None,
+            })
+        }
+        Err(_) => None,
+    };
+    let facts = Facts {
+        response: response.as_ref(),
+        failure: reason.as_deref(),
+        ..*facts
+    };
+    instrumentation.answered(span.as_deref_mut(), &facts);
 }
 
 /// The body with the gateway's problems in front of its own errors.

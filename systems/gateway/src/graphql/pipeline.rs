@@ -10,7 +10,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use gateway_extensions::{
-    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, OPERATION_ID, Service,
+    CLIENT_NAME, CLIENT_VERSION, ClientBody, ClientHead, Exchange, Facts, OPERATION_ID, Service,
     StageRequest, Step,
 };
 use gateway_federation::{GraphqlError, OperationKind, OperationRequest, Overrides};
@@ -28,9 +28,11 @@ use crate::graphql::operation_head;
 use crate::graphql::progressive_override;
 use crate::graphql::query_planning::{self, status_of_refusal};
 use crate::graphql::request_body::{self, Checked, decode, not_a_request};
+use crate::http::observed;
 use crate::http::reply::{self, Refusal as Refused, Reply};
 use crate::http::spans;
 use crate::http::summary::{Client, Summary};
+use crate::process::clock;
 use crate::process::worker_state::WorkerState;
 use crate::stream::subscription;
 
@@ -57,6 +59,9 @@ pub(crate) async fn serve(
     exchange.trace = trace;
     let labels = serving.generation.engine.override_labels();
     progressive_override::announce(labels, &exchange);
+    if let Some(observed) = &mut summary.observed {
+        observed.arrived(serving, &request.body, &exchange);
+    }
 
     if let Some(service) = &extensions.router {
         if let Step::Break(reply) = service.request(&exchange, request).await {
@@ -75,6 +80,9 @@ pub(crate) async fn serve(
         Some(Err(refusal)) => *refusal,
         Some(Ok(operations)) => Box::pin(answer_all(serving, &exchange, operations, summary)).await,
     };
+    if let Some(observed) = &mut summary.observed {
+        observed.keep(&exchange);
+    }
     if summary.goes_on(&reply)
         && let Some(rest) = &summary.rest
     {
@@ -130,8 +138,13 @@ async fn answer(
     body: Bytes,
     summary: &mut Summary,
 ) -> Reply {
-    let span = spans::operation(exchange);
+    let mut span = spans::operation(exchange);
+    if let Some(supergraph) = &serving.extensions.instrumentation.supergraph {
+        exchange.started = Some(clock::now());
+        supergraph.begin(span.as_deref_mut());
+    }
     let reply = stages(serving, exchange, body, summary).await;
+    observed::operation_answered(serving, span.as_deref_mut(), exchange, &reply);
     spans::answered(span, exchange, &reply, summary.error_count);
     reply
 }
@@ -179,6 +192,9 @@ async fn stages(
         };
         // Before the execution, so that the log contains the name of a request that fails or times out there.
         summary.operation_name = exchange.operation_name.as_deref().map(name_of);
+        if let Some(supergraph) = &extensions.instrumentation.supergraph {
+            supergraph.requested(&Facts::new(exchange));
+        }
 
         if let Some(service) = &extensions.execution {
             // Shares the bytes. Only a stage that changes the text causes a second plan.

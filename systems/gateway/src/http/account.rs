@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use gateway_extensions::LogIds;
 use gateway_telemetry::{NAME_CHARS_MAX, TEXT_CHARS_MAX, shortened};
 use http::StatusCode;
 use http::request::Parts;
@@ -38,6 +39,8 @@ pub(crate) struct Account {
     logs_disconnect: bool,
     /// The trace. `None` if requests are not traced.
     pub(crate) traced: Option<Traced>,
+    /// The ids in the line of the log.
+    pub(crate) ids: LogIds,
 }
 
 impl Account {
@@ -63,6 +66,10 @@ impl Account {
             status: None,
             logs_disconnect,
             traced: None,
+            ids: LogIds {
+                trace: None,
+                span: false,
+            },
         }
     }
 
@@ -104,6 +111,10 @@ impl Drop for Account {
         }
         if let Some((method, path)) = &self.head {
             let client = self.summary.client.as_ref();
+            let active = self.traced.as_ref().map(|it| &it.active);
+            let format = self.ids.trace;
+            let trace_id = active.zip(format).map(|(it, format)| it.shown_id(format));
+            let span = active.filter(|_| self.ids.span);
             tracing::info!(
                 target: REQUEST,
                 method,
@@ -116,7 +127,8 @@ impl Drop for Account {
                 errors = self.summary.error_count,
                 client_name = client.and_then(|it| it.name.as_deref()),
                 client_version = client.and_then(|it| it.version.as_deref()),
-                trace_id = self.traced.as_ref().map(|it| tracing::field::display(it.active.id())),
+                trace_id,
+                span_id = span.map(|it| tracing::field::display(it.span_id())),
             );
         }
         if let Some(client) = self.summary.client.take() {

@@ -10,7 +10,7 @@ use chassis::{ClientNetwork, Work};
 use gateway_extensions::StageRequest;
 use gateway_telemetry::Active;
 use graphql_http::Negotiated;
-use http::header::{self, HeaderMap, HeaderValue};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Response, StatusCode, request::Parts};
 use hyper::body::Incoming;
 use tokio::sync::Semaphore;
@@ -19,6 +19,7 @@ use crate::graphql::pipeline;
 use crate::http::account::{Account, Recorder};
 use crate::http::detached::DetachOnDrop;
 use crate::http::entrance::Entrance;
+use crate::http::observed::Observed;
 use crate::http::outgoing::{self, Outgoing};
 use crate::http::reply::{self, Reply};
 use crate::http::spans::Traced;
@@ -74,18 +75,16 @@ pub(crate) async fn respond(
         .supergraph
         .experimental_log_on_broken_pipe;
     let mut account = Account::open(Rc::clone(&front.recorder), peer, &parts, logs_disconnect);
+    account.ids = serving.generation.extensions.log_ids();
     account.traced = Traced::begin(&serving.generation, entrance, &parts, peer);
+    let observed = Observed::begin(&serving, entrance, &parts, peer, account.traced.as_mut());
     let trace = account.traced.as_ref().map(|it| it.active.clone());
-    let told = trace.as_ref().map(|trace| trace.id());
     let csrf = &serving.generation.config.csrf;
     let early = match entrance {
         Entrance::Graphql => early(&serving.generation, &parts.method, &parts.headers),
         Entrance::Rest => rest::early(csrf, &parts.method, &parts.headers),
     };
-    let tracer = serving.generation.exports.tracer.clone();
     let mut reply = match (early, permit) {
-        (Some(reply), _) => reply,
-        (None, None) => reply::connection_is_busy(),
         // Boxed, because work without a client must move to a task of its own.
         (None, Some(permit)) => {
             let is_cancelled = serving.generation.config.supergraph.early_cancel;
@@ -95,7 +94,9 @@ pub(crate) async fn respond(
             let place = Box::new_uninit();
             let work = Box::write(place, async move {
                 // Pinned in place: awaiting the future by value would copy 5 KB.
-                let limited = pin!(within_time(serving, entrance, parts, trace, body, peer));
+                let limited = pin!(within_time(
+                    serving, entrance, parts, trace, body, peer, observed
+                ));
                 let (reply, mut summary) = limited.await;
                 // Held until the end of the work, even if the client has disconnected.
                 match &mut summary.rest {
@@ -109,15 +110,20 @@ pub(crate) async fn respond(
             account.summary = summary;
             reply
         }
+        (early, _) => {
+            account.summary.observed = observed;
+            early.unwrap_or_else(reply::connection_is_busy)
+        }
     };
     // The order matters. A stage may have set any header, so the gateway's own headers come after it.
     // Compression comes last, when the body is final.
     reply::strip_connection_headers(&mut reply.headers);
     cors.mark(origin.as_ref(), &mut reply.headers);
-    if let (Some(tracer), Some(id)) = (tracer.as_ref(), told)
-        && let Some((name, value)) = tracer.told(id)
-    {
+    if let Some((name, value)) = trace_header(&serving, account.traced.as_ref()) {
         reply.headers.insert(name, value);
+    }
+    if let Some(observed) = account.summary.observed.take() {
+        observed.answered(&serving, account.traced.as_mut(), &reply);
     }
     if let Some(rest) = account.summary.rest.take() {
         // Parts are not compressed. Compression would delay them or gain little.
@@ -131,6 +137,15 @@ pub(crate) async fn respond(
     compression::compress(accept_encoding.as_ref(), &mut reply, places, give_way).await;
     account.close(reply.status);
     outgoing::response(reply)
+}
+
+/// The response header with the id of the trace, if one is configured.
+fn trace_header(
+    serving: &WorkerState,
+    traced: Option<&Traced>,
+) -> Option<(HeaderName, HeaderValue)> {
+    let tracer = serving.generation.exports.tracer.as_ref()?;
+    tracer.told(traced?.active.id())
 }
 
 /// Responses that need neither the body nor a permit.
@@ -163,6 +178,7 @@ async fn within_time(
     trace: Option<Active>,
     body: Incoming,
     peer: Option<IpAddr>,
+    observed: Option<Box<Observed>>,
 ) -> (Reply, Summary) {
     let limit = serving.generation.config.traffic_shaping.router.timeout.0;
     let now = clock::now();
@@ -171,6 +187,7 @@ async fn within_time(
     let mut summary = Summary {
         parts_until: (entrance == Entrance::Graphql).then_some(deadline),
         address: peer.and_then(|peer| ClientNetwork::at(peer).counted_address()),
+        observed,
         ..Summary::default()
     };
     // The summary lives outside of the limited work, so that the log of a timed-out request contains all

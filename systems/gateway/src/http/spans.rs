@@ -29,10 +29,7 @@ impl Traced {
         let (active, mut server) = tracer.begin(&parts.headers)?;
         if let Some(span) = &mut server {
             let is_tls = generation.tls.is_some();
-            let route = match entrance {
-                Entrance::Graphql => generation.config.supergraph.path.0.0.as_str(),
-                Entrance::Rest => "/api/rest/*",
-            };
+            let route = route(generation, entrance);
             // An unknown method is not a span name. `early` responds to such a request.
             let method = match parts.method.as_str() {
                 method @ ("GET" | "POST" | "PUT" | "DELETE" | "PATCH" | "HEAD") => method,
@@ -58,6 +55,11 @@ impl Traced {
         Some(Self { active, server })
     }
 
+    /// The span of the response, if the trace is recorded.
+    pub(crate) fn server(&mut self) -> Option<&mut OpenSpan> {
+        self.server.as_deref_mut()
+    }
+
     /// Ends the trace. Without a status, the client has disconnected.
     pub(crate) fn end(&mut self, status: Option<StatusCode>) {
         let Some(span) = &mut self.server else {
@@ -76,7 +78,16 @@ impl Traced {
     }
 }
 
-fn version(version: Version) -> &'static str {
+/// The configured path of an endpoint.
+pub(crate) fn route(generation: &Generation, entrance: Entrance) -> &str {
+    match entrance {
+        Entrance::Graphql => generation.config.supergraph.path.0.0.as_str(),
+        Entrance::Rest => "/api/rest/*",
+    }
+}
+
+/// The number of an HTTP version.
+pub(crate) fn version(version: Version) -> &'static str {
     match version {
         Version::HTTP_2 => "2",
         Version::HTTP_10 => "1.0",

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
+use crate::http::observed::Observed;
 use crate::http::reply::Reply;
 use crate::stream::parts::BodyTail;
 
@@ -26,6 +27,8 @@ pub(crate) struct Summary {
     pub(crate) parts_until: Option<Instant>,
     /// The parts of the response after its first part. The first part is the reply.
     pub(crate) rest: Option<Box<BodyTail>>,
+    /// The facts for `telemetry.instrumentation`. `None` without instrumentation of the router.
+    pub(crate) observed: Option<Box<Observed>>,
 }
 
 /// A client's own name and version, shortened for the log and the metrics.

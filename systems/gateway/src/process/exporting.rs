@@ -54,8 +54,10 @@ impl Exporting {
 
     fn spawn(&self) -> Result<Vec<Exporter>, CollectorError> {
         let mut running = Vec::new();
-        if let (Some(traces), Some(tracer)) = (&self.of.traces, &self.of.tracer) {
-            running.extend(traces.start(tracer)?);
+        if let Some(tracer) = &self.of.tracer {
+            for traces in &self.of.traces {
+                running.extend(traces.start(tracer)?);
+            }
         }
         if let Some(metrics) = &self.of.metrics {
             let (process, current) = (Arc::clone(&self.process), Arc::clone(&self.current));

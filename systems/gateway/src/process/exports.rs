@@ -14,7 +14,8 @@ pub(crate) struct Exports {
     /// The settings as written in the configuration.
     written: (TracingExporters, MetricsCommon, Otlp),
     pub(crate) tracer: Option<Arc<Tracer>>,
-    pub(crate) traces: Option<Export<Traces>>,
+    /// The exports of traces, one for each receiver.
+    pub(crate) traces: Vec<Export<Traces>>,
     pub(crate) metrics: Option<Export<Metrics>>,
 }
 
@@ -37,16 +38,23 @@ impl Exports {
             return Ok(Arc::clone(former));
         }
         let variables = |name: &str| environment.open_telemetry(name);
-        let traces = tracing.otlp.enabled.then(|| {
-            let (common, otlp) = (&tracing.common, &tracing.otlp);
-            Export::traces(common, otlp, &variables)
-        });
+        let common = &tracing.common;
+        let mut traces = Vec::new();
+        if tracing.otlp.enabled {
+            traces.push(Export::traces(common, &tracing.otlp, &variables)?);
+        }
+        if tracing.zipkin.enabled {
+            traces.push(Export::zipkin(common, &tracing.zipkin, &variables)?);
+        }
+        if tracing.datadog.enabled {
+            traces.push(Export::datadog(common, &tracing.datadog, &variables)?);
+        }
         let pushed = metrics.otlp.enabled.then(|| {
             let (common, otlp) = (&metrics.common, &metrics.otlp);
             Export::metrics(common, otlp, &variables)
         });
         Ok(Arc::new(Self {
-            traces: traces.transpose()?,
+            traces,
             metrics: pushed.transpose()?,
             tracer: Tracer::new(tracing, counts).map(Arc::new),
             written,

@@ -18,7 +18,7 @@ use crate::process::token_keys;
 /// Loads generations, and keeps the schemas of services between them.
 pub(crate) struct Loader {
     pub(crate) sources: Sources,
-    environment: Environment,
+    pub(crate) environment: Environment,
     /// The client for fetching schemas. Workers have clients of their own.
     pub(crate) client: Client,
     remotes: Remotes,

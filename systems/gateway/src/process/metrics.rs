@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gateway_extensions::{Observer, StageKind};
+use gateway_telemetry::{InstrumentHead, Series};
 use operation_cache::CacheStats;
 
 use crate::graphql::cost_limit::CostCounts;
@@ -106,6 +107,8 @@ pub(crate) struct Shard {
     clients: Mutex<HashMap<Client, u64>>,
     /// Clients that any worker counts separately.
     known_clients: Arc<Mutex<HashSet<Client>>>,
+    /// The instruments of `telemetry.instrumentation`, by name.
+    instruments: Mutex<BTreeMap<Arc<str>, Arc<Series>>>,
 }
 
 impl Default for Shard {
@@ -119,6 +122,7 @@ impl Default for Shard {
             subgraphs: Mutex::default(),
             clients: Mutex::default(),
             known_clients: Arc::default(),
+            instruments: Mutex::default(),
         }
     }
 }
@@ -171,6 +175,19 @@ impl Shard {
         true
     }
 
+    /// The series of an instrument. An unchanged instrument continues its series after a reload.
+    fn series(&self, head: &Arc<InstrumentHead>) -> Arc<Series> {
+        let mut instruments = lock(&self.instruments);
+        if let Some(known) = instruments.get(&head.name)
+            && known.head() == head
+        {
+            return Arc::clone(known);
+        }
+        let series = Arc::new(Series::new(Arc::clone(head)));
+        instruments.insert(Arc::clone(&head.name), Arc::clone(&series));
+        series
+    }
+
     /// Counts the calls that the extensions of a worker report. `subgraphs` contains the names in the order
     /// of their indexes.
     pub(crate) fn observer<'a>(
@@ -211,6 +228,10 @@ impl Observer for Counting {
 
     fn retried(&self, index: usize) {
         increment(&self.subgraphs[index].retried, 1);
+    }
+
+    fn series(&self, instrument: &Arc<InstrumentHead>) -> Arc<Series> {
+        self.shard.series(instrument)
     }
 }
 

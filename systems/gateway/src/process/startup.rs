@@ -30,6 +30,7 @@ use crate::process::generation::{Generation, GenerationError, Sources};
 use crate::process::importing::{self, ImportError};
 use crate::process::listen::{self, Listener};
 use crate::process::loader::Loader;
+use crate::process::log_form;
 use crate::process::mailbox::{Mailbox, Order};
 use crate::process::metrics::Metrics;
 use crate::process::process_state::ProcessState;
@@ -187,15 +188,10 @@ fn serve(arguments: &Arguments) -> Result<(), StartError> {
     process.health.missing(loader.missing(&generation));
     let keys = generation.extensions.token_keys();
     process.health.keys(keys.clone());
+    log_form::choose(&config, &loader.environment);
     let (mailboxes, threads) = start_workers(count, &generation, &process)?;
     let exporting = Exporting::start(&generation, &process).map_err(GenerationError::Export)?;
-    for (listener, site) in &listeners {
-        let mut said = greeting(listener, site, &config.supergraph.path.0.0);
-        if generation.tls.is_some() && site.graphql {
-            said = said.replacen("http://", "https://", 1);
-        }
-        telemetry::announce(&said);
-    }
+    announce(&listeners, &generation);
     log::info!("serving with {count} workers");
     let paths = watched(&generation, &loader.sources, arguments.hot_reload);
     let supervisor = Supervisor {
@@ -253,6 +249,18 @@ fn watched(generation: &Generation, sources: &Sources, is_everything: bool) -> V
         return generation.manifests();
     }
     Vec::new()
+}
+
+/// Prints the addresses for the person or program that started the gateway.
+fn announce(listeners: &[(Listener, Site)], generation: &Generation) {
+    for (listener, site) in listeners {
+        let path = &generation.config.supergraph.path.0.0;
+        let mut said = greeting(listener, site, path);
+        if generation.tls.is_some() && site.graphql {
+            said = said.replacen("http://", "https://", 1);
+        }
+        telemetry::announce(&said);
+    }
 }
 
 fn greeting(listener: &Listener, site: &Site, path: &str) -> String {
@@ -412,6 +420,7 @@ impl Supervisor {
     }
 
     fn hand_out(&mut self, generation: &Arc<Generation>) {
+        log_form::choose(&generation.config, &self.loader.environment);
         self.exporting.use_generation(generation);
         let most = connections::most(&generation.config);
         self.process.connections.set(most);

@@ -22,6 +22,7 @@ use http::header::{self, HeaderMap, HeaderValue};
 
 use crate::graphql::engine::Engine;
 use crate::graphql::subgraphs::Subgraphs;
+use crate::http::observed;
 use crate::http::reply::{self, Reply};
 use crate::http::summary::Summary;
 use crate::process::worker_state::WorkerState;
@@ -188,6 +189,7 @@ impl Work {
         for service in [&extensions.execution, &extensions.supergraph] {
             self.pass(service.as_ref(), &mut reply).await?;
         }
+        observed::part(&self.serving, &self.exchange, &reply);
         reply.body = Multipart::next(&reply.body, !part.has_next);
         self.pass(extensions.router.as_ref(), &mut reply).await?;
         Some(Part {

@@ -48,10 +48,14 @@ pub fn sending(
 }
 
 /// Ends the span of a request with its result.
-pub fn sent(span: Option<Box<OpenSpan>>, sent: &Result<Reply, SendError>) {
-    let Some(mut span) = span else {
-        return;
-    };
+pub fn sent(mut span: Option<Box<OpenSpan>>, sent: &Result<Reply, SendError>) {
+    if let Some(span) = &mut span {
+        describe(span, sent);
+    }
+}
+
+/// Records the result of a request in its span.
+pub fn describe(span: &mut OpenSpan, sent: &Result<Reply, SendError>) {
     match sent {
         Ok(reply) => {
             let status = reply.status;

@@ -1,19 +1,20 @@
-//! Sends messages to a collector: OTLP over HTTP and over gRPC.
+//! Sends messages to a collector: OTLP over HTTP and over gRPC, and the formats of Zipkin and Datadog.
 //!
 //! gRPC is HTTP/2 with five bytes before the message, and with the status in trailers. So the gateway's own
 //! client can send it.
 
+mod address;
 mod outcome;
 
 use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use gateway_config::{Otlp, OtlpEndpoint, OtlpProtocol};
+use gateway_config::{BatchProcessor, Datadog, Otlp, OtlpProtocol, Zipkin};
 use gateway_upstream::{
     Call, Client, EndpointError, Http2, Policy, Reply, Trust, UpstreamEndpoint,
 };
 use http::header::{HeaderMap, HeaderName};
-use http::{Method, Uri};
+use http::{HeaderValue, Method, Uri};
 
 use crate::clock;
 use crate::resource::Variables;
@@ -21,10 +22,14 @@ pub(crate) use outcome::Outcome;
 
 /// Largest response of a collector that is read, in bytes.
 const REPLY_BYTES_MAX: usize = 64 * 1024;
+/// The header with the number of traces in a message for Datadog's agent.
+const TRACE_COUNT: HeaderName = HeaderName::from_static("x-datadog-trace-count");
 /// First and longest pause before a message is sent again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
 
 const HTTP_HEADERS: &[u8] = b"content-type: application/x-protobuf\r\n";
+const JSON_HEADERS: &[u8] = b"content-type: application/json\r\n";
+const MSGPACK_HEADERS: &[u8] = b"content-type: application/msgpack\r\ndatadog-meta-lang: rust\r\n";
 const GRPC_HEADERS: &[u8] = b"content-type: application/grpc\r\nte: trailers\r\n";
 
 /// The kind of exported data.
@@ -90,13 +95,35 @@ pub enum CollectorError {
     Thread(#[from] std::io::Error),
 }
 
+/// The protocol and the format of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    Otlp(OtlpProtocol),
+    Zipkin,
+    Datadog,
+}
+
+/// A message for a collector.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub(crate) body: Bytes,
+    /// Number of traces in it, for Datadog's agent.
+    pub(crate) traces: usize,
+}
+
+impl From<Bytes> for Message {
+    fn from(body: Bytes) -> Self {
+        Self { body, traces: 0 }
+    }
+}
+
 /// A collector for one kind of data, with its address.
 #[derive(Clone, Debug)]
 pub(crate) struct Collector {
     pub(crate) signal: Signal,
     endpoint: UpstreamEndpoint,
     headers: HeaderMap,
-    protocol: OtlpProtocol,
+    protocol: Protocol,
     /// Maximum time for a message, including all retries.
     pub(crate) timeout: Duration,
 }
@@ -107,7 +134,7 @@ impl Collector {
         signal: Signal,
         variables: Variables<'_>,
     ) -> Result<Self, CollectorError> {
-        let uri = address(otlp, signal, variables)?;
+        let uri = address::otlp(otlp, signal, variables)?;
         let wrong = |source| CollectorError::Endpoint {
             signal: signal.name(),
             source,
@@ -129,8 +156,42 @@ impl Collector {
             signal,
             endpoint: UpstreamEndpoint::from_uri(&uri, policy).map_err(wrong)?,
             headers: headers(otlp),
-            protocol: otlp.protocol,
+            protocol: Protocol::Otlp(otlp.protocol),
             timeout: otlp.batch_processor.max_export_timeout.0,
+        })
+    }
+
+    /// A Zipkin server.
+    pub(crate) fn zipkin(zipkin: &Zipkin) -> Result<Self, CollectorError> {
+        let uri = address::plain(zipkin.endpoint.as_ref(), 9411, "/api/v2/spans");
+        Self::plain(&uri, Protocol::Zipkin, &zipkin.batch_processor)
+    }
+
+    /// A Datadog agent.
+    pub(crate) fn datadog(datadog: &Datadog) -> Result<Self, CollectorError> {
+        let uri = address::plain(datadog.endpoint.as_ref(), 8126, "/v0.4/traces");
+        Self::plain(&uri, Protocol::Datadog, &datadog.batch_processor)
+    }
+
+    fn plain(
+        uri: &Uri,
+        protocol: Protocol,
+        batches: &BatchProcessor,
+    ) -> Result<Self, CollectorError> {
+        let policy = Policy {
+            http2: Http2::Disable,
+            ..Policy::default()
+        };
+        let endpoint = UpstreamEndpoint::from_uri(uri, policy);
+        Ok(Self {
+            signal: Signal::Traces,
+            endpoint: endpoint.map_err(|source| CollectorError::Endpoint {
+                signal: Signal::Traces.name(),
+                source,
+            })?,
+            headers: HeaderMap::new(),
+            protocol,
+            timeout: batches.max_export_timeout.0,
         })
     }
 
@@ -144,13 +205,12 @@ impl Collector {
     pub(crate) async fn deliver(
         &self,
         client: &Client,
-        message: Bytes,
+        mut message: Message,
         report: impl Fn(&Outcome),
     ) -> Outcome {
-        let message = match self.protocol {
-            OtlpProtocol::Http => message,
-            OtlpProtocol::Grpc => framed(&message),
-        };
+        if self.protocol == Protocol::Otlp(OtlpProtocol::Grpc) {
+            message.body = framed(&message.body);
+        }
         let start = clock::now();
         let (mut pause, longest) = PAUSES;
         loop {
@@ -172,15 +232,21 @@ impl Collector {
         }
     }
 
-    async fn attempt(&self, client: &Client, message: Bytes, left: Duration) -> Outcome {
+    async fn attempt(&self, client: &Client, message: Message, left: Duration) -> Outcome {
+        let mut headers = self.headers.clone();
+        if self.protocol == Protocol::Datadog {
+            headers.insert(TRACE_COUNT, HeaderValue::from(message.traces));
+        }
         let call = Call {
             method: Method::POST,
-            headers: &self.headers,
+            headers: &headers,
             rendered_headers: match self.protocol {
-                OtlpProtocol::Http => HTTP_HEADERS,
-                OtlpProtocol::Grpc => GRPC_HEADERS,
+                Protocol::Otlp(OtlpProtocol::Http) => HTTP_HEADERS,
+                Protocol::Otlp(OtlpProtocol::Grpc) => GRPC_HEADERS,
+                Protocol::Zipkin => JSON_HEADERS,
+                Protocol::Datadog => MSGPACK_HEADERS,
             },
-            body: message,
+            body: message.body,
             timeout: Some(left),
             reply_bytes_max: Some(REPLY_BYTES_MAX),
             // At worst the collector receives a span twice.
@@ -197,44 +263,11 @@ impl Collector {
 
     fn outcome(&self, reply: &Reply) -> Outcome {
         match self.protocol {
-            OtlpProtocol::Http => outcome::of_http(self.signal, reply),
-            OtlpProtocol::Grpc => outcome::of_grpc(self.signal, reply),
+            Protocol::Otlp(OtlpProtocol::Http) => outcome::of_http(self.signal, reply),
+            Protocol::Otlp(OtlpProtocol::Grpc) => outcome::of_grpc(self.signal, reply),
+            Protocol::Zipkin | Protocol::Datadog => outcome::of_status(reply),
         }
     }
-}
-
-/// The address for messages: from the environment, otherwise from the configuration.
-fn address(otlp: &Otlp, signal: Signal, variables: Variables<'_>) -> Result<Uri, CollectorError> {
-    let variable = |name: &'static str| {
-        let text = variables(name).filter(|text| !text.is_empty())?;
-        let read = OtlpEndpoint::parse(&text);
-        Some(read.map_err(|reason| CollectorError::Variable { name, reason }))
-    };
-    let own = variable(signal.variable()).transpose()?;
-    let is_own = own.is_some();
-    let general = variable("OTEL_EXPORTER_OTLP_ENDPOINT").transpose()?;
-    let written = otlp.endpoint.as_ref().map(|it| it.0.clone());
-    let endpoint = own.or(general).or(written);
-    let uri = match (endpoint, otlp.protocol) {
-        (Some(OtlpEndpoint::Url(uri)), _) => uri,
-        (_, OtlpProtocol::Grpc) => Uri::from_static("http://127.0.0.1:4317"),
-        (_, OtlpProtocol::Http) => Uri::from_static("http://127.0.0.1:4318"),
-    };
-    let base = uri.path().trim_end_matches('/');
-    let path = match otlp.protocol {
-        // A gRPC call uses the path of its method. The URL's path is not added.
-        OtlpProtocol::Grpc => signal.grpc_path().to_owned(),
-        // The variable of this signal contains the whole URL.
-        OtlpProtocol::Http
-            if base.ends_with(signal.http_path()) || (is_own && !base.is_empty()) =>
-        {
-            return Ok(uri);
-        }
-        OtlpProtocol::Http => format!("{base}{}", signal.http_path()),
-    };
-    let mut parts = uri.into_parts();
-    parts.path_and_query = path.parse().ok();
-    Ok(Uri::from_parts(parts).expect("a URL with another path is one"))
 }
 
 fn headers(otlp: &Otlp) -> HeaderMap {
@@ -268,74 +301,4 @@ fn framed(message: &Bytes) -> Bytes {
     framed.put_u32(u32::try_from(message.len()).expect("a message is smaller than 4 GiB"));
     framed.extend_from_slice(message);
     framed.freeze()
-}
-
-#[cfg(test)]
-mod tests {
-    use gateway_config::Written;
-
-    use super::*;
-
-    fn of(
-        endpoint: Option<&str>,
-        protocol: OtlpProtocol,
-        variables: &[(&str, &str)],
-    ) -> Result<String, String> {
-        let otlp = Otlp {
-            endpoint: endpoint.map(|text| Written(OtlpEndpoint::parse(text).unwrap())),
-            protocol,
-            ..Otlp::default()
-        };
-        let look = |name: &str| {
-            let found = variables.iter().find(|(known, _)| *known == name);
-            found.map(|(_, value)| (*value).to_owned())
-        };
-        address(&otlp, Signal::Traces, &look)
-            .map(|uri| uri.to_string())
-            .map_err(|error| error.to_string())
-    }
-
-    const GRPC: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
-
-    #[test]
-    fn a_collector_is_where_the_original_looks_for_it() {
-        use OtlpProtocol::{Grpc, Http};
-        for (endpoint, protocol, expected) in [
-            (None, Http, "http://127.0.0.1:4318/v1/traces"),
-            (Some("default"), Http, "http://127.0.0.1:4318/v1/traces"),
-            (Some("c:1"), Http, "http://c:1/v1/traces"),
-            (Some("https://c/otlp/"), Http, "https://c/otlp/v1/traces"),
-            (Some("http://c:1/v1/traces"), Http, "http://c:1/v1/traces"),
-        ] {
-            assert_eq!(of(endpoint, protocol, &[]).as_deref(), Ok(expected));
-        }
-        for (endpoint, host) in [
-            (None, "http://127.0.0.1:4317"),
-            (Some("default"), "http://127.0.0.1:4317"),
-            (Some("https://c:1"), "https://c:1"),
-        ] {
-            let expected = format!("{host}{GRPC}");
-            assert_eq!(of(endpoint, Grpc, &[]), Ok(expected));
-        }
-    }
-
-    #[test]
-    fn the_environment_wins_and_the_variable_of_the_signal_is_the_whole_url() {
-        let general = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://e:1");
-        let own = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://own:1/path");
-        let http = OtlpProtocol::Http;
-        let expected = "http://e:1/v1/traces";
-        assert_eq!(of(Some("c:1"), http, &[general]).as_deref(), Ok(expected));
-        let expected = "http://own:1/path";
-        assert_eq!(of(None, http, &[general, own]).as_deref(), Ok(expected));
-        let empty = ("OTEL_EXPORTER_OTLP_ENDPOINT", "");
-        let expected = "http://c:1/v1/traces";
-        assert_eq!(of(Some("c:1"), http, &[empty]).as_deref(), Ok(expected));
-        let wrong = ("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://e");
-        let told = of(None, http, &[wrong]).unwrap_err();
-        assert!(
-            told.starts_with("OTEL_EXPORTER_OTLP_ENDPOINT: `ftp://e`"),
-            "{told}"
-        );
-    }
 }

@@ -10,14 +10,16 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use std::{io, thread};
 
-use gateway_config::{BatchProcessor, MetricsCommon, Otlp, Temporality, TracingCommon};
+use gateway_config::{
+    BatchProcessor, Datadog, MetricsCommon, Otlp, Temporality, TracingCommon, Zipkin,
+};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use telemetry::metrics::Family;
 use tokio::runtime::LocalOptions;
 use tokio::sync::watch;
 
 use crate::collector::{Collector, CollectorError, Signal};
-use crate::queue::{ExportCounts, Queue};
+use crate::queue::{Destination, ExportCounts, Queue};
 use crate::resource::{Described, Variables, resource};
 use crate::tracer::Tracer;
 use sender::{MetricSender, SpanSender, Watched};
@@ -38,7 +40,7 @@ pub struct Export<T> {
 
 /// Marks an export of traces.
 #[derive(Debug)]
-pub struct Traces(());
+pub struct Traces(Destination);
 
 /// Marks an export of metrics, with the collector's temporality.
 #[derive(Debug)]
@@ -58,7 +60,41 @@ impl Export<Traces> {
             collector: Collector::new(otlp, Signal::Traces, variables)?,
             resource: resource(&Described::from(common), variables),
             batch: otlp.batch_processor.clone(),
-            of: Traces(()),
+            of: Traces(Destination::Otlp),
+        })
+    }
+
+    /// Checks the settings for traces to Zipkin.
+    ///
+    /// # Errors
+    /// Fails if Zipkin cannot be called.
+    pub fn zipkin(
+        common: &TracingCommon,
+        zipkin: &Zipkin,
+        variables: Variables<'_>,
+    ) -> Result<Self, CollectorError> {
+        Ok(Self {
+            collector: Collector::zipkin(zipkin)?,
+            resource: resource(&Described::from(common), variables),
+            batch: zipkin.batch_processor.clone(),
+            of: Traces(Destination::Zipkin),
+        })
+    }
+
+    /// Checks the settings for traces to a Datadog agent.
+    ///
+    /// # Errors
+    /// Fails if the agent cannot be called.
+    pub fn datadog(
+        common: &TracingCommon,
+        datadog: &Datadog,
+        variables: Variables<'_>,
+    ) -> Result<Self, CollectorError> {
+        Ok(Self {
+            collector: Collector::datadog(datadog)?,
+            resource: resource(&Described::from(common), variables),
+            batch: datadog.batch_processor.clone(),
+            of: Traces(Destination::Datadog),
         })
     }
 
@@ -67,14 +103,15 @@ impl Export<Traces> {
     /// # Errors
     /// Fails if the thread cannot be started.
     pub fn start(&self, tracer: &Tracer) -> Result<Option<Exporter>, CollectorError> {
-        let Some(queue) = tracer.queue.clone() else {
+        let mut queues = tracer.queues.iter();
+        let Some(queue) = queues.find(|it| it.destination == self.of.0).cloned() else {
             return Ok(None);
         };
         let (collector, resource) = (self.collector.clone(), self.resource.clone());
         let delay = self.batch.scheduled_delay.0;
         let at_a_time = self.batch.max_concurrent_exports.get();
         let spans = Arc::clone(&queue);
-        let done = spawn("otlp-traces", move || async move {
+        let done = spawn(self.of.0.as_str(), move || async move {
             let sender = SpanSender {
                 watched: Watched::new(collector),
                 resource,

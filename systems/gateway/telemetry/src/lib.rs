@@ -12,8 +12,10 @@ mod call;
 mod clock;
 mod collector;
 mod context;
+mod datadog_message;
 mod exporter;
 mod identifier;
+mod instrument;
 mod metric_message;
 mod names;
 mod propagation;
@@ -24,17 +26,19 @@ mod span;
 mod span_message;
 mod trace;
 mod tracer;
+mod zipkin_message;
 
-pub use call::{sending, sent};
+pub use call::{describe, sending, sent};
 pub use collector::CollectorError;
 pub use context::{Parent, SpanId, TRACEPARENT, TRACESTATE, TraceId};
 pub use exporter::{Export, Exporter, Metrics, Traces};
 pub use identifier::random_bytes;
-pub use queue::ExportCounts;
+pub use instrument::{Held, InstrumentHead, InstrumentKind, Labels, Series, families};
+pub use queue::{Destination, ExportCounts, SpanCounts};
 pub use resource::Variables;
 pub use shortened::{NAME_CHARS_MAX, TEXT_CHARS_MAX, shortened};
 pub use span::{SpanKind, Value, kept};
-pub use trace::{Active, OpenSpan, Trace};
+pub use trace::{Active, OpenSpan, SpanEdits, Trace};
 pub use tracer::Tracer;
 
 /// The current time in nanoseconds since 1970, as the start of counting.

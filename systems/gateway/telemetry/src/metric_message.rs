@@ -68,6 +68,11 @@ impl Writing<'_> {
     fn metric(&self) -> Option<Metric> {
         let first = self.family.samples.first()?;
         let (name, unit) = named(&self.family.name);
+        let unit = if self.family.unit.is_empty() {
+            unit
+        } else {
+            &self.family.unit
+        };
         let temporality = i32::from(match self.since.temporality {
             Temporality::Cumulative => AggregationTemporality::Cumulative,
             Temporality::Delta => AggregationTemporality::Delta,
@@ -192,6 +197,7 @@ mod tests {
         let family = |name: &str, number| Family {
             name: name.to_owned(),
             help: String::new(),
+            unit: String::new(),
             samples: vec![sample(number)],
         };
         Taken {

@@ -8,24 +8,69 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use gateway_config::BatchProcessor;
 use tokio::sync::Notify;
 
 use crate::span::Span;
 
-/// Results of spans and pushes since the start, summed over all configurations of a process.
+/// A receiver of spans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// A collector of OpenTelemetry.
+    Otlp,
+    /// A Zipkin server.
+    Zipkin,
+    /// A Datadog agent.
+    Datadog,
+}
+
+impl Destination {
+    /// All receivers.
+    pub const ALL: [Self; 3] = [Self::Otlp, Self::Zipkin, Self::Datadog];
+
+    /// The name of the export in metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Otlp => "otlp-tracing",
+            Self::Zipkin => "zipkin-tracing",
+            Self::Datadog => "datadog-tracing",
+        }
+    }
+}
+
+/// Results of spans for one receiver.
 #[derive(Debug, Default)]
-pub struct ExportCounts {
-    /// Spans that the collector accepted.
+pub struct SpanCounts {
+    /// Spans that the receiver accepted.
     pub exported: AtomicU64,
     /// Spans that were dropped because the queue was full.
     pub overflown: AtomicU64,
-    /// Spans that the collector refused or did not accept in time.
+    /// Spans that the receiver refused or did not accept in time.
     pub failed: AtomicU64,
+}
+
+/// Results of spans and pushes since the start, summed over all configurations of a process.
+#[derive(Debug, Default)]
+pub struct ExportCounts {
+    otlp: SpanCounts,
+    zipkin: SpanCounts,
+    datadog: SpanCounts,
     /// Pushes of metrics that the collector refused or did not accept in time.
     pub failed_metrics: AtomicU64,
 }
 
 impl ExportCounts {
+    /// The results of spans for a receiver.
+    #[must_use]
+    pub fn spans(&self, destination: Destination) -> &SpanCounts {
+        match destination {
+            Destination::Otlp => &self.otlp,
+            Destination::Zipkin => &self.zipkin,
+            Destination::Datadog => &self.datadog,
+        }
+    }
+
     /// The current value of a counter.
     pub fn of(counter: &AtomicU64) -> u64 {
         // Relaxed, because no other memory depends on it.
@@ -45,7 +90,8 @@ pub(crate) struct Queue {
     closing: Notify,
     most: usize,
     batch: usize,
-    pub(crate) counts: Arc<ExportCounts>,
+    pub(crate) destination: Destination,
+    all_counts: Arc<ExportCounts>,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +102,13 @@ struct Waiting {
 }
 
 impl Queue {
-    pub(crate) fn new(most: usize, batch: usize, counts: Arc<ExportCounts>) -> Self {
+    pub(crate) fn new(
+        destination: Destination,
+        batches: &BatchProcessor,
+        all_counts: Arc<ExportCounts>,
+    ) -> Self {
+        let most = batches.max_queue_size.get();
+        let batch = batches.max_export_batch_size.get();
         Self {
             waiting: Mutex::default(),
             wake: Notify::new(),
@@ -64,8 +116,14 @@ impl Queue {
             most,
             // If a batch could never fill, only the delay would send it.
             batch: batch.min(most),
-            counts,
+            destination,
+            all_counts,
         }
+    }
+
+    /// The results of the spans of this queue.
+    pub(crate) fn counts(&self) -> &SpanCounts {
+        self.all_counts.spans(self.destination)
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -84,7 +142,7 @@ impl Queue {
         let is_first_loss = lost > 0 && !std::mem::replace(&mut waiting.has_overflown, lost > 0);
         drop(waiting);
         if lost > 0 {
-            ExportCounts::add(&self.counts.overflown, lost);
+            ExportCounts::add(&self.counts().overflown, lost);
         }
         if is_first_loss {
             log::warn!(
@@ -168,18 +226,24 @@ mod tests {
 
     #[test]
     fn what_has_no_room_is_dropped_and_counted() {
-        let queue = Queue::new(10, 4, Arc::default());
+        let count = |count| std::num::NonZeroUsize::new(count).unwrap();
+        let batches = BatchProcessor {
+            max_queue_size: count(10),
+            max_export_batch_size: count(4),
+            ..BatchProcessor::default()
+        };
+        let queue = Queue::new(Destination::Zipkin, &batches, Arc::default());
         for _ in 0..5 {
             queue.put(spans(3));
         }
-        assert_eq!(ExportCounts::of(&queue.counts.overflown), 5);
+        assert_eq!(ExportCounts::of(&queue.counts().overflown), 5);
         let mut taken = Vec::new();
         while let Some(batch) = queue.take() {
             taken.push(batch.len());
         }
         assert_eq!(taken, [4, 4, 2]);
         queue.put(spans(10));
-        assert_eq!(ExportCounts::of(&queue.counts.overflown), 5);
+        assert_eq!(ExportCounts::of(&queue.counts().overflown), 5);
         assert!(queue.has_batch());
     }
 }

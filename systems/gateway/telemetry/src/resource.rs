@@ -81,6 +81,15 @@ pub(crate) fn attribute(name: impl Into<String>, value: any_value::Value) -> Key
     }
 }
 
+/// The text of an attribute of the service.
+pub(crate) fn text_of<'a>(resource: &'a Resource, name: &str) -> Option<&'a str> {
+    let found = resource.attributes.iter().find(|it| it.key == name)?;
+    match found.value.as_ref()?.value.as_ref()? {
+        any_value::Value::StringValue(text) => Some(text),
+        _ => None,
+    }
+}
+
 pub(crate) fn text(text: &str) -> any_value::Value {
     any_value::Value::StringValue(text.to_owned())
 }

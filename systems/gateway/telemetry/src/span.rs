@@ -26,6 +26,21 @@ pub enum Value {
     Text(Cow<'static, str>),
     /// A whole number.
     Integer(i64),
+    /// A number with a fraction.
+    Number(f64),
+    /// True or false.
+    Switch(bool),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => formatter.write_str(text),
+            Self::Integer(number) => number.fmt(formatter),
+            Self::Number(number) => number.fmt(formatter),
+            Self::Switch(is_on) => is_on.fmt(formatter),
+        }
+    }
 }
 
 impl From<&'static str> for Value {
@@ -67,7 +82,7 @@ pub(crate) struct Span {
     /// Start in nanoseconds since 1970.
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
-    pub(crate) attributes: Vec<(&'static str, Value)>,
+    pub(crate) attributes: Vec<(Cow<'static, str>, Value)>,
     pub(crate) dropped_attributes: u32,
     /// The reason of a failure.
     pub(crate) failure: Option<Cow<'static, str>>,

@@ -64,7 +64,7 @@ fn span(span: Span) -> Message {
         attributes: span
             .attributes
             .into_iter()
-            .map(|(name, value)| attribute(name, value_of(value)))
+            .map(|(name, value)| attribute(name.into_owned(), value_of(value)))
             .collect(),
         dropped_attributes_count: span.dropped_attributes,
         status: span.failure.map(|why| Status {
@@ -84,5 +84,7 @@ fn value_of(value: Value) -> any_value::Value {
     match value {
         Value::Text(text) => any_value::Value::StringValue(text.into_owned()),
         Value::Integer(number) => any_value::Value::IntValue(number),
+        Value::Number(number) => any_value::Value::DoubleValue(number),
+        Value::Switch(is_on) => any_value::Value::BoolValue(is_on),
     }
 }

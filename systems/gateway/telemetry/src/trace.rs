@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use gateway_config::TraceIdFormat;
 use http::header::{HeaderMap, HeaderValue};
 
 use crate::clock;
@@ -43,7 +44,7 @@ pub(crate) struct Origin {
 
 #[derive(Debug)]
 struct Recording {
-    queue: Arc<Queue>,
+    queues: Arc<[Arc<Queue>]>,
     attributes_max: usize,
     ids: Cell<SpanIds>,
     /// The same moment on two clocks. Spans are timed by the monotonic clock.
@@ -55,7 +56,15 @@ struct Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        self.queue.put(self.spans.take());
+        let spans = self.spans.take();
+        // Usually one exporter is configured, and it needs no copy.
+        let Some((last, others)) = self.queues.split_last() else {
+            return;
+        };
+        for queue in others {
+            queue.put(spans.clone());
+        }
+        last.put(spans);
     }
 }
 
@@ -76,13 +85,12 @@ impl Recording {
 impl Trace {
     pub(crate) fn new(
         origin: Origin,
-        queue: Option<&Arc<Queue>>,
+        queues: &Arc<[Arc<Queue>]>,
         attributes_max: usize,
         ids: SpanIds,
     ) -> Self {
-        let queue = queue.filter(|_| origin.is_sampled);
-        let recording = queue.map(|queue| Recording {
-            queue: Arc::clone(queue),
+        let recording = origin.is_sampled.then(|| Recording {
+            queues: Arc::clone(queues),
             attributes_max,
             ids: Cell::new(ids),
             start: (clock::now(), clock::unix_ns()),
@@ -139,6 +147,7 @@ impl Trace {
                 dropped_attributes: 0,
                 failure: None,
             }),
+            choices: None,
         }))
     }
 }
@@ -155,6 +164,18 @@ impl Active {
     #[must_use]
     pub fn id(&self) -> TraceId {
         self.trace.origin.id
+    }
+
+    /// The id of the trace in a format.
+    #[must_use]
+    pub fn shown_id(&self, format: TraceIdFormat) -> String {
+        self.id().shown(format)
+    }
+
+    /// The id of the current span.
+    #[must_use]
+    pub fn span_id(&self) -> SpanId {
+        self.span
     }
 
     /// True if the spans of this trace are recorded.
@@ -210,6 +231,29 @@ pub struct OpenSpan {
     trace: Rc<Trace>,
     /// Removed when the work ends.
     span: Option<Span>,
+    /// The attributes of `telemetry.instrumentation`. `None` without the section.
+    choices: Option<Box<Choices>>,
+}
+
+/// The name, the status and the attributes that a configuration chose for a span. They have precedence.
+#[derive(Debug, Default)]
+struct Choices {
+    edits: Option<Arc<SpanEdits>>,
+    name: Option<String>,
+    /// True for a failure, and false for a success.
+    status: Option<bool>,
+    /// The reason of a failure.
+    description: Option<String>,
+    attributes: Vec<(Arc<str>, Value)>,
+}
+
+/// Changes of the attributes that spans have anyway.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpanEdits {
+    /// Names of attributes to remove.
+    pub removed: Vec<Arc<str>>,
+    /// Names of attributes, with their new names.
+    pub renamed: Vec<(Arc<str>, Arc<str>)>,
 }
 
 impl OpenSpan {
@@ -232,8 +276,67 @@ impl OpenSpan {
         self.span().name = name.into();
     }
 
+    /// Changes the attributes of the span at its end.
+    pub fn edit(&mut self, edits: &Arc<SpanEdits>) {
+        self.choices.get_or_insert_default().edits = Some(Arc::clone(edits));
+    }
+
+    /// Sets an attribute at the end of the span. It replaces an attribute with the same name.
+    pub fn choose(&mut self, name: &Arc<str>, value: Value) {
+        let choices = self.choices.get_or_insert_default();
+        choices.attributes.push((Arc::clone(name), value));
+    }
+
+    /// Sets the name at the end of the span.
+    pub fn choose_name(&mut self, name: String) {
+        self.choices.get_or_insert_default().name = Some(name);
+    }
+
+    /// Sets the status at the end of the span: true for a failure, and false for a success.
+    pub fn choose_status(&mut self, has_failed: bool) {
+        self.choices.get_or_insert_default().status = Some(has_failed);
+    }
+
+    /// Sets the reason of a failure at the end of the span. It has no effect on a success.
+    pub fn choose_description(&mut self, description: String) {
+        self.choices.get_or_insert_default().description = Some(description);
+    }
+
+    /// Applies the choices of the configuration.
+    fn apply(&mut self, choices: Choices) {
+        let span = self.span();
+        if let Some(edits) = &choices.edits {
+            span.attributes
+                .retain(|(name, _)| !edits.removed.iter().any(|it| **it == **name));
+            for (name, _) in &mut span.attributes {
+                let renamed = edits.renamed.iter().find(|(from, _)| **from == **name);
+                if let Some((_, to)) = renamed {
+                    *name = to.to_string().into();
+                }
+            }
+        }
+        if let Some(name) = choices.name {
+            span.name = name.into();
+        }
+        match choices.status {
+            Some(true) if span.failure.is_none() => span.failure = Some("".into()),
+            Some(false) => span.failure = None,
+            Some(true) | None => {}
+        }
+        if let (Some(failure), Some(description)) = (&mut span.failure, choices.description) {
+            *failure = description.into();
+        }
+        for (name, value) in choices.attributes {
+            let span = self.span();
+            match span.attributes.iter_mut().find(|(it, _)| **it == *name) {
+                Some((_, known)) => *known = value,
+                None => self.set(name.to_string(), value),
+            }
+        }
+    }
+
     /// Sets an attribute of the span.
-    pub fn set(&mut self, name: &'static str, value: impl Into<Value>) {
+    pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Value>) {
         let most = self
             .trace
             .recording
@@ -241,7 +344,7 @@ impl OpenSpan {
             .map_or(0, |it| it.attributes_max);
         let span = self.span();
         if span.attributes.len() < most {
-            span.attributes.push((name, value.into()));
+            span.attributes.push((name.into(), value.into()));
         } else {
             span.dropped_attributes += 1;
         }
@@ -264,6 +367,9 @@ impl Drop for OpenSpan {
                 self.set(name, value);
             }
         }
+        if let Some(choices) = self.choices.take() {
+            self.apply(*choices);
+        }
         let end_ns = recording.now_ns();
         let Some(mut span) = self.span.take() else {
             return;
@@ -273,7 +379,9 @@ impl Drop for OpenSpan {
         if spans.len() < SPANS_MAX {
             spans.push(span);
         } else {
-            ExportCounts::add(&recording.queue.counts.overflown, 1);
+            for queue in &*recording.queues {
+                ExportCounts::add(&queue.counts().overflown, 1);
+            }
         }
     }
 }

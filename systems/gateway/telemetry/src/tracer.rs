@@ -10,14 +10,14 @@ use http::header::{HeaderMap, HeaderValue};
 use crate::context::{Parent, TraceId};
 use crate::identifier;
 use crate::propagation::Formats;
-use crate::queue::{ExportCounts, Queue};
+use crate::queue::{Destination, ExportCounts, Queue};
 use crate::trace::{Active, OpenSpan, Origin, Trace};
 
 /// The tracing settings of one configuration. Dropping it closes the queue of the exporter.
 #[derive(Debug)]
 pub struct Tracer {
-    /// The queue for spans. `None` if traces are only forwarded.
-    pub(crate) queue: Option<Arc<Queue>>,
+    /// The queues for spans, one for each receiver. Empty if traces are only forwarded.
+    pub(crate) queues: Arc<[Arc<Queue>]>,
     /// Sampling threshold out of 2^63. Traces with a smaller id are recorded.
     threshold: u64,
     is_parent_based: bool,
@@ -28,9 +28,7 @@ pub struct Tracer {
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        if let Some(queue) = &self.queue {
-            queue.close();
-        }
+        self.queues.iter().for_each(|queue| queue.close());
     }
 }
 
@@ -38,22 +36,46 @@ impl Tracer {
     /// The tracer of a configuration. `None` if it neither records nor forwards traces.
     #[must_use]
     pub fn new(config: &TracingExporters, counts: &Arc<ExportCounts>) -> Option<Self> {
-        let otlp = &config.otlp;
         let told = &config.experimental_response_trace_id;
-        if !otlp.enabled && config.propagation == Propagation::default() && !told.enabled {
+        let exports = [
+            (
+                Destination::Otlp,
+                config.otlp.enabled,
+                &config.otlp.batch_processor,
+            ),
+            (
+                Destination::Zipkin,
+                config.zipkin.enabled,
+                &config.zipkin.batch_processor,
+            ),
+            (
+                Destination::Datadog,
+                config.datadog.enabled,
+                &config.datadog.batch_processor,
+            ),
+        ];
+        let queues = exports.into_iter().filter(|(_, is_on, _)| *is_on);
+        let queues: Arc<[_]> = queues
+            .map(|(destination, _, batches)| {
+                Arc::new(Queue::new(destination, batches, Arc::clone(counts)))
+            })
+            .collect();
+        let exports = !queues.is_empty();
+        if !exports && config.propagation == Propagation::default() && !told.enabled {
             return None;
         }
-        let batch = &otlp.batch_processor;
-        let queue = otlp.enabled.then(|| {
-            let (most, size) = (batch.max_queue_size, batch.max_export_batch_size);
-            Arc::new(Queue::new(most.get(), size.get(), Arc::clone(counts)))
-        });
+        // The services around a receiver usually have its format.
+        let propagation = Propagation {
+            zipkin: config.propagation.zipkin || config.zipkin.enabled,
+            datadog: config.propagation.datadog || config.datadog.enabled,
+            ..config.propagation.clone()
+        };
         Some(Self {
-            queue,
+            queues,
             threshold: threshold(config.common.sampler.0.0),
             is_parent_based: config.common.parent_based_sampler,
             attributes_max: config.common.max_attributes_per_span,
-            formats: Arc::new(Formats::new(&config.propagation, otlp.enabled)),
+            formats: Arc::new(Formats::new(&propagation, exports)),
             told: told.enabled.then(|| header(told)),
         })
     }
@@ -64,7 +86,7 @@ impl Tracer {
     pub fn begin(self: &Arc<Self>, headers: &HeaderMap) -> Option<(Active, Option<Box<OpenSpan>>)> {
         let parent = self.formats.read(headers);
         let baggage = self.formats.read_baggage(headers);
-        if self.queue.is_none() {
+        if self.queues.is_empty() {
             return self.pass_on(parent, baggage);
         }
         let (fresh, mut ids) = identifier::fresh();
@@ -78,7 +100,7 @@ impl Tracer {
         let (parent_span, state) =
             parent.map_or((None, None), |parent| (parent.span, parent.state));
         let origin = self.origin(id, is_sampled, state, baggage);
-        let trace = Trace::new(origin, self.queue.as_ref(), self.attributes_max, ids);
+        let trace = Trace::new(origin, &self.queues, self.attributes_max, ids);
         let trace = Rc::new(trace);
         let server = trace.server(span, parent_span);
         Some((Active { trace, span }, server))

@@ -9,6 +9,8 @@ pub struct Family {
     pub name: String,
     /// Description of the metric.
     pub help: String,
+    /// Unit of the values. Empty if the name contains it.
+    pub unit: String,
     /// Samples of the metric, all of one kind.
     pub samples: Vec<Sample>,
 }
@@ -46,4 +48,51 @@ pub(super) fn sample(labels: &Labels<'_>, number: Number) -> Sample {
         labels: labels.iter().map(owned).collect(),
         number,
     }
+}
+
+/// The name of a metric in Prometheus: without dots, and with its unit at the end.
+pub(super) fn prometheus_name(family: &Family) -> String {
+    let mut name = label_name(&family.name);
+    let unit = match family.unit.as_str() {
+        "s" => "seconds",
+        "ms" => "milliseconds",
+        "us" => "microseconds",
+        "ns" => "nanoseconds",
+        "By" => "bytes",
+        "KiBy" => "kibibytes",
+        "MiBy" => "mebibytes",
+        "%" => "percent",
+        // Other units are annotations.
+        _ => return name,
+    };
+    if !name.ends_with(unit) {
+        name.push('_');
+        name.push_str(unit);
+    }
+    name
+}
+
+/// The labels of a sample in Prometheus. Of several names that become equal, the first one counts.
+pub(super) fn labels(sample: &Sample) -> Vec<(String, &str)> {
+    let mut labels: Vec<(String, &str)> = Vec::new();
+    for (name, value) in &sample.labels {
+        let name = label_name(name);
+        if !labels.iter().any(|(known, _)| *known == name) {
+            labels.push((name, value));
+        }
+    }
+    labels
+}
+
+/// A name with underscores in place of characters that Prometheus does not allow.
+pub(super) fn label_name(name: &str) -> String {
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let shown: String = name
+        .chars()
+        .map(|letter| if allowed(letter) { letter } else { '_' })
+        .collect();
+    if shown.starts_with(|first: char| first.is_ascii_digit()) || shown.is_empty() {
+        return format!("_{shown}");
+    }
+    shown
 }

@@ -95,3 +95,54 @@ fn counts_can_be_had_as_values() {
     assert_eq!(of("took_us"), [sample(vec![], took)]);
     assert_eq!(of("process_resident_memory_bytes").len(), 1);
 }
+
+/// A metric of a user, with names that Prometheus does not allow.
+#[derive(Debug)]
+struct Custom;
+
+impl Counts for Custom {
+    fn tell(&self, scrape: &mut Scrape<'_>) -> fmt::Result {
+        let sample = |number| Sample {
+            labels: [("a.b", "1"), ("a_b", "2"), ("2nd", "\n")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .to_vec(),
+            number,
+        };
+        let family = |name: &str, unit: &str, number| Family {
+            name: name.to_owned(),
+            help: "Custom".to_owned(),
+            unit: unit.to_owned(),
+            samples: vec![sample(number)],
+        };
+        scrape.family(&family("acme.sum", "{request}", Number::Counter(1.5)))?;
+        let buckets = Number::Histogram {
+            bounds: vec![1.0],
+            counts: vec![2, 1],
+            sum: 9.0,
+        };
+        scrape.family(&family("acme.time", "ms", buckets))
+    }
+}
+
+#[test]
+fn a_metric_of_a_user_has_names_that_prometheus_allows() {
+    let text = text(Arc::new(Custom));
+    let (counts, _) = text.split_once("# HELP process_").unwrap();
+    assert_eq!(
+        counts,
+        r#"# HELP acme_sum Custom
+# TYPE acme_sum counter
+acme_sum_total{a_b="1",_2nd="\n"} 1.5
+# HELP acme_time_milliseconds Custom
+# TYPE acme_time_milliseconds histogram
+acme_time_milliseconds_sum{a_b="1",_2nd="\n"} 9.0
+acme_time_milliseconds_count{a_b="1",_2nd="\n"} 3
+acme_time_milliseconds_bucket{le="1.0",a_b="1",_2nd="\n"} 2
+acme_time_milliseconds_bucket{le="+Inf",a_b="1",_2nd="\n"} 3
+"#
+    );
+    // Values for pushed metrics keep the names of the user.
+    let families = families(&Custom);
+    assert_eq!(families[0].samples[0].labels[0].0, "a.b");
+    assert_eq!(families[1].unit, "ms");
+}

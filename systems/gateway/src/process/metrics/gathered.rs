@@ -1,10 +1,12 @@
 //! Collects the values that are not in the shards: caches, connections, exports.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use gateway_config::{Instrument, RequirementLevel};
 use telemetry::metrics;
 
-use super::text::Elsewhere;
+use super::text::{Elsewhere, Replaced};
 use super::{Answers, Caches, PlanCache};
 use crate::process::generation::Generation;
 use crate::process::process_state::ProcessState;
@@ -44,8 +46,25 @@ fn counts(process: &ProcessState, generation: &Generation) -> impl metrics::Coun
             .config
             .subscriptions()
             .map(|_| process.subscriptions.snapshot()),
+        instruments: generation.extensions.instruments().cloned().collect(),
+        replaced: replaced(generation),
     };
     process.metrics.counts(caches, elsewhere)
+}
+
+/// The gateway's own metrics that the configuration replaces or turns off.
+fn replaced(generation: &Generation) -> Replaced {
+    let Some(instrumentation) = &generation.config.telemetry.instrumentation else {
+        return Replaced::default();
+    };
+    let instruments = &instrumentation.instruments;
+    let is_off = instruments.default_requirement_level == RequirementLevel::None;
+    let is_written = |all: &BTreeMap<String, Instrument>, name: &str| all.contains_key(name);
+    Replaced {
+        server_durations: is_off || is_written(&instruments.router, "http.server.request.duration"),
+        client_durations: is_off
+            || is_written(&instruments.subgraph, "http.client.request.duration"),
+    }
 }
 
 /// The values of the cache of subgraph responses. `None` if it is off.

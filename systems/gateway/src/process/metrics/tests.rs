@@ -1,4 +1,4 @@
-use super::text::Elsewhere;
+use super::text::{Elsewhere, Replaced};
 use super::*;
 
 fn sample(text: &str, name: &str) -> Option<f64> {
@@ -21,6 +21,8 @@ fn text_of(metrics: &Metrics, caches: Caches) -> String {
         traffic: Arc::default(),
         exported: Arc::default(),
         subscriptions: None,
+        instruments: Vec::new(),
+        replaced: Replaced::default(),
     };
     telemetry::metrics::text(Arc::new(metrics.counts(caches, elsewhere)))
 }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chassis::ConnectionTable;
-use gateway_telemetry::ExportCounts;
+use gateway_telemetry::{Destination, ExportCounts, InstrumentHead};
 use gateway_upstream::Traffic;
-use telemetry::metrics::{Buckets, Counts, Scrape};
+use telemetry::metrics::{Buckets, Counts, Family, Scrape};
 
 use crate::graphql::cost_limit::{self, CostCounts};
 use crate::stream::subscription::opened::SubscriptionCounts;
@@ -28,6 +28,17 @@ impl Metrics {
     ) -> (Arc<Snapshot>, Arc<ConnectionTable>) {
         // A copy of the list, so that no lock is held while the text is written.
         let shards = lock(&self.shards).clone();
+        let series = shards.iter().flat_map(|shard| {
+            let instruments = lock(&shard.instruments);
+            let current = elsewhere.instruments.iter();
+            let current = current.filter_map(|head| {
+                let series = instruments.get(&head.name)?;
+                (series.head() == head).then(|| Arc::clone(series))
+            });
+            current.collect::<Vec<_>>()
+        });
+        let series: Vec<_> = series.collect();
+        let custom = gateway_telemetry::families(series.iter());
         let snapshot = Arc::new(Snapshot {
             shards,
             caches,
@@ -35,6 +46,8 @@ impl Metrics {
             traffic: elsewhere.traffic,
             exported: elsewhere.exported,
             subscriptions: elsewhere.subscriptions,
+            custom,
+            replaced: elsewhere.replaced,
         });
         (snapshot, elsewhere.connections)
     }
@@ -51,6 +64,18 @@ pub(super) struct Elsewhere {
     pub(super) exported: Arc<ExportCounts>,
     /// Subscriptions. `None` if they are off.
     pub(super) subscriptions: Option<SubscriptionCounts>,
+    /// The instruments of `telemetry.instrumentation`.
+    pub(super) instruments: Vec<Arc<InstrumentHead>>,
+    pub(super) replaced: Replaced,
+}
+
+/// The gateway's own metrics that `telemetry.instrumentation` replaces or turns off.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Replaced {
+    /// True for the durations of clients' requests.
+    pub(super) server_durations: bool,
+    /// True for the durations of requests to subgraphs.
+    pub(super) client_durations: bool,
 }
 
 /// The values of one scrape.
@@ -62,6 +87,8 @@ pub(super) struct Snapshot {
     traffic: Arc<Traffic>,
     exported: Arc<ExportCounts>,
     subscriptions: Option<SubscriptionCounts>,
+    custom: Vec<Family>,
+    replaced: Replaced,
 }
 
 impl Counts for Snapshot {
@@ -76,7 +103,8 @@ impl Counts for Snapshot {
         if let Some(counts) = &self.subscriptions {
             subscriptions(scrape, counts)?;
         }
-        planning(scrape, &self.planning, self.caches.plans.queued)
+        planning(scrape, &self.planning, self.caches.plans.queued)?;
+        self.custom.iter().try_for_each(|it| scrape.family(it))
     }
 }
 
@@ -152,12 +180,14 @@ impl Snapshot {
             "Answers to GraphQL requests by status; 499 when the client went away",
             samples.iter().map(|(labels, count)| (&labels[..], *count)),
         )?;
-        let durations = Added::of(shards.clone().map(|shard| &shard.durations));
-        scrape.histograms(
-            "http_server_request_duration_seconds",
-            "From the head of a GraphQL request to its answer",
-            [(&[][..], durations.buckets())],
-        )?;
+        if !self.replaced.server_durations {
+            let durations = Added::of(shards.clone().map(|shard| &shard.durations));
+            scrape.histograms(
+                "http_server_request_duration_seconds",
+                "From the head of a GraphQL request to its answer",
+                [(&[][..], durations.buckets())],
+            )?;
+        }
         let count = sum(shards.clone().map(|shard| &shard.with_errors));
         let help = "Executed requests with errors";
         scrape.counter("graphql_responses_with_errors", help, count)?;
@@ -190,8 +220,10 @@ impl Snapshot {
             "Requests to subgraphs",
             samples.iter().map(|(labels, count)| (&labels[..], *count)),
         )?;
-        let name = "http_client_request_duration_seconds";
-        durations(scrape, name, "Requests to subgraphs", &calls)?;
+        if !self.replaced.client_durations {
+            let name = "http_client_request_duration_seconds";
+            durations(scrape, name, "Requests to subgraphs", &calls)?;
+        }
         let retried = names.iter().map(|(name, counts)| {
             let count = sum(counts.iter().map(|it| &it.retried));
             ([("subgraph_name", name.as_str())], count)
@@ -409,13 +441,17 @@ fn list(scrape: &mut Scrape<'_>, listed: Listed) -> Result {
 
 /// Writes the metrics of exports to collectors. Writes no lines without exports.
 fn exported(scrape: &mut Scrape<'_>, counts: &ExportCounts) -> Result {
-    let spans = ExportCounts::of(&counts.exported);
-    let lost = [
-        ("otlp-tracing", "channel full", &counts.overflown),
-        ("otlp-tracing", "export failed", &counts.failed),
-        ("otlp-metrics", "export failed", &counts.failed_metrics),
-    ];
-    let lost = lost.map(|(name, error, counter)| {
+    let of = Destination::ALL.map(|it| (it.as_str(), counts.spans(it)));
+    let spans = of.iter().map(|(_, it)| ExportCounts::of(&it.exported));
+    let spans: u64 = spans.sum();
+    let lost = of.iter().flat_map(|(name, it)| {
+        [
+            (*name, "channel full", &it.overflown),
+            (*name, "export failed", &it.failed),
+        ]
+    });
+    let metrics = ("otlp-metrics", "export failed", &counts.failed_metrics);
+    let lost = lost.chain([metrics]).map(|(name, error, counter)| {
         let labels = [("name", name), ("error", error)];
         (labels, ExportCounts::of(counter))
     });
@@ -423,7 +459,7 @@ fn exported(scrape: &mut Scrape<'_>, counts: &ExportCounts) -> Result {
         let help = "Spans that the collector took";
         scrape.counter("gateway_telemetry_spans_exported", help, spans)?;
     }
-    let lost: Vec<_> = lost.into_iter().filter(|(_, count)| *count > 0).collect();
+    let lost: Vec<_> = lost.filter(|(_, count)| *count > 0).collect();
     if lost.is_empty() {
         return Ok(());
     }

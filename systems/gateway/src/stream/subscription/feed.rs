@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::graphql::engine::Engine;
 use crate::graphql::subgraphs::Subgraphs;
+use crate::http::observed;
 use crate::http::reply::Reply;
 use crate::process::clock;
 use crate::process::worker_state::{Retirement, WorkerState};
@@ -158,6 +159,7 @@ impl Answering {
             // If a stage failed, its replacement is a response without parts.
             reply.part?;
         }
+        observed::part(&self.serving, &self.exchange, &reply);
         reply.body = format::next(format, &reply.body);
         if let Some(service) = &extensions.router {
             service.response(&self.exchange, &mut reply).await;

@@ -33,10 +33,21 @@ pub(crate) enum Outcome {
 
 /// The outcome of an HTTP response.
 pub(crate) fn of_http(signal: Signal, reply: &Reply) -> Outcome {
+    match of_status(reply) {
+        Outcome::Taken { .. } => taken(signal, &reply.body),
+        other => other,
+    }
+}
+
+/// The outcome of an HTTP response by its status alone.
+pub(crate) fn of_status(reply: &Reply) -> Outcome {
     let status = reply.status.as_u16();
     let why = || format!("it answered {status}");
     match status {
-        200..=299 => taken(signal, &reply.body),
+        200..=299 => Outcome::Taken {
+            rejected: 0,
+            why: String::new(),
+        },
         429 | 502..=504 => Outcome::Again {
             after: retry_after(reply),
             why: why(),

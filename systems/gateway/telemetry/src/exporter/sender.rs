@@ -5,7 +5,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::{self, Either};
 use futures_util::stream::{self, StreamExt as _};
 use gateway_config::Temporality;
@@ -15,11 +14,12 @@ use telemetry::metrics::Family;
 use tokio::sync::watch;
 
 use crate::clock;
-use crate::collector::{Collector, Outcome};
+use crate::collector::{Collector, Message, Outcome};
 use crate::metric_message::{self, Since, Taken};
-use crate::queue::{ExportCounts, Queue};
+use crate::queue::{Destination, ExportCounts, Queue, SpanCounts};
+use crate::resource::text_of;
 use crate::span::Span;
-use crate::span_message;
+use crate::{datadog_message, span_message, zipkin_message};
 
 /// A collector, and the state of its log lines. Its failure is logged once, and its recovery is logged once.
 pub(super) struct Watched {
@@ -39,7 +39,7 @@ impl Watched {
         }
     }
 
-    async fn deliver(&self, message: Bytes) -> Outcome {
+    async fn deliver(&self, message: Message) -> Outcome {
         let report = |outcome: &Outcome| self.tell(outcome);
         self.collector.deliver(&self.client, message, report).await
     }
@@ -73,6 +73,24 @@ pub(super) struct SpanSender {
     pub(super) queue: Arc<Queue>,
 }
 
+/// One message with these spans, in the format of their receiver.
+fn message(destination: Destination, resource: &Resource, spans: Vec<Span>) -> Message {
+    match destination {
+        Destination::Otlp => span_message::message(resource, spans).into(),
+        Destination::Zipkin => {
+            let service = text_of(resource, "service.name").unwrap_or_default();
+            zipkin_message::message(service, &spans).into()
+        }
+        Destination::Datadog => {
+            let made = datadog_message::message(resource, &spans);
+            Message {
+                body: made.body,
+                traces: made.traces,
+            }
+        }
+    }
+}
+
 impl SpanSender {
     /// Sends until the queue is closed and empty, or until `flush_max` after it was closed.
     pub(super) async fn send_until_closed(
@@ -89,7 +107,7 @@ impl SpanSender {
         if let Either::Right(_) = future::select(work, end).await {
             // Spans in flight are counted when they are dropped.
             while let Some(spans) = self.queue.take() {
-                ExportCounts::add(&self.queue.counts.failed, spans.len());
+                ExportCounts::add(&self.queue.counts().failed, spans.len());
             }
         }
     }
@@ -110,14 +128,14 @@ impl SpanSender {
 
     async fn send(&self, spans: Vec<Span>) {
         let mut under_way = UnderWay {
-            counts: &self.queue.counts,
+            counts: self.queue.counts(),
             spans: spans.len(),
         };
-        let message = span_message::message(&self.resource, spans);
+        let message = message(self.queue.destination, &self.resource, spans);
         if let Outcome::Taken { rejected, .. } = self.watched.deliver(message).await {
             let failed = rejected.min(under_way.spans);
             let taken = under_way.spans - failed;
-            ExportCounts::add(&self.queue.counts.exported, taken);
+            ExportCounts::add(&self.queue.counts().exported, taken);
             under_way.spans = failed;
         }
     }
@@ -125,7 +143,7 @@ impl SpanSender {
 
 /// Spans in flight. They count as failed when this value is dropped.
 struct UnderWay<'a> {
-    counts: &'a ExportCounts,
+    counts: &'a SpanCounts,
     spans: usize,
 }
 
@@ -188,7 +206,7 @@ impl<R: Fn() -> Vec<Family>> MetricSender<R> {
             last,
         };
         let message = metric_message::message(&self.resource, &taken, since);
-        match self.watched.deliver(message).await {
+        match self.watched.deliver(message.into()).await {
             Outcome::Taken { .. } => Some(taken),
             Outcome::Again { .. } | Outcome::Refused { .. } => {
                 ExportCounts::add(&self.counts.failed_metrics, 1);
