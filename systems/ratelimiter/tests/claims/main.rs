@@ -4,11 +4,15 @@
 
 mod answers;
 mod audit;
+mod certificates;
 mod deploy;
 mod flood;
 mod fuzz;
 mod outage;
 mod quick_start;
+mod redis_tls;
+mod rules;
 mod same_decisions;
+mod sentinel;
 mod server;
 mod stack;
