@@ -2,6 +2,7 @@
 //! working folder.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use chassis::{ConnectionFlags, HostFlags, TlsFlags};
@@ -11,7 +12,8 @@ use clap::{ArgAction, CommandFactory as _, Parser, ValueEnum};
 use crate::cors::Origins;
 use crate::error_shape::ErrorShape;
 use crate::gate::Policy;
-use crate::rule::{Mode, Rule};
+use crate::redis_flags::RedisFlags;
+use crate::rule::{CountedResults, Mode, Rule};
 
 /// Storage of the failure counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -62,14 +64,17 @@ pub(crate) struct Config {
     )]
     store: StoreKind,
 
-    /// Redis URL, such as redis://localhost:6379/0.
-    // It may contain a password, so `--help` must not show its value.
-    #[arg(long, env = "REDIS_URL", value_name = "URL", hide_env_values = true)]
-    redis_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) redis: RedisFlags,
 
-    /// Redis in the original's form: a URL, or a host with or without a port.
-    #[arg(long, env = "REDIS_HOST", value_name = "HOST", hide_env_values = true)]
-    redis_host: Option<String>,
+    /// File with rules, in YAML. They replace the rule of the flags. SIGHUP reads the file again.
+    #[arg(long, env = "RATELIMIT_RULES", value_name = "FILE",
+          conflicts_with_all = ["ban_seconds", "window_seconds", "failures_max", "emails_max", "inclusive"])]
+    pub(crate) rules: Option<PathBuf>,
+
+    /// Check the file of rules, and end.
+    #[arg(long, requires = "rules")]
+    pub(crate) check: bool,
 
     /// Length of a ban (X), in seconds.
     #[arg(long, env = "RATELIMIT_BANNED_IP_SECONDS", value_name = "X", default_value_t = 90,
@@ -139,7 +144,7 @@ pub(crate) struct Config {
     )]
     pub(crate) email_key: Option<String>,
 
-    /// Maximum number of addresses in the memory store.
+    /// Maximum number of addresses in the memory store, for each rule.
     #[arg(long, env = "RATELIMIT_MAX_ENTRIES", value_name = "N", default_value_t = 1_000_000,
           value_parser = clap::value_parser!(u32).range(64..=100_000_000))]
     pub(crate) max_entries: u32,
@@ -192,6 +197,18 @@ impl Config {
                            name the origins";
             return Err(Self::command().error(ErrorKind::InvalidValue, message));
         }
+        if self.is_original() && self.rules.is_some() {
+            let message = "--compat=original has the one rule of the original; \
+                           remove it, or remove --rules";
+            return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
+        }
+        if self.store == StoreKind::Auto
+            && self.redis.url().is_none()
+            && let Some(flag) = self.redis.without_address()
+        {
+            let message = format!("{flag} has no effect without a Redis; set --redis-url");
+            return Err(Self::command().error(ErrorKind::MissingRequiredArgument, message));
+        }
         Ok(self)
     }
 
@@ -227,24 +244,23 @@ impl Config {
             emails_max: self.emails_max,
             mode: self.compat,
             inclusive: self.inclusive,
+            counts: CountedResults::Failed,
         }
     }
 
-    /// The rule's label in metrics: `fixed` or `original`.
+    /// The rule's label in metrics: `fixed`, `original`, or `file` for the rules of a file.
     pub(crate) fn rule_name(&self) -> String {
+        if self.rules.is_some() {
+            return "file".to_owned();
+        }
         let value = self.compat.to_possible_value();
         let value = value.expect("no rule is hidden from the command line");
         value.get_name().to_owned()
     }
 
     /// The address of Redis. `None` for the memory store.
-    pub(crate) fn redis(&self) -> Option<String> {
-        let host = self.redis_host.as_ref().map(|host| match host {
-            // The original accepts both forms under this name.
-            url if url.contains("://") => url.clone(),
-            host => format!("redis://{host}"),
-        });
-        let named = self.redis_url.clone().or(host);
+    pub(crate) fn redis_url(&self) -> Option<String> {
+        let named = self.redis.url();
         match self.store {
             StoreKind::Memory => None,
             StoreKind::Auto => named,
@@ -351,7 +367,7 @@ mod tests {
 
     #[test]
     fn the_store_follows_from_what_is_named() {
-        let redis = |words: &[&str]| read(words).unwrap().redis();
+        let redis = |words: &[&str]| read(words).unwrap().redis_url();
         assert_eq!(redis(&[]), None);
         assert_eq!(
             redis(&["--redis-host=cache"]).as_deref(),
@@ -368,5 +384,25 @@ mod tests {
         assert_eq!(named.as_deref(), Some("redis://redis-service:6379"));
         let here = redis(&["--store=redis", "--node-env=development"]);
         assert_eq!(here.as_deref(), Some("redis://localhost:6379"));
+    }
+
+    #[test]
+    fn settings_that_would_have_no_effect_are_refused() {
+        for words in [
+            &["--rules=a.yaml", "--ban-seconds=1"][..],
+            &["--rules=a.yaml", "--inclusive=false"],
+            &["--rules=a.yaml", "--compat=original"],
+            &["--redis-password=secret"],
+            &["--redis-url=rediss://a", "--redis-cert-file=a"],
+            &["--check"],
+        ] {
+            let told = read(words).and_then(Config::checked).unwrap_err();
+            assert!(!told.to_string().contains("secret"), "{told}");
+        }
+        let fine = ["--rules=a.yaml", "--compat=fixed", "--store-deadline-ms=9"];
+        assert_eq!(
+            read(&fine).and_then(Config::checked).unwrap().rule_name(),
+            "file"
+        );
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! The check accepts the same texts as validator.js 12. A fingerprint has 64 bits of a keyed hash (HMAC with
 //! SHA-256) over the client's address and the e-mail in lower case. A reader of the store without the key
-//! learns no e-mail. It also cannot see that two clients tried the same e-mail.
+//! learns no e-mail. It also cannot see that two clients tried the same e-mail, unless a rule counts e-mails.
 
 use ring::hmac;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::address::Address;
+use crate::subject::Subject;
 
 const LOCAL_BYTES_MAX: usize = 64;
 const DOMAIN_BYTES_MAX: usize = 255;
@@ -58,19 +59,35 @@ impl FingerprintKey {
     /// The fingerprint of an e-mail from a client's address.
     #[must_use]
     pub fn fingerprint(&self, address: Address, email: &str) -> u64 {
-        let mut context = hmac::Context::with_key(&self.key);
         // The address is part of the hash: equal e-mails of two clients must differ in the store.
-        context.update(&address.bits().to_be_bytes());
+        let tag = self.tag(&[&address.bits().to_be_bytes()], email);
+        // 64 bits are enough to distinguish a handful of e-mails of one address.
+        let head = tag.as_ref().first_chunk().expect("a tag has 32 bytes");
+        u64::from_be_bytes(*head)
+    }
+
+    /// The subject of a rule that counts e-mails, or e-mails of an address.
+    pub(crate) fn subject(&self, address: Option<Address>, email: &str) -> Subject {
+        let tag = match address {
+            Some(address) => self.tag(&[b"both", &address.bits().to_be_bytes()], email),
+            None => self.tag(&[b"email"], email),
+        };
+        let head = tag.as_ref().first_chunk().expect("a tag has 32 bytes");
+        Subject::Hash(u128::from_be_bytes(*head))
+    }
+
+    fn tag(&self, parts: &[&[u8]], email: &str) -> hmac::Tag {
+        let mut context = hmac::Context::with_key(&self.key);
+        for part in parts {
+            context.update(part);
+        }
         if self.tells_case {
             context.update(email.as_bytes());
         } else {
             // Case is ignored, or one user's spellings would count as several e-mails.
             context.update(email.to_lowercase().as_bytes());
         }
-        let tag = context.sign();
-        // 64 bits are enough to distinguish a handful of e-mails of one address.
-        let head = tag.as_ref().first_chunk().expect("a tag has 32 bytes");
-        u64::from_be_bytes(*head)
+        context.sign()
     }
 }
 

@@ -25,7 +25,6 @@ use crate::advice::Advice;
 use crate::cors::Origins;
 use crate::graphql::{Answer, Executor, GraphqlRequest};
 use crate::metrics::Metrics;
-use crate::rule::Rule;
 
 /// Largest body in bytes, as in the original.
 const BODY_BYTES_MAX: u64 = 100 * 1024;
@@ -39,7 +38,6 @@ type Reply = Response<Full<Bytes>>;
 /// The state that a worker needs to handle requests.
 pub(crate) struct Handler {
     pub(crate) executor: Executor,
-    pub(crate) rule: Rule,
     pub(crate) origins: Origins,
     pub(crate) hosts: Hosts,
     pub(crate) metrics: Arc<Metrics>,
@@ -204,7 +202,7 @@ impl Handler {
     fn in_json(&self, answer: Answer, media: &'static str) -> Reply {
         let mut reply = with_body(media, answer.body);
         *reply.status_mut() = answer.status;
-        answer.advice.write(&self.rule, reply.headers_mut());
+        answer.advice.write(reply.headers_mut());
         reply
     }
 

@@ -1,4 +1,5 @@
-//! The store of a single instance: a map in memory, in shards so that workers rarely wait for each other.
+//! The store of one rule in a single instance: a map in memory, in shards so that workers rarely wait for
+//! each other.
 //!
 //! It is bounded and swept. Each shard orders its entries by their expiry. Expired entries are removed with
 //! every new entry and by [`MemoryStore::sweep`]. If a shard is full, it evicts the address with the earliest
@@ -7,23 +8,24 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::address::Address;
 use crate::rule::{Decision, Event, Rule, State};
+use crate::subject::Subject;
 
 const SHARDS: usize = 64;
 
-/// The states of all addresses with recent failures.
+/// The states of all subjects of one rule with recent failures.
 #[derive(Debug)]
 pub struct MemoryStore {
-    rule: Rule,
     shard_entries_max: usize,
     shards: Vec<Mutex<Shard>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shard {
+    /// In each shard, so that a new rule and its order of expiry begin together.
+    rule: Rule,
     entries: HashMap<u128, State>,
-    /// (true if banned, time of expiry, address). The first element is evicted first.
+    /// (true if banned, time of expiry, subject). The first element is evicted first.
     order: BTreeSet<(bool, u64, u128)>,
 }
 
@@ -31,26 +33,48 @@ impl MemoryStore {
     /// Creates an empty store for at least 64 and about `entries_max` addresses.
     #[must_use]
     pub fn new(rule: Rule, entries_max: usize) -> Self {
+        let shard = || {
+            Mutex::new(Shard {
+                rule,
+                entries: HashMap::new(),
+                order: BTreeSet::new(),
+            })
+        };
         Self {
-            rule,
             // Rounded up, so that all shards together hold at least `entries_max`.
             shard_entries_max: entries_max.div_ceil(SHARDS).max(1),
-            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            shards: (0..SHARDS).map(|_| shard()).collect(),
+        }
+    }
+
+    /// Changes the limits and keeps every state.
+    pub fn replace_rule(&self, rule: Rule) {
+        for shard in &self.shards {
+            let shard = &mut *shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let has_order = shard.rule.memory_ms() == rule.memory_ms();
+            shard.rule = rule;
+            if has_order {
+                continue;
+            }
+            let entries = shard.entries.iter();
+            let places = entries.map(|(key, state)| place(&rule, *key, state));
+            shard.order = places.collect();
         }
     }
 
     /// Decides one event at `now`, in milliseconds of a monotonic clock.
-    pub fn decide(&self, address: Address, now: u64, event: Event, email: u64) -> Decision {
-        let key = address.bits();
+    pub fn decide(&self, subject: Subject, now: u64, event: Event, email: u64) -> Decision {
+        let key = subject.bits();
         let mut shard = self.shard(key);
+        let rule = shard.rule;
         // Removed and added again, so that entry and order always agree.
         let known = shard.entries.remove(&key);
         let was_known = known.is_some();
         let mut state = known.unwrap_or_default();
         if was_known {
-            shard.order.remove(&self.place(key, &state));
+            shard.order.remove(&place(&rule, key, &state));
         }
-        let decision = self.rule.decide(&mut state, now, event, email);
+        let decision = rule.decide(&mut state, now, event, email);
         // An address without failures needs no entry. A success of an unknown address must not use memory.
         if state == State::default() {
             return decision;
@@ -58,7 +82,7 @@ impl MemoryStore {
         if !was_known {
             self.make_room(&mut shard, now);
         }
-        shard.order.insert(self.place(key, &state));
+        shard.order.insert(place(&rule, key, &state));
         shard.entries.insert(key, state);
         decision
     }
@@ -85,16 +109,6 @@ impl MemoryStore {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn place(&self, key: u128, state: &State) -> (bool, u64, u128) {
-        // Only a ban has no times. Bans sort last, so they are evicted last.
-        if state.banned_until > 0 && state.times.is_empty() {
-            (true, state.banned_until, key)
-        } else {
-            let expires = state.touched.saturating_add(self.rule.memory_ms());
-            (false, expires, key)
-        }
-    }
-
     fn make_room(&self, shard: &mut Shard, now: u64) {
         // Two for each new entry, so that expired entries cannot accumulate.
         let _ = shard.take_expired(now) && shard.take_expired(now);
@@ -104,6 +118,16 @@ impl MemoryStore {
             };
             shard.entries.remove(&key);
         }
+    }
+}
+
+fn place(rule: &Rule, key: u128, state: &State) -> (bool, u64, u128) {
+    // Only a ban has no times. Bans sort last, so they are evicted last.
+    if state.banned_until > 0 && state.times.is_empty() {
+        (true, state.banned_until, key)
+    } else {
+        let expires = state.touched.saturating_add(rule.memory_ms());
+        (false, expires, key)
     }
 }
 
@@ -130,7 +154,8 @@ impl Shard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::Mode;
+    use crate::address::Address;
+    use crate::rule::{CountedResults, Mode};
 
     const RULE: Rule = Rule {
         ban_ms: 10_000,
@@ -139,13 +164,15 @@ mod tests {
         emails_max: 0,
         mode: Mode::Fixed,
         inclusive: false,
+        counts: CountedResults::Failed,
     };
 
-    fn address(number: u32) -> Address {
-        Address::parse(&std::net::Ipv4Addr::from_bits(number).to_string()).unwrap()
+    fn address(number: u32) -> Subject {
+        let text = std::net::Ipv4Addr::from_bits(number).to_string();
+        Address::parse(&text).unwrap().into()
     }
 
-    fn ban(store: &MemoryStore, address: Address, now: u64) {
+    fn ban(store: &MemoryStore, address: Subject, now: u64) {
         for _ in 0..3 {
             store.decide(address, now, Event::Failed, 1);
         }
@@ -187,6 +214,28 @@ mod tests {
         }
         assert!(store.sweep(1) <= 640);
         assert!(store.decide(banned, 600, Event::Succeeded, 1).is_limited);
+    }
+
+    #[test]
+    fn a_new_rule_keeps_the_states_and_moves_their_expiry() {
+        let store = MemoryStore::new(RULE, 1_000);
+        ban(&store, address(1), 1);
+        store.decide(address(2), 1, Event::Failed, 1);
+        let longer = Rule {
+            window_ms: 5_000,
+            ..RULE
+        };
+        store.replace_rule(longer);
+        // With the old rule, the failure would be gone after a second.
+        assert_eq!(store.sweep(4_000), 2);
+        assert!(
+            store
+                .decide(address(1), 4_000, Event::Succeeded, 1)
+                .is_limited
+        );
+        assert!(!store.decide(address(2), 4_000, Event::Failed, 2).is_limited);
+        assert!(store.decide(address(2), 4_000, Event::Failed, 2).is_limited);
+        assert_eq!(store.sweep(14_000), 0);
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! Counters of all workers.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use redis_link::Outage;
 
 use telemetry::metrics::{Buckets, Counts, Scrape};
 
+use crate::clock;
 use crate::rule::Decision;
 
 /// Upper bounds of the histogram of store latency, in microseconds.
@@ -13,13 +17,80 @@ const BOUNDS_US: [f64; 12] = [
 ];
 
 /// The reasons why the policy decides, from [`redis_link::LinkError::reason`].
-const REASONS: [&str; 5] = [
-    "not-connected",
+const REASONS: [&str; 10] = [
+    Outage::NotConnected.reason(),
+    Outage::WrongLogin.reason(),
+    Outage::Certificate.reason(),
+    Outage::NoTls.reason(),
+    Outage::NoSentinel.reason(),
+    Outage::NoMaster.reason(),
     "timed-out",
     "wrong-server",
     "lost",
     "refused",
 ];
+
+/// Minimum time between two log lines about one rule in shadow.
+const SHADOW_PAUSE: Duration = Duration::from_secs(10);
+
+/// The counters of one rule.
+#[derive(Debug, Default)]
+pub(crate) struct RuleCounts {
+    name: String,
+    passed: AtomicU64,
+    limited: AtomicU64,
+    /// Decisions in shadow that would have limited.
+    would_limit: AtomicU64,
+    /// Events without a decision, because the store failed.
+    undecided: AtomicU64,
+    bans: AtomicU64,
+    /// Time of the last log line about decisions in shadow.
+    told: Mutex<Option<Instant>>,
+}
+
+impl RuleCounts {
+    /// Creates counters at zero.
+    pub(crate) fn of(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Counts a decision of this rule. `None` if the store failed.
+    pub(crate) fn add(&self, decision: Option<&Decision>, is_shadow: bool) {
+        let counter = match decision {
+            None => &self.undecided,
+            Some(decision) if !decision.is_limited => &self.passed,
+            Some(_) if is_shadow => &self.would_limit,
+            Some(_) => &self.limited,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        if decision.is_some_and(|decision| decision.starts_ban) {
+            self.bans.fetch_add(1, Ordering::Relaxed);
+        }
+        if is_shadow && decision.is_some_and(|decision| decision.is_limited) {
+            self.tell_shadow();
+        }
+    }
+
+    /// Logs decisions in shadow, at most one line per `SHADOW_PAUSE`.
+    fn tell_shadow(&self) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_some_and(|told| told.elapsed() < SHADOW_PAUSE) {
+            return;
+        }
+        *told = Some(clock::now());
+        let would_have_limited = self.would_limit.load(Ordering::Relaxed);
+        let bans = self.bans.load(Ordering::Relaxed);
+        tracing::info!(
+            rule = self.name,
+            would_have_limited,
+            bans,
+            "a rule in shadow would have limited"
+        );
+    }
+}
 
 /// Counters since the start.
 #[derive(Debug, Default)]
@@ -35,6 +106,10 @@ pub(crate) struct Metrics {
     by_policy: [AtomicU64; REASONS.len()],
     /// Position in [`REASONS`] plus 1 if the last decision was made by the policy. 0 if the store made it.
     last_reason: AtomicUsize,
+    /// The counters of the current rules.
+    rules: Mutex<Vec<Arc<RuleCounts>>>,
+    /// Files of rules that were loaded again, and files that were refused.
+    reloads: [AtomicU64; 2],
     requests: AtomicU64,
     gets_refused: AtomicU64,
     /// One bucket more than bounds, for latencies beyond the last bound.
@@ -66,16 +141,31 @@ impl Metrics {
         self.invalid.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn decided(&self, decision: Decision) {
-        let counter = if decision.is_limited {
+    pub(crate) fn decided(&self, is_limited: bool) {
+        let counter = if is_limited {
             &self.limited
         } else {
             &self.passed
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        if decision.starts_ban {
-            self.bans.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts bans that limit clients.
+    pub(crate) fn bans_started(&self, count: u64) {
+        // A check first, because all workers share the cache line.
+        if count > 0 {
+            self.bans.fetch_add(count, Ordering::Relaxed);
         }
+    }
+
+    /// Replaces the counters of the rules.
+    pub(crate) fn set_rules(&self, rules: Vec<Arc<RuleCounts>>) {
+        *self.rules.lock().unwrap_or_else(PoisonError::into_inner) = rules;
+    }
+
+    /// Counts a file of rules that was read again.
+    pub(crate) fn reloaded(&self, is_valid: bool) {
+        self.reloads[usize::from(!is_valid)].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a decision by the policy, because the store failed for this reason.
@@ -157,6 +247,7 @@ impl Counts for Metrics {
                 (&limited[..], read(&self.limited)),
             ],
         )?;
+        self.tell_rules(scrape)?;
         let counts: Vec<u64> = self.buckets.iter().map(read).collect();
         let buckets = Buckets {
             bounds: &BOUNDS_US,
@@ -168,6 +259,50 @@ impl Counts for Metrics {
             "ratelimiter_store_latency_us",
             "Time that the store took, in microseconds",
             [(&[][..], buckets)],
+        )
+    }
+}
+
+impl Metrics {
+    fn tell_rules(&self, scrape: &mut Scrape<'_>) -> std::fmt::Result {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let rules = self.rules.lock();
+        let rules = rules.unwrap_or_else(PoisonError::into_inner).clone();
+        let results = rules.iter().flat_map(|rule| {
+            let results = [
+                ("passed", &rule.passed),
+                ("limited", &rule.limited),
+                ("would_limit", &rule.would_limit),
+                ("undecided", &rule.undecided),
+            ];
+            results.map(|(result, counter)| {
+                let labels = [("rule", rule.name.as_str()), ("result", result)];
+                (labels, read(counter))
+            })
+        });
+        let results: Vec<_> = results.collect();
+        scrape.counters(
+            "ratelimiter_rule_decisions",
+            "Decisions of each rule, in shadow too",
+            results.iter().map(|(labels, count)| (&labels[..], *count)),
+        )?;
+        let bans = rules
+            .iter()
+            .map(|rule| ([("rule", rule.name.as_str())], read(&rule.bans)));
+        let bans: Vec<_> = bans.collect();
+        scrape.counters(
+            "ratelimiter_rule_bans",
+            "Bans that each rule started, or would have started in shadow",
+            bans.iter().map(|(labels, count)| (&labels[..], *count)),
+        )?;
+        let [loaded, refused] = &self.reloads;
+        scrape.counters(
+            "ratelimiter_rules_reloads",
+            "Files of rules that were read again, by result",
+            [
+                (&[("result", "loaded")][..], read(loaded)),
+                (&[("result", "refused")][..], read(refused)),
+            ],
         )
     }
 }

@@ -3,8 +3,9 @@
 //! A worker has one connection, so the decisions of one request keep their order. Without a connection,
 //! decisions fail at once instead of queueing, and the policy decides.
 //!
-//! The state of an address is one key, `rl:{ADDRESS}`. The braces make the address a hash tag, so the script
-//! also works in a cluster. The time is Redis's time, so the clocks of instances may differ.
+//! The state of a subject is one key. The seed's rule has `rl:{ADDRESS}`. A rule of a file has
+//! `rl:NAME:RESULTS:KEY:{SUBJECT}`. The braces make the subject a hash tag, so the script also works in a
+//! cluster. The time is Redis's time, so the clocks of instances may differ.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +16,30 @@ use redis::aio::MultiplexedConnection;
 use redis::{Cmd, ErrorKind, RedisError, Script, ServerErrorKind};
 use redis_link::Link;
 
-use crate::address::Address;
 use crate::rule::{Decision, Event, Mode, Rule};
+use crate::subject::Subject;
 
 /// The Redis store of one worker. Clones share the connection.
 #[derive(Clone)]
 pub struct RedisStore {
     link: Link,
     script: Arc<Decide>,
-    rule: Rule,
     deadline: Duration,
+}
+
+/// One event for one rule.
+#[derive(Debug, Clone, Copy)]
+pub struct RuleEvent<'a> {
+    /// The limits.
+    pub rule: &'a Rule,
+    /// The part of the key before the subject: `rl:` for the seed's rule.
+    pub prefix: &'a str,
+    /// The subject of the counter.
+    pub subject: Subject,
+    /// The result of the login.
+    pub event: Event,
+    /// The fingerprint of the e-mail, or of the address if the rule counts e-mails.
+    pub other: u64,
 }
 
 /// The script. Redis caches it by its hash.
@@ -34,19 +49,16 @@ struct Decide {
 }
 
 impl RedisStore {
-    /// Creates a store that is not connected yet. See [`RedisStore::connect`].
-    ///
-    /// # Errors
-    /// Fails if `url` is not an address of a Redis.
-    pub fn new(url: &str, rule: Rule, deadline: Duration) -> Result<Self, RedisStoreError> {
+    /// Creates a store over this link. See [`RedisStore::connect`].
+    #[must_use]
+    pub fn new(link: Link, deadline: Duration) -> Self {
         let source = include_str!("redis_store/decide.lua");
         let script = Script::new(source);
-        Ok(Self {
-            link: Link::new(url)?,
+        Self {
+            link,
             script: Arc::new(Decide { script, source }),
-            rule,
             deadline,
-        })
+        }
     }
 
     /// Connects in the background while a clone of this store exists.
@@ -59,31 +71,16 @@ impl RedisStore {
         self.link.ready(patience).await
     }
 
-    /// Decides one event by Redis's clock.
+    /// Decides one event, by Redis's clock or at a time from the caller in milliseconds.
     ///
     /// # Errors
     /// Fails if Redis did not decide. After `TimedOut`, Redis may have counted the event.
     pub async fn decide(
         &self,
-        address: Address,
-        event: Event,
-        email: u64,
-    ) -> Result<Decision, RedisStoreError> {
-        self.decide_at(address, None, event, email).await
-    }
-
-    /// Decides one event at a time from the caller, in milliseconds.
-    ///
-    /// # Errors
-    /// Like [`RedisStore::decide`].
-    pub async fn decide_at(
-        &self,
-        address: Address,
+        event: RuleEvent<'_>,
         now: Option<u64>,
-        event: Event,
-        email: u64,
     ) -> Result<Decision, RedisStoreError> {
-        let arguments = self.arguments(address, now, event, email);
+        let arguments = event.arguments(now);
         let decide = |connection| self.script.run(connection, &arguments);
         let (is_limited, starts_ban, retry_ms, failures) =
             self.link.ask(self.deadline, decide).await?;
@@ -94,31 +91,23 @@ impl RedisStore {
             failures,
         })
     }
+}
 
+impl RuleEvent<'_> {
     /// All arguments after the script: the number of keys, the key, and the arguments of `decide.lua`.
-    fn arguments(
-        &self,
-        address: Address,
-        now: Option<u64>,
-        event: Event,
-        email: u64,
-    ) -> [String; 12] {
-        let rule = &self.rule;
+    fn arguments(&self, now: Option<u64>) -> [String; 12] {
+        let rule = self.rule;
         let mode = match rule.mode {
             Mode::Fixed => "fixed",
             Mode::Original => "original",
         };
-        let event = match event {
-            Event::Failed => "1",
-            Event::Succeeded => "0",
-        };
         [
             "1".to_owned(),
-            // The braces make the address the hash tag in a cluster.
-            format!("rl:{{{address}}}"),
-            event.to_owned(),
+            // The braces make the subject the hash tag in a cluster.
+            format!("{}{{{}}}", self.prefix, self.subject),
+            u8::from(rule.counts.contains(self.event)).to_string(),
             // Hexadecimal, because Lua's numbers are floats and would lose bits of a 64-bit number.
-            format!("{email:016x}"),
+            format!("{:016x}", self.other),
             rule.ban_ms.to_string(),
             rule.window_ms.to_string(),
             rule.failures_max.to_string(),

@@ -19,6 +19,30 @@ pub enum Event {
     Succeeded,
 }
 
+/// The results of logins that a rule counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CountedResults {
+    /// Failed logins.
+    #[default]
+    Failed,
+    /// Successful logins.
+    Succeeded,
+    /// All logins.
+    Any,
+}
+
+impl CountedResults {
+    /// True if this event counts.
+    #[must_use]
+    pub fn contains(self, event: Event) -> bool {
+        match self {
+            Self::Failed => event == Event::Failed,
+            Self::Succeeded => event == Event::Succeeded,
+            Self::Any => true,
+        }
+    }
+}
+
 /// Expiry rule of e-mails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
@@ -28,7 +52,7 @@ pub enum Mode {
     Original,
 }
 
-/// The limits for failed logins.
+/// The limits for logins. In the names of its fields, a failure is an event that the rule counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
     /// Length of a ban (X), in milliseconds.
@@ -44,6 +68,8 @@ pub struct Rule {
     /// True for the rule as described in prose: the current failure counts, and Y and N themselves are enough
     /// for a ban.
     pub inclusive: bool,
+    /// The results that count.
+    pub counts: CountedResults,
 }
 
 /// The state of one address. Times are milliseconds of one clock.
@@ -93,7 +119,7 @@ impl Rule {
             // The lists have at most 10,001 entries.
             failures: u32::try_from(failures).unwrap_or(u32::MAX),
         };
-        if event == Event::Succeeded {
+        if !self.counts.contains(event) {
             let recent = state.times.iter();
             return pass(recent.filter(|then| self.is_recent(**then, now)).count());
         }

@@ -10,15 +10,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chassis::{ConnectionTable, Hosts, ListenerTls, TlsError, Worker};
+use redis_link::{Link, RedisTarget};
 use telemetry::log::LogLevel;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::Config;
 use crate::email::FingerprintKey;
 use crate::exchange::Handler;
-use crate::gate::{Gate, Store};
-use crate::memory::MemoryStore;
+use crate::gate::Gate;
 use crate::metrics::Metrics;
-use crate::redis_store::{RedisStore, RedisStoreError};
+use crate::redis_flags::RedisFlagsError;
+use crate::redis_store::RedisStore;
+use crate::rules::LiveRules;
+use crate::rules::file::{self, RulesError};
 use crate::{clock, graphql};
 
 /// Time that a client may take to send the head of a request.
@@ -41,7 +45,9 @@ enum ServeError {
     #[error("cannot serve: {0}")]
     Serve(#[from] io::Error),
     #[error(transparent)]
-    Redis(#[from] RedisStoreError),
+    Redis(#[from] RedisFlagsError),
+    #[error(transparent)]
+    Rules(#[from] RulesError),
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("the system gave no random bytes for the key of fingerprints; set RATELIMIT_EMAIL_KEY")]
@@ -51,7 +57,18 @@ enum ServeError {
 /// Runs the whole program and returns its exit code.
 #[must_use]
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
-    chassis::run(Config::read(words), |_| LogLevel::Info, listen_and_serve)
+    chassis::run(
+        Config::read(words),
+        |_| LogLevel::Info,
+        |config| match &config.rules {
+            Some(path) if config.check => {
+                let rules = file::read(path)?;
+                telemetry::announce(&format!("rules: {}, mistakes: 0", rules.len()));
+                Ok(())
+            }
+            _ => listen_and_serve(config),
+        },
+    )
 }
 
 fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
@@ -61,15 +78,24 @@ fn listen_and_serve(config: &Config) -> Result<(), ServeError> {
         TcpListener::bind(listen).map_err(|source| ServeError::Listen { listen, source })?;
     let tls = config.tls.open(chassis::HTTP1_AND_2)?;
     let setup = Setup::new(config)?;
+    let runtime = chassis::runtime()?;
+    // Before the workers start, because without a handler SIGHUP ends the process. Without a file, it still
+    // does.
+    let hangups = match setup.rules.file() {
+        Some(_) => Some(runtime.block_on(async { signal(SignalKind::hangup()) })?),
+        None => None,
+    };
     let table = ConnectionTable::new(config.connections.most());
     let workers = (0..config.workers())
         // One gate per worker, because each worker has its own connection to Redis.
-        .map(|number| start(number, setup.gate()?, config, &table, tls.as_ref()))
+        .map(|number| start(number, setup.gate(), config, &table, tls.as_ref()))
         .collect::<Result<Vec<_>, ServeError>>()?;
-    let runtime = chassis::runtime()?;
-    if let Some(store) = &setup.memory {
-        // On the main thread, which is idle between connections.
-        runtime.spawn_local(sweep(Arc::clone(store)));
+    // On the main thread, which is idle between connections.
+    if let Some(hangups) = hangups {
+        runtime.spawn_local(reload(Arc::clone(&setup.rules), hangups));
+    }
+    if setup.redis.is_none() {
+        runtime.spawn_local(sweep(Arc::clone(&setup.rules)));
     }
     tracing::info!(store = setup.store_name(), "counting");
     Ok(chassis::serve(&runtime, listener, &table, workers)?)
@@ -90,7 +116,7 @@ fn start(
         .limits(HEAD_TIMEOUT, config.stop_timeout());
     let connections = Arc::clone(table);
     let prepare = async move || {
-        if let Store::Redis(store) = &gate.store {
+        if let Some(store) = &gate.redis {
             store.connect();
             // Without Redis the policy decides.
             store.ready(FIRST_CONNECT_TIMEOUT).await;
@@ -98,7 +124,6 @@ fn start(
         Handler {
             metrics: Arc::clone(&gate.metrics),
             hosts,
-            rule: gate.rule,
             executor,
             origins,
             connections,
@@ -110,17 +135,25 @@ fn start(
 /// The shared parts of all workers' gates.
 struct Setup<'a> {
     config: &'a Config,
-    redis: Option<String>,
-    memory: Option<Arc<MemoryStore>>,
+    redis: Option<RedisTarget>,
+    rules: Arc<LiveRules>,
     key: FingerprintKey,
     metrics: Arc<Metrics>,
 }
 
 impl<'a> Setup<'a> {
     fn new(config: &'a Config) -> Result<Self, ServeError> {
-        let redis = config.redis();
+        let redis = config.redis_url();
+        let redis = redis.map(|url| config.redis.target(&url)).transpose()?;
         let entries_max = usize::try_from(config.max_entries).expect("`usize` has 32 bits or more");
-        let memory = || Arc::new(MemoryStore::new(config.rule(), entries_max));
+        let store = if redis.is_some() { REDIS } else { MEMORY };
+        let metrics = Arc::new(Metrics::of(store, config.rule_name()));
+        let rules = LiveRules::open(
+            config.rules.as_deref(),
+            config.rule(),
+            redis.is_none().then_some(entries_max),
+            Arc::clone(&metrics),
+        )?;
         let key = match (&config.email_key, &redis) {
             // The configured text first. Otherwise a random key, if no other instance must use the same key.
             (Some(text), _) => FingerprintKey::from_text(text),
@@ -140,45 +173,47 @@ impl<'a> Setup<'a> {
         } else {
             key
         };
-        let store = if redis.is_some() { REDIS } else { MEMORY };
         Ok(Self {
             config,
-            memory: redis.is_none().then(memory),
             redis,
+            rules: Arc::new(rules),
             key,
-            metrics: Arc::new(Metrics::of(store, config.rule_name())),
+            metrics,
         })
     }
 
     fn store_name(&self) -> &'static str {
-        if self.memory.is_some() { MEMORY } else { REDIS }
+        if self.redis.is_some() { REDIS } else { MEMORY }
     }
 
     /// Creates the gate of one worker.
-    fn gate(&self) -> Result<Gate, ServeError> {
-        let store = match (&self.memory, &self.redis) {
-            (Some(store), _) => Store::Memory(Arc::clone(store)),
-            (None, url) => {
-                let url = url.as_deref().expect("there is Redis where memory is not");
-                let (rule, deadline) = (self.config.rule(), self.config.store_deadline());
-                Store::Redis(RedisStore::new(url, rule, deadline)?)
-            }
-        };
-        Ok(Gate {
-            store,
+    fn gate(&self) -> Gate {
+        let deadline = self.config.store_deadline();
+        let redis = self.redis.clone().map(Link::to);
+        Gate {
+            redis: redis.map(|link| RedisStore::new(link, deadline)),
             policy: self.config.store_failure,
             key: self.key.clone(),
             ipv6_prefix: self.config.ipv6_prefix(),
             finds_ipv4: !self.config.is_original(),
-            rule: self.config.rule(),
+            rules: Arc::clone(&self.rules),
             metrics: Arc::clone(&self.metrics),
-        })
+        }
     }
 }
 
-async fn sweep(store: Arc<MemoryStore>) {
+async fn sweep(rules: Arc<LiveRules>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;
-        store.sweep(clock::now_ms());
+        rules.sweep(clock::now_ms());
+    }
+}
+
+/// Reads the file of rules again at each SIGHUP.
+async fn reload(rules: Arc<LiveRules>, mut hangups: Signal) {
+    while hangups.recv().await.is_some() {
+        if let Some(path) = rules.file() {
+            rules.reload(path);
+        }
     }
 }

@@ -4,21 +4,31 @@
 //! connects, and reconnects after the connection is lost. Meanwhile commands fail at once instead of
 //! queueing.
 //!
-//! Absent on purpose: redirections of a cluster (a proxy or a cluster-aware balancer follows them) and TLS to
-//! Redis.
+//! `target` reads the address, `tls` checks certificates, and `connect` makes one attempt. `outage` names the
+//! reasons of a failed attempt. If the address
+//! names sentinels, each attempt asks them for the master again.
+//!
+//! Absent on purpose: redirections of a cluster (a proxy or a cluster-aware balancer follows them).
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+mod connect;
+mod outage;
+mod target;
+mod tls;
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo, RedisError};
+use redis::{IntoConnectionInfo, RedisError};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Time limit for connecting, including the handshake. With [`RETRY_PAUSE`], it is well below a second.
-const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+pub use outage::Outage;
+pub use target::{RedisOptions, RedisTarget, TargetError};
+pub use tls::PemError;
+
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Pause after a connection to a server that refused the command. A new connection may lead to it again.
@@ -52,8 +62,8 @@ pub enum LinkError {
     #[error("cannot use the address of Redis: {0}; expected redis://HOST:PORT/DATABASE")]
     Address(RedisError),
     /// There is currently no connection.
-    #[error("not connected to Redis")]
-    NotConnected,
+    #[error("not connected to Redis: {}", .0.reason())]
+    NotConnected(Outage),
     /// Redis did not respond in time. It may still execute the command.
     #[error("Redis did not answer within {0:?}")]
     TimedOut(Duration),
@@ -68,7 +78,7 @@ impl LinkError {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Address(_) => "address",
-            Self::NotConnected => "not-connected",
+            Self::NotConnected(outage) => outage.reason(),
             Self::TimedOut(_) => "timed-out",
             Self::Failed(error) if is_of_server(error) => "wrong-server",
             Self::Failed(error) if is_of_connection(error) => "lost",
@@ -98,7 +108,9 @@ pub struct Link {
 }
 
 struct Inner {
-    client: Client,
+    target: RedisTarget,
+    /// The kind of the current outage, as its number.
+    outage: AtomicU8,
     connection: Mutex<Option<MultiplexedConnection>>,
     /// Notified when the connection is lost.
     lost: Notify,
@@ -132,8 +144,16 @@ impl Link {
     /// # Errors
     /// Fails if `address` is not an address of a Redis.
     pub fn new(address: impl IntoConnectionInfo) -> Result<Self, LinkError> {
+        let info = address.into_connection_info().map_err(LinkError::Address)?;
+        Ok(Self::to(RedisTarget::from(info)))
+    }
+
+    /// Creates a link to this target that is not connected yet. See [`Link::connect`].
+    #[must_use]
+    pub fn to(target: RedisTarget) -> Self {
         let inner = Inner {
-            client: Client::open(address).map_err(LinkError::Address)?,
+            target,
+            outage: AtomicU8::new(0),
             connection: Mutex::default(),
             lost: Notify::new(),
             connected: Notify::new(),
@@ -142,10 +162,10 @@ impl Link {
             is_refused: AtomicBool::new(false),
             refusal_told: Mutex::default(),
         };
-        Ok(Self {
+        Self {
             inner: Arc::new(inner),
             task: Arc::default(),
-        })
+        }
     }
 
     /// Connects in the background, and reconnects whenever the connection is lost. A second call has no
@@ -182,7 +202,7 @@ impl Link {
     {
         let inner = &self.inner;
         let Some(connection) = inner.get() else {
-            return Err(LinkError::NotConnected);
+            return Err(LinkError::NotConnected(inner.outage()));
         };
         match timeout(deadline, work(connection)).await {
             Ok(Ok(answer)) => {
@@ -222,7 +242,13 @@ impl Inner {
         connection.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn outage(&self) -> Outage {
+        let number = usize::from(self.outage.load(Ordering::Relaxed));
+        Outage::ALL.get(number).copied().unwrap_or_default()
+    }
+
     fn set(&self, connection: MultiplexedConnection) {
+        self.outage.store(0, Ordering::Relaxed);
         self.silent.store(0, Ordering::Relaxed);
         let mut place = self
             .connection
@@ -278,31 +304,26 @@ fn ping(inner: &Arc<Inner>) {
 }
 
 async fn keep_connected(inner: Arc<Inner>) {
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(CONNECT_TIMEOUT))
-        // Without a limit: each command has its own deadline, and late responses must still be read from the
-        // connection.
-        .set_response_timeout(None);
-    let mut was_told = false;
+    let mut told: Vec<Outage> = Vec::new();
     loop {
-        let connecting = inner
-            .client
-            .get_multiplexed_async_connection_with_config(&config);
-        match timeout(CONNECT_TIMEOUT, connecting).await {
-            Ok(Ok(connection)) => {
+        match connect::connect(&inner.target).await {
+            Ok((connection, server)) => {
                 inner.set(connection);
-                tracing::info!("connected to Redis");
-                was_told = false;
+                tracing::info!(server, "connected to Redis");
+                told.clear();
                 inner.connected.notify_waiters();
                 inner.lost.notified().await;
                 tracing::warn!("lost Redis");
             }
-            // Logged once per outage, because the loop tries ten times a second.
-            Ok(Err(error)) if !was_told => {
-                was_told = true;
-                tracing::warn!(%error, "no Redis");
+            Err(error) => {
+                let outage = error.outage();
+                inner.outage.store(outage as u8, Ordering::Relaxed);
+                // Each kind is logged once per outage, because the loop tries ten times a second.
+                if !told.contains(&outage) {
+                    told.push(outage);
+                    tracing::warn!(%error, "no Redis");
+                }
             }
-            _ => {}
         }
         // Also after a lost connection, or the loop would reconnect without a pause to a Redis that accepts
         // and closes connections.

@@ -23,7 +23,7 @@ mod yaml;
 pub use client::{JSON, TestClient};
 pub use connection::{Connection, Request, Response, get, post_json};
 pub use process::Process;
-pub use redis::Redis;
+pub use redis::{Redis, Sentinel};
 pub use yaml::Yaml;
 
 /// The clock for tests about time.

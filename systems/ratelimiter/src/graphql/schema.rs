@@ -63,11 +63,12 @@ impl Query {
         let event = ratelimit_input.event_name.event();
         let decided = self.gate.decide(address, event, &ratelimit_input.email);
         let verdict = decided.await;
+        let is_rate_limited = verdict.is_limited;
         if let Some(tally) = context.data_opt::<Tally>() {
             tally.add(verdict);
         }
         Some(Ok(RatelimitResponse {
-            is_rate_limited: verdict.is_limited,
+            is_rate_limited,
             ip_from: ratelimit_input.ip,
         }))
     }

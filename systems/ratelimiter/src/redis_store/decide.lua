@@ -1,6 +1,6 @@
 -- One decision of the rate limiter in one atomic step: src/rule.rs in Lua.
--- KEYS[1]  the state of an address
--- ARGV     1 event (1 failed, 0 succeeded), 2 fingerprint of the e-mail, 3 ban in ms, 4 window in ms,
+-- KEYS[1]  the state of one subject of a rule
+-- ARGV     1 event (1 counted, 0 not counted), 2 fingerprint of the e-mail, 3 ban in ms, 4 window in ms,
 --          5 failures forgiven, 6 e-mails forgiven, 7 memory in ms, 8 mode, 9 inclusive (0, 1),
 --          10 time in ms; empty: the clock of Redis
 -- Returns  {limited (0, 1), starts a ban (0, 1), time until the end of the ban in ms,

@@ -10,6 +10,7 @@ pub(crate) const DEFAULT: Rule = Rule {
     emails_max: 1,
     mode: Mode::Fixed,
     inclusive: false,
+    counts: CountedResults::Failed,
 };
 
 fn failures(rule: &Rule, events: &[(u64, u64)]) -> Vec<bool> {
@@ -112,6 +113,7 @@ fn any_rule() -> impl Strategy<Value = Rule> {
     )
         .prop_map(
             |(ban_ms, window_ms, failures_max, emails_max, mode, inclusive)| Rule {
+                counts: CountedResults::Failed,
                 ban_ms,
                 window_ms,
                 failures_max,

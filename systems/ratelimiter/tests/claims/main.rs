@@ -4,13 +4,17 @@
 
 mod answers;
 mod audit;
+mod certificates;
 mod chart;
 mod deploy;
 mod flood;
 mod fuzz;
 mod outage;
 mod quick_start;
+mod redis_tls;
+mod rules;
 mod same_decisions;
+mod sentinel;
 mod server;
 mod stack;
 mod tls;

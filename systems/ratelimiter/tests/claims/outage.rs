@@ -23,7 +23,7 @@ fn is_banned(client: &mut TestClient) -> bool {
 }
 
 /// Repeats the check until it holds. Returns the time that it took.
-fn until(mut holds: impl FnMut() -> bool) -> Duration {
+pub(crate) fn until(mut holds: impl FnMut() -> bool) -> Duration {
     let start = now();
     while !holds() {
         assert!(
@@ -131,15 +131,25 @@ fn without_redis_from_the_start_the_policy_answers() {
 
 /// Sends one command to a Redis and returns its response.
 fn console(redis: &Redis, command: &str) -> String {
-    let url = redis.url();
-    let address = url.strip_prefix("redis://").unwrap();
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream
-        .write_all(format!("{command}\r\n").as_bytes())
-        .unwrap();
-    let mut response = [0; 256];
-    let length = stream.read(&mut response).unwrap();
-    String::from_utf8_lossy(&response[..length]).into_owned()
+    say(redis.port(), command)
+}
+
+/// Sends commands to a Redis or a sentinel on this port. Returns all responses, with that of a last `QUIT`.
+pub(crate) fn say(port: u16, commands: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let commands = format!("{commands}\r\nQUIT\r\n");
+    stream.write_all(commands.as_bytes()).unwrap();
+    let (mut responses, mut part) = (String::new(), [0; 4096]);
+    // A sentinel does not know `QUIT`. A server that changes its role closes connections.
+    while !responses.contains("unknown command 'QUIT'") {
+        match stream.read(&mut part) {
+            Ok(length) if length > 0 => {
+                responses.push_str(&String::from_utf8_lossy(&part[..length]));
+            }
+            _ => break,
+        }
+    }
+    responses
 }
 
 /// A Redis name that leads to another server after a failover. Open connections stay where they are.

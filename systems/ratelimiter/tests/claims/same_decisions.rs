@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use ratelimiter::address::Address;
 use ratelimiter::memory::MemoryStore;
-use ratelimiter::redis_store::RedisStore;
-use ratelimiter::rule::{Decision, Event, Mode, Rule};
+use ratelimiter::redis_store::{RedisStore, RuleEvent};
+use ratelimiter::rule::{CountedResults, Decision, Event, Mode, Rule};
+use redis_link::Link;
 use tokio::runtime::{Builder, Runtime};
 
 use test_client::Redis;
@@ -19,15 +20,21 @@ type Step = (u64, bool, u64, bool);
 /// At least 30 s, so that keys do not expire by Redis's own clock during the test.
 fn any_rule() -> impl Strategy<Value = Rule> {
     let mode = prop_oneof![Just(Mode::Fixed), Just(Mode::Original)];
+    let counts = prop_oneof![
+        Just(CountedResults::Failed),
+        Just(CountedResults::Succeeded),
+        Just(CountedResults::Any)
+    ];
     let times = (30_000..60_000_u64, 30_000..60_000_u64);
-    (times, 0..6_u32, 0..4_u32, mode, any::<bool>()).prop_map(
-        |((ban_ms, window_ms), failures_max, emails_max, mode, inclusive)| Rule {
+    (times, 0..6_u32, 0..4_u32, mode, any::<bool>(), counts).prop_map(
+        |((ban_ms, window_ms), failures_max, emails_max, mode, inclusive, counts)| Rule {
             ban_ms,
             window_ms,
             failures_max,
             emails_max,
             mode,
             inclusive,
+            counts,
         },
     )
 }
@@ -65,7 +72,12 @@ fn memory_and_redis_decide_the_same() {
         let mut now = 1_000_000_000;
         for (place, (pause, failed, email, second)) in steps.iter().enumerate() {
             now += pause;
-            let decision = memory.decide(pair[usize::from(*second)], now, event(*failed), *email);
+            let decision = memory.decide(
+                pair[usize::from(*second)].into(),
+                now,
+                event(*failed),
+                *email,
+            );
             prop_assert_eq!(decision, by_redis[place], "at step {}", place);
         }
         Ok(())
@@ -82,15 +94,21 @@ fn decide_by_redis(
 ) -> Vec<Decision> {
     let deadline = Duration::from_secs(60);
     runtime.block_on(async {
-        let store = RedisStore::new(url, rule, deadline).unwrap();
+        let store = RedisStore::new(Link::new(url).unwrap(), deadline);
         store.connect();
         assert!(store.ready(deadline).await);
         let (mut now, mut decisions) = (1_000_000_000, Vec::new());
         for (pause, failed, email, second) in steps {
             now += pause;
             let address = pair[usize::from(*second)];
-            let decided = store.decide_at(address, Some(now), event(*failed), *email);
-            decisions.push(decided.await.unwrap());
+            let of = RuleEvent {
+                rule: &rule,
+                prefix: "rl:",
+                subject: address.into(),
+                event: event(*failed),
+                other: *email,
+            };
+            decisions.push(store.decide(of, Some(now)).await.unwrap());
         }
         decisions
     })
