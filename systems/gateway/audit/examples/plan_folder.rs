@@ -7,7 +7,7 @@
 //! `DUMP` is a folder. For each supergraph it gets the queries as JSON lines with the reason of a refusal, so that
 //! another planner can plan the same queries. The table on standard output has one row for each supergraph, with tabs between the columns.
 
-use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, fs, io};
@@ -35,7 +35,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut files = Vec::new();
     find(folder.as_ref(), &mut files)?;
     files.sort();
-    println!("supergraph\tqueries\tplanned\tfirst refusal");
+    let mut table = io::stdout().lock();
+    writeln!(table, "supergraph\tqueries\tplanned\tfirst refusal")?;
     for file in files {
         let sdl = fs::read_to_string(&file)?;
         // Only composed supergraphs have this specification.
@@ -44,14 +45,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         let name = file.strip_prefix(&folder)?.display().to_string();
         let (planned, row) = plan(&sdl, queries);
-        println!("{name}\t{row}");
+        writeln!(table, "{name}\t{row}")?;
         if let Some(dump) = &dump {
-            let mut lines = String::new();
-            for (query, refusal) in &planned {
-                writeln!(lines, "{}", json!({"query": query, "refusal": refusal}))?;
-            }
+            let lines = planned.iter().map(|(query, refusal)| {
+                json!({"query": query, "refusal": refusal}).to_string() + "\n"
+            });
             fs::create_dir_all(dump)?;
-            fs::write(dump.join(name.replace('/', "__") + ".jsonl"), lines)?;
+            fs::write(
+                dump.join(name.replace('/', "__") + ".jsonl"),
+                lines.collect::<String>(),
+            )?;
         }
     }
     Ok(())
