@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::report::Report;
+use crate::tls::ClientTls;
 use crate::written::{ByteSize, Listen, PlainPath, RedisAddress, Written};
 
 /// The cache of subgraph responses, for as long as their `Cache-Control` allows. It is in the memory of this
@@ -86,12 +87,17 @@ pub struct CachedSubgraph {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswersInRedis {
-    /// The address, `redis://HOST:PORT/DATABASE`. Exactly one is allowed, because clusters are not supported.
+    /// The address: `redis://HOST:PORT/DATABASE`, or `redis+sentinel://HOST:PORT,HOST:PORT/MASTER/DATABASE` with the
+    /// addresses of sentinels. `rediss` in place of `redis` uses TLS. Exactly one address is allowed, because clusters
+    /// are not supported.
     pub urls: Vec<Written<RedisAddress>>,
     /// The user name, instead of the name in the address.
     pub username: Option<String>,
     /// The password, instead of the password in the address.
     pub password: Option<String>,
+    /// TLS settings for an address with `rediss`.
+    #[serde(default)]
+    pub tls: ClientTls,
     /// Maximum time that a request waits for Redis.
     #[serde(default = "fetch_timeout")]
     pub fetch_timeout: Written<Duration>,

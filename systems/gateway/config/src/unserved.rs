@@ -9,7 +9,6 @@ const OWN_PLANNER: &str = "the gateway has its own query planner";
 const OWN_ANSWERS: &str =
     "Redis is configured in `response_cache.subgraph.all.redis`: move it there";
 const ONE_CONNECTION: &str = "the gateway opens one connection to each Redis";
-const NO_REDIS_TLS: &str = "the gateway cannot use TLS for Redis, so responses would be sent unencrypted: remove it, or write the address of a local tunnel in `urls`";
 const NO_MAINTENANCE: &str = "no background task deletes entries from Redis";
 const NO_LONGER: &str = "a request does not extend the lifetime of a cached response";
 pub(crate) const OWN_METRICS: &str = "docs/gateway/telemetry.md lists the available metrics";
@@ -317,11 +316,6 @@ pub(crate) const GENERAL: &[Unserved] = &[
         "response_cache/invalidation/scan_count",
         "an invalidation needs no scan of the cache",
     ),
-    refused(
-        "response_cache/subgraph/all/redis/tls",
-        On::Filled,
-        NO_REDIS_TLS,
-    ),
     idle(
         "response_cache/subgraph/all/redis/pool_size",
         ONE_CONNECTION,
@@ -335,11 +329,6 @@ pub(crate) const GENERAL: &[Unserved] = &[
         NO_MAINTENANCE,
     ),
     idle("response_cache/subgraph/all/redis/reset_ttl", NO_LONGER),
-    refused(
-        "response_cache/subgraph/subgraphs/*/redis/tls",
-        On::Filled,
-        NO_REDIS_TLS,
-    ),
     idle(
         "response_cache/subgraph/subgraphs/*/redis/pool_size",
         ONE_CONNECTION,

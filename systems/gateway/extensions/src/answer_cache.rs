@@ -18,7 +18,7 @@ use gateway_config::{EffectiveCaching, ResponseCache};
 use gateway_upstream::Reply;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use operation_cache::{Bounds, CacheStats, Keep, Key, OperationCache};
-use redis_link::LinkError;
+use redis_link::{LinkError, TargetError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -182,7 +182,7 @@ impl AnswerCache {
     pub fn new<'a>(
         config: &ResponseCache,
         names: impl Iterator<Item = &'a str>,
-    ) -> Result<Option<Self>, LinkError> {
+    ) -> Result<Option<Self>, TargetError> {
         let mut stores: Vec<Arc<RedisStore>> = Vec::new();
         let mut subgraphs = BTreeMap::new();
         for name in names {

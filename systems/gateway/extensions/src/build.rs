@@ -10,7 +10,7 @@ use bytes::Bytes;
 use gateway_config::{Config, LoggingExporters, RhaiLimits, TraceIdFormat};
 use gateway_telemetry::InstrumentHead;
 use gateway_upstream::{Client, EndpointError, Policy, UpstreamEndpoint};
-use redis_link::LinkError;
+use redis_link::TargetError;
 
 use crate::address::{endpoint, http2, trust};
 use crate::answer_cache::AnswerCache;
@@ -49,7 +49,7 @@ pub enum BuildError {
     Token(#[from] TokenError),
     /// The Redis server for cached responses has an invalid address.
     #[error("response_cache: {0}")]
-    Redis(#[from] LinkError),
+    Redis(#[from] TargetError),
 }
 
 /// All extensions of one configuration, checked. All workers share them.

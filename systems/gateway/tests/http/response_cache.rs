@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use test_client::tls::Authority;
 use test_client::{Redis, now};
 
 use crate::client::{Connection, Request, Response, post};
@@ -190,6 +191,48 @@ fn processes_that_share_a_redis_share_answers() {
     }
 }
 
+/// The login of the configuration replaces the login of the address.
+#[test]
+fn answers_are_in_a_redis_with_tls_whose_certificate_is_checked() {
+    let (own, other) = (Authority::new("own"), Authority::new("other"));
+    let identity = own.identity("127.0.0.1");
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let redis = Redis::start_with(&[
+        "--port",
+        "0",
+        "--tls-port",
+        "{port}",
+        "--tls-cert-file",
+        &file("cert.pem", &identity.certificate),
+        "--tls-key-file",
+        &file("key.pem", &identity.key),
+        "--tls-ca-cert-file",
+        &file("ca.pem", &own.pem()),
+        "--tls-auth-clients",
+        "no",
+        "--requirepass",
+        "p@ss",
+    ]);
+    let planets = planets("cache-control: max-age=60\r\n");
+    let setup = |authority: &Authority| {
+        let port = redis.port();
+        let caching = format!(
+            "response_cache: {{enabled: true, subgraph: {{all: {{ttl: 60s, redis: {{urls: ['rediss://:wrong@127.0.0.1:{port}/1'], password: 'p@ss', required_to_start: true, tls: {{certificate_authorities: '${{file.trusted.pem}}'}}}}}}}}}}\n"
+        );
+        Setup::new(&planets.config(&caching)).file("trusted.pem", &authority.pem())
+    };
+    let gateway = setup(&own).start();
+    asks_no_subgraph(&gateway, &planets, BOTH, ANSWER);
+    let (status, said) = setup(&other).fail();
+    assert!(!status.success(), "{said}");
+    assert!(said.contains("is `required_to_start`"), "{said}");
+}
+
 #[test]
 fn answers_of_another_address_in_the_same_redis_are_not_found() {
     let redis = Redis::start();
@@ -277,8 +320,8 @@ fn a_redis_that_is_required_or_cannot_be_named_is_told_before_anything_is_served
         ),
         ("{urls: []}".to_owned(), "expected one address, found 0"),
         (
-            "{urls: ['rediss://a']}".to_owned(),
-            "is not spoken to with TLS",
+            "{urls: ['redis-sentinel://a']}".to_owned(),
+            "write `redis+sentinel://",
         ),
         (
             "{urls: ['redis-cluster://a']}".to_owned(),
@@ -286,11 +329,15 @@ fn a_redis_that_is_required_or_cannot_be_named_is_told_before_anything_is_served
         ),
         (
             "{urls: ['redis://a:b']}".to_owned(),
-            "cannot use the address of Redis",
+            "expected redis://HOST:PORT/DATABASE",
         ),
         (
             "{urls: ['redis://a'], tls: {client_authentication: {}}}".to_owned(),
-            "cannot use TLS for Redis",
+            "`certificate_chain`",
+        ),
+        (
+            "{urls: ['redis://a'], tls: {certificate_authorities: x}}".to_owned(),
+            "expected a URL that starts with rediss://",
         ),
     ] {
         let (status, said) = of(&redis).fail();

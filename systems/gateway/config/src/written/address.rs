@@ -105,18 +105,19 @@ impl Form for RedisAddress {
         let scheme = text.split("://").next().unwrap_or_default();
         // The message omits the address, because it may contain a password.
         let why = match scheme {
-            "redis" => return Ok(Self(text.to_owned())),
-            "rediss" => "Redis is not spoken to with TLS; name a tunnel on this machine",
+            "redis" | "rediss" | "redis+sentinel" | "rediss+sentinel" => {
+                return Ok(Self(text.to_owned()));
+            }
             "redis-cluster" | "rediss-cluster" => {
                 "clusters are not followed; name one Redis, or a proxy before them"
             }
             "redis-sentinel" | "rediss-sentinel" => {
-                "sentinels are not asked; name one Redis, or a proxy before them"
+                "this form of sentinels is not read; write `redis+sentinel://HOST:PORT,HOST:PORT/MASTER/DATABASE`, or `rediss+sentinel` for TLS"
             }
             _ => "its scheme is not known",
         };
         Err(format!(
-            "this address of a Redis cannot be used: {why}; expected `redis://host:port/database`"
+            "this address of a Redis cannot be used: {why}; expected `redis://host:port/database`, or `rediss` for TLS"
         ))
     }
 

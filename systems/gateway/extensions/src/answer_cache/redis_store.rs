@@ -17,8 +17,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use gateway_config::AnswersInRedis;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use redis::{ConnectionInfo, IntoConnectionInfo as _, Pipeline};
-use redis_link::{Link, LinkError};
+use percent_encoding::percent_decode_str;
+use redis::Pipeline;
+use redis_link::{Link, LinkError, RedisOptions, RedisTarget, TargetError};
 
 use super::{Answer, LONGEST, Pair};
 
@@ -62,7 +63,7 @@ impl std::fmt::Debug for RedisStore {
 pub(super) fn of(
     config: &AnswersInRedis,
     stores: &mut Vec<Arc<RedisStore>>,
-) -> Result<Arc<RedisStore>, LinkError> {
+) -> Result<Arc<RedisStore>, TargetError> {
     if let Some(known) = stores.iter().find(|it| it.config == *config) {
         return Ok(Arc::clone(known));
     }
@@ -71,26 +72,43 @@ pub(super) fn of(
     Ok(store)
 }
 
+/// The Redis of a configuration. The keys `username` and `password` replace those of the address.
+fn target(config: &AnswersInRedis) -> Result<RedisTarget, TargetError> {
+    let address = config.urls.first().map_or("", |it| it.0.0.as_str());
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    let authority = rest.split('/').next().unwrap_or_default();
+    let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let (username, password) = login.split_once(':').unwrap_or((login, ""));
+    let decoded = |text: &str| {
+        let text = percent_decode_str(text).decode_utf8_lossy().into_owned();
+        (!text.is_empty()).then_some(text)
+    };
+    let identity = config.tls.client_authentication.as_ref();
+    let options = RedisOptions {
+        username: config.username.clone().or_else(|| decoded(username)),
+        password: config.password.clone().or_else(|| decoded(password)),
+        authorities: config
+            .tls
+            .certificate_authorities
+            .as_ref()
+            .map(|pem| pem.0.clone()),
+        identity: identity.map(|it| (it.certificate_chain.0.clone(), it.key.0.clone())),
+        ..RedisOptions::default()
+    };
+    let path = &rest[authority.len()..];
+    RedisTarget::read(&format!("{scheme}://{hosts}{path}"), &options)
+}
+
 impl RedisStore {
-    fn new(config: &AnswersInRedis) -> Result<Self, LinkError> {
-        let address = config.urls.first().map_or("", |it| it.0.0.as_str());
-        let mut address: ConnectionInfo =
-            address.into_connection_info().map_err(LinkError::Address)?;
-        let mut settings = address.redis_settings().clone();
-        if let Some(name) = &config.username {
-            settings = settings.set_username(name);
-        }
-        if let Some(password) = &config.password {
-            settings = settings.set_password(password);
-        }
-        address = address.set_redis_settings(settings);
+    fn new(config: &AnswersInRedis) -> Result<Self, TargetError> {
+        let target = target(config)?;
         let prefix = match &config.namespace {
             Some(namespace) => format!("{namespace}:{FORM}"),
             None => FORM.to_owned(),
         };
         Ok(Self {
             config: config.clone(),
-            link: Link::new(address)?,
+            link: Link::to(target),
             prefix,
             waiting: Arc::default(),
             failures: Arc::default(),
