@@ -58,7 +58,10 @@ impl chassis::Handler for Handler {
             return reply;
         }
         if request.method() == Method::OPTIONS
-            && let Some(headers) = self.origins.preflight_of(request.headers())
+            && let Some(headers) = self.origins.preflight_of(|name| {
+                let value = request.headers().get(name);
+                value.map(HeaderValue::as_bytes)
+            })
         {
             let mut reply = Response::new(Full::default());
             *reply.status_mut() = StatusCode::NO_CONTENT;

@@ -87,14 +87,17 @@ impl AllowedOrigins {
         Some(headers)
     }
 
-    /// [`AllowedOrigins::preflight`] for the headers of hyper.
+    /// [`AllowedOrigins::preflight`] for a request of any library. `header` returns the value of a header by its
+    /// name.
     #[must_use]
-    pub fn preflight_of(&self, request: &HeaderMap) -> Option<Vec<CorsHeader>> {
-        let bytes = |name: HeaderName| request.get(name).map(HeaderValue::as_bytes);
+    pub fn preflight_of<'a>(
+        &self,
+        header: impl Fn(HeaderName) -> Option<&'a [u8]>,
+    ) -> Option<Vec<CorsHeader>> {
         self.preflight(
-            bytes(ORIGIN),
-            bytes(ACCESS_CONTROL_REQUEST_METHOD),
-            bytes(ACCESS_CONTROL_REQUEST_HEADERS),
+            header(ORIGIN),
+            header(ACCESS_CONTROL_REQUEST_METHOD),
+            header(ACCESS_CONTROL_REQUEST_HEADERS),
         )
     }
 

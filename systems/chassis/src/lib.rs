@@ -43,7 +43,7 @@ pub use limits::{
     Timeouts, descriptors,
 };
 pub use listener::{Listener, prepare};
-pub use request_id::{request_id, set_request_id};
+pub use request_id::{REQUEST_ID, is_request_id, request_id, set_request_id};
 pub use runtime::runtime;
 pub use serve::{scheme, serve, stop_signal};
 pub use tls::{

@@ -2,7 +2,10 @@
 
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
-const NAME: HeaderName = HeaderName::from_static("x-request-id");
+/// The header with the id of a request.
+pub const REQUEST_ID: &str = "x-request-id";
+
+const NAME: HeaderName = HeaderName::from_static(REQUEST_ID);
 
 /// Maximum length of an id. Longer ones are not returned.
 const BYTES_MAX: usize = 128;
@@ -12,8 +15,13 @@ const BYTES_MAX: usize = 128;
 /// Services make no ids themselves, because a client cannot refer to an id that it does not have.
 #[must_use]
 pub fn request_id(headers: &HeaderMap) -> Option<&HeaderValue> {
-    let id = headers.get(NAME)?;
-    (!id.is_empty() && id.len() <= BYTES_MAX).then_some(id)
+    headers.get(NAME).filter(|id| is_request_id(id.as_bytes()))
+}
+
+/// True if a service may return the id.
+#[must_use]
+pub fn is_request_id(id: &[u8]) -> bool {
+    (1..=BYTES_MAX).contains(&id.len())
 }
 
 /// Returns the id of a request in its response, unless the service has set one itself.

@@ -6,15 +6,6 @@
 use graphql_http::{Media, RequestRefusal};
 use serde::Serialize;
 
-/// The header with the id of a request, which returns in its response.
-pub const REQUEST_ID: &str = "x-request-id";
-
-/// True if an id may return. An endless one may not.
-#[must_use]
-pub fn is_request_id(id: &[u8]) -> bool {
-    (1..=128).contains(&id.len())
-}
-
 /// The statuses of these servers, in the order of `/metrics`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the HTTP standard")]

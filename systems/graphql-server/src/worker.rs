@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use chassis::AllowedOrigins;
+use chassis::{AllowedOrigins, CorsHeader};
 use graphql_http::body::BodyError;
 use graphql_http::{Head, Media};
 use telemetry::log::REQUEST;
@@ -37,10 +37,24 @@ impl Worker {
         }
     }
 
-    /// The web pages that may use the server.
+    /// The headers for the web page that sent a request. `origin` is the header of the request.
     #[must_use]
-    pub fn origins(&self) -> &AllowedOrigins {
-        &self.origins
+    pub fn cors(&self, origin: Option<&[u8]>) -> Vec<CorsHeader> {
+        self.origins.headers(origin)
+    }
+
+    /// The headers of the response to a preflight. `None` if the request is no preflight. `header` returns the
+    /// value of a header by its name.
+    #[must_use]
+    pub fn preflight_headers<'a>(
+        &self,
+        method: &str,
+        header: impl Fn(&str) -> Option<&'a [u8]>,
+    ) -> Option<Vec<CorsHeader>> {
+        if method != "OPTIONS" {
+            return None;
+        }
+        self.origins.preflight_of(|name| header(name.as_str()))
     }
 
     /// The largest body, in bytes.

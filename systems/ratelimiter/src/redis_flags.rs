@@ -122,6 +122,7 @@ impl RedisFlags {
         let options = RedisOptions {
             username: self.redis_username.clone(),
             password: self.redis_password.clone(),
+            replaces_login: false,
             sentinel_username: self.redis_sentinel_username.clone(),
             sentinel_password: self.redis_sentinel_password.clone(),
             authorities: read("--redis-ca-file", self.redis_ca_file.as_deref())?,

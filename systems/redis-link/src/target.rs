@@ -17,10 +17,12 @@ const SENTINEL_PORT: u16 = 26_379;
 /// The settings of a Redis that are not in its URL. Certificates and keys are texts in PEM.
 #[derive(Clone, Default)]
 pub struct RedisOptions {
-    /// The user name. The URL must not have one too.
+    /// The user name. The URL may have one too only with `replaces_login`.
     pub username: Option<String>,
-    /// The password. The URL must not have one too.
+    /// The password. The URL may have one too only with `replaces_login`.
     pub password: Option<String>,
+    /// True if the user name and the password replace those of the URL.
+    pub replaces_login: bool,
     /// The user name for sentinels.
     pub sentinel_username: Option<String>,
     /// The password for sentinels.
@@ -130,8 +132,8 @@ impl RedisTarget {
         let (route, settings) = if scheme.has_sentinels {
             let (mut sentinels, settings) = sentinels(rest)?;
             let empty = RedisConnectionInfo::default();
-            let login = (&options.sentinel_username, &options.sentinel_password);
-            sentinels.settings = with_login(empty, login.0.as_deref(), login.1.as_deref())?;
+            let (name, password) = (&options.sentinel_username, &options.sentinel_password);
+            sentinels.settings = with_login(empty, name.as_deref(), password.as_deref(), false)?;
             (Route::Sentinels(sentinels), settings)
         } else {
             // The redis crate reads `rediss` only with its own TLS.
@@ -144,7 +146,7 @@ impl RedisTarget {
         let (username, password) = (options.username.as_deref(), options.password.as_deref());
         Ok(Self {
             route,
-            settings: with_login(settings, username, password)?,
+            settings: with_login(settings, username, password, options.replaces_login)?,
             tls,
         })
     }
@@ -180,19 +182,21 @@ fn check_use(scheme: &Scheme, options: &RedisOptions) -> Result<(), TargetError>
     Ok(())
 }
 
+/// Sets the user name and the password. `replaces` permits settings that have them already.
 fn with_login(
     mut settings: RedisConnectionInfo,
     username: Option<&str>,
     password: Option<&str>,
+    replaces: bool,
 ) -> Result<RedisConnectionInfo, TargetError> {
     if let Some(name) = username {
-        if settings.username().is_some() {
+        if !replaces && settings.username().is_some() {
             return Err(TargetError::Twice("user name"));
         }
         settings = settings.set_username(name);
     }
     if let Some(password) = password {
-        if settings.password().is_some() {
+        if !replaces && settings.password().is_some() {
             return Err(TargetError::Twice("password"));
         }
         settings = settings.set_password(password);
@@ -311,6 +315,18 @@ mod tests {
     fn the_check_of_the_certificate_cannot_be_switched_off() {
         let told = error("rediss://localhost#insecure", &RedisOptions::default());
         assert!(told.contains("always checked"), "{told}");
+    }
+
+    #[test]
+    fn a_login_may_replace_the_login_of_the_url() {
+        let options = RedisOptions {
+            password: Some("new".to_owned()),
+            replaces_login: true,
+            ..RedisOptions::default()
+        };
+        let target = RedisTarget::read("redis://me:old@a", &options).unwrap();
+        assert_eq!(target.settings.username(), Some("me"));
+        assert_eq!(target.settings.password(), Some("new"));
     }
 
     #[test]

@@ -35,18 +35,10 @@ pub(crate) fn state(document: &mut Document<'static, String>) {
                 if roots.iter().flatten().any(|root| *root == it.name) {
                     state_root(it);
                 }
-                let missing = unstated(&it.directives, &it.implements_interfaces);
-                let pairs = graphs.common(&it.name, &missing);
-                let added =
-                    pairs.map(|(graph, name)| applied(IMPLEMENTS, graph, "interface", name));
-                it.directives.extend(added);
+                graphs.state_interfaces(&it.name, &it.implements_interfaces, &mut it.directives);
             }
             TypeDefinition::Interface(it) => {
-                let missing = unstated(&it.directives, &it.implements_interfaces);
-                let pairs = graphs.common(&it.name, &missing);
-                let added =
-                    pairs.map(|(graph, name)| applied(IMPLEMENTS, graph, "interface", name));
-                it.directives.extend(added);
+                graphs.state_interfaces(&it.name, &it.implements_interfaces, &mut it.directives);
             }
             _ => {}
         }
@@ -116,6 +108,14 @@ impl Graphs {
             graphs.insert(name.clone(), found.map(str::to_owned).collect());
         }
         Self(graphs)
+    }
+
+    /// States the interfaces of the type `name` that no directive mentions.
+    fn state_interfaces(&self, name: &str, interfaces: &[String], directives: &mut Vec<Applied>) {
+        let missing = unstated(directives, interfaces);
+        let pairs = self.common(name, &missing);
+        let added = pairs.map(|(graph, name)| applied(IMPLEMENTS, graph, "interface", name));
+        directives.extend(added);
     }
 
     /// The pairs of a subgraph and one of `others` where the subgraph also defines `name`.

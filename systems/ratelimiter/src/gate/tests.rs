@@ -72,7 +72,7 @@ fn the_policy_decides_if_a_rule_has_no_decision_and_no_other_rule_limits() {
             of([decision(0), decision(0), lost()]),
             (is_limited, retry, None)
         );
-        // A ban that is known is not forgotten, and a shadow without a decision limits nobody.
+        // The gate remembers a known ban. A rule in shadow without a decision limits no client.
         assert!(of([lost(), decision(0), decision(5)]).0);
         assert!(!of([decision(0), lost(), decision(0)]).0);
     }

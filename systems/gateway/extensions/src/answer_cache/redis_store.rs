@@ -17,7 +17,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use gateway_config::AnswersInRedis;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use percent_encoding::percent_decode_str;
 use redis::Pipeline;
 use redis_link::{Link, LinkError, RedisOptions, RedisTarget, TargetError};
 
@@ -75,28 +74,17 @@ pub(super) fn of(
 /// The Redis of a configuration. The keys `username` and `password` replace those of the address.
 fn target(config: &AnswersInRedis) -> Result<RedisTarget, TargetError> {
     let address = config.urls.first().map_or("", |it| it.0.0.as_str());
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    let authority = rest.split('/').next().unwrap_or_default();
-    let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
-    let (username, password) = login.split_once(':').unwrap_or((login, ""));
-    let decoded = |text: &str| {
-        let text = percent_decode_str(text).decode_utf8_lossy().into_owned();
-        (!text.is_empty()).then_some(text)
-    };
+    let authorities = config.tls.certificate_authorities.as_ref();
     let identity = config.tls.client_authentication.as_ref();
     let options = RedisOptions {
-        username: config.username.clone().or_else(|| decoded(username)),
-        password: config.password.clone().or_else(|| decoded(password)),
-        authorities: config
-            .tls
-            .certificate_authorities
-            .as_ref()
-            .map(|pem| pem.0.clone()),
+        username: config.username.clone(),
+        password: config.password.clone(),
+        replaces_login: true,
+        authorities: authorities.map(|pem| pem.0.clone()),
         identity: identity.map(|it| (it.certificate_chain.0.clone(), it.key.0.clone())),
         ..RedisOptions::default()
     };
-    let path = &rest[authority.len()..];
-    RedisTarget::read(&format!("{scheme}://{hosts}{path}"), &options)
+    RedisTarget::read(address, &options)
 }
 
 impl RedisStore {

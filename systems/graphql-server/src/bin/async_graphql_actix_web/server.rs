@@ -17,14 +17,14 @@ use actix_web::rt::time::sleep;
 use actix_web::web::{self, Data, Payload};
 use actix_web::{App, HttpRequest, HttpResponse};
 use async_graphql::Variables;
-use chassis::{CorsHeader, Tracked};
+use chassis::{CorsHeader, REQUEST_ID, Tracked};
 use futures_core::Stream as _;
 use graphql_http::body::{collect, in_time};
 use graphql_http::{GraphqlRequest, Head, Media};
 use graphql_server::connections::{self, Connections};
 use graphql_server::content::Counter;
 use graphql_server::exchange::NextStep;
-use graphql_server::reply::{self, Body, REQUEST_ID, Reply};
+use graphql_server::reply::{Body, Reply};
 use graphql_server::startup::{Setup, stop_on_signal};
 use graphql_server::wire::{self, WireError};
 use graphql_server::worker::Worker;
@@ -115,7 +115,10 @@ async fn answered(
 ) -> HttpResponse {
     let tracked = request.conn_data::<Tracked>();
     let tracked = tracked.expect("every connection introduces itself");
-    let allowed = preflight(request, handler);
+    let headers = request.headers();
+    let header = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
+    let method = request.method().as_str();
+    let allowed = handler.worker.preflight_headers(method, header);
     let is_preflight = allowed.is_some();
     let answer = async {
         if is_preflight {
@@ -123,10 +126,11 @@ async fn answered(
         }
         answer.await
     };
-    let reply = connections::answered(tracked, request.method().as_str(), answer).await;
-    let id = request.headers().get(REQUEST_ID);
-    let id = id.filter(|id| reply::is_request_id(id.as_bytes()));
-    respond(reply, id, allowed.unwrap_or_else(|| cors(request, handler)))
+    let reply = connections::answered(tracked, method, answer).await;
+    let id = headers.get(REQUEST_ID);
+    let id = id.filter(|id| chassis::is_request_id(id.as_bytes()));
+    let cors = allowed.unwrap_or_else(|| handler.worker.cors(header("origin")));
+    respond(reply, id, cors)
 }
 
 async fn answer(request: &HttpRequest, mut payload: Payload, handler: &Handler) -> Reply {
@@ -191,28 +195,6 @@ async fn not_found(request: HttpRequest, handler: Data<Handler>) -> HttpResponse
         handler.worker.not_found(method, path)
     })
     .await
-}
-
-/// The headers for the web page that sent a request.
-fn cors(request: &HttpRequest, handler: &Handler) -> Vec<CorsHeader> {
-    let headers = request.headers();
-    let bytes = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
-    let origins = handler.worker.origins();
-    origins.headers(bytes(header::ORIGIN))
-}
-
-/// The headers of the response to a preflight, which a browser sends before a request of another origin.
-fn preflight(request: &HttpRequest, handler: &Handler) -> Option<Vec<CorsHeader>> {
-    if request.method().as_str() != "OPTIONS" {
-        return None;
-    }
-    let headers = request.headers();
-    let bytes = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
-    handler.worker.origins().preflight(
-        bytes(header::ORIGIN),
-        bytes(header::ACCESS_CONTROL_REQUEST_METHOD),
-        bytes(header::ACCESS_CONTROL_REQUEST_HEADERS),
-    )
 }
 
 fn respond(reply: Reply, id: Option<&HeaderValue>, cors: Vec<CorsHeader>) -> HttpResponse {
