@@ -25,6 +25,8 @@ pub struct PodState {
     pub image: Option<String>,
     /// The quality-of-service class: `Guaranteed`, `Burstable` or `BestEffort`.
     pub qos: Option<String>,
+    /// Time of the request to delete it, in whole seconds. `None` if nobody asked.
+    pub deleted_at: Option<jiff::Timestamp>,
 }
 
 /// The phase of a pod.
@@ -78,6 +80,7 @@ impl PodState {
             restarts: restarts(pod),
             image: text(&pod["status"]["containerStatuses"][0]["imageID"]),
             qos: text(&pod["status"]["qosClass"]),
+            deleted_at: deleted_at(&pod["metadata"]),
         }
     }
 
@@ -104,6 +107,14 @@ pub fn replica_failure(deployment: &Value) -> Option<String> {
         "`{}` cannot create a pod: {message}",
         name_of(deployment)
     ))
+}
+
+/// The API states the end of the grace period. A pod with a longer period has a later one.
+fn deleted_at(metadata: &Value) -> Option<jiff::Timestamp> {
+    let ends: jiff::Timestamp = metadata["deletionTimestamp"].as_str()?.parse().ok()?;
+    let grace = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+    ends.checked_sub(jiff::SignedDuration::from_secs(grace))
+        .ok()
 }
 
 fn restarts(pod: &Value) -> u64 {

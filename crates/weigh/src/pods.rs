@@ -6,6 +6,7 @@
 //! | pods of the systems | [`systems`] |
 //! | manifests of the user | [`manifests`] |
 //! | the cluster's part of a run and of its rounds | [`stage`] |
+//! | the generator that ended a round, if one was lost | [`loss`] |
 //! | systems that a round needs | [`wanted`] |
 //! | the start of these systems | [`start_progress`] |
 //! | the input of a generator | [`round_spec`] |
@@ -15,6 +16,7 @@
 
 pub(crate) mod barrier;
 pub(crate) mod cleanup_task;
+mod loss;
 pub(crate) mod manifests;
 pub(crate) mod refusal;
 pub(crate) mod result;

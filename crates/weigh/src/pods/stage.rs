@@ -22,6 +22,7 @@ use serde_json::Value;
 
 mod manifests;
 
+use super::loss::{Loss, first_loss};
 use super::manifests::OfSystems;
 use super::result;
 use super::round_spec::{self, BARRIER_PORT, RoundSpec};
@@ -340,8 +341,8 @@ impl<'c> Stage<'c> {
                 read_at = Some(instant());
             }
             let now: BTreeMap<u32, PodState> = generators_among(pods);
-            if let Some((index, pod, why)) = lost(&seen, &now) {
-                return Err(RoundError::Generator(self.in_words(index, &pod, &why)));
+            if let Some(loss) = first_loss(&seen, &now) {
+                return Err(RoundError::Generator(self.in_words(&loss)));
             }
             let is_done = |pod: &PodState| pod.phase == Phase::Succeeded;
             if now.len() == self.generators as usize && now.values().all(is_done) {
@@ -377,7 +378,8 @@ impl<'c> Stage<'c> {
     }
 
     /// The state of a generator, with its output if there is any.
-    fn in_words(&self, index: u32, pod: &PodState, why: &str) -> String {
+    fn in_words(&self, loss: &Loss) -> String {
+        let Loss { index, pod, why } = loss;
         let log = self.connection().text(Resource::PodLogs, &pod.name);
         let words = log.map(|log| result::last_words(&log)).unwrap_or_default();
         let words = match words.is_empty() {
@@ -488,29 +490,4 @@ fn generators_among(pods: Vec<PodState>) -> BTreeMap<u32, PodState> {
     generators
         .filter_map(|pod| Some((pod.index?, pod)))
         .collect()
-}
-
-/// The generator that will not send its part, and the reason. If several are lost, a generator with a removed
-/// pod comes first. The other generators failed because they missed it.
-fn lost(
-    before: &BTreeMap<u32, PodState>,
-    now: &BTreeMap<u32, PodState>,
-) -> Option<(u32, PodState, String)> {
-    let mut lost: Vec<(u32, PodState, String)> = Vec::new();
-    for (index, pod) in before {
-        let is_other = now.get(index).is_none_or(|other| other.name != pod.name);
-        if is_other && pod.phase != Phase::Succeeded {
-            lost.push((*index, pod.clone(), "was removed".to_owned()));
-        }
-    }
-    for (index, pod) in now {
-        match &pod.phase {
-            Phase::Failed(why) => lost.push((*index, pod.clone(), why.clone())),
-            Phase::Leaving => lost.push((*index, pod.clone(), "is being removed".to_owned())),
-            _ => {}
-        }
-    }
-    let by_itself = |(_, _, why): &(u32, PodState, String)| why.starts_with("ended with exit code");
-    lost.sort_by_key(by_itself);
-    lost.into_iter().next()
 }

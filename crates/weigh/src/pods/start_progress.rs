@@ -146,6 +146,7 @@ mod tests {
             restarts: 0,
             image: None,
             qos: None,
+            deleted_at: None,
         }
     }
 
