@@ -5,9 +5,10 @@ use yaml_with_places::{Finding, Findings, Node};
 
 use crate::condition::Condition;
 use crate::config::Config;
-use crate::coprocessor::Stage;
+use crate::coprocessor::{Coprocessor, Stage};
 use crate::cors::CorsPolicy;
 use crate::report::Report;
+use crate::selector::SelectorSource;
 use crate::written::Written;
 use crate::{instrumentation_check, persisted_queries, response_cache, subscription, telemetry};
 
@@ -120,31 +121,64 @@ fn check_cors(config: &Config, report: &mut Report<'_>) {
     }
 }
 
-/// A condition of a request stage cannot read a response.
+/// A condition can read only messages that its stage has.
 fn check_conditions(config: &Config, report: &mut Report<'_>) {
     let Some(coprocessor) = &config.coprocessor else {
         return;
     };
-    // Only request stages, because a response stage can read both messages.
-    let stages: [(&[&str], Option<&Stage>); 4] = [
-        (&["router"], coprocessor.router.request.as_ref()),
-        (&["supergraph"], coprocessor.supergraph.request.as_ref()),
-        (&["execution"], coprocessor.execution.request.as_ref()),
-        (&["subgraph", "all"], coprocessor.subgraph.request.as_ref()),
+    let Coprocessor {
+        router,
+        supergraph,
+        execution,
+        subgraph,
+        ..
+    } = coprocessor;
+    let requests: [(&[&str], &Option<Stage>); 4] = [
+        (&["router", "request"], &router.request),
+        (&["supergraph", "request"], &supergraph.request),
+        (&["execution", "request"], &execution.request),
+        (&["subgraph", "all", "request"], &subgraph.request),
     ];
-    for (block, stage) in stages {
-        let condition = stage.and_then(|stage| stage.condition.as_ref());
+    let responses: [(&[&str], &Option<Stage>); 4] = [
+        (&["router", "response"], &router.response),
+        (&["supergraph", "response"], &supergraph.response),
+        (&["execution", "response"], &execution.response),
+        (&["subgraph", "all", "response"], &subgraph.response),
+    ];
+    for (path, stage) in requests.into_iter().chain(responses) {
+        let condition = stage.as_ref().and_then(|stage| stage.condition.as_ref());
         let selectors = condition.map(Condition::selectors).unwrap_or_default();
-        if selectors.iter().any(|it| it.source.needs_response()) {
-            let mut path = vec!["coprocessor"];
-            path.extend(block);
-            path.extend(["request", "condition"]);
-            report(
-                &path,
-                "the condition of a request stage cannot look at the response".to_owned(),
-            );
+        let missing = selectors
+            .iter()
+            .find_map(|selector| missing_message(&selector.source, path));
+        if let Some(missing) = missing {
+            let path = [&["coprocessor"], path, &["condition"]].concat();
+            report(&path, missing.to_owned());
         }
     }
+}
+
+/// The reason why the stage at this path does not have the value, or `None` if it has it.
+fn missing_message(source: &SelectorSource, path: &[&str]) -> Option<&'static str> {
+    let is_request = path.last() == Some(&"request");
+    let is_subgraph = path.first() == Some(&"subgraph");
+    let is_router = path.first() == Some(&"router");
+    if is_request && source.needs_response() {
+        return Some("the condition of a request stage cannot look at the response");
+    }
+    if !is_subgraph && source.needs_subgraph() {
+        return Some(
+            "only the subgraph stage has values of subgraph requests: move the condition there, or write another selector",
+        );
+    }
+    if !is_request && source.reads_subgraph_request() {
+        return Some(
+            "the response stage does not have the request to the subgraph: write the condition at the request stage",
+        );
+    }
+    (is_router && is_request && source.reads_client_request()).then_some(
+        "the router does not know the operation at the request: write the condition at the supergraph stage",
+    )
 }
 
 fn check_subscription(config: &Config, report: &mut Report<'_>) {

@@ -41,13 +41,15 @@ pub fn key_table() -> String {
         // A key without effect appears in one column only, even if a struct contains it.
         row.works.retain(|key| key.trim_start_matches('+') != rest);
     }
-    let unread = original::UNREAD.iter();
+    let unread = original::UNREAD
+        .iter()
+        .chain(original::UNREAD_BY_CONDITIONS);
     let unread = unread.map(|key| format!("condition.….{key}"));
     rows.entry("coprocessor".to_owned())
         .or_default()
         .refused
         .extend(unread);
-    let unread = original::UNREAD_BY_TELEMETRY.iter();
+    let unread = original::UNREAD.iter();
     let unread = unread.map(|key| format!("instrumentation.….{key}"));
     rows.entry("telemetry".to_owned())
         .or_default()

@@ -114,53 +114,19 @@ pub(crate) const MOVED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Keys of coprocessor conditions that only the original supports.
-pub(crate) const UNREAD: &[&str] = &[
-    "active_subgraph_requests",
-    "baggage",
-    "cache",
-    "context_id",
-    "cost",
-    "error",
-    "is_deferred",
-    "query",
-    "query_variable",
-    "redact",
-    "request_duration",
-    "response_body",
-    "response_cache",
-    "response_cache_control",
-    "response_cache_status",
-    "response_data",
-    "response_errors",
-    "response_errors_count",
-    "response_errors_field",
-    "response_size_hint",
-    "router_overhead",
-    "studio_operation_id",
-    "subgraph_operation_kind",
-    "subgraph_operation_name",
-    "subgraph_query",
-    "subgraph_query_variable",
-    "subgraph_request_body_size",
-    "subgraph_resend_count",
-    "subgraph_response_body_size",
-    "subgraph_response_data",
-    "subgraph_response_errors",
-    "supergraph_query",
-    "supergraph_query_variable",
-    "trace_id",
-];
+/// Selectors of telemetry that conditions of the coprocessor do not support. The stages do not run without a
+/// response, and no stage knows how often a request is sent.
+pub(crate) const UNREAD_BY_CONDITIONS: &[&str] = &["error", "subgraph_resend_count"];
 
-/// The entry for a key of [`UNREAD`], at any depth of a condition.
+/// The entry for a selector that conditions of the coprocessor do not support, at any depth of a condition.
 static UNREAD_SELECTOR: Unserved = refused(
     "coprocessor/…/condition",
     On::Always,
     "conditions do not support it, so the gateway would call the coprocessor at wrong times: remove the condition, and decide in the coprocessor",
 );
 
-/// Selectors of the original that telemetry does not support.
-pub(crate) const UNREAD_BY_TELEMETRY: &[&str] = &[
+/// Selectors of the original that the gateway does not support.
+pub(crate) const UNREAD: &[&str] = &[
     "active_subgraph_requests",
     "cache",
     "connector_http_method",
@@ -180,6 +146,8 @@ pub(crate) const UNREAD_BY_TELEMETRY: &[&str] = &[
     "response_cache",
     "response_cache_control",
     "response_cache_status",
+    "response_errors_count",
+    "response_errors_field",
     "response_size_hint",
     "router_overhead",
     "studio_operation_id",
@@ -188,7 +156,7 @@ pub(crate) const UNREAD_BY_TELEMETRY: &[&str] = &[
     "type_name",
 ];
 
-/// The entry for a key of [`UNREAD_BY_TELEMETRY`], at any depth of the section.
+/// The entry for a key of [`UNREAD`], at any depth of the section of telemetry.
 static UNREAD_VALUE: Unserved = refused(
     "telemetry/instrumentation/…",
     On::Always,
@@ -217,16 +185,11 @@ fn is_selector(path: &[String]) -> bool {
 
 /// The first entry that matches a path.
 pub(crate) fn find(path: &[String]) -> Option<&'static Unserved> {
-    let is_unread = path
-        .last()
-        .is_some_and(|key| UNREAD.contains(&key.as_str()));
-    if is_unread && is_in_condition(path) {
+    let is_key_of = |keys: &[&str]| path.last().is_some_and(|key| keys.contains(&key.as_str()));
+    if is_in_condition(path) && (is_key_of(UNREAD) || is_key_of(UNREAD_BY_CONDITIONS)) {
         return Some(&UNREAD_SELECTOR);
     }
-    let is_unread = path
-        .last()
-        .is_some_and(|key| UNREAD_BY_TELEMETRY.contains(&key.as_str()));
-    if is_unread && is_selector(path) {
+    if is_selector(path) && is_key_of(UNREAD) {
         return Some(&UNREAD_VALUE);
     }
     unserved().find(|unserved| fits(unserved.path, path))

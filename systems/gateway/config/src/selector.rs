@@ -115,6 +115,24 @@ impl SelectorSource {
         )
     }
 
+    /// True if the value is in the GraphQL request of the gateway to a subgraph.
+    #[must_use]
+    pub fn reads_subgraph_request(&self) -> bool {
+        matches!(
+            self,
+            Self::SubgraphQuery
+                | Self::SubgraphQueryVariable(_)
+                | Self::SubgraphOperationName
+                | Self::SubgraphOperationKind
+        )
+    }
+
+    /// True if the value is in the GraphQL request of the client.
+    #[must_use]
+    pub fn reads_client_request(&self) -> bool {
+        matches!(self, Self::Query | Self::QueryVariable(_))
+    }
+
     /// True if the value exists only after the operation was parsed.
     #[must_use]
     pub fn needs_operation(&self) -> bool {
@@ -224,37 +242,37 @@ pub(crate) struct SelectorFile {
     subgraph_name: Option<bool>,
     /// A constant from the file.
     r#static: Option<Value>,
-    /// The id of the trace. Only for telemetry.
+    /// The id of the trace.
     trace_id: Option<TraceIdFormat>,
-    /// The item with this name in the client's `baggage`. Only for telemetry.
+    /// The item with this name in the client's `baggage`.
     baggage: Option<String>,
-    /// The text of the client's operation. Only for telemetry.
+    /// The text of the client's operation.
     query: Option<TextForm>,
-    /// The text of the client's operation. It equals `query`. Only for telemetry.
+    /// The text of the client's operation. It equals `query`.
     supergraph_query: Option<TextForm>,
-    /// The variable with this name. Only for telemetry.
+    /// The variable with this name.
     query_variable: Option<String>,
-    /// The variable with this name. It equals `query_variable`. Only for telemetry.
+    /// The variable with this name. It equals `query_variable`.
     supergraph_query_variable: Option<String>,
-    /// The text of the subgraph's operation. Only for telemetry.
+    /// The text of the subgraph's operation.
     subgraph_query: Option<TextForm>,
-    /// The variable of the subgraph's operation with this name. Only for telemetry.
+    /// The variable of the subgraph's operation with this name.
     subgraph_query_variable: Option<String>,
-    /// The name of the subgraph's operation. Only for telemetry.
+    /// The name of the subgraph's operation.
     subgraph_operation_name: Option<TextForm>,
-    /// The kind of the subgraph's operation. Only for telemetry.
+    /// The kind of the subgraph's operation.
     subgraph_operation_kind: Option<TextForm>,
     /// Number of times that the subgraph request was sent again. Only for telemetry.
     subgraph_resend_count: Option<bool>,
-    /// The whole body of the response. Only for telemetry.
+    /// The whole body of the response.
     response_body: Option<bool>,
-    /// The part of the response's `data` at this path. Only for telemetry.
+    /// The part of the response's `data` at this path.
     response_data: Option<Written<DataPath>>,
-    /// The part of the response's `errors` at this path. Only for telemetry.
+    /// The part of the response's `errors` at this path.
     response_errors: Option<Written<DataPath>>,
-    /// The part of the `data` at this path in the subgraph's response. Only for telemetry.
+    /// The part of the `data` at this path in the subgraph's response.
     subgraph_response_data: Option<Written<DataPath>>,
-    /// The part of the `errors` at this path in the subgraph's response. Only for telemetry.
+    /// The part of the `errors` at this path in the subgraph's response.
     subgraph_response_errors: Option<Written<DataPath>>,
     /// The reason why there is no response. Only for telemetry.
     error: Option<ErrorForm>,

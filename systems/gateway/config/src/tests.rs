@@ -292,6 +292,40 @@ fn wrong_conditions_say_what_is_expected() {
 }
 
 #[test]
+fn a_condition_cannot_read_messages_that_its_stage_lacks() {
+    for (stages, message) in [
+        (
+            "router: {request: {condition: {exists: {query: string}}}}",
+            "the router does not know",
+        ),
+        (
+            "router: {request: {condition: {exists: {response_data: '$.a'}}}}",
+            "cannot look at the response",
+        ),
+        (
+            "supergraph: {request: {condition: {exists: {subgraph_name: true}}}}",
+            "only the subgraph stage",
+        ),
+        (
+            "execution: {response: {condition: {exists: {subgraph_query: string}}}}",
+            "only the subgraph stage",
+        ),
+        (
+            "subgraph: {all: {response: {condition: {exists: {subgraph_query: string}}}}}",
+            "does not have the request",
+        ),
+        (
+            "router: {response: {condition: {exists: {error: reason}}}}",
+            "conditions do not support it",
+        ),
+    ] {
+        let text = format!("coprocessor: {{url: 'http://h', {stages}}}\n");
+        let mistakes = mistakes(&text);
+        assert!(mistakes.contains(message), "{stages}: {mistakes}");
+    }
+}
+
+#[test]
 fn keys_that_contradict_each_other_are_reported() {
     assert_snapshot!(mistakes("sandbox: {enabled: true}\ninclude_subgraph_errors: {all: true, subgraphs: {a: {redact_message: true}}}\ncors: {allow_any_origin: true, allow_credentials: true}\n"), @"
     error: the sandbox and the homepage cannot both be on: set `homepage.enabled: false`

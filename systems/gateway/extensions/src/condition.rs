@@ -49,7 +49,16 @@ impl<'a> ConditionInput<'a> {
         }
     }
 
-    /// The GraphQL request of the subgraph, as JSON. A body that is not JSON has no values.
+    /// The GraphQL request of the client, as JSON. Before the operation is known, it is the body of the stage.
+    fn client_request(&self) -> Option<&Value> {
+        let parsed = self.exchange.client_body.parsed();
+        match parsed {
+            Value::Null if self.subgraph.is_none() => self.request_body(),
+            _ => Some(parsed),
+        }
+    }
+
+    /// The body of the stage's request, as JSON. A body that is not JSON has no values.
     fn request_body(&self) -> Option<&Value> {
         let request = self.request?;
         let parsed = &self.bodies.request;
@@ -146,19 +155,19 @@ fn find(source: &SelectorSource, input: &ConditionInput<'_>) -> Option<Value> {
         SelectorSource::IsPrimaryResponse => Some((!input.response?.is_further()).into()),
         SelectorSource::SubgraphName => text(input.subgraph?),
         SelectorSource::Static(value) => Some(value.clone()),
-        other => of_telemetry(other, input),
+        other => in_contents(other, input),
     }
 }
 
-/// The values that only telemetry reads.
-fn of_telemetry(source: &SelectorSource, input: &ConditionInput<'_>) -> Option<Value> {
+/// The values inside of traces, baggage, operations and bodies.
+fn in_contents(source: &SelectorSource, input: &ConditionInput<'_>) -> Option<Value> {
     let exchange = input.exchange;
     match source {
         SelectorSource::TraceId(format) => Some(exchange.trace.as_ref()?.shown_id(*format).into()),
         SelectorSource::Baggage(name) => baggage(&exchange.client.headers, name),
-        SelectorSource::Query => exchange.client_body.parsed().get("query").cloned(),
+        SelectorSource::Query => input.client_request()?.get("query").cloned(),
         SelectorSource::QueryVariable(name) => {
-            let variables = exchange.client_body.parsed().get("variables")?;
+            let variables = input.client_request()?.get("variables")?;
             variables.get(name).cloned()
         }
         SelectorSource::SubgraphQuery => input.request_body()?.get("query").cloned(),

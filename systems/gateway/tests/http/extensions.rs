@@ -365,3 +365,72 @@ fn clients_are_known_by_their_token_by_configuration_alone() {
     let sample = "graphql_client_requests_total{client_name=\"lab\",client_version=\"1.2\"} 1\n";
     assert!(metrics.text().contains(sample), "{}", metrics.text());
 }
+
+#[test]
+fn conditions_read_operations_bodies_and_baggage() {
+    let cases = [
+        (
+            "supergraph: {request: {condition: {eq: [{query_variable: show}, true]}}}",
+            1,
+        ),
+        (
+            "supergraph: {request: {condition: {eq: [{query_variable: show}, false]}}}",
+            0,
+        ),
+        (
+            "supergraph: {request: {condition: {exists: {query: string}}}}",
+            1,
+        ),
+        (
+            "execution: {request: {condition: {exists: {query: string}}}}",
+            1,
+        ),
+        (
+            "supergraph: {response: {condition: {eq: [{query_variable: show}, true]}}}",
+            1,
+        ),
+        (
+            "router: {request: {condition: {eq: [{baggage: tenant}, acme]}}}",
+            1,
+        ),
+        (
+            "router: {request: {condition: {eq: [{baggage: tenant}, other]}}}",
+            0,
+        ),
+        (
+            "supergraph: {response: {condition: {eq: [{response_data: '$.locations[0].name'}, A]}}}",
+            1,
+        ),
+        (
+            "supergraph: {response: {condition: {exists: {response_errors: '$[0].message'}}}}",
+            0,
+        ),
+        (
+            "subgraph: {all: {request: {condition: {eq: [{subgraph_operation_kind: string}, query]}}}}",
+            1,
+        ),
+        (
+            "subgraph: {all: {request: {condition: {eq: [{supergraph_query_variable: show}, true]}}}}",
+            1,
+        ),
+        (
+            "subgraph: {all: {response: {condition: {exists: {subgraph_response_data: '$.locations'}}}}}",
+            1,
+        ),
+    ];
+    let body = r#"{"query":"query ($show: Boolean!) { locations { name @include(if: $show) } }","variables":{"show":true}}"#;
+    for (keys, calls) in cases {
+        let planets = Stub::planets();
+        let coprocessor = Stub::coprocessor(|_| {});
+        let gateway = with_coprocessor(&planets, &coprocessor, keys);
+        let request = Request {
+            headers: &[
+                ("content-type", "application/json"),
+                ("baggage", "tenant=acme"),
+            ],
+            ..post(body)
+        };
+        assert_eq!(gateway.send(&request).status, 200, "{keys}");
+        assert_eq!(coprocessor.seen().len(), calls, "{keys}");
+    }
+}
