@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
 use crate::chores;
-use crate::hex::hex;
 use crate::repository::root;
 use package::Contents;
 
@@ -201,7 +201,7 @@ fn recipe(out: &Path, version: &str) -> anyhow::Result<PathBuf> {
 fn sums(out: &Path, files: &[PathBuf]) -> anyhow::Result<()> {
     let mut text = String::new();
     for file in files {
-        let digest = hex(&Sha256::digest(fs::read(file)?));
+        let digest = HEXLOWER.encode(&Sha256::digest(fs::read(file)?));
         let name = file.file_name().and_then(|name| name.to_str());
         text += &format!("{digest}  {}\n", name.context("a name of ours")?);
     }

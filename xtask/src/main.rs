@@ -11,7 +11,6 @@ mod command_line;
 mod dist;
 mod engine;
 mod gateway_bench;
-mod hex;
 mod judged;
 mod method;
 mod page;

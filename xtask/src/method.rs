@@ -9,9 +9,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
+use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
-use crate::hex::hex;
 use crate::repository::{root, tracked};
 use crate::rust_source::{self, Token, reads};
 
@@ -121,7 +121,7 @@ fn fingerprint(sources: &[String]) -> String {
         .iter()
         .fold(Sha256::new(), |sum, one| sum.chain_update(one));
     // Sixteen digits are enough to distinguish states of a repository.
-    hex(&all.finalize()[..8])
+    HEXLOWER.encode(&all.finalize()[..8])
 }
 
 fn digest(source: &str) -> [u8; 32] {

@@ -17,12 +17,12 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use anyhow::{Context as _, bail};
+use data_encoding::HEXLOWER;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::figures::median;
 use crate::bench;
-use crate::hex::hex;
 use crate::repository::root;
 use found::{Found, Said, Store};
 use rows::Row;
@@ -114,7 +114,7 @@ pub(super) fn section(plan: &Plan<'_>) -> anyhow::Result<String> {
 fn build(program: &Path) -> anyhow::Result<String> {
     let bytes =
         fs::read(program).with_context(|| format!("`{}` can be read", program.display()))?;
-    let mut digits = hex(&Sha256::digest(bytes));
+    let mut digits = HEXLOWER.encode(&Sha256::digest(bytes));
     digits.truncate(BUILD_DIGITS);
     Ok(digits)
 }

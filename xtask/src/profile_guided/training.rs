@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -20,7 +21,6 @@ use crate::attack::exchange::{Connection, NEIGHBOR, post_as};
 use crate::bench::say;
 use crate::clock::now;
 use crate::gateway_bench::get;
-use crate::hex::hex;
 use crate::process::Process;
 use crate::repository::root;
 
@@ -354,7 +354,7 @@ impl Questions {
 
 /// The extension that names a query by its hash.
 fn persisted(query: &str) -> Value {
-    let hash = hex(&Sha256::digest(query));
+    let hash = HEXLOWER.encode(&Sha256::digest(query));
     json!({"persistedQuery": {"version": 1, "sha256Hash": hash}})
 }
 

@@ -14,6 +14,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use gateway_config::{EffectiveCaching, ResponseCache};
 use gateway_upstream::Reply;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -601,21 +602,13 @@ fn pair(digest: Sha256, client: Option<&str>) -> Pair {
         let mut digest = digest.clone();
         digest.update([0xff]);
         digest.update(client);
-        hexadecimal(&digest.finalize())
+        HEXLOWER.encode(&digest.finalize())
     });
     Pair {
-        public: hexadecimal(&digest.finalize()),
+        public: HEXLOWER.encode(&digest.finalize()),
         private,
         versions: None,
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 fn is_empty(list: &RawValue) -> bool {

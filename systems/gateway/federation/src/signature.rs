@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use data_encoding::HEXLOWER;
 use graphql_tools::parser::query::{
     Directive, Field, FragmentDefinition, OperationDefinition, Selection, SelectionSet,
     TypeCondition, Value, VariableDefinition,
@@ -30,10 +31,7 @@ pub(crate) fn operation_id(
     kind: OperationKind,
 ) -> String {
     let digest = Sha1::digest(signature(fragments, operation, kind).as_bytes());
-    digest.iter().fold(String::new(), |mut id, byte| {
-        let _ = write!(id, "{byte:02x}");
-        id
-    })
+    HEXLOWER.encode(&digest)
 }
 
 fn signature(

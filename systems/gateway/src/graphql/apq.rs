@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use gateway_config::Apq;
 use gateway_extensions::Exchange;
 use graphql_http::{GraphqlRequest, Media, RawObject};
@@ -129,7 +130,7 @@ pub(crate) fn supply(
         };
     };
     if let Some(text) = text {
-        let own = hexadecimal(&Sha256::digest(text.as_bytes()));
+        let own = HEXLOWER.encode(&Sha256::digest(text.as_bytes()));
         if own != hash {
             return Err(Box::new(mismatch(media)));
         }
@@ -195,14 +196,6 @@ fn refusal(status: StatusCode, media: Media, why: Reason<'_>) -> Reply {
 fn digest(text: &str) -> Option<String> {
     let is_digest = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_digest.then(|| text.to_ascii_lowercase())
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! A client's headers count only in exactly the specified form (W3C Trace Context, 3.2 and 3.3). Other
 //! headers are ignored, and the request begins a new trace.
 
+use data_encoding::HEXLOWER;
 use gateway_config::TraceIdFormat;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
@@ -151,26 +152,17 @@ fn is_member(member: &[u8]) -> bool {
 /// Writes a `traceparent` of version 0.
 pub(crate) fn traceparent(trace: TraceId, span: SpanId, is_sampled: bool) -> HeaderValue {
     let mut text = [b'-'; LENGTH];
-    write_hex(&[0], &mut text[..2]);
-    write_hex(&trace.0, &mut text[3..35]);
-    write_hex(&span.0, &mut text[36..52]);
-    write_hex(&[u8::from(is_sampled)], &mut text[53..]);
+    HEXLOWER.encode_mut(&[0], &mut text[..2]);
+    HEXLOWER.encode_mut(&trace.0, &mut text[3..35]);
+    HEXLOWER.encode_mut(&span.0, &mut text[36..52]);
+    HEXLOWER.encode_mut(&[u8::from(is_sampled)], &mut text[53..]);
     HeaderValue::from_bytes(&text).expect("digits and hyphens are a header value")
-}
-
-/// Writes bytes as hexadecimal digits in lower case.
-pub(crate) fn write_hex(bytes: &[u8], to: &mut [u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for (byte, pair) in bytes.iter().zip(to.chunks_exact_mut(2)) {
-        pair[0] = DIGITS[usize::from(byte >> 4)];
-        pair[1] = DIGITS[usize::from(byte & 15)];
-    }
 }
 
 impl std::fmt::Display for TraceId {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut text = [0; 32];
-        write_hex(&self.0, &mut text);
+        HEXLOWER.encode_mut(&self.0, &mut text);
         formatter.write_str(std::str::from_utf8(&text).expect("digits are text"))
     }
 }
@@ -178,7 +170,7 @@ impl std::fmt::Display for TraceId {
 impl std::fmt::Display for SpanId {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut text = [0; 16];
-        write_hex(&self.0, &mut text);
+        HEXLOWER.encode_mut(&self.0, &mut text);
         formatter.write_str(std::str::from_utf8(&text).expect("digits are text"))
     }
 }
