@@ -66,6 +66,7 @@ mod provides;
 mod refusal;
 mod required;
 mod requiring;
+mod reserved_alias;
 mod response;
 mod schema;
 mod schema_description;

@@ -16,6 +16,7 @@ use crate::override_labels::Overrides;
 use crate::planning::Planning;
 use crate::prepared::{Prepared, Shown};
 use crate::refusal::Refusal;
+use crate::reserved_alias;
 use crate::supergraph::Supergraph;
 
 /// The operation of a request.
@@ -48,6 +49,9 @@ pub(crate) fn prepare(
             requested.operation_name,
             &work,
             |mut checked, document, chosen| {
+                if let Some(error) = reserved_alias::error(document) {
+                    return Err(Refusal::from_error(error));
+                }
                 let cut = Cut::new(
                     supergraph,
                     options.authorization,
