@@ -136,7 +136,6 @@ pub(crate) const UNREAD: &[&str] = &[
     "connector_source",
     "connector_url_template",
     "context_id",
-    "cost",
     "field_name",
     "field_type",
     "is_deferred",

@@ -81,6 +81,22 @@ pub enum SelectorSource {
     ResponseErrors(DataPath),
     /// The reason why there is no response.
     ErrorReason,
+    /// The cost of the operation, from `demand_control`.
+    Cost(CostValue),
+}
+
+/// A value of demand control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CostValue {
+    /// The cost before the operation runs.
+    Estimated,
+    /// The cost of the response.
+    Actual,
+    /// The estimated cost minus the actual cost.
+    Delta,
+    /// The result, such as `COST_OK` or `COST_ESTIMATED_TOO_EXPENSIVE`.
+    Result,
 }
 
 impl SelectorSource {
@@ -98,6 +114,7 @@ impl SelectorSource {
                 | Self::ResponseData(_)
                 | Self::ResponseErrors(_)
                 | Self::ErrorReason
+                | Self::Cost(CostValue::Actual | CostValue::Delta)
         )
     }
 
@@ -143,6 +160,7 @@ impl SelectorSource {
                 | Self::OperationKind
                 | Self::Query
                 | Self::QueryVariable(_)
+                | Self::Cost(_)
         )
     }
 
@@ -276,6 +294,8 @@ pub(crate) struct SelectorFile {
     subgraph_response_errors: Option<Written<DataPath>>,
     /// The reason why there is no response. Only for telemetry.
     error: Option<ErrorForm>,
+    /// The cost of the operation, from `demand_control`.
+    cost: Option<CostValue>,
     /// The value if the source has no value.
     default: Option<Value>,
 }
@@ -375,6 +395,7 @@ impl SelectorFile {
             self.r#static.take().map(SelectorSource::Static),
             self.trace_id.map(SelectorSource::TraceId),
             self.baggage.take().map(SelectorSource::Baggage),
+            self.cost.map(SelectorSource::Cost),
         ]
     }
 }

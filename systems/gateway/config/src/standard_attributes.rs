@@ -81,6 +81,10 @@ const SUPERGRAPH: &[StandardAttribute] = &[
     built_in("graphql.operation.name", RECOMMENDED),
     built_in("graphql.operation.type", RECOMMENDED),
     added("graphql.document", RECOMMENDED),
+    added("cost.estimated", None),
+    added("cost.actual", None),
+    added("cost.delta", None),
+    added("cost.result", None),
 ];
 
 const SUBGRAPH: &[StandardAttribute] = &[
@@ -104,10 +108,6 @@ pub(crate) const UNKNOWABLE: &[&str] = &[
     "network.local.port",
     "network.peer.port",
     "baggage",
-    "cost.actual",
-    "cost.delta",
-    "cost.estimated",
-    "cost.result",
 ];
 
 /// The attributes that set the name and the status of a span.
@@ -154,7 +154,7 @@ impl InstrumentedService {
                 "http.server.request.body.size",
                 "http.server.response.body.size",
             ],
-            Self::Supergraph => &[],
+            Self::Supergraph => &["cost.actual", "cost.delta", "cost.estimated"],
             Self::Subgraph => &[
                 "http.client.request.duration",
                 "http.client.request.body.size",

@@ -9,7 +9,6 @@ const NO_SPANS_IN_LOG: &str = "lines of the log have the ids of the trace and th
 const NO_COLORS: &str = "lines of the log have no colors";
 const OWN_MAPPING: &str =
     "the name of a span is its resource in Datadog, and `otel.name` changes it";
-const COSTS: &str = "`demand_control` turns on `cost_estimated` and `cost_actual`";
 const BARE_SPANS: &str = "spans have no events and no links";
 const VERIFIED_NAME: &str = "TLS verifies the host name of `endpoint`";
 const ONE_SAMPLER: &str = "`telemetry.exporters.tracing.common.sampler` applies to all exporters";
@@ -223,18 +222,6 @@ pub(crate) const TELEMETRY: &[Unserved] = &[
     idle(
         "telemetry/instrumentation/instruments/cache",
         "`apollo_router_operations_response_cache_fetch_total` counts hits and misses",
-    ),
-    idle(
-        "telemetry/instrumentation/instruments/supergraph/cost.actual",
-        COSTS,
-    ),
-    idle(
-        "telemetry/instrumentation/instruments/supergraph/cost.estimated",
-        COSTS,
-    ),
-    idle(
-        "telemetry/instrumentation/instruments/supergraph/cost.delta",
-        COSTS,
     ),
     idle("telemetry/instrumentation/events/connector", NO_CONNECTORS),
     idle("telemetry/experimental_logging", OWN_LOG),

@@ -2,11 +2,13 @@
 
 use std::cell::OnceCell;
 
+use data_encoding::HEXLOWER;
 use gateway_config::{Condition, DataStep, Operand, Selector, SelectorSource};
 use http::HeaderMap;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::cost;
 use crate::exchange::{Exchange, Response, StageRequest};
 use crate::json;
 
@@ -148,7 +150,7 @@ fn find(source: &SelectorSource, input: &ConditionInput<'_>) -> Option<Value> {
         SelectorSource::OperationName => text(input.exchange.operation_name.as_deref()?),
         SelectorSource::OperationNameHash => {
             let name = input.exchange.operation_name.as_deref()?;
-            text(&hex(&Sha256::digest(name)))
+            text(&HEXLOWER.encode(&Sha256::digest(name)))
         }
         SelectorSource::OperationKind => text(input.exchange.operation_kind?),
         SelectorSource::Environment(name) => text(&(input.environment)(name)?),
@@ -188,6 +190,7 @@ fn in_contents(source: &SelectorSource, input: &ConditionInput<'_>) -> Option<Va
         SelectorSource::ResponseData(path) => at(input.response_body()?.get("data")?, &path.0),
         SelectorSource::ResponseErrors(path) => at(input.response_body()?.get("errors")?, &path.0),
         SelectorSource::ErrorReason => Some(input.failure?.into()),
+        SelectorSource::Cost(form) => cost::value(*form, &exchange.context),
         _ => None,
     }
 }
@@ -234,21 +237,6 @@ fn at(value: &Value, path: &[DataStep]) -> Option<Value> {
             (!found.is_empty()).then(|| found.into())
         }
     }
-}
-
-/// Lower-case hexadecimal digits of `bytes`.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|byte| {
-            [
-                DIGITS[usize::from(byte >> 4)],
-                DIGITS[usize::from(byte & 15)],
-            ]
-        })
-        .map(char::from)
-        .collect()
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod build;
 mod condition;
 mod context;
 mod coprocessor;
+pub mod cost;
 mod encoding;
 mod environment;
 mod event_request;

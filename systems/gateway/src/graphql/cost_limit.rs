@@ -5,13 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use gateway_config::{DemandControl, DemandMode};
 use gateway_extensions::Context;
+use gateway_extensions::cost::{ACTUAL, ESTIMATED, RESULT, STRATEGY};
 use gateway_federation::{GraphqlError, Prepared, Variables};
-
-/// Context entries for stages, as in the original.
-const ESTIMATED: &str = "apollo::demand_control::estimated_cost";
-const ACTUAL: &str = "apollo::demand_control::actual_cost";
-const STRATEGY: &str = "apollo::demand_control::strategy";
-const RESULT: &str = "apollo::demand_control::result";
 
 /// Results of a cost check, for clients, stages and metrics.
 const OK: &str = "COST_OK";

@@ -245,6 +245,53 @@ fn custom_instruments_count_what_the_file_says() {
     );
 }
 
+/// A list counts as 10 objects before the operation runs, and has two objects then.
+#[test]
+fn costs_are_attributes_conditions_and_instruments() {
+    let planets = Stub::planets();
+    let collector = Collector::start();
+    let section = "
+    spans:
+      supergraph:
+        attributes:
+          cost.estimated: true
+          cost.result: {alias: acme.result}
+          acme.left: {cost: delta}
+    instruments:
+      supergraph:
+        cost.estimated: true
+        cost.actual: {attributes: {cost.result: true, graphql.operation.name: true}}
+        cost.delta: true
+        acme.cheap: {type: counter, value: unit, condition: {lt: [{cost: actual}, 3]}}
+";
+    let demand = "demand_control: {enabled: true, mode: measure, strategy: {static_estimated: {list_size: 10, max: 100}}}";
+    let keys = format!("{}{demand}\n", config(section, Some(&collector)));
+    let gateway = Gateway::start(&planets.config(&keys));
+    assert_eq!(ask(&gateway, &[]).status, 200);
+    let labels = "{graphql_operation_name=\"Names\",cost_result=\"COST_OK\"}";
+    for (sample, value) in [
+        ("cost_estimated_sum".to_owned(), Some("10.0")),
+        ("cost_estimated_count".to_owned(), Some("1")),
+        (format!("cost_actual_sum{labels}"), Some("2.0")),
+        // The gateway's own histogram has no labels.
+        ("cost_actual_sum".to_owned(), None),
+        ("cost_delta_sum".to_owned(), Some("8.0")),
+        ("acme_cheap_total".to_owned(), Some("1.0")),
+    ] {
+        assert_eq!(metric(&gateway, &sample).as_deref(), value, "{sample}");
+    }
+    let spans = collector.spans(4);
+    let span = spans.iter().find(|span| span.name == "query").unwrap();
+    for (name, value) in [
+        ("cost.estimated", "10"),
+        ("acme.result", "COST_OK"),
+        ("acme.left", "8"),
+    ] {
+        let found = attribute(&span.attributes, name);
+        assert_eq!(found.as_deref(), Some(value), "{name}");
+    }
+}
+
 #[test]
 fn the_counts_of_instruments_survive_a_reload() {
     let planets = Stub::planets();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gateway_config::{
-    Attributes, Condition, Instrument, InstrumentDefinition, InstrumentType, InstrumentedService,
-    Measured, RequirementLevel, Selector,
+    Attributes, Condition, CostValue, Instrument, InstrumentDefinition, InstrumentType,
+    InstrumentedService, Measured, RequirementLevel, Selector,
 };
 use gateway_telemetry::{
     Held, InstrumentHead, InstrumentKind, Labels, NAME_CHARS_MAX, Series, shortened,
@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::Facts;
 use super::attributes::{self, ResolvedAttribute, condition_reads_body};
 use crate::condition::{ConditionInput, holds, select};
+use crate::cost;
 
 /// Bounds of durations, in seconds. The gateway's own metrics have the same bounds.
 const SECONDS: [f64; 15] = [
@@ -34,6 +35,8 @@ const BYTES: [f64; 10] = [
     4_194_304.0,
     16_777_216.0,
 ];
+/// Bounds of costs. The gateway's own metrics have the same bounds.
+const COSTS: [f64; 7] = [0.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0];
 /// Bounds of all other values.
 const NUMBERS: [f64; 14] = [
     0.0, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 2_500.0, 5_000.0, 10_000.0,
@@ -57,6 +60,7 @@ enum Recorded {
     ResponseSize,
     /// The number of requests in flight.
     InFlight,
+    Cost(CostValue),
     Selected(Selector),
 }
 
@@ -71,9 +75,11 @@ impl ResolvedInstrument {
         let is_selected = match &self.recorded {
             Recorded::Selected(selector) => selector.source.reads_body(),
             Recorded::ResponseSize => true,
-            Recorded::One | Recorded::Duration(_) | Recorded::RequestSize | Recorded::InFlight => {
-                false
-            }
+            Recorded::One
+            | Recorded::Duration(_)
+            | Recorded::RequestSize
+            | Recorded::InFlight
+            | Recorded::Cost(_) => false,
         };
         is_selected
             || condition_reads_body(self.condition.as_ref())
@@ -101,6 +107,7 @@ impl ResolvedInstrument {
             // A body has fewer bytes than a float can count.
             Recorded::RequestSize => Some(facts.request?.body.len() as f64),
             Recorded::ResponseSize => Some(facts.response?.body.len() as f64),
+            Recorded::Cost(form) => cost::value(*form, &facts.exchange.context)?.as_f64(),
             Recorded::Selected(selector) => match select(selector, input)? {
                 Value::Number(number) => number.as_f64(),
                 // Headers are texts.
@@ -165,11 +172,17 @@ fn standard(
 ) -> ResolvedInstrument {
     let (recorded, unit, bounds) = match name.rsplit('.').next() {
         Some("duration") => (Recorded::Duration(1.0), "s", &SECONDS[..]),
+        Some("estimated") => (Recorded::Cost(CostValue::Estimated), "", &COSTS[..]),
+        Some("actual") => (Recorded::Cost(CostValue::Actual), "", &COSTS[..]),
+        Some("delta") => (Recorded::Cost(CostValue::Delta), "", &COSTS[..]),
         Some("active_requests") => (Recorded::InFlight, "{request}", &[][..]),
         _ if name.contains(".request.body") => (Recorded::RequestSize, "By", &BYTES[..]),
         _ => (Recorded::ResponseSize, "By", &BYTES[..]),
     };
     let description = match (service, &recorded) {
+        (_, Recorded::Cost(CostValue::Estimated)) => "What operations were estimated to cost",
+        (_, Recorded::Cost(CostValue::Actual)) => "What responses have cost",
+        (_, Recorded::Cost(_)) => "Estimated cost of operations minus the cost of their responses",
         (InstrumentedService::Subgraph, Recorded::Duration(_)) => "Requests to subgraphs",
         (InstrumentedService::Subgraph, Recorded::RequestSize) => {
             "Body sizes of requests to subgraphs"

@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
-use gateway_config::TraceIdFormat;
+use gateway_config::{CostValue, TraceIdFormat};
 use http::header::{HOST, USER_AGENT};
 use http::{HeaderMap, Method, Uri};
 use serde_json::Value;
 
 use super::Facts;
+use crate::cost;
 
 /// The value of a standard attribute. `None` if there is none.
 pub(super) fn standard(name: &str, facts: &Facts<'_>) -> Option<Value> {
@@ -124,6 +125,10 @@ fn of_operation(name: &str, facts: &Facts<'_>) -> Option<Value> {
             let query = subgraph_member(facts, "query")?;
             Some(crate::condition::kind_of(query.as_str()?).into())
         }
+        "cost.estimated" => cost::value(CostValue::Estimated, &exchange.context),
+        "cost.actual" => cost::value(CostValue::Actual, &exchange.context),
+        "cost.delta" => cost::value(CostValue::Delta, &exchange.context),
+        "cost.result" => cost::value(CostValue::Result, &exchange.context),
         "trace_id" => trace(TraceIdFormat::Hexadecimal),
         "dd.trace_id" => trace(TraceIdFormat::Datadog),
         _ => None,

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use base64::Engine as _;
 use base64::engine::GeneralPurpose;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use data_encoding::HEXLOWER;
 use http::StatusCode;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rhai::{Dynamic, Engine, EvalAltResult, Map, Module};
@@ -13,7 +14,6 @@ use sha2::{Digest, Sha256};
 use super::CurrentTrace;
 use super::source::Source;
 use super::values::ScriptStatus;
-use crate::condition::hex;
 use crate::environment::Environment;
 use crate::identifier;
 
@@ -188,7 +188,7 @@ fn modules(engine: &mut Engine, environment: &Environment) {
 
     let mut module = Module::new();
     module.set_native_fn("digest", |text: &str| -> Thrown<String> {
-        Ok(hex(&Sha256::digest(text.as_bytes())))
+        Ok(HEXLOWER.encode(&Sha256::digest(text.as_bytes())))
     });
     engine.register_static_module("sha256", module.into());
 

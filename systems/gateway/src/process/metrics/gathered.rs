@@ -64,6 +64,8 @@ fn replaced(generation: &Generation) -> Replaced {
         server_durations: is_off || is_written(&instruments.router, "http.server.request.duration"),
         client_durations: is_off
             || is_written(&instruments.subgraph, "http.client.request.duration"),
+        estimated_costs: is_written(&instruments.supergraph, "cost.estimated"),
+        actual_costs: is_written(&instruments.supergraph, "cost.actual"),
     }
 }
 

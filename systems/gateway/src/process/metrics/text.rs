@@ -76,6 +76,10 @@ pub(super) struct Replaced {
     pub(super) server_durations: bool,
     /// True for the durations of requests to subgraphs.
     pub(super) client_durations: bool,
+    /// True for the estimated costs of operations.
+    pub(super) estimated_costs: bool,
+    /// True for the actual costs of responses.
+    pub(super) actual_costs: bool,
 }
 
 /// The values of one scrape.
@@ -98,7 +102,7 @@ impl Counts for Snapshot {
         upstream(scrape, &self.traffic)?;
         self.coprocessors(scrape)?;
         self.clients(scrape)?;
-        caches(scrape, &self.caches)?;
+        caches(scrape, &self.caches, self.replaced)?;
         exported(scrape, &self.exported)?;
         if let Some(counts) = &self.subscriptions {
             subscriptions(scrape, counts)?;
@@ -310,7 +314,7 @@ fn durations(scrape: &mut Scrape<'_>, name: &str, help: &str, calls: &[Calls<'_>
     scrape.histograms(name, help, samples)
 }
 
-fn caches(scrape: &mut Scrape<'_>, caches: &Caches) -> Result {
+fn caches(scrape: &mut Scrape<'_>, caches: &Caches, replaced: Replaced) -> Result {
     let Caches {
         plans,
         persisted,
@@ -319,7 +323,7 @@ fn caches(scrape: &mut Scrape<'_>, caches: &Caches) -> Result {
         answers,
     } = caches;
     if let Some(cost_counts) = cost_counts {
-        costs(scrape, cost_counts)?;
+        costs(scrape, cost_counts, replaced)?;
     }
     if let Some(answers) = answers {
         kept_answers(scrape, answers)?;
@@ -380,7 +384,7 @@ fn kept_answers(scrape: &mut Scrape<'_>, answers: &Answers) -> Result {
 }
 
 /// Writes the estimated and the actual costs of operations.
-fn costs(scrape: &mut Scrape<'_>, counts: &CostCounts) -> Result {
+fn costs(scrape: &mut Scrape<'_>, counts: &CostCounts, replaced: Replaced) -> Result {
     let results = [
         ([("cost_result", "COST_OK")], counts.ok),
         (
@@ -400,14 +404,20 @@ fn costs(scrape: &mut Scrape<'_>, counts: &CostCounts) -> Result {
             .map(|(labels, count)| (&labels[..], *count))
             .filter(|(_, count)| *count > 0),
     )?;
-    for (name, help, costs) in [
+    let estimated = "What operations were estimated to cost";
+    let actual = "What responses have cost";
+    for (name, help, costs, is_replaced) in [
         (
             "cost_estimated",
-            "What operations were estimated to cost",
+            estimated,
             &counts.estimated,
+            replaced.estimated_costs,
         ),
-        ("cost_actual", "What responses have cost", &counts.actual),
+        ("cost_actual", actual, &counts.actual, replaced.actual_costs),
     ] {
+        if is_replaced {
+            continue;
+        }
         let buckets = Buckets {
             bounds: &cost_limit::BUCKETS,
             counts: &costs.buckets,

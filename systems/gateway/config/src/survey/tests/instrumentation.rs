@@ -214,10 +214,9 @@ fn what_has_no_effect_is_listed() {
          events: {connector: {a: info}}",
     );
     assert_snapshot!(told, @r"
-    works: 0
+    works: 1
     no effect: 1 telemetry.instrumentation.spans.mode
     no effect: 1 telemetry.instrumentation.spans.http_client
-    no effect: 1 telemetry.instrumentation.instruments.supergraph.cost.actual
     no effect: 1 telemetry.instrumentation.instruments.graphql
     no effect: 1 telemetry.instrumentation.instruments.cache
     no effect: 1 telemetry.instrumentation.events.connector

@@ -189,7 +189,10 @@ fn what_conditions_cannot_look_at_is_refused_at_its_place() {
         told(&text.replace("IT", condition))
     };
     for (text, key) in [
-        ("{eq: [{cost: estimated}, 5]}", "eq[].cost"),
+        (
+            "{eq: [{request_duration: true}, 5]}",
+            "eq[].request_duration",
+        ),
         (
             "{all: [{exists: {request_header: a}}, {not: {exists: {router_overhead: true}}}]}",
             "all[].not.exists.router_overhead",
