@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 
 use crate::judged::{self, Notes};
 use crate::repository::root;
-use crate::test_run::{Selection, Tally};
+use crate::test_run::{ONE_AT_A_TIME, Selection, Tally};
 
 /// The seed of property tests in CI, so that a commit has one verdict. A plain `cargo test` draws new cases
 /// every time, and `PROPTEST_CASES` sets their number.
@@ -16,8 +16,24 @@ const PROPERTIES_SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "20261122");
 
 /// Runs all steps of CI, cheapest first.
 pub(crate) fn ci() -> anyhow::Result<()> {
-    cargo(&["fmt", "--all", "--check"], &[])?;
-    tidy()?;
+    let mut tally = Tally::default();
+    let times = &mut tally.times;
+    times.step("format", || cargo(&["fmt", "--all", "--check"], &[]))?;
+    times.step("rules of the repository", tidy)?;
+    times.step("lints", lints)?;
+    times.step("lints of the coprocessor", coprocessor_lints)?;
+    // The end-to-end tests start the binaries. One build before them prevents that parallel tests wait for
+    // each other's build lock.
+    let build = ["build", "--locked", "--workspace", "--bins"];
+    times.step("build of the programs", || cargo(&build, &[]))?;
+    let notes = Notes::begin()?;
+    tests(&notes, &mut tally)?;
+    // Reports the claims that were not run, even if other tests failed.
+    let judged = notes.conclude();
+    tally.conclude().and(judged)
+}
+
+fn lints() -> anyhow::Result<()> {
     cargo(
         &[
             "clippy",
@@ -29,31 +45,23 @@ pub(crate) fn ci() -> anyhow::Result<()> {
             "warnings",
         ],
         &[],
-    )?;
-    coprocessor_lints()?;
-    // The end-to-end tests start the binaries. One build before them prevents that parallel tests wait for
-    // each other's build lock.
-    cargo(&["build", "--locked", "--workspace", "--bins"], &[])?;
-    let notes = Notes::begin()?;
-    let mut tally = Tally::default();
-    tests(&notes, &mut tally)?;
-    // Reports the claims that were not run, even if other tests failed.
-    let judged = notes.conclude();
-    tally.conclude().and(judged)
+    )
 }
 
 /// Runs all tests. Tests of the whole system run one at a time.
 fn tests(notes: &Notes, tally: &mut Tally) -> anyhow::Result<()> {
     let noted = (judged::VARIABLE, notes.path());
     tally.run(Selection {
+        name: "tests of the crates",
         cargo: &["--workspace", "--exclude", "xtask", "--exclude", "e2e"],
         programs: &[],
         environment: &[PROPERTIES_SEED, noted],
     })?;
     // One at a time, because each of them loads a server, and two would disturb each other.
     tally.run(Selection {
+        name: "end-to-end tests",
         cargo: &["--package", "e2e"],
-        programs: &["--test-threads=1"],
+        programs: &[ONE_AT_A_TIME],
         environment: &[noted],
     })
 }

@@ -26,6 +26,7 @@ mod slices;
 mod test_run;
 #[cfg(test)]
 mod tidy;
+mod timing;
 
 fn main() -> std::process::ExitCode {
     command_line::main()

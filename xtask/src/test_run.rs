@@ -11,10 +11,14 @@ use std::thread;
 use anyhow::{Context as _, bail};
 
 use crate::repository::root;
+use crate::timing::{self, ArrivedLine, Times};
 
 /// Number of claims of a whole run that may fail once and pass alone. More failures indicate a mistake of
 /// ours.
 const UNSTEADY_ALLOWED: usize = 3;
+
+/// The argument of test programs whose claims run one at a time.
+pub(crate) const ONE_AT_A_TIME: &str = "--test-threads=1";
 
 /// Number of characters of a claim's message in the summary.
 const MESSAGE_SHOWN: usize = 160;
@@ -22,6 +26,8 @@ const MESSAGE_SHOWN: usize = 160;
 /// The tests that `cargo test` runs, and their settings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Selection<'a> {
+    /// Name of the step in the list of times.
+    pub(crate) name: &'a str,
     /// Arguments before `--`, such as packages.
     pub(crate) cargo: &'a [&'a str],
     /// Arguments for the test programs, after `--`.
@@ -36,6 +42,8 @@ pub(crate) struct Tally {
     unsteady: Vec<String>,
     /// Claims that failed twice, and targets that ended without naming a claim.
     failed: Vec<String>,
+    /// The times of steps, and of claims that ran one at a time.
+    pub(crate) times: Times,
 }
 
 impl Tally {
@@ -45,7 +53,15 @@ impl Tally {
     ///
     /// Only if cargo cannot be started. Failures are counted.
     pub(crate) fn run(&mut self, selection: Selection<'_>) -> anyhow::Result<()> {
-        let (passed, text) = cargo_test(selection, selection.cargo, selection.programs)?;
+        let run = || cargo_test(selection, selection.cargo, selection.programs);
+        let Output {
+            passed,
+            text,
+            progress,
+        } = self.times.step(selection.name, run)?;
+        if selection.programs.contains(&ONE_AT_A_TIME) {
+            self.times.add_claims(timing::claims(&progress));
+        }
         if passed {
             return Ok(());
         }
@@ -72,7 +88,7 @@ impl Tally {
         let mut programs = vec!["--exact"];
         programs.extend(messages.keys().map(String::as_str));
         programs.extend(selection.programs);
-        let (passed, text) = cargo_test(selection, &cargo, &programs)?;
+        let Output { passed, text, .. } = cargo_test(selection, &cargo, &programs)?;
         let again = Failures::of(&text);
         let ran = names_that_passed(&text);
         if !passed || ran.is_empty() {
@@ -99,6 +115,7 @@ impl Tally {
     ///
     /// If a claim failed twice, or more than [`UNSTEADY_ALLOWED`] failed once.
     pub(crate) fn conclude(&self) -> anyhow::Result<()> {
+        say(self.times.lines().into_iter());
         let unsteady = self.unsteady.iter();
         say(unsteady.map(|claim| format!("PASSED ONLY ALONE: {claim}")));
         say(self.failed.iter().map(|claim| format!("FAILED: {claim}")));
@@ -177,12 +194,22 @@ fn names_that_passed(text: &str) -> Vec<String> {
     passed.collect()
 }
 
-/// Runs `cargo test` and prints its output as it comes. Returns the output, and true if all tests passed.
+/// The output of `cargo test`.
+#[derive(Debug)]
+struct Output {
+    /// True if all tests passed.
+    passed: bool,
+    text: String,
+    /// The lines about the progress of test programs.
+    progress: Vec<ArrivedLine>,
+}
+
+/// Runs `cargo test` and prints its output as it comes.
 fn cargo_test(
     selection: Selection<'_>,
     cargo: &[&str],
     programs: &[&str],
-) -> anyhow::Result<(bool, String)> {
+) -> anyhow::Result<Output> {
     let mut arguments = vec!["test", "--locked", "--no-fail-fast"];
     arguments.extend(cargo);
     if !programs.is_empty() {
@@ -207,30 +234,39 @@ fn cargo_test(
     let output = pass_on(output, std::io::stdout(), Arc::clone(&text));
     let complaints = pass_on(complaints, std::io::stderr(), Arc::clone(&text));
     let status = child.wait().context("`cargo test` is waited for")?;
-    for reader in [output, complaints] {
-        // A reader that panicked has reported the reason. The text that it has read is judged.
-        drop(reader.join());
-    }
+    // A reader that panicked has reported the reason. The text that it has read is judged.
+    let progress = output.join().unwrap_or_default();
+    drop(complaints.join());
     let text = std::mem::take(&mut *text.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok((status.success(), text))
+    Ok(Output {
+        passed: status.success(),
+        text,
+        progress,
+    })
 }
 
-/// Copies whole lines, so that the output of two streams stays readable, and keeps them.
+/// Copies whole lines, so that the output of two streams stays readable, and keeps them. Returns the lines
+/// about the progress of tests.
 fn pass_on(
     from: impl Read + Send + 'static,
     mut to: impl Write + Send + 'static,
     text: Arc<Mutex<String>>,
-) -> thread::JoinHandle<()> {
+) -> thread::JoinHandle<Vec<ArrivedLine>> {
     thread::spawn(move || {
+        let mut progress = Vec::new();
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
         while from.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             // The tests continue even if the terminal is gone.
             to.write_all(&line).and_then(|()| to.flush()).ok();
+            let read = String::from_utf8_lossy(&line);
+            progress.extend(ArrivedLine::of_progress(&read));
             let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
-            text.push_str(&String::from_utf8_lossy(&line));
+            text.push_str(&read);
+            drop(text);
             line.clear();
         }
+        progress
     })
 }
 
@@ -294,6 +330,7 @@ error: 1 target failed:
         let tally = |unsteady: usize, failed: usize| Tally {
             unsteady: vec!["-p a --lib: b: c".to_owned(); unsteady],
             failed: vec!["-p a --lib: b: c".to_owned(); failed],
+            times: Times::default(),
         };
         assert!(tally(0, 0).conclude().is_ok());
         assert!(tally(UNSTEADY_ALLOWED, 0).conclude().is_ok());
