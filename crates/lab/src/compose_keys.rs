@@ -6,7 +6,7 @@ use crate::origin_keys::{ONE_ORIGIN, report_beside};
 use crate::reading::Reading;
 
 /// Keys that define how a process is built and started, with the help for services.
-const OF_PROCESSES: [(&str, &str); 11] = [
+const OF_PROCESSES: [(&str, &str); 12] = [
     ("run", ONE_ORIGIN),
     ("image", ONE_ORIGIN),
     ("url", ONE_ORIGIN),
@@ -21,6 +21,10 @@ const OF_PROCESSES: [(&str, &str); 11] = [
     (
         "env",
         "write `compose.env` for the `${…}` of the file. For the environment of a service write `compose.services.NAME.env`",
+    ),
+    (
+        "files",
+        "write the files next to the compose file, and mount them as its `volumes` or `configs`",
     ),
     (
         "limits",

@@ -414,6 +414,8 @@ pub struct Setup {
     pub version: Option<Vec<Text>>,
     /// Variables added to its environment. Variables that render without addresses also apply to the build.
     pub env: Vec<(String, Text)>,
+    /// Configuration files that are written before each start.
+    pub files: Vec<ConfigFile>,
     /// The readiness check after its start.
     pub ready: Ready,
     /// True if it is reached over TLS.
@@ -437,6 +439,15 @@ pub struct Setup {
     /// True if, side by side, one process of it serves all variants. It is then equal in all variants, and
     /// needs only shared systems.
     pub is_shared: bool,
+}
+
+/// A configuration file of a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigFile {
+    /// Path within the folder of the files. It is relative, without `..`.
+    pub name: String,
+    /// The content, with addresses and paths open.
+    pub text: Text,
 }
 
 /// The system behind a balancer, and the choice of its instances.
@@ -566,14 +577,16 @@ impl Setup {
         }
     }
 
-    /// Iterates over all texts that it receives at its start: the words of its command and the values of its
-    /// variables.
+    /// Iterates over all texts that it receives at its start: the words of its command, the values of its
+    /// variables, and its configuration files.
     pub fn told(&self) -> impl Iterator<Item = &Text> {
         let variables = self.env.iter().map(|(_, text)| text);
-        self.command().iter().chain(variables)
+        let files = self.files.iter().map(|file| &file.text);
+        self.command().iter().chain(variables).chain(files)
     }
 
-    /// True if it listens on a Unix socket: its command or environment contains the path of its own socket.
+    /// True if it listens on a Unix socket: its command, environment or files contain the path of its own
+    /// socket.
     #[must_use]
     pub fn is_on_socket(&self) -> bool {
         self.told().any(|text| text.has_socket_of(&self.system))

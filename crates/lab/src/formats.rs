@@ -428,3 +428,27 @@ impl Format for ServiceName {
         ))
     }
 }
+
+/// The name of a configuration file, perhaps with folders: `conf.d/site.conf`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileName(pub(crate) String);
+
+impl Format for FileName {
+    const NAME: &'static str = "file-name";
+    const EXAMPLE: Option<&'static str> = Some("nginx.conf");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let is_part = |part: &str| {
+            !part.is_empty() && part != "." && part != ".." && part.chars().all(is_allowed)
+        };
+        // A longer name is too long for some file systems.
+        if text.len() <= 200 && text.split('/').all(is_part) {
+            return Ok(FileName(text.to_owned()));
+        }
+        Err(Misspelling::new(
+            format!("`{text}` is not the name of a configuration file"),
+            "use letters, digits, `.`, `_` and `-`, with `/` between folders: `conf.d/site.conf`",
+        ))
+    }
+}

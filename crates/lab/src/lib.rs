@@ -26,6 +26,7 @@ mod choices;
 mod command_line;
 mod compose;
 mod compose_keys;
+mod config_files;
 mod container;
 mod container_keys;
 mod data;
@@ -74,9 +75,9 @@ use std::path::Path;
 
 pub use command_line::{duration, find, rate, size};
 pub use experiment::{
-    Attach, Balance, Balances, Compose, Container, DistinctValues, Elsewhere, Expect, HeaderValues,
-    ImageBuild, Lab, Limits, Manifests, Network, Origin, Placement, Probe, Proof, ProofWhat,
-    Protocol, Pull, RateChoice, Ready, RequestTemplate, Scenario, SeenNumber, SeenRule,
+    Attach, Balance, Balances, Compose, ConfigFile, Container, DistinctValues, Elsewhere, Expect,
+    HeaderValues, ImageBuild, Lab, Limits, Manifests, Network, Origin, Placement, Probe, Proof,
+    ProofWhat, Protocol, Pull, RateChoice, Ready, RequestTemplate, Scenario, SeenNumber, SeenRule,
     ServiceChange, Setup, System, Variant, Volume, WorkloadChange,
 };
 pub use level::Level;

@@ -6,7 +6,7 @@ use crate::origin_keys::{ONE_ORIGIN, report_beside};
 use crate::reading::Reading;
 
 /// Keys that define how a system is built and started, with the help for manifests.
-const OF_PROCESSES: [(&str, &str); 13] = [
+const OF_PROCESSES: [(&str, &str); 14] = [
     ("run", ONE_ORIGIN),
     ("image", ONE_ORIGIN),
     ("url", ONE_ORIGIN),
@@ -17,6 +17,7 @@ const OF_PROCESSES: [(&str, &str); 13] = [
         "a cluster pulls its images. Build them before the run",
     ),
     ("env", "write `manifests.changes.NAME.env`"),
+    ("files", "write a ConfigMap in the manifests"),
     ("limits", "write limits in the manifests, as `resources`"),
     ("pin", "a cluster pins containers with its CPU manager"),
     (

@@ -5,8 +5,8 @@ use std::time::Duration;
 use model::{Gate, Goal, Rate};
 
 use crate::formats::{
-    Format, HeaderName, HeaderValue, Method, Misspelling, Name, Pattern, Pointer, RequestPath,
-    ServiceName, SettingPath, StatusName, Title, UrlPath, VariableName,
+    FileName, Format, HeaderName, HeaderValue, Method, Misspelling, Name, Pattern, Pointer,
+    RequestPath, ServiceName, SettingPath, StatusName, Title, UrlPath, VariableName,
 };
 use crate::level::Level;
 use crate::quantities::{Bytes, Cores, Limit, LoadRate, LongerThanZero, Numbers, PositiveRate};
@@ -37,6 +37,7 @@ const READERS: &[(&str, Check)] = &[
     reader::<SettingPath>(),
     reader::<Title>(),
     reader::<VariableName>(),
+    reader::<FileName>(),
     reader::<Template>(),
     reader::<Command>(),
     reader::<Goal>(),

@@ -118,6 +118,7 @@ pub(crate) fn balancer(setup: &Setup, balance: Balance) -> Setup {
         origin: Origin::Run([PROGRAM, "-db", "-f"].map(plain).to_vec()),
         version: Some([PROGRAM, "-v"].map(plain).to_vec()),
         env: Vec::new(),
+        files: Vec::new(),
         ready: Ready {
             probe: match &setup.ready.probe {
                 // Instances are healthy before it starts, and it has no health check itself.

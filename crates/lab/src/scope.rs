@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use yaml_with_places::{At, Finding, Place, did_you_mean};
 
+use crate::config_files;
 use crate::formats::Verbatim;
 use crate::reading::Reading;
 use crate::systems::{Systems, list};
-use crate::template::{Part, Reference, Template};
+use crate::template::{FILE, FILES, Part, Reference, Template};
 use crate::text::{Form, Text};
 use crate::variants::Draft;
 
@@ -105,7 +106,7 @@ impl<'a> Scope<'a> {
         reading: &mut Reading<'_>,
     ) -> Option<String> {
         let text = self.text(system, &written.value.0, written.place, reading);
-        if text.systems().next().is_some() || text.has_instance() {
+        if text.systems().next().is_some() || text.has_instance() || text.has_file() {
             reading
                 .findings
                 .add(Finding::new(written.place, words.mistake).help(words.help));
@@ -193,6 +194,19 @@ impl<'a> Filling<'_, 'a, '_, '_> {
         if reference.system.is_none() && word == "instance" && system.is_some() {
             return text.push_instance();
         }
+        let file = match reference.system.as_deref() {
+            Some(FILE) => Some(Some(word)),
+            None if word == FILES => Some(None),
+            _ => None,
+        };
+        if let (Some(system), Some(name)) = (system, file) {
+            return self.file(
+                system,
+                name,
+                self.reading.reference(place, reference.index),
+                text,
+            );
+        }
         // `{{other.x}}` is only looked up in `other`.
         let owner = match &reference.system {
             Some(other) => self.scope.systems.names().find(|name| name == other),
@@ -235,6 +249,25 @@ impl<'a> Filling<'_, 'a, '_, '_> {
             }
         }
         self.unknown(system, reference, place);
+    }
+
+    /// Adds the path of a configuration file, or of the folder of all files.
+    fn file(&mut self, system: &str, name: Option<&str>, place: Place, text: &mut Text) {
+        let mut declared = self.scope.systems.declared.iter();
+        let Some((_, file)) = declared.find(|(declared, _)| declared.value.0 == system) else {
+            return;
+        };
+        let mut names = file.files.0.iter().map(|(name, _)| name.value.0.as_str());
+        let is_known = match name {
+            Some(name) => names.any(|known| known == name),
+            None => names.next().is_some(),
+        };
+        if is_known {
+            text.push_file(system, name);
+        } else if !self.reading.has_gaps {
+            let finding = config_files::unknown(name, file, system, place);
+            self.reading.findings.add(finding);
+        }
     }
 
     fn setting(&mut self, key: Key<'a>) -> Text {

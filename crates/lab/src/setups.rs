@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use yaml_with_places::{At, Finding, Place};
 
 use crate::compose;
+use crate::config_files;
 use crate::container;
 use crate::elsewhere;
-use crate::experiment::{Container, Limits, Network, Origin, Probe, Ready, Setup};
+use crate::experiment::{ConfigFile, Container, Limits, Network, Origin, Probe, Ready, Setup};
 use crate::fields::TextOr;
 use crate::formats::{Name, Title, UrlPath, VariableName, Verbatim, Written};
 use crate::limits::limits;
@@ -74,6 +75,21 @@ pub(crate) fn stack(
         .collect()
 }
 
+/// The inputs of a start besides the command.
+struct Given {
+    /// Variables of the environment.
+    env: Vec<(String, Text)>,
+    /// Configuration files.
+    files: Vec<ConfigFile>,
+}
+
+impl Given {
+    fn texts(&self) -> impl Iterator<Item = &Text> {
+        let variables = self.env.iter().map(|(_, text)| text);
+        variables.chain(self.files.iter().map(|file| &file.text))
+    }
+}
+
 /// One declared system within a variant.
 struct System<'a> {
     name: &'a At<Name>,
@@ -125,6 +141,7 @@ impl System<'_> {
             origin,
             version: None,
             env: Vec::new(),
+            files: Vec::new(),
             ready: self.ready(),
             is_encrypted: self.scope.is_encrypted(system),
             limits: Limits::default(),
@@ -155,6 +172,7 @@ impl System<'_> {
             origin: Origin::Elsewhere(elsewhere),
             version: None,
             env: Vec::new(),
+            files: Vec::new(),
             ready: self.ready(),
             is_encrypted: self.scope.is_encrypted(system),
             limits: Limits::default(),
@@ -171,9 +189,9 @@ impl System<'_> {
     /// Returns a process of this machine.
     fn process(&self, run_at: &At<Written<Command>>, reading: &mut Reading<'_>) -> Setup {
         let run = self.command(run_at, reading);
-        let env = self.env(reading);
-        self.check_listens(run_at.place, &run, &env, reading);
-        self.started(Origin::Run(run), run_at.place, env, reading)
+        let given = self.given(reading);
+        self.check_listens(run_at.place, &run, &given, reading);
+        self.started(Origin::Run(run), run_at.place, given, reading)
     }
 
     /// Returns a container. `None` if its keys are wrong, which is reported.
@@ -185,18 +203,18 @@ impl System<'_> {
         let Name(system) = &self.name.value;
         let command = self.file.command.as_ref();
         let command = command.map_or_else(Vec::new, |it| self.command(it, reading));
-        let env = self.env(reading);
+        let given = self.given(reading);
         let container = container::of(system, self.file, image_at, self.scope, reading)?;
         if container.network == Network::Host {
-            self.check_listens(image_at.place, &command, &env, reading);
+            self.check_listens(image_at.place, &command, &given, reading);
         }
-        let told = command.iter().chain(env.iter().map(|(_, text)| text));
+        let told = command.iter().chain(given.texts());
         container::check_told(self.name, self.file, told, self.scope.systems, reading);
         let origin = Origin::Container(Container {
             command,
             ..container
         });
-        Some(self.started(origin, image_at.place, env, reading))
+        Some(self.started(origin, image_at.place, given, reading))
     }
 
     /// Returns the common parts of all systems that are started on this machine.
@@ -204,7 +222,7 @@ impl System<'_> {
         &self,
         origin: Origin,
         origin_at: Place,
-        env: Vec<(String, Text)>,
+        given: Given,
         reading: &mut Reading<'_>,
     ) -> Setup {
         let Name(system) = &self.name.value;
@@ -234,7 +252,8 @@ impl System<'_> {
             build,
             origin,
             version,
-            env,
+            env: given.env,
+            files: given.files,
             ready: self.ready(),
             is_encrypted: self.scope.is_encrypted(system),
             limits: limits(system, &self.file.limits, self.scope, reading),
@@ -273,6 +292,15 @@ impl System<'_> {
                 .help("addresses are known only while systems run. Use them in `run` or `env`"),
             );
         }
+        if words.iter().any(Text::has_file) {
+            reading.findings.add(
+                Finding::new(
+                    command.place,
+                    "this command needs the path of a configuration file, which is not written yet",
+                )
+                .help("each start writes the files. Use `{{file.NAME}}` in `run`, `env` or another file"),
+            );
+        }
         if words.iter().any(Text::has_instance) {
             reading.findings.add(
                 Finding::new(
@@ -283,6 +311,14 @@ impl System<'_> {
             );
         }
         words
+    }
+
+    fn given(&self, reading: &mut Reading<'_>) -> Given {
+        let system = &self.name.value.0;
+        Given {
+            env: self.env(reading),
+            files: config_files::of(system, self.file, self.scope, reading),
+        }
     }
 
     fn env(&self, reading: &mut Reading<'_>) -> Vec<(String, Text)> {
@@ -299,22 +335,16 @@ impl System<'_> {
     }
 
     /// Reports a system without a listen address, because it could never become ready.
-    fn check_listens(
-        &self,
-        run_at: Place,
-        run: &[Text],
-        env: &[(String, Text)],
-        reading: &mut Reading<'_>,
-    ) {
+    fn check_listens(&self, run_at: Place, run: &[Text], given: &Given, reading: &mut Reading<'_>) {
         let system = &self.name.value.0;
-        let mut heard = run.iter().chain(env.iter().map(|(_, text)| text));
+        let mut heard = run.iter().chain(given.texts());
         // A wrong variable may contain the address.
         let is_told = heard.any(|text| text.systems().any(|heard| heard == system));
         if !is_told && !reading.has_gaps && !self.scope.systems.has_wrong_env(system) {
             reading.findings.add(
                 Finding::new(run_at, format!("`{system}` has no listen address")).help(
                     match self.file.image {
-                        None => "add `{{addr}}`, `{{port}}`, `{{url}}` or `{{socket}}` to `run` or `env`",
+                        None => "add `{{addr}}`, `{{port}}`, `{{url}}` or `{{socket}}` to `run`, `env` or one of its `files`",
                         Some(_) => "write the `port` on which it listens in the container. Or add `{{addr}}`, `{{port}}` or `{{url}}` to `command` or `env`",
                     },
                 ),

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use yaml_with_places::{At, Finding, Node, Place, Value, did_you_mean};
 
 use crate::compose_keys;
+use crate::config_files;
 use crate::container_keys;
 use crate::experiment::System;
 use crate::fields::Table;
 use crate::formats::{Name, SettingPath, Written};
 use crate::manifests_keys;
 use crate::reading::Reading;
-use crate::template::RESERVED;
+use crate::template::{FILE, RESERVED};
 use crate::url_keys;
 use crate::variants::Draft;
 use crate::wire::{ReadyFile, Settings, SystemFile};
@@ -89,6 +90,14 @@ impl<'a> Systems<'a> {
         check_reserved(self.settings, reading);
         for (name, file) in self.declared {
             check_reserved(&file.settings, reading);
+            config_files::check(file, reading);
+            if name.value.0 == FILE {
+                reading.findings.add(
+                    Finding::new(name.place, format!("a system cannot be named `{FILE}`")).help(
+                        "`{{file.NAME}}` is the path of a configuration file. Choose another name",
+                    ),
+                );
+            }
             for other in &file.after.0 {
                 self.check_known(&other.value.0.0, other.place, reading);
             }

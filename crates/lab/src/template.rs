@@ -3,10 +3,15 @@
 //! A reference is `word` or `system.word`. The module `systems` decides the meaning of a word from its place.
 //! There is no logic and no escape, because a lab is data.
 
-use crate::formats::{Format, Misspelling, is_name};
+use crate::formats::{FileName, Format, Misspelling, is_name};
 
 /// Words of templates that no setting may have as its name.
-pub(crate) const RESERVED: [&str; 6] = ["addr", "port", "url", "socket", "name", "instance"];
+pub(crate) const RESERVED: [&str; 7] = ["addr", "port", "url", "socket", "name", "instance", FILES];
+
+/// The word for the folder of a system's configuration files.
+pub(crate) const FILES: &str = "files";
+/// The word before the dot for one of these files. No system may have this name.
+pub(crate) const FILE: &str = "file";
 
 /// Text with references.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,9 +29,9 @@ pub(crate) enum Part {
 /// The content between `{{` and `}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
-    /// The system before the dot.
+    /// The system before the dot, or [`FILE`].
     pub(crate) system: Option<String>,
-    /// The setting, or `addr`, `port`, `url`, `name`.
+    /// The setting, or `addr`, `port`, `url`, `name`. After [`FILE`], the name of a file.
     pub(crate) word: String,
     /// Index of the reference within its value, from 0, for its place in messages.
     pub(crate) index: usize,
@@ -53,23 +58,60 @@ impl std::fmt::Display for Template {
     }
 }
 
+/// A mistake in a text of many lines.
+pub(crate) struct FileMistake {
+    /// Place of the opening braces, in bytes from the beginning of the text.
+    pub(crate) at: usize,
+    pub(crate) message: String,
+}
+
+/// The reason why a text is no template.
+enum Mistake {
+    /// The braces at this byte are not closed.
+    Open(usize),
+    /// The content of the braces at this byte is no reference.
+    Reference(usize, Misspelling),
+}
+
 impl Template {
+    /// Reads a text of many lines.
+    pub(crate) fn of_file(text: &str) -> Result<Template, FileMistake> {
+        Template::parse(text, 0).map_err(|mistake| match mistake {
+            Mistake::Open(at) => FileMistake {
+                at,
+                message: "this template is not closed".to_owned(),
+            },
+            Mistake::Reference(at, misspelling) => FileMistake {
+                at,
+                message: misspelling.message,
+            },
+        })
+    }
+
     /// Reads a text. Its first reference has the number `index` within its value.
-    fn from_index(text: &str, mut index: usize) -> Result<Template, Misspelling> {
+    fn from_index(text: &str, index: usize) -> Result<Template, Misspelling> {
+        Template::parse(text, index).map_err(|mistake| match mistake {
+            Mistake::Open(_) => Misspelling::new(
+                format!("a template in `{text}` is not closed"),
+                "write `{{name}}`, with two braces on each side",
+            ),
+            Mistake::Reference(_, misspelling) => misspelling,
+        })
+    }
+
+    fn parse(text: &str, mut index: usize) -> Result<Template, Mistake> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some(open) = rest.find("{{") {
+            let at = text.len() - rest.len() + open;
             let inside = &rest[open + 2..];
-            let Some(close) = inside.find("}}") else {
-                return Err(Misspelling::new(
-                    format!("a template in `{text}` is not closed"),
-                    "write `{{name}}`, with two braces on each side",
-                ));
-            };
+            let close = inside.find("}}").ok_or(Mistake::Open(at))?;
             if open > 0 {
                 parts.push(Part::Plain(rest[..open].to_owned()));
             }
-            parts.push(Part::Reference(reference(&inside[..close], index)?));
+            let reference = reference(&inside[..close], index)
+                .map_err(|misspelling| Mistake::Reference(at, misspelling))?;
+            parts.push(Part::Reference(reference));
             index += 1;
             rest = &inside[close + 2..];
         }
@@ -118,7 +160,8 @@ fn reference(inside: &str, index: usize) -> Result<Reference, Misspelling> {
         Some((system, word)) => (Some(system), word),
         None => (None, words),
     };
-    if !is_name(word) || !system.is_none_or(is_name) {
+    let is_file = system == Some(FILE) && FileName::read(word).is_ok();
+    if !is_file && (!is_name(word) || !system.is_none_or(is_name)) {
         return Err(Misspelling::new(
             format!("`{{{{{inside}}}}}` is not a template"),
             "write `{{setting}}` or `{{system.setting}}`",

@@ -13,6 +13,8 @@ pub struct Endpoint {
     pub socket: Option<PathBuf>,
     /// Host and port from the URL of a system that already runs.
     pub authority: Option<String>,
+    /// The folder of its configuration files, as the system itself sees it. `None` without files.
+    pub files: Option<PathBuf>,
 }
 
 impl From<SocketAddr> for Endpoint {
@@ -21,6 +23,7 @@ impl From<SocketAddr> for Endpoint {
             address,
             socket: None,
             authority: None,
+            files: None,
         }
     }
 }
@@ -50,6 +53,11 @@ enum Piece {
     },
     /// The number of the instance, from 1.
     Instance,
+    /// The path of a configuration file of a system, or of their folder.
+    File {
+        system: String,
+        name: Option<String>,
+    },
 }
 
 /// The notation of an address.
@@ -115,6 +123,20 @@ impl Text {
         self.pieces.push(Piece::Instance);
     }
 
+    /// Adds the path of a system's configuration file, or of the folder of its files.
+    pub(crate) fn push_file(&mut self, system: &str, name: Option<&str>) {
+        self.pieces.push(Piece::File {
+            system: system.to_owned(),
+            name: name.map(str::to_owned),
+        });
+    }
+
+    /// True if the text contains the path of a configuration file.
+    pub(crate) fn has_file(&self) -> bool {
+        let is_file = |piece: &Piece| matches!(piece, Piece::File { .. });
+        self.pieces.iter().any(is_file)
+    }
+
     /// True if the text, apart from addresses, differs between the instances of a system.
     pub(crate) fn has_instance(&self) -> bool {
         self.pieces.contains(&Piece::Instance)
@@ -126,6 +148,7 @@ impl Text {
                 Piece::Plain(plain) => self.push_plain(plain),
                 Piece::Address { system, form } => self.push_address(system, *form),
                 Piece::Instance => self.push_instance(),
+                Piece::File { system, name } => self.push_file(system, name.as_deref()),
             }
         }
     }
@@ -141,7 +164,7 @@ impl Text {
     /// Iterates over the systems with addresses in the text, in order of appearance, perhaps repeated.
     pub fn systems(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Plain(_) | Piece::Instance => None,
+            Piece::Plain(_) | Piece::Instance | Piece::File { .. } => None,
             Piece::Address { system, .. } => Some(system.as_str()),
         })
     }
@@ -201,6 +224,16 @@ impl Text {
                         .ok_or("`{{instance}}` has no value: the system does not run yet")?
                         .to_string(),
                 ),
+                Piece::File { system, name } => {
+                    let folder = find(system).and_then(|found| found.files);
+                    let folder = folder.ok_or_else(|| {
+                        format!("the files of `{system}` have no path: it does not run yet")
+                    })?;
+                    let path = name
+                        .as_ref()
+                        .map_or(folder.clone(), |name| folder.join(name));
+                    text.push_str(&path.display().to_string());
+                }
                 Piece::Address { system, form } => {
                     let none = |what: &str| {
                         format!(
@@ -239,6 +272,10 @@ impl fmt::Display for Text {
                 Piece::Plain(plain) => f.write_str(plain)?,
                 Piece::Address { system, form } => write!(f, "{{{{{system}.{}}}}}", form.word())?,
                 Piece::Instance => f.write_str("{{instance}}")?,
+                Piece::File { name: None, .. } => f.write_str("{{files}}")?,
+                Piece::File {
+                    name: Some(name), ..
+                } => write!(f, "{{{{file.{name}}}}}")?,
             }
         }
         Ok(())
@@ -328,6 +365,7 @@ mod tests {
                 address,
                 socket: Some("/run/s".into()),
                 authority: None,
+                files: None,
             })
         };
         assert_eq!(text.render(&found).as_deref(), Ok("unix:///run/s"));

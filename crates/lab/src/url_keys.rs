@@ -7,9 +7,9 @@ use crate::reading::Reading;
 use crate::template::{Part, Template};
 
 /// Keys that define how a system is built, started or kept. They have no meaning for a running system.
-const OF_STARTED: [&str; 14] = [
-    "run", "image", "folder", "build", "env", "scheme", "limits", "pin", "needs", "version",
-    "replicas", "balance", "shared", "after",
+const OF_STARTED: [&str; 15] = [
+    "run", "image", "folder", "build", "env", "files", "scheme", "limits", "pin", "needs",
+    "version", "replicas", "balance", "shared", "after",
 ];
 
 pub(crate) const ENCRYPTED: &str = "https://";

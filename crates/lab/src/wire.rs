@@ -40,7 +40,9 @@ pub(crate) use request::{
 };
 pub(crate) use scenario::{CaptureFile, DataEntry, DataFile, RowOrderFile, ScenarioFile, StepFile};
 pub(crate) use setting::{Settings, SettingsFile};
-pub(crate) use system::{AttachFile, LimitsFile, ReadyFile, ReadyState, SystemFile};
+pub(crate) use system::{
+    AttachFile, ConfigFileSource, LimitsFile, ReadyFile, ReadyState, SystemFile,
+};
 pub(crate) use variant::{BaselineFile, Factors, ForFile, SentFile, VariantFile, With};
 
 /// Keys of a lab that an included file cannot have. The first two are required. A lab without variants

@@ -416,6 +416,7 @@ fn variant(name: &str) -> VariantRecord {
             command: vec![format!("target/release/graphql-server-{stack}")],
             version: Some(format!("graphql-server-{stack} 0.1.0")),
             env: BTreeMap::new(),
+            files: BTreeMap::new(),
             settings: BTreeMap::from([("workers".to_owned(), "1".to_owned())]),
             limits_asked: LimitsText::default(),
             limits_enforced: None,

@@ -379,6 +379,12 @@ pub(crate) fn machine(before: Option<Moment>, after: Option<Moment>) -> Option<M
 pub(crate) fn system(setup: &Setup) -> SystemRecord {
     SystemRecord {
         name: setup.system.clone(),
+        // With addresses open, because each start has others.
+        files: setup
+            .files
+            .iter()
+            .map(|file| (file.name.clone(), sha256(file.text.to_string().as_bytes())))
+            .collect(),
         url: setup.elsewhere().map(|it| {
             let scheme = if setup.is_encrypted { "https" } else { "http" };
             format!("{scheme}://{}", it.authority)

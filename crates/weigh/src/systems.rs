@@ -3,6 +3,7 @@
 
 mod addresses;
 mod balancer;
+mod config_folder;
 mod container;
 mod instances;
 mod process;

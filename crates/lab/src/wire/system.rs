@@ -10,7 +10,7 @@ use super::default;
 use super::manifests::ManifestsFile;
 use super::setting::{Settings, SettingsFile};
 use crate::fields::{Table, TextOr};
-use crate::formats::{Name, Title, UrlPath, VariableName, Verbatim, Written};
+use crate::formats::{FileName, Name, Title, UrlPath, VariableName, Verbatim, Written};
 use crate::quantities::{Bytes, Cores, Limit, LongerThanZero};
 use crate::template::{Command, Template};
 
@@ -86,6 +86,14 @@ pub(crate) struct SystemFile {
     pub(crate) compose: Option<At<ComposeFile>>,
     /// Manifests of a cluster, instead of `run`.
     pub(crate) manifests: Option<At<ManifestsFile>>,
+    /// Its configuration files, by their names. Each start writes them into a folder of its own. `{{files}}`
+    /// is the path of this folder, and `{{file.NAME}}` is the path of a file. Both work in `run`, `command`,
+    /// `env`, and in the files themselves. A value is the path of a template, relative to the file that
+    /// contains this key. It is `{text: …}` for a short file. A template can contain the names that `run`
+    /// can contain. A container finds the folder at `/weighbridge`. The recording contains the templates and
+    /// their digests.
+    #[serde(default)]
+    pub(crate) files: Table<FileName, At<TextOr<String, ConfigFileSource>>>,
     /// The condition that makes it ready. With `listening`, it must accept connections. With `healthy`,
     /// the health check of its image must pass. With a path, it must answer at this path.
     #[schemars(extend("default" = "listening"))]
@@ -131,6 +139,20 @@ pub(crate) struct SystemFile {
     /// Systems that must be ready before it starts. A template like `{{other.url}}` implies it.
     #[serde(default)]
     pub(crate) after: OneOrMany<At<Written<Name>>>,
+}
+
+/// The content of a configuration file. Give either `path` or `text`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "config-file")]
+pub(crate) struct ConfigFileSource {
+    /// The path of a template, relative to the file that contains this key.
+    pub(crate) path: Option<String>,
+    /// The template itself.
+    pub(crate) text: Option<String>,
+    /// True if the file has no templates. Its braces then stay as they are.
+    #[serde(default)]
+    pub(crate) raw: bool,
 }
 
 /// The program at a `url`. Give exactly one of these keys. Their values can contain `{{setting}}`.

@@ -9,6 +9,7 @@ mod batches;
 mod capacity;
 mod choices;
 mod compose;
+mod config_files;
 mod containers;
 mod load;
 mod manifests;

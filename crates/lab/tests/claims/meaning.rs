@@ -323,6 +323,7 @@ fn who_is_told_the_path_of_its_socket_listens_there() {
             address: ([127, 0, 0, 1], 4000).into(),
             socket: Some("/tmp/s".into()),
             authority: None,
+            files: None,
         })
     };
     let (_, told) = &setup.env[0];

@@ -126,7 +126,7 @@ fn a_key_of_another_house_is_unknown_until_it_works() {
     9 |     scale: 2
       |     ^^^^^
       |
-      = help: the keys here are after, attach, balance, build, command, compose, env, folder, image, limits, manifests, needs, network, pin, port, pull, ready, replicas, run, scheme, settings, shared, url, user, version, volumes
+      = help: the keys here are after, attach, balance, build, command, compose, env, files, folder, image, limits, manifests, needs, network, pin, port, pull, ready, replicas, run, scheme, settings, shared, url, user, version, volumes
     ");
 }
 

@@ -85,6 +85,10 @@ pub struct SystemRecord {
     pub version: Option<String>,
     /// Environment variables that the lab set.
     pub env: BTreeMap<String, String>,
+    /// SHA-256 of each configuration file, by its name. Settings are filled in, and addresses are open, because
+    /// each start has others. Absent without files.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
     /// The settings of the system, after the variant's `with`.
     pub settings: BTreeMap<String, String>,
     /// The limits that the lab requested.

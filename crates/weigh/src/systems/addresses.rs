@@ -125,6 +125,7 @@ impl Addresses {
     pub(super) fn endpoint(&self, url: &Elsewhere) -> Endpoint {
         let key = (url.host.clone(), url.port);
         Endpoint {
+            files: None,
             address: *self
                 .0
                 .get(&key)

@@ -13,6 +13,7 @@ use lab::{Container, Endpoint, Network, Probe, Setup, Volume};
 use model::InvalidKind;
 use rig::{Attached, Enforced, Rig, Usage};
 
+use super::config_folder::IN_CONTAINER;
 use super::{GRACE, StartCost};
 use crate::containers;
 use crate::environment::instant;
@@ -56,6 +57,8 @@ pub(super) struct ContainerStart<'a> {
     /// The words of its command and its variables, with all addresses inserted.
     pub(super) command: Vec<String>,
     pub(super) env: BTreeMap<String, String>,
+    /// The folder of its configuration files, if it has any.
+    pub(super) files: Option<&'a Path>,
     pub(super) logs: &'a Path,
 }
 
@@ -192,6 +195,11 @@ fn spec_of(
         },
         Volume::Fresh { path } => Mount::Fresh { path: path.clone() },
     });
+    let files = start.files.map(|folder| Mount::Shown {
+        source: folder.to_owned(),
+        path: IN_CONTAINER.to_owned(),
+        is_read_only: true,
+    });
     ContainerSpec {
         // The port is unique, and so is this name.
         name: format!("{run}-{}-{}", start.name, start.place.address.port()),
@@ -200,7 +208,7 @@ fn spec_of(
         command: start.command,
         env: start.env.into_iter().collect(),
         user: container.user.clone(),
-        mounts: mounts.collect(),
+        mounts: mounts.chain(files).collect(),
         network,
         resources: Resources {
             cpus: setup.limits.cpus,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab::{Balances, Compose, Elsewhere, Endpoint, Lab, Origin, Probe, Setup};
@@ -15,6 +15,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 use super::addresses::Addresses;
 use super::balancer::Balancer;
+use super::config_folder::{self, ConfigFolder};
 use super::container::{self, ContainerStart};
 use super::process::{Process, Watched};
 use super::project::Plan;
@@ -87,6 +88,7 @@ impl Ports {
                 address: lease.addr(),
                 socket: folder.map(|folder| folder.join(format!("{name}.sock"))),
                 authority: None,
+                files: None,
             };
             (name.clone(), place)
         };
@@ -317,10 +319,15 @@ impl Starter<'_> {
         place: Endpoint,
     ) -> Result<RunningProcess, Invalid> {
         let container = setup.container();
-        let own = container.map_or_else(
+        let mut own = container.map_or_else(
             || place.clone(),
             |container| container::own_place(container, &place),
         );
+        let folder = ConfigFolder::of(setup, name, self.logs)?;
+        own.files = folder.as_ref().map(|folder| match container {
+            Some(_) => PathBuf::from(config_folder::IN_CONTAINER),
+            None => folder.path().to_owned(),
+        });
         let ports = &self.ports;
         let find = |system: &str| {
             // An instance has its own address, different from the address of its system.
@@ -340,6 +347,11 @@ impl Starter<'_> {
         for (variable, value) in &setup.env {
             env.insert(variable.clone(), fill(value)?);
         }
+        if let Some(folder) = &folder {
+            for file in &setup.files {
+                folder.write(&file.name, &fill(&file.text)?)?;
+            }
+        }
         let process = match container {
             None => self.spawn(setup, name, &command, &env)?,
             Some(container) => {
@@ -348,6 +360,7 @@ impl Starter<'_> {
                     place: &place,
                     command: command.clone(),
                     env: env.clone(),
+                    files: folder.as_ref().map(ConfigFolder::path),
                     logs: self.logs,
                 };
                 let started = container::start(self.rig, setup, container, start)?;

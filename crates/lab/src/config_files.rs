@@ -1,0 +1,191 @@
+//! Configuration files of a system: their templates within a variant.
+
+use std::path::Path;
+
+use yaml_with_places::{At, Finding, Place, did_you_mean};
+
+use crate::experiment::ConfigFile;
+use crate::fields::TextOr;
+use crate::formats::FileName;
+use crate::reading::Reading;
+use crate::scope::Scope;
+use crate::systems::list;
+use crate::template::{FileMistake, Template};
+use crate::text::Text;
+use crate::wire::{ConfigFileSource, SystemFile};
+
+/// Highest number of bytes of a template. The recording contains each template.
+const BYTES_MAX: usize = 1 << 20;
+
+/// Help for braces that belong to the program.
+const OTHER_BRACES: &str =
+    "write `{path: FILE, raw: true}` if the program itself reads the braces of this file";
+
+/// Returns the configuration files of a system. Wrong files are reported and left out.
+pub(crate) fn of(
+    system: &str,
+    file: &SystemFile,
+    scope: &Scope<'_>,
+    reading: &mut Reading<'_>,
+) -> Vec<ConfigFile> {
+    let mut files = Vec::new();
+    for (name, source) in &file.files.0 {
+        let FileName(name) = &name.value;
+        let Some(text) = text_of(system, source, scope, reading) else {
+            continue;
+        };
+        files.push(ConfigFile {
+            name: name.clone(),
+            text,
+        });
+    }
+    files
+}
+
+/// Reports a name that is the folder of another file.
+pub(crate) fn check(file: &SystemFile, reading: &mut Reading<'_>) {
+    let names = file.files.0.iter().map(|(name, _)| name);
+    for name in names.clone() {
+        let FileName(own) = &name.value;
+        let inside = names.clone().find(|other| {
+            let rest = other.value.0.strip_prefix(own.as_str());
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        });
+        if let Some(inside) = inside {
+            reading.findings.add(
+                Finding::new(name.place, format!("`{own}` is a file and a folder"))
+                    .related(inside.place, "this file is in the folder")
+                    .help("rename one of the two"),
+            );
+        }
+    }
+}
+
+/// The text of one file, with its templates filled in.
+fn text_of(
+    system: &str,
+    source: &At<TextOr<String, ConfigFileSource>>,
+    scope: &Scope<'_>,
+    reading: &mut Reading<'_>,
+) -> Option<Text> {
+    let (path, text, is_raw) = match &source.value {
+        TextOr::Text(path) => (Some(path), None, false),
+        TextOr::Mapping(mapping) => (mapping.path.as_ref(), mapping.text.as_ref(), mapping.raw),
+    };
+    match (path, text) {
+        (Some(path), None) => {
+            let path = reading.resolve(path, source.place);
+            of_path(system, &path, is_raw, source.place, scope, reading)
+        }
+        (None, Some(text)) => {
+            let place = source.place;
+            filled(system, text, is_raw, place, place, scope, reading)
+        }
+        _ => {
+            reading.findings.add(
+                Finding::new(source.place, "a file needs either `path` or `text`")
+                    .help("write the path of a template, or `text: …` with its lines"),
+            );
+            None
+        }
+    }
+}
+
+fn of_path(
+    system: &str,
+    path: &Path,
+    is_raw: bool,
+    asked_for: Place,
+    scope: &Scope<'_>,
+    reading: &mut Reading<'_>,
+) -> Option<Text> {
+    let report = |message: String, help: &'static str, reading: &mut Reading<'_>| {
+        let finding = Finding::new(asked_for, message).help(help);
+        reading.findings.add(finding);
+    };
+    let text = match reading.text(path) {
+        Ok(text) => text,
+        Err(message) => {
+            report(
+                message,
+                "paths are relative to the file that contains them",
+                reading,
+            );
+            return None;
+        }
+    };
+    if text.len() > BYTES_MAX {
+        let message = format!(
+            "`{}` has {} bytes, but a configuration file has at most {BYTES_MAX}",
+            path.display(),
+            text.len()
+        );
+        report(message, "let the program read this file itself", reading);
+        return None;
+    }
+    let source = reading.source(path, text.clone());
+    let whole = Place {
+        end: text.len(),
+        ..source
+    };
+    filled(system, &text, is_raw, whole, asked_for, scope, reading)
+}
+
+/// Returns a text with its templates filled in. `place` is the place of the text itself.
+fn filled(
+    system: &str,
+    text: &str,
+    is_raw: bool,
+    place: Place,
+    asked_for: Place,
+    scope: &Scope<'_>,
+    reading: &mut Reading<'_>,
+) -> Option<Text> {
+    if is_raw {
+        return Some(Text::default().followed_by(text));
+    }
+    match Template::of_file(text) {
+        Ok(template) => Some(scope.text(system, &template, place, reading)),
+        Err(FileMistake { at, message }) => {
+            // A text in the lab file may have escapes, so its bytes are at other places there.
+            let is_own_file = place != asked_for;
+            let place = if is_own_file {
+                let start = place.start + at;
+                let end = start + 2;
+                Place {
+                    start,
+                    end,
+                    ..place
+                }
+            } else {
+                place
+            };
+            let mut finding = Finding::new(place, message).help(OTHER_BRACES);
+            if is_own_file {
+                finding = finding.related(asked_for, "this names the file");
+            }
+            reading.findings.add(finding);
+            None
+        }
+    }
+}
+
+/// Returns the finding for `{{file.NAME}}` with an unknown name, or `{{files}}` without files.
+pub(crate) fn unknown(
+    name: Option<&str>,
+    file: &SystemFile,
+    system: &str,
+    place: Place,
+) -> Finding {
+    let names = file.files.0.iter().map(|(name, _)| name.value.0.as_str());
+    let Some(name) = name else {
+        return Finding::new(place, format!("`{system}` has no `files`"))
+            .help("add `files` to the system, or remove `{{files}}`");
+    };
+    let help = if names.clone().next().is_none() {
+        format!("add `files: {{{name}: PATH}}` to the system")
+    } else {
+        did_you_mean(name, names.clone()).unwrap_or_else(|| list("its files are", names))
+    };
+    Finding::new(place, format!("`{system}` has no file `{name}`")).help(help)
+}
