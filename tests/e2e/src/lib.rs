@@ -27,8 +27,8 @@ pub use processes::{
     Hogs, cgroups_of_dead_runs, children_of, freeze, processes_mentioning, threads_of, wait_until,
 };
 pub use program::{
-    catalog, fixture, gateway, modern, planets, ratelimiter, runner, shop, weigh, weigh_command,
-    xtask,
+    catalog, fixture, gateway, graphql_server, modern, planets, ratelimiter, route_webhook, runner,
+    shop, weigh, weigh_command, xtask,
 };
 pub use scrape::{Collector, free_port, get, sample};
 pub use server::Server;

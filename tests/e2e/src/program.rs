@@ -73,6 +73,22 @@ pub fn modern() -> PathBuf {
     BUILT.get_or_init(|| built("example", "modern")).clone()
 }
 
+/// A GraphQL server on juniper and ntex, built once per test run.
+#[must_use]
+pub fn graphql_server() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT
+        .get_or_init(|| built("bin", "graphql-server-juniper-ntex"))
+        .clone()
+}
+
+/// The webhook of this checkout, built once per test run.
+#[must_use]
+pub fn route_webhook() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| built("bin", "route-webhook")).clone()
+}
+
 /// The rate limiter, built once per test run.
 #[must_use]
 pub fn ratelimiter() -> PathBuf {

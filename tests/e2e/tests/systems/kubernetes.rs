@@ -2,78 +2,20 @@
 //! (`./setup kubernetes`), or without the rights for it, these claims are NOT RUN.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use e2e::{wait_until, weigh, weigh_command};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::node::Node;
+
 /// The image of weigh, which runs generator and target here.
 const IMAGE: &str = "localhost/weigh:test";
 
-/// Guards the only cluster. The end of each test brings it down.
-static IN_USE: Mutex<()> = Mutex::new(());
-
-/// The cluster while a test needs it.
-struct Node {
-    state: PathBuf,
-    script: PathBuf,
-    _in_use: MutexGuard<'static, ()>,
-}
-
 impl Node {
-    /// Starts the cluster, or records why the calling test does not run.
-    #[track_caller]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "where its programs are is said to this test from outside"
-    )]
-    fn up() -> Option<Node> {
-        let state = std::env::var("WEIGH_CLUSTER").ok();
-        let state = state.map_or_else(|| PathBuf::from("/var/tmp/weigh-cluster"), PathBuf::from);
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/cluster/cluster.sh");
-        if !state.join("bin/kubelet").exists() {
-            judged::absent(
-                "no programs of a cluster in $WEIGH_CLUSTER or /var/tmp/weigh-cluster: `./setup kubernetes`",
-            );
-            return None;
-        }
-        if !rustix::process::geteuid().is_root() {
-            judged::absent("a real node needs root");
-            return None;
-        }
-        judged::ran();
-        let node = Node {
-            state,
-            script,
-            // A failed test has brought the cluster down nevertheless.
-            _in_use: IN_USE.lock().unwrap_or_else(PoisonError::into_inner),
-        };
-        node.call(&["up"]);
-        node.call(&["program", IMAGE, &weigh().display().to_string()]);
-        Some(node)
-    }
-
-    fn call(&self, arguments: &[&str]) {
-        let ended = Command::new(&self.script)
-            .args(arguments)
-            .status()
-            .expect("the script starts");
-        assert!(ended.success(), "{arguments:?}");
-    }
-
-    fn kubectl(&self, arguments: &[&str]) -> String {
-        let output = Command::new(self.state.join("bin/kubectl"))
-            .env("KUBECONFIG", self.state.join("kubeconfig"))
-            .args(arguments)
-            .output()
-            .expect("kubectl starts");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
     /// All objects of a run in the cluster.
     fn left(&self) -> String {
         let kinds = "pods,jobs,deployments,statefulsets,services,configmaps,secrets";
@@ -140,10 +82,12 @@ impl Node {
     }
 }
 
-impl Drop for Node {
-    fn drop(&mut self) {
-        let _ended = Command::new(&self.script).arg("down").status();
-    }
+/// Starts the cluster with the image of weigh, or records why the calling test does not run.
+#[track_caller]
+fn node() -> Option<Node> {
+    let node = Node::up()?;
+    node.image(IMAGE, &weigh());
+    Some(node)
 }
 
 fn recording(folder: &Path) -> Value {
@@ -167,7 +111,7 @@ fn sum(generators: &Value, of: &str) -> u64 {
 
 #[test]
 fn two_generators_in_pods_count_what_one_plan_holds_and_leave_nothing() {
-    let Some(node) = Node::up() else { return };
+    let Some(node) = node() else { return };
     let folder = TempDir::new().expect("a folder");
     let output = node
         .lab(folder.path(), 2, 2)
@@ -200,7 +144,7 @@ fn two_generators_in_pods_count_what_one_plan_holds_and_leave_nothing() {
 
 #[test]
 fn a_closed_loop_of_two_generators_moves_from_variant_to_variant_together() {
-    let Some(node) = Node::up() else { return };
+    let Some(node) = node() else { return };
     let folder = TempDir::new().expect("a folder");
     let load = "connections: 4, duration: 2s";
     let output = node
@@ -232,7 +176,7 @@ fn a_closed_loop_of_two_generators_moves_from_variant_to_variant_together() {
 
 #[test]
 fn a_killed_weigh_leaves_nothing_in_the_cluster() {
-    let Some(node) = Node::up() else { return };
+    let Some(node) = node() else { return };
     let folder = TempDir::new().expect("a folder");
     let mut weigh = node.lab(folder.path(), 60, 1);
     wait_until("generators", Duration::from_secs(120), || {
@@ -287,7 +231,7 @@ fn take_away_a_generator(node: &Node, take: impl Fn(&str), said_of_it: &[&str]) 
 
 #[test]
 fn a_generator_that_is_taken_away_withholds_the_number_and_is_named() {
-    let Some(node) = Node::up() else { return };
+    let Some(node) = node() else { return };
     let take = |name: &str| {
         node.kubectl(&["delete", "pod", name, "--grace-period=0", "--force"]);
     };
@@ -296,7 +240,7 @@ fn a_generator_that_is_taken_away_withholds_the_number_and_is_named() {
 
 #[test]
 fn a_generator_that_is_evicted_withholds_the_number_and_is_named() {
-    let Some(node) = Node::up() else { return };
+    let Some(node) = node() else { return };
     let folder = TempDir::new().expect("a folder");
     let order = folder.path().join("eviction.json");
     // Evicts a pod, as the drain of a node does.
@@ -374,7 +318,7 @@ metadata: {name: server}
 
 #[test]
 fn manifests_of_a_user_are_measured_as_they_are_and_leave_nothing() {
-    let Some(node) = Node::up() else { return };
+    let Some(node) = node() else { return };
     let folder = TempDir::new().expect("a folder");
     let manifests = MANIFESTS.replace("IMAGE", IMAGE);
     fs::write(folder.path().join("server.yaml"), manifests).expect("a file");

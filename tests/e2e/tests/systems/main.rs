@@ -1,8 +1,10 @@
 //! Tests of the systems of this repository in the labs that are shipped with it.
 
 mod attack;
+mod charts;
 mod graphiql_page;
 mod kubernetes;
+mod node;
 mod outside;
 mod remote_schema;
 mod rolling_restart;

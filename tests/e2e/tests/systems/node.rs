@@ -1,0 +1,78 @@
+//! The real node of `ci/cluster/cluster.sh`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Guards the only cluster. The end of each test brings it down.
+static IN_USE: Mutex<()> = Mutex::new(());
+
+/// The cluster while a test needs it.
+pub(crate) struct Node {
+    pub(crate) state: PathBuf,
+    script: PathBuf,
+    _in_use: MutexGuard<'static, ()>,
+}
+
+impl Node {
+    /// Starts the cluster, or records why the calling test does not run.
+    #[track_caller]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "where its programs are is said to this test from outside"
+    )]
+    pub(crate) fn up() -> Option<Node> {
+        let state = std::env::var("WEIGH_CLUSTER").ok();
+        let state = state.map_or_else(|| PathBuf::from("/var/tmp/weigh-cluster"), PathBuf::from);
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/cluster/cluster.sh");
+        if !state.join("bin/kubelet").exists() {
+            judged::absent(
+                "no programs of a cluster in $WEIGH_CLUSTER or /var/tmp/weigh-cluster: `./setup kubernetes`",
+            );
+            return None;
+        }
+        if !rustix::process::geteuid().is_root() {
+            judged::absent("a real node needs root");
+            return None;
+        }
+        judged::ran();
+        let node = Node {
+            state,
+            script,
+            // A failed test has brought the cluster down nevertheless.
+            _in_use: IN_USE.lock().unwrap_or_else(PoisonError::into_inner),
+        };
+        node.call(&["up"]);
+        Some(node)
+    }
+
+    /// Calls the script of the cluster.
+    fn call(&self, arguments: &[&str]) {
+        let ended = Command::new(&self.script)
+            .args(arguments)
+            .status()
+            .expect("the script starts");
+        assert!(ended.success(), "{arguments:?}");
+    }
+
+    /// Returns the output of kubectl.
+    pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
+        let output = Command::new(self.state.join("bin/kubectl"))
+            .env("KUBECONFIG", self.state.join("kubeconfig"))
+            .args(arguments)
+            .output()
+            .expect("kubectl starts");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Makes an image of a program of this checkout.
+    pub(crate) fn image(&self, name: &str, program: &Path) {
+        self.call(&["program", name, &program.display().to_string()]);
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ended = Command::new(&self.script).arg("down").status();
+    }
+}
