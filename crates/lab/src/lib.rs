@@ -24,6 +24,7 @@ mod assemble;
 mod capacity;
 mod choices;
 mod command_line;
+mod command_line_hints;
 mod compose;
 mod compose_keys;
 mod config_files;

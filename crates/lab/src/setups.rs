@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use yaml_with_places::{At, Finding, Place};
 
+use crate::command_line_hints;
 use crate::compose;
 use crate::config_files;
 use crate::container;
@@ -341,14 +342,22 @@ impl System<'_> {
         // A wrong variable may contain the address.
         let is_told = heard.any(|text| text.systems().any(|heard| heard == system));
         if !is_told && !reading.has_gaps && !self.scope.systems.has_wrong_env(system) {
-            reading.findings.add(
-                Finding::new(run_at, format!("`{system}` has no listen address")).help(
-                    match self.file.image {
-                        None => "add `{{addr}}`, `{{port}}`, `{{url}}` or `{{socket}}` to `run`, `env` or one of its `files`",
-                        Some(_) => "write the `port` on which it listens in the container. Or add `{{addr}}`, `{{port}}` or `{{url}}` to `command` or `env`",
-                    },
+            // As written, with the settings still open.
+            let written = self.file.run.as_ref().and_then(|run| {
+                let Written(Command(words)) = &run.value;
+                let words: Vec<String> = words.iter().map(Template::to_string).collect();
+                command_line_hints::with_template(&words)
+            });
+            let help = match (written, &self.file.image) {
+                (Some(command), None) => format!(
+                    "`weigh` assigns the port, so that all variants can run at once. Write `{command}`"
                 ),
-            );
+                (None, None) => "add `{{addr}}`, `{{port}}`, `{{url}}` or `{{socket}}` to `run`, `env` or one of its `files`".to_owned(),
+                (_, Some(_)) => "write the `port` on which it listens in the container. Or add `{{addr}}`, `{{port}}` or `{{url}}` to `command` or `env`".to_owned(),
+            };
+            reading
+                .findings
+                .add(Finding::new(run_at, format!("`{system}` has no listen address")).help(help));
         }
     }
 

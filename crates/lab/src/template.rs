@@ -3,6 +3,7 @@
 //! A reference is `word` or `system.word`. The module `systems` decides the meaning of a word from its place.
 //! There is no logic and no escape, because a lab is data.
 
+use crate::command_line_hints;
 use crate::formats::{FileName, Format, Misspelling, is_name};
 
 /// Words of templates that no setting may have as its name.
@@ -215,6 +216,9 @@ impl Format for Command {
                 "the command is empty",
                 "write a program and its arguments",
             ));
+        }
+        if let Some((mistake, hint)) = command_line_hints::for_shell(text, &words) {
+            return Err(Misspelling::new(mistake, hint));
         }
         let mut index = 0;
         let mut arguments = Vec::new();

@@ -90,8 +90,8 @@ pub(crate) struct SystemFile {
     /// is the path of this folder, and `{{file.NAME}}` is the path of a file. Both work in `run`, `command`,
     /// `env`, and in the files themselves. A value is the path of a template, relative to the file that
     /// contains this key. It is `{text: …}` for a short file. A template can contain the names that `run`
-    /// can contain. A container finds the folder at `/weighbridge`. The recording contains the templates and
-    /// their digests.
+    /// can contain. A container or pod finds the folder at `/weighbridge`. The recording contains the templates
+    /// and their digests. The written files stay in its folder of logs.
     #[serde(default)]
     pub(crate) files: Table<FileName, At<TextOr<String, ConfigFileSource>>>,
     /// The condition that makes it ready. With `listening`, it must accept connections. With `healthy`,

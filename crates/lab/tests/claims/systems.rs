@@ -343,7 +343,7 @@ fn a_system_that_is_not_told_its_port_is_refused() {
     9 |     run: serve {{stack}} --listen 127.0.0.1:8080
       |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
       |
-      = help: add `{{addr}}`, `{{port}}`, `{{url}}` or `{{socket}}` to `run`, `env` or one of its `files`
+      = help: `weigh` assigns the port, so that all variants can run at once. Write `serve {{stack}} --listen {{addr}}`
     ");
 }
 

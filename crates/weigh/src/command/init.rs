@@ -7,6 +7,7 @@ mod k6;
 mod lab_text;
 mod openapi;
 mod origins;
+mod proxies;
 mod requests;
 mod values;
 
@@ -22,7 +23,8 @@ use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::files::Unwritten;
 use compose::Wanted;
-use lab_text::{Draft, Server, Setup};
+use lab_text::{Draft, Proxy, Server, Setup};
+use proxies::KnownProxy;
 use requests::Requests;
 
 /// Write a first lab, which you can change and run with `weigh lab`.
@@ -44,9 +46,10 @@ pub(crate) struct Args {
     /// is the baseline.
     #[arg(long = "url", value_name = "URL", value_parser = address::url)]
     urls: Vec<Uri>,
-    /// A command that runs a proxy in front of --command or --url. It receives its address by {{addr}},
-    /// and the address of the server by {{server.addr}} or {{server.url}}.
-    #[arg(long, value_name = "COMMAND")]
+    /// A proxy in front of --command or --url: nginx, haproxy, envoy, caddy, traefik, varnish or httpd, with a
+    /// configuration file next to the lab. Or a command that runs a proxy. It receives its address by
+    /// {{addr}}, and the address of the server by {{server.addr}} or {{server.url}}.
+    #[arg(long, value_name = "NAME|COMMAND")]
     proxy: Option<String>,
     /// A compose file and one of its services. The lab compares the file without and with that service.
     #[arg(long, num_args = 2, value_names = ["FILE", "SERVICE"], conflicts_with_all = ["commands", "urls", "proxy"])]
@@ -85,6 +88,7 @@ const EXAMPLES: &str = "\
 Examples:
   weigh init --command 'my-server --listen {{addr}}'
   weigh init --command 'env PORT={{port}} node old.js' --command 'env PORT={{port}} node new.js'
+  weigh init --command 'my-server --listen {{addr}}' --proxy nginx
   weigh init --command 'my-server --listen {{addr}}' \\
       --proxy 'my-proxy --listen {{addr}} --upstream {{server.url}}' --out labs/proxy
   weigh init --command 'my-server --listen {{addr}}' --openapi openapi.yaml
@@ -111,6 +115,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         setup: &setup,
     };
     let mut files = vec![(file.clone(), draft.text().into_bytes())];
+    files.extend(draft.files());
     files.extend(requests.iter().flat_map(Requests::files));
     let files = Unwritten(files);
     lab::parse(&file, &files).map_err(|found| {
@@ -136,11 +141,21 @@ fn setup(args: &Args) -> Result<Setup, Failure> {
         return compose::draft(wanted).map(Setup::Compose);
     }
     if let Some(proxy) = &args.proxy {
+        let known = KnownProxy::named(proxy);
+        let is_told = known.is_some() || proxy.replace(' ', "").contains("{{server.");
         let server = match (args.commands.as_slice(), args.urls.as_slice()) {
-            ([command], []) if !proxy.replace(' ', "").contains("{{server.") => {
+            ([command], []) if !is_told => {
                 return Err(Failure::bad_input(format!(
                     "expected the address of `{command}` in `--proxy`, as {{{{server.addr}}}}, \
-                     {{{{server.port}}}} or {{{{server.url}}}}, found none in `{proxy}`"
+                     {{{{server.port}}}} or {{{{server.url}}}}, found none in `{proxy}`. The \
+                     names without a command are {}",
+                    KnownProxy::names()
+                )));
+            }
+            ([], [url]) if known.is_some() && url.scheme_str() == Some("https") => {
+                return Err(Failure::bad_input(format!(
+                    "expected a server without TLS behind `--proxy {proxy}`, found `{url}`. Use \
+                     its `http` address, or write the command of a proxy that connects with TLS"
                 )));
             }
             ([command], []) => Server::Command(command.clone()),
@@ -153,7 +168,7 @@ fn setup(args: &Args) -> Result<Setup, Failure> {
                 )));
             }
         };
-        let proxy = proxy.clone();
+        let proxy = known.map_or_else(|| Proxy::Command(proxy.clone()), Proxy::Known);
         return Ok(Setup::Proxy { server, proxy });
     }
     match (args.commands.as_slice(), args.urls.as_slice()) {

@@ -197,6 +197,28 @@ fn containers_at_the_same_port_within_are_not_in_the_way_of_each_other() {
 }
 
 #[test]
+fn a_container_reads_configuration_files_of_its_start() {
+    let Some(_engine) = Engine::find() else {
+        return;
+    };
+    let files =
+        "    files:\n      bin/start: {text: 'exec /weigh null-server --listen {{addr}}'}\n";
+    let run = "    command: /usr/bin/sh {{file.bin/start}}\n";
+    let (host, bridge) = (
+        format!("{files}{run}"),
+        format!("{files}{run}    port: 8080\n"),
+    );
+    let world = world(&[("host", &host), ("bridge", &bridge)]);
+    let recording = world.run().ran().recording();
+    for variant in ["host", "bridge"] {
+        let system = systems_of(&recording, variant)[variant].clone();
+        let command = &system["command"][1];
+        assert_eq!(command, "/weighbridge/bin/start", "{system}");
+        assert!(system["files"]["bin/start"].is_string(), "{system}");
+    }
+}
+
+#[test]
 fn a_container_that_ends_is_a_row_with_its_exit_code_and_last_words() {
     let Some(engine) = Engine::find() else { return };
     let world = world(&[

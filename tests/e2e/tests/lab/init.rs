@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use e2e::{Run, Server, weigh, weigh_command};
 use tempfile::TempDir;
@@ -92,6 +93,51 @@ fn a_proxy_is_weighed_with_what_it_stands_before() {
         &["--command", &command, "--proxy", proxy],
         ["without", "with proxy"],
     );
+}
+
+#[test]
+fn a_proxy_with_a_name_gets_a_configuration_that_runs() {
+    let here = Here::new();
+    let command = null_servers::command();
+    let on_path = |program: &str| {
+        let found = Command::new("which").arg(program).output();
+        found.expect("`which` starts").status.success()
+    };
+    for (name, program) in [
+        ("nginx", "nginx"),
+        ("haproxy", "haproxy"),
+        ("envoy", "envoy"),
+        ("caddy", "caddy"),
+        ("traefik", "traefik"),
+        ("varnish", "varnishd"),
+        ("httpd", "apache2"),
+    ] {
+        // `./setup test` installs these three. Others are tried where a person has them.
+        if !on_path(program) && !["nginx", "haproxy", "httpd"].contains(&name) {
+            continue;
+        }
+        let flags = ["--command", &command, "--proxy", name, "--out", name];
+        here.writes_a_lab_that_runs(&flags, ["without", &format!("with {name}")]);
+    }
+}
+
+#[test]
+fn a_command_of_a_shell_is_answered_with_the_text_to_write() {
+    let here = Here::new();
+    for (command, hint) in [
+        (
+            "PORT=8080 node server.js",
+            "env PORT={{port}} node server.js",
+        ),
+        ("cd api && node server.js --port {{port}}", "`folder: api`"),
+        (
+            "node server.js --port 8080",
+            "node server.js --port {{port}}",
+        ),
+    ] {
+        let run = here.weigh(&["init", "--command", command]).exits_with(2);
+        run.says(hint);
+    }
 }
 
 /// An archive of requests to one server, one of them with a body and credentials.
@@ -203,7 +249,10 @@ fn nothing_is_replaced_and_nothing_is_written_that_could_not_run() {
         assert!(!here.path().join("refused").exists(), "{flags:?}");
     };
     refused(&[], "--command <COMMAND>");
-    refused(&["--command", "serve --port 8080"], "{{addr}}");
+    refused(
+        &["--command", "serve --port 8080"],
+        "Write `serve --port {{port}}`",
+    );
     refused(
         &["--url", "http://127.0.0.1:1/"],
         "expected a second `--url`",

@@ -3,6 +3,7 @@
 mod action;
 mod chosen_load;
 mod compose;
+mod config_files;
 mod containers;
 mod cost;
 mod debug_log;

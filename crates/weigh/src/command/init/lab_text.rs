@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 
 use http::Uri;
 
 use super::compose::ComposeDraft;
+use super::proxies::{FOLDER, KnownProxy};
 use super::requests::Requests;
 use crate::address;
 use crate::yaml_text::quoted;
@@ -16,8 +18,8 @@ pub(super) enum Setup {
     Alone(String),
     /// Two commands. The second is compared with the first.
     Commands([String; 2]),
-    /// A server without and with a proxy. The proxy is a command.
-    Proxy { server: Server, proxy: String },
+    /// A server without and with a proxy.
+    Proxy { server: Server, proxy: Proxy },
     /// Two running servers. The second is compared with the first.
     Urls([Uri; 2]),
     /// The services of a compose file, without and with one of them.
@@ -49,6 +51,24 @@ pub(super) enum Server {
     Url(Uri),
 }
 
+impl Server {
+    /// The host that a proxy connects to.
+    fn host(&self) -> &str {
+        match self {
+            Server::Command(_) => "127.0.0.1",
+            Server::Url(url) => url.host().unwrap_or("127.0.0.1"),
+        }
+    }
+}
+
+/// A proxy before a server.
+pub(super) enum Proxy {
+    /// A command of the user.
+    Command(String),
+    /// A proxy with a configuration of ours.
+    Known(&'static KnownProxy),
+}
+
 /// The inputs of a lab's text.
 pub(super) struct Draft<'a> {
     /// Path of the lab, as the user typed it.
@@ -76,6 +96,21 @@ const RUNNING: &str = "  \
 ";
 
 impl Draft<'_> {
+    /// The files next to the lab: their names and contents.
+    pub(super) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let Setup::Proxy {
+            server,
+            proxy: Proxy::Known(known),
+        } = self.setup
+        else {
+            return Vec::new();
+        };
+        let files = known.files(server.host());
+        files
+            .map(|(name, text)| (Path::new(FOLDER).join(name), text.into_bytes()))
+            .collect()
+    }
+
     /// The text of the lab file.
     pub(super) fn text(&self) -> String {
         let (lab, consent) = (self.lab, self.consent());
@@ -105,6 +140,10 @@ impl Draft<'_> {
             Setup::Commands(_) => {
                 "What does the second command cost, compared with the first?".to_owned()
             }
+            Setup::Proxy {
+                proxy: Proxy::Known(known),
+                ..
+            } => format!("What does {} cost?", known.name),
             Setup::Proxy { .. } => "What does the proxy cost?".to_owned(),
             Setup::Compose(compose) => format!("What does {} cost?", compose.service),
             Setup::Urls(_) => {
@@ -168,7 +207,10 @@ warmup: 500ms # load before each round, in no figure
                     }
                 }
                 text += "  # It forwards to the server. Its address is {{server.addr}} or {{server.url}}.\n";
-                text += &self.command("proxy", proxy);
+                text += &match proxy {
+                    Proxy::Command(command) => self.command("proxy", command),
+                    Proxy::Known(known) => known.system("proxy"),
+                };
             }
             Setup::Urls([first, second]) => {
                 text += "\ntarget: first # this system receives the load\nsystems:\n";
@@ -227,6 +269,10 @@ warmup: 500ms # load before each round, in no figure
         match self.setup {
             Setup::Alone(_) => ["as it is", "the same again"].map(str::to_owned),
             Setup::Commands(_) => ["first", "second"].map(str::to_owned),
+            Setup::Proxy {
+                proxy: Proxy::Known(known),
+                ..
+            } => ["without", &format!("with {}", known.name)].map(str::to_owned),
             Setup::Proxy { .. } => ["without", "with proxy"].map(str::to_owned),
             Setup::Urls([first, second]) => address::names([first, second]),
             Setup::Compose(compose) => {
@@ -319,8 +365,6 @@ fn is_here(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
-
     use super::*;
     use crate::files::Unwritten;
 
@@ -335,8 +379,10 @@ mod tests {
     }
 
     fn parsed(setup: &Setup) -> lab::Lab {
-        let text = draft(setup).text();
-        let files = Unwritten(vec![(PathBuf::from("first.yaml"), text.into_bytes())]);
+        let draft = draft(setup);
+        let mut files = draft.files();
+        files.push((PathBuf::from("first.yaml"), draft.text().into_bytes()));
+        let files = Unwritten(files);
         match lab::parse(Path::new("first.yaml"), &files) {
             Ok(lab) => lab,
             Err(mistakes) => panic!("{mistakes}"),
@@ -364,12 +410,33 @@ mod tests {
 
     #[test]
     fn a_proxy_brings_what_it_stands_before() {
-        let proxy = "proxy {{addr}} --to {{server.url}}".to_owned();
+        let proxy = Proxy::Command("proxy {{addr}} --to {{server.url}}".to_owned());
         let server = Server::Command("serve {{addr}}".to_owned());
         let lab = parsed(&Setup::Proxy { server, proxy });
         let systems = |variant: &lab::Variant| variant.systems().len();
         assert_eq!((systems(&lab.baseline), systems(&lab.variants[0])), (1, 2));
         assert_eq!(lab.names(), ["without", "with proxy"]);
+    }
+
+    #[test]
+    fn each_known_proxy_has_a_lab_with_its_files() {
+        for name in KnownProxy::names().split(", ") {
+            for (server, host) in [
+                (Server::Command("serve {{addr}}".to_owned()), "127.0.0.1"),
+                (
+                    Server::Url("http://localhost:8080/".parse().expect("a URL")),
+                    "localhost",
+                ),
+            ] {
+                let proxy = Proxy::Known(KnownProxy::named(name).expect("it is known"));
+                let lab = parsed(&Setup::Proxy { server, proxy });
+                assert_eq!(lab.names(), ["without", &format!("with {name}")]);
+                let setup = lab.variants[0].systems().last().expect("the proxy");
+                let texts = setup.files.iter().map(|file| file.text.to_string());
+                assert!(texts.collect::<String>().contains(host), "{name}");
+                assert_eq!(setup.needs.len(), 1);
+            }
+        }
     }
 
     fn stack(is_before: bool) -> Setup {
