@@ -10,6 +10,11 @@ use crate::call::Resource;
 /// The label for the pod selector of a Service. Its value is the name of the Service.
 pub const SERVES: &str = "weighbridge/serves";
 
+/// The folder of configuration files in a pod.
+pub const FILES_FOLDER: &str = "/weighbridge";
+/// Highest number of bytes of all files of a ConfigMap.
+pub const FILES_BYTES_MAX: usize = 1_000_000;
+
 /// The container of a system, and the settings of its pod.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
@@ -35,6 +40,8 @@ pub struct Workload {
     pub probe: Probe,
     /// Folders that are empty at each start.
     pub empty_folders: Vec<String>,
+    /// Configuration files in [`FILES_FOLDER`], by their relative paths.
+    pub files: BTreeMap<String, String>,
     /// Requests and limits of the container.
     pub limits: ResourceLimits,
     /// Number of pods. `None` for one pod without a Deployment.
@@ -92,6 +99,36 @@ impl Workload {
         service(&self.name, self.port)
     }
 
+    /// Returns the ConfigMap with its files. `None` without files.
+    #[must_use]
+    pub fn config_map(&self) -> Option<Value> {
+        if self.files.is_empty() {
+            return None;
+        }
+        // A key of a ConfigMap cannot contain a slash, so it is the position of the file.
+        let texts = self.files.values().enumerate();
+        let data = texts.map(|(position, text)| (position.to_string(), json!(text)));
+        Some(json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": self.object},
+            "data": data.collect::<serde_json::Map<_, _>>(),
+        }))
+    }
+
+    /// The volume of the files, and its mount.
+    fn files_volume(&self) -> Option<(Value, Value)> {
+        let names = self.files.keys().enumerate();
+        let items = names.map(|(key, path)| json!({"key": key.to_string(), "path": path}));
+        let items: Vec<Value> = items.collect();
+        if items.is_empty() {
+            return None;
+        }
+        let volume = json!({"name": "files", "configMap": {"name": self.object, "items": items}});
+        let mount = json!({"name": "files", "mountPath": FILES_FOLDER, "readOnly": true});
+        Some((volume, mount))
+    }
+
     /// Returns the pod or Deployment, with its resource.
     #[must_use]
     pub fn object(&self) -> (Resource, Value) {
@@ -144,10 +181,11 @@ impl Workload {
         let folders = || self.empty_folders.iter().enumerate();
         let mounts = folders()
             .map(|(number, path)| json!({"name": format!("empty-{number}"), "mountPath": path}));
-        container["volumeMounts"] = Value::Array(mounts.collect());
         let volumes =
             folders().map(|(number, _)| json!({"name": format!("empty-{number}"), "emptyDir": {}}));
-        let volumes = Value::Array(volumes.collect());
+        let (files, files_mount) = self.files_volume().unzip();
+        container["volumeMounts"] = Value::Array(mounts.chain(files_mount).collect());
+        let volumes = Value::Array(volumes.chain(files).collect());
         let mut spec = json!({
             "restartPolicy": restart,
             "terminationGracePeriodSeconds": 2,
@@ -231,6 +269,7 @@ mod tests {
         Workload {
             name: "router".to_owned(),
             object: "router-1".to_owned(),
+            files: BTreeMap::new(),
             empty_folders: vec!["/tmp".to_owned()],
             image: "localhost/router:1".to_owned(),
             pull: "IfNotPresent",
@@ -292,5 +331,26 @@ mod tests {
         );
         assert_eq!(dns_label("é", 40), "x");
         assert_eq!(dns_label("abc-def", 4), "abc");
+    }
+
+    #[test]
+    fn files_are_a_config_map_that_the_pod_mounts() {
+        let with_files = Workload {
+            files: BTreeMap::from([
+                ("a.conf".to_owned(), "one".to_owned()),
+                ("conf.d/b".to_owned(), "two".to_owned()),
+            ]),
+            ..workload()
+        };
+        let map = with_files.config_map().expect("there are files");
+        assert_eq!(map["data"], json!({"0": "one", "1": "two"}));
+        let (_, pod) = with_files.object();
+        let volume = &pod["spec"]["volumes"][1]["configMap"];
+        assert_eq!(volume["name"], map["metadata"]["name"]);
+        let items = json!([{"key": "0", "path": "a.conf"}, {"key": "1", "path": "conf.d/b"}]);
+        assert_eq!(volume["items"], items);
+        let mount = &pod["spec"]["containers"][0]["volumeMounts"][1];
+        assert_eq!(mount["mountPath"], FILES_FOLDER);
+        assert_eq!(workload().config_map(), None);
     }
 }

@@ -56,12 +56,6 @@ fn of_systems(lab: &Lab) -> Option<String> {
         // The reading of manifests has its own checks.
         let ours = setups.filter(|setup| setup.balances.is_none() && setup.manifests().is_none());
         for setup in ours {
-            if !setup.files.is_empty() {
-                return Some(format!(
-                    "`{}`: the `files` of `{}` are on this machine, and a pod cannot read them. Write its objects as `manifests`, with a ConfigMap",
-                    candidate.name, setup.system
-                ));
-            }
             let which = Which {
                 run: "check",
                 variant: Some(variant),

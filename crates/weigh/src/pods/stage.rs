@@ -275,6 +275,9 @@ impl<'c> Stage<'c> {
         let object = format!("{}-r{}", which.name(), owner.number());
         match which.workload(object, self.deadline, &find) {
             Ok(workload) => {
+                if let Some(files) = workload.config_map() {
+                    owner.create(Resource::ConfigMaps, files)?;
+                }
                 let (resource, object) = workload.object();
                 match owner.create(resource, object) {
                     Ok(_) => progress.has_started(index),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use cluster::workload::{Probe, ResourceLimits, Workload, dns_label};
+use cluster::workload::{
+    FILES_BYTES_MAX, FILES_FOLDER, Probe, ResourceLimits, Workload, dns_label,
+};
 use lab::{Container, Endpoint, Network, Pull, Setup, Text, Volume};
 
 /// The port of a system in its pod, if the lab lets `weigh` choose it.
@@ -55,8 +57,12 @@ impl Which<'_> {
         let setup = self.setup;
         let container = container_of(setup)?;
         let port = self.port();
+        let own = Endpoint {
+            files: (!setup.files.is_empty()).then(|| FILES_FOLDER.into()),
+            ..SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)).into()
+        };
         let place = |system: &str| match system == setup.system {
-            true => Some(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)).into()),
+            true => Some(own.clone()),
             false => find(system),
         };
         let fill = |text: &Text| {
@@ -75,6 +81,11 @@ impl Which<'_> {
         for (variable, text) in &setup.env {
             env.insert(variable.clone(), fill(text)?);
         }
+        let mut files = BTreeMap::new();
+        for file in &setup.files {
+            files.insert(file.name.clone(), fill(&file.text)?);
+        }
+        check_size(setup, &files)?;
         Ok(Workload {
             name: self.name(),
             object,
@@ -92,11 +103,24 @@ impl Which<'_> {
             port,
             probe: probe(setup)?,
             empty_folders: empty_folders(setup, container)?,
+            files,
             limits: limits(setup)?,
             replicas: setup.replicas,
             deadline,
         })
     }
+}
+
+/// Refuses files that are too large for a ConfigMap.
+fn check_size(setup: &Setup, files: &BTreeMap<String, String>) -> Result<(), String> {
+    let bytes: usize = files.values().map(String::len).sum();
+    if bytes > FILES_BYTES_MAX {
+        return Err(format!(
+            "the `files` of `{}` have {bytes} bytes, but a ConfigMap holds {FILES_BYTES_MAX}. Put large files into the image",
+            setup.system
+        ));
+    }
+    Ok(())
 }
 
 fn container_of(setup: &Setup) -> Result<&Container, String> {

@@ -9,8 +9,8 @@ use model::InvalidKind;
 
 use crate::invalid::Invalid;
 
-/// The folder within a container.
-pub(super) const IN_CONTAINER: &str = "/weighbridge";
+/// The folder within a container. Pods have the same folder.
+pub(super) const IN_CONTAINER: &str = cluster::workload::FILES_FOLDER;
 
 /// A folder of configuration files. It stays next to the logs, so that a reader of a recording finds the files
 /// of the last start.

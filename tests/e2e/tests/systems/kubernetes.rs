@@ -174,6 +174,52 @@ fn a_closed_loop_of_two_generators_moves_from_variant_to_variant_together() {
     assert_eq!(node.left(), "");
 }
 
+/// The gateway reads both files, and only one variant answers introspection.
+#[test]
+fn configuration_files_reach_the_pods_of_their_variants() {
+    let Some(node) = node() else { return };
+    node.image("localhost/gateway:test", &e2e::gateway());
+    let folder = TempDir::new().expect("a folder");
+    let planets =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systems/planets/supergraph.graphql");
+    fs::copy(planets, folder.path().join("planets.graphql")).expect("a file");
+    let text = "question: Do files reach pods?
+load: {rate: 20/s, duration: 2s, path: /, requests: [{name: fields, query: '{ __schema { queryType { name } } }'}]}
+target: gateway
+systems:
+  gateway:
+    settings: {introspection: \"true\"}
+    image: localhost/gateway:test
+    pull: never
+    port: 4000
+    files:
+      conf/gateway.yaml: {text: 'supergraph: {listen: \"0.0.0.0:{{port}}\", introspection: {{introspection}}}'}
+      planets.graphql: {path: planets.graphql, raw: true}
+    command: --config {{file.conf/gateway.yaml}} --supergraph {{file.planets.graphql}}
+baseline: {name: open}
+variants:
+  - {name: closed, with: {gateway.introspection: \"false\"}}
+expect: {status: 200, graphql: no-errors}
+";
+    fs::write(folder.path().join("two.yaml"), text).expect("a file");
+    let output = node
+        .start(folder.path(), 1)
+        .wait_with_output()
+        .expect("it ends");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let recording = recording(folder.path());
+    let variants = recording["variants"].as_array().expect("variants");
+    assert_eq!(variants[0]["status"]["state"], "measured", "{said}");
+    let reason = variants[1]["status"]["reason"].as_str();
+    assert!(
+        reason.is_some_and(|it| it.contains("introspection")),
+        "{said}"
+    );
+    let digest = |variant: usize| &variants[variant]["systems"][0]["files"]["conf/gateway.yaml"];
+    assert_ne!(digest(0), digest(1));
+    assert_eq!(node.left(), "");
+}
+
 #[test]
 fn a_killed_weigh_leaves_nothing_in_the_cluster() {
     let Some(node) = node() else { return };
