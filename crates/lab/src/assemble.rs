@@ -13,6 +13,7 @@ use crate::data;
 use crate::experiment::{Lab, Placement, Variant};
 use crate::formats::{Name, Title, Written};
 use crate::groups;
+use crate::ladder;
 use crate::load::{self, time_span};
 use crate::places::Places;
 use crate::proofs::Prover;
@@ -55,6 +56,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     assembly.check_sent(reading);
     let (variants, steps) = assembly.variants(&baselines, &drafts, reading);
     let groups = assembly.together(&variants, reading);
+    let ladder = ladder::check(&file, &variants, reading);
     // The rest needs all parts. Each missing part has been reported.
     let sending = sending?;
     let Written(Title(question)) = file.question.clone()?;
@@ -88,6 +90,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         settle: file.settle.map(settle),
         order_asked: file.order.map(order),
         groups,
+        ladder,
         placement: file.placement.map(placement).unwrap_or_default(),
         rounds: file.rounds.unwrap_or(default::ROUNDS),
         generators: file.generators.unwrap_or(1),

@@ -81,6 +81,8 @@ pub struct Lab {
     /// Side by side: the names of variants that run together. `None` if the run decides. Every variant is in
     /// one group, and its baselines run with it. Baselines are not listed.
     pub groups: Option<Vec<Vec<String>>>,
+    /// Names of variants that build on each other. Empty, or at least two different names.
+    pub ladder: Vec<String>,
     /// Placement of systems that may use at most one core, if all variants have their load at once.
     pub placement: Placement,
     /// Rounds, and so measurements of every variant. At least 1.

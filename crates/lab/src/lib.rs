@@ -38,6 +38,7 @@ mod filling;
 mod formats;
 mod groups;
 mod include;
+mod ladder;
 mod level;
 mod limits;
 mod load;

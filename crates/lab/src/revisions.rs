@@ -46,8 +46,9 @@ impl Lab {
         Lab {
             requests: baseline.requests.clone(),
             expect: baseline.expect.clone(),
-            // Groups name variants that no longer exist.
+            // Groups and ladders name variants that no longer exist.
             groups: None,
+            ladder: Vec::new(),
             baseline,
             variants,
             ..head

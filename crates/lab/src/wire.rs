@@ -110,6 +110,11 @@ pub(crate) struct LabFile {
     /// that they would crowd each other. The first round measures it.
     #[schemars(length(min = 1))]
     pub(crate) groups: Option<At<GroupsFile>>,
+    /// Variants that build on each other, in order: `[direct, envoy, "+access log", "+mTLS"]`. The first can
+    /// be the baseline. The report then has a table with the cost of each step, and of all steps together.
+    /// The intervals of this table hold together.
+    #[schemars(length(min = 2))]
+    pub(crate) ladder: Option<At<Vec<At<Verbatim<Title>>>>>,
     /// The placement of systems that can use one core at most (`limits: {cpus: 1}` or less). It applies
     /// to an open loop, side by side. With `one-core`, each system runs on one core, which is the same
     /// for all variants. Differences then no longer contain the scheduler's choice of a core. If the

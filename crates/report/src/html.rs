@@ -18,6 +18,7 @@ mod shift;
 mod tables;
 mod terms;
 mod timeline;
+mod waterfall;
 
 use crate::answer;
 use crate::bodies;
@@ -31,6 +32,7 @@ use crate::table::Table;
 use crate::tables as models;
 use escape::escape;
 use markup::{list, prose, table};
+use waterfall::waterfall;
 
 pub use curve::curve;
 pub use history::history;
@@ -140,6 +142,7 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
             "Cost of each variant",
             answer(summary) + &answer_note(summary),
         ),
+        ladder(summary),
         Section::new("gates", "Gates", tables::gates(summary)),
         Section::new("words", "In words", tables::in_words(summary)),
         Section::new("results", "Results", tables::results(summary)),
@@ -190,6 +193,16 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
             provenance::reproduced(recording),
         ),
     ]
+}
+
+fn ladder(summary: &Summary) -> Section {
+    let figures = table(&models::ladder::table(summary), "");
+    Section::new(
+        "ladder",
+        models::ladder::TITLE,
+        waterfall(summary) + &figures,
+    )
+    .lead("A bar begins where the step before it ends. The thin line is the interval of the step.")
 }
 
 fn steps(recording: &Recording) -> Section {

@@ -45,6 +45,10 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     };
     add("Gates", &gates_table(&summary.gates));
     add("Latency", &house_table(summary));
+    add(
+        tables::ladder::TITLE,
+        &printed(&tables::ladder::table(summary)),
+    );
     let in_words = explain::in_words(summary);
     // A single sentence is already the result at the top.
     if in_words.len() > 1 {

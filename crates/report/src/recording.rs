@@ -176,6 +176,9 @@ pub struct LabText {
     pub sha256: String,
     /// All files of the lab, the lab file first.
     pub files: Vec<FileText>,
+    /// Names of variants that build on each other, in order. Absent without a ladder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ladder: Vec<String>,
 }
 
 /// One file of a lab.

@@ -319,6 +319,7 @@ fn lab() -> LabText {
             sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned(),
             text: Some(text.to_owned()),
         }],
+        ladder: Vec::new(),
     }
 }
 

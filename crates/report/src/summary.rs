@@ -17,6 +17,7 @@ mod estimate;
 pub(crate) mod few;
 mod figures;
 pub(crate) mod in_words;
+mod ladder;
 mod left_out;
 mod noise;
 mod pooled;
@@ -38,6 +39,7 @@ pub use doubtful::Estimate;
 pub(crate) use estimate::mean_by_round;
 pub use estimate::{ClaimName, MetricSummary, OverheadSummary};
 pub use few::FewPay;
+pub use ladder::{LadderStep, LadderSummary};
 pub use left_out::LeftOutSummary;
 pub use pooled::PooledDifference;
 pub use rate_windows::RateWindows;
@@ -145,6 +147,9 @@ pub struct Summary {
     pub confidence_each: f64,
     /// The variants, baseline first.
     pub variants: Vec<VariantSummary>,
+    /// Cost of each step between variants that build on each other. Absent without a ladder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ladder: Option<LadderSummary>,
     /// Result of the rule that continues until intervals are narrow. Absent if the number of rounds was
     /// fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -287,6 +292,7 @@ impl Summary {
             comparisons,
             confidence_each: frame.confidence_each(frame.headline),
             adjusted: adjusted(&variants, frame.headline),
+            ladder: ladder::of(recording, &rows, &frame),
             variants,
             until: UntilSummary::of(recording, &compared_names),
             decided: recording.decided.as_ref().map(until::decided),

@@ -3,6 +3,7 @@
 pub(crate) mod bodies;
 pub(crate) mod hottest;
 pub(crate) mod instances;
+pub(crate) mod ladder;
 pub(crate) mod searches;
 pub(crate) mod sent;
 pub(crate) mod statuses;

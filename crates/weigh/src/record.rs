@@ -91,6 +91,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
             // The first source is the lab file.
             sha256: files[0].sha256.clone(),
             files,
+            ladder: lab.ladder.clone(),
         }),
         started_at: run.started_at,
         ended_at: environment::now().to_string(),

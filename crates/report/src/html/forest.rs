@@ -153,7 +153,7 @@ fn mark_of(row: &VariantSummary, metric: Metric, summary: &MetricSummary) -> Opt
 }
 
 /// The metric with its unit, unless its label contains the unit.
-fn title(metric: Metric) -> String {
+pub(super) fn title(metric: Metric) -> String {
     let (label, sign) = (metric.label(), metric.unit().sign());
     match metric.unit() {
         crate::metric::Unit::Milliseconds => format!("{label} latency, {sign}"),

@@ -172,7 +172,7 @@ impl<'a> Row<'a> {
     }
 
     /// The baseline, and the variants that are on neither side of the comparison.
-    fn against<'r>(&self, baseline: &'r Self, frame: &'r Frame<'_>) -> Against<'r> {
+    pub(super) fn against<'r>(&self, baseline: &'r Self, frame: &'r Frame<'_>) -> Against<'r> {
         let pair = [&*self.variant.name, &*baseline.variant.name];
         let others = frame.told_by.iter();
         Against {

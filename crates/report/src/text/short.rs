@@ -1,6 +1,6 @@
 //! The report on one screen: the result, one table, and the failed checks.
 
-use super::{heading_of, hottest, invalid, list, table, verdict_word, wrapped};
+use super::{heading_of, hottest, invalid, list, printed, table, verdict_word, wrapped};
 use crate::answer;
 use crate::bodies;
 use crate::cell;
@@ -11,6 +11,7 @@ use crate::metric::Metric;
 use crate::recording::Recording;
 use crate::sent;
 use crate::summary::{Summary, VariantSummary};
+use crate::tables;
 use crate::terminal::{Terminal, Tone, finished, toned};
 
 /// Maximum number of checks on the screen. Further checks are only counted, and the full report contains all.
@@ -53,6 +54,10 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
         }
     };
     add("", &figures(summary, width));
+    add(
+        tables::ladder::TITLE,
+        &printed(&tables::ladder::table(summary), width),
+    );
     add("Gates", &list(&gate::shown::lines(&summary.gates), width));
     add("Invalid", &list(&invalid(summary), width));
     // This is shown only if the user requested it.

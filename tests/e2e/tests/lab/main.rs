@@ -15,6 +15,7 @@ mod files;
 mod flamegraph;
 mod gates;
 mod init;
+mod ladder;
 mod loads;
 mod null_servers;
 mod overlap;

@@ -16,7 +16,8 @@ pub(super) struct KnownProxy {
     version: &'static str,
     /// Settings of the configuration, each with a value and a comment.
     settings: &'static [(&'static str, &'static str, &'static str)],
-    /// Names and contents of the files. `HOST` stands for the host of the server.
+    /// Names and contents of the files. `HOST` stands for the host of the server as in a URL, and `BARE_HOST`
+    /// for the host without brackets.
     files: &'static [(&'static str, &'static str)],
 }
 
@@ -81,7 +82,7 @@ static_resources:
         cluster_name: server
         endpoints:
           - lb_endpoints:
-              - endpoint: {address: {socket_address: {address: \"HOST\", port_value: {{server.port}}}}}
+              - endpoint: {address: {socket_address: {address: \"BARE_HOST\", port_value: {{server.port}}}}}
 ",
         )],
     },
@@ -228,7 +229,7 @@ http:
 vcl 4.1;
 
 backend default {
-  .host = \"HOST\";
+  .host = \"BARE_HOST\";
   .port = \"{{server.port}}\";
 }
 
@@ -253,9 +254,13 @@ impl KnownProxy {
 
     /// Names and contents of the files for a server at this host.
     pub(super) fn files(&self, host: &str) -> impl Iterator<Item = (&'static str, String)> {
-        // An address of IPv6 needs its brackets before a port.
+        // An address of IPv6 has brackets in a URL, and none in a field of its own.
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
         let files = self.files.iter();
-        files.map(move |(name, text)| (*name, text.replace("HOST", host)))
+        files.map(move |(name, text)| {
+            let text = text.replace("BARE_HOST", bare).replace("HOST", host);
+            (*name, text)
+        })
     }
 
     /// The system in the text of a lab.
@@ -299,5 +304,15 @@ mod tests {
             }
         }
         assert_eq!(KnownProxy::named("nginx2"), None);
+        let text = |name| {
+            let known = KnownProxy::named(name).expect("it is known");
+            known
+                .files("[::1]")
+                .map(|(_, text)| text)
+                .collect::<String>()
+        };
+        assert!(text("nginx").contains("server [::1]:{{server.port}}"));
+        assert!(text("envoy").contains("address: \"::1\""));
+        assert!(text("varnish").contains(".host = \"::1\";"));
     }
 }

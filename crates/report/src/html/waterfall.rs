@@ -1,0 +1,99 @@
+//! Waterfall of a ladder: each bar begins where the bar before it ends.
+//!
+//! Every number of the picture is also next to it as text.
+
+use super::escape::escape;
+use super::forest::{class, title};
+use super::plot::Scale;
+use crate::cell;
+use crate::metric::Metric;
+use crate::summary::{LadderStep, LadderSummary, Summary};
+
+/// One bar in the unit of its picture.
+struct Bar {
+    name: String,
+    from: f64,
+    to: f64,
+    /// Ends of the interval of `to`. Equal to `to` without an interval.
+    ends: (f64, f64),
+    class: &'static str,
+    figure: String,
+}
+
+/// A picture for latency or rate, processor time and memory. Empty without a ladder.
+pub(super) fn waterfall(summary: &Summary) -> String {
+    let Some(ladder) = &summary.ladder else {
+        return String::new();
+    };
+    let metrics = [summary.headline, Metric::Cpu, Metric::Memory];
+    let figures: String = metrics
+        .into_iter()
+        .filter_map(|metric| picture(ladder, metric))
+        .collect();
+    match figures.is_empty() {
+        true => figures,
+        false => format!("<div class=\"panels\">\n{figures}</div>\n"),
+    }
+}
+
+/// The picture for one metric. `None` if a step has no figure, because the next bar would have no beginning.
+fn picture(ladder: &LadderSummary, metric: Metric) -> Option<String> {
+    let mut at = 0.0;
+    let mut bars = Vec::new();
+    for step in &ladder.steps {
+        let bar = bar(step, metric, at, &step.to)?;
+        at = bar.to;
+        bars.push(bar);
+    }
+    if let Some(whole) = &ladder.whole {
+        bars.push(bar(whole, metric, 0.0, "all steps")?);
+    }
+    let places = bars
+        .iter()
+        .flat_map(|bar| [bar.from, bar.ends.0, bar.ends.1]);
+    let scale = Scale::around_zero(places);
+    let rows: String = bars.iter().map(|bar| row(scale, bar)).collect();
+    Some(format!(
+        "<figure>\n<figcaption>{}</figcaption>\n<div class=\"forest panel\">\n{rows}</div></figure>\n",
+        escape(&title(metric))
+    ))
+}
+
+fn bar(step: &LadderStep, metric: Metric, from: f64, name: &str) -> Option<Bar> {
+    let summary = step.metrics.get(&metric)?;
+    let overhead = summary.overhead.as_ref()?;
+    let unit = metric.unit();
+    let difference = unit.shown(overhead.difference);
+    let ends = overhead.difference_low.zip(overhead.difference_high);
+    let ends = ends.map_or((difference, difference), |(low, high)| {
+        (unit.shown(low), unit.shown(high))
+    });
+    let figure = cell::difference_of(summary, unit, summary.value)?;
+    Some(Bar {
+        name: name.to_owned(),
+        from,
+        to: from + difference,
+        ends: (from + ends.0, from + ends.1),
+        class: class(metric, overhead.claim),
+        figure: format!("{figure} {}", unit.sign()),
+    })
+}
+
+fn row(scale: Scale, bar: &Bar) -> String {
+    let [from, to] = [bar.from, bar.to].map(|place| scale.percent(place));
+    let (left, width) = (from.min(to), (to - from).abs());
+    let [low, high] = [bar.ends.0, bar.ends.1].map(|place| scale.percent(place));
+    let zero = scale.percent(0.0);
+    let class = bar.class;
+    format!(
+        "<div class=\"row\"><span class=\"name\">{}</span>\
+         <svg class=\"bar\" aria-hidden=\"true\">\
+         <line class=\"zero\" x1=\"{zero:.2}%\" x2=\"{zero:.2}%\" y1=\"0\" y2=\"100%\"/>\
+         <g class=\"mark {class}\">\
+         <rect class=\"step\" x=\"{left:.2}%\" width=\"{width:.2}%\" y=\"25%\" height=\"50%\"/>\
+         <line x1=\"{low:.2}%\" x2=\"{high:.2}%\" y1=\"50%\" y2=\"50%\"/></g></svg>\
+         <span class=\"figure\">{}</span></div>\n",
+        escape(&bar.name),
+        escape(&bar.figure)
+    )
+}

@@ -1,0 +1,54 @@
+//! Table of the steps between variants that build on each other.
+
+use crate::cell;
+use crate::metric::Metric;
+use crate::summary::{LadderStep, Summary};
+use crate::table::{Cell, Column, Table};
+
+/// Title of the table.
+pub(crate) const TITLE: &str = "Ladder: the cost of each step";
+
+/// One row for each step, and one for all steps together. No rows without a ladder.
+pub(crate) fn table(summary: &Summary) -> Table {
+    let headline = match summary.headline {
+        Metric::Requests => Column::figure("requests", "1/s"),
+        Metric::Typical => Column::figure("typical", "ms"),
+        _ => Column::figure("latency", "ms"),
+    };
+    let has_mean = !matches!(summary.headline, Metric::Requests | Metric::Mean);
+    let mut columns = vec![Column::words("step"), headline];
+    let mut metrics = vec![summary.headline];
+    if has_mean {
+        columns.push(Column::figure("mean", "ms"));
+        metrics.push(Metric::Mean);
+    }
+    columns.push(Column::figure("CPU", "us/req"));
+    columns.push(Column::figure("memory", "MiB"));
+    metrics.extend([Metric::Cpu, Metric::Memory]);
+    let cells = |step: &LadderStep, name: String| {
+        let difference = |metric: &Metric| {
+            let figure = step.metrics.get(metric);
+            let shown = figure.and_then(|it| cell::difference_of(it, metric.unit(), it.value));
+            shown.unwrap_or_else(cell::nothing)
+        };
+        let cells = std::iter::once(name).chain(metrics.iter().map(difference));
+        cells.map(Cell::from).collect::<Vec<Cell>>()
+    };
+    let ladder = summary.ladder.as_ref();
+    let steps = ladder.map(|it| it.steps.as_slice()).unwrap_or_default();
+    let mut rows: Vec<_> = steps
+        .iter()
+        .map(|step| cells(step, format!("{} → {}", step.from, step.to)))
+        .collect();
+    let whole = ladder.and_then(|it| it.whole.as_ref());
+    rows.extend(whole.map(|whole| cells(whole, "all steps".to_owned())));
+    let note = whole.map(|_| {
+        "In each column, all intervals hold together with 95 %. The last row compares the ends directly.".to_owned()
+    });
+    Table {
+        label: "steps of the ladder",
+        columns,
+        rows,
+        notes: note.into_iter().collect(),
+    }
+}
