@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use e2e::{gateway, graphql_server, planets, ratelimiter, route_webhook};
+use e2e::{gateway, graphql_server, planets, ratelimiter, route_webhook, wait_until};
 use test_client::{Connection, Request, get, post_json};
 
 use crate::node::Node;
@@ -113,8 +114,16 @@ fn each_chart_without_a_store_serves_in_the_cluster() {
         &file("deploy/gateway/planets.yaml"),
     ]);
     let kinds = "pods,deployments,services,networkpolicies,poddisruptionbudgets,serviceaccounts";
-    let left = node.kubectl(&["get", kinds, "-o", "name"]);
-    let mut left: Vec<&str> = left.lines().collect();
-    left.sort_unstable();
-    assert_eq!(left, ["service/kubernetes", "serviceaccount/default"]);
+    let left = || {
+        let left = node.kubectl(&["get", kinds, "-o", "name"]);
+        let mut left: Vec<String> = left.lines().map(str::to_owned).collect();
+        left.sort_unstable();
+        left
+    };
+    // Pods end after their grace, and helm does not wait for them.
+    wait_until(
+        "only the cluster's own objects are left",
+        Duration::from_secs(90),
+        || left() == ["service/kubernetes", "serviceaccount/default"],
+    );
 }
