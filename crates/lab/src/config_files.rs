@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use yaml_with_places::{At, Finding, Place, did_you_mean};
+use yaml_with_places::{At, Finding, Place};
 
 use crate::experiment::ConfigFile;
 use crate::fields::TextOr;
 use crate::formats::FileName;
 use crate::reading::Reading;
 use crate::scope::Scope;
-use crate::systems::list;
 use crate::template::{FileMistake, Template};
 use crate::text::Text;
 use crate::wire::{ConfigFileSource, SystemFile};
@@ -40,25 +39,6 @@ pub(crate) fn of(
         });
     }
     files
-}
-
-/// Reports a name that is the folder of another file.
-pub(crate) fn check(file: &SystemFile, reading: &mut Reading<'_>) {
-    let names = file.files.0.iter().map(|(name, _)| name);
-    for name in names.clone() {
-        let FileName(own) = &name.value;
-        let inside = names.clone().find(|other| {
-            let rest = other.value.0.strip_prefix(own.as_str());
-            rest.is_some_and(|rest| rest.starts_with('/'))
-        });
-        if let Some(inside) = inside {
-            reading.findings.add(
-                Finding::new(name.place, format!("`{own}` is a file and a folder"))
-                    .related(inside.place, "this file is in the folder")
-                    .help("rename one of the two"),
-            );
-        }
-    }
 }
 
 /// The text of one file, with its templates filled in.
@@ -168,24 +148,4 @@ fn filled(
             None
         }
     }
-}
-
-/// Returns the finding for `{{file.NAME}}` with an unknown name, or `{{files}}` without files.
-pub(crate) fn unknown(
-    name: Option<&str>,
-    file: &SystemFile,
-    system: &str,
-    place: Place,
-) -> Finding {
-    let names = file.files.0.iter().map(|(name, _)| name.value.0.as_str());
-    let Some(name) = name else {
-        return Finding::new(place, format!("`{system}` has no `files`"))
-            .help("add `files` to the system, or remove `{{files}}`");
-    };
-    let help = if names.clone().next().is_none() {
-        format!("add `files: {{{name}: PATH}}` to the system")
-    } else {
-        did_you_mean(name, names.clone()).unwrap_or_else(|| list("its files are", names))
-    };
-    Finding::new(place, format!("`{system}` has no file `{name}`")).help(help)
 }

@@ -27,6 +27,7 @@ mod command_line;
 mod command_line_hints;
 mod compose;
 mod compose_keys;
+mod config_file_names;
 mod config_files;
 mod container;
 mod container_keys;

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use yaml_with_places::{At, Finding, Place, did_you_mean};
 
-use crate::config_files;
 use crate::formats::Verbatim;
 use crate::reading::Reading;
 use crate::systems::{Systems, list};
 use crate::template::{FILE, FILES, Part, Reference, Template};
 use crate::text::{Form, Text};
 use crate::variants::Draft;
+use crate::wire::SystemFile;
 
 mod scheme;
 
@@ -265,7 +265,7 @@ impl<'a> Filling<'_, 'a, '_, '_> {
         if is_known {
             text.push_file(system, name);
         } else if !self.reading.has_gaps {
-            let finding = config_files::unknown(name, file, system, place);
+            let finding = unknown_file(name, file, system, place);
             self.reading.findings.add(finding);
         }
     }
@@ -344,4 +344,19 @@ impl<'a> Filling<'_, 'a, '_, '_> {
             .findings
             .add(Finding::new(place, format!("`{reference}` is not defined here")).help(help));
     }
+}
+
+/// Returns the finding for `{{file.NAME}}` with an unknown name, or `{{files}}` without files.
+fn unknown_file(name: Option<&str>, file: &SystemFile, system: &str, place: Place) -> Finding {
+    let names = file.files.0.iter().map(|(name, _)| name.value.0.as_str());
+    let Some(name) = name else {
+        return Finding::new(place, format!("`{system}` has no `files`"))
+            .help("add `files` to the system, or remove `{{files}}`");
+    };
+    let help = if names.clone().next().is_none() {
+        format!("add `files: {{{name}: PATH}}` to the system")
+    } else {
+        did_you_mean(name, names.clone()).unwrap_or_else(|| list("its files are", names))
+    };
+    Finding::new(place, format!("`{system}` has no file `{name}`")).help(help)
 }

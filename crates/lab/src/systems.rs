@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use yaml_with_places::{At, Finding, Node, Place, Value, did_you_mean};
 
 use crate::compose_keys;
-use crate::config_files;
+use crate::config_file_names;
 use crate::container_keys;
 use crate::experiment::System;
 use crate::fields::Table;
@@ -90,7 +90,7 @@ impl<'a> Systems<'a> {
         check_reserved(self.settings, reading);
         for (name, file) in self.declared {
             check_reserved(&file.settings, reading);
-            config_files::check(file, reading);
+            config_file_names::check(file, reading);
             if name.value.0 == FILE {
                 reading.findings.add(
                     Finding::new(name.place, format!("a system cannot be named `{FILE}`")).help(
