@@ -188,7 +188,7 @@ fn is_of_a_message(line: &str) -> bool {
 fn names_that_passed(text: &str) -> Vec<String> {
     let lines = text.lines();
     let passed = lines.filter_map(|line| {
-        let (name, end) = line.strip_prefix("test ")?.split_once(" ... ")?;
+        let (name, end) = timing::claim(line)?;
         end.ends_with("ok").then(|| name.to_owned())
     });
     passed.collect()

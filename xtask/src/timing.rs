@@ -79,10 +79,9 @@ impl ArrivedLine {
     }
 }
 
-/// The name in a line such as `test a::b ... ok`.
-fn claim(line: &str) -> Option<&str> {
-    let (name, _) = line.strip_prefix("test ")?.split_once(" ... ")?;
-    Some(name)
+/// The name and the rest of a line such as `test a::b ... ok`.
+pub(crate) fn claim(line: &str) -> Option<(&str, &str)> {
+    line.strip_prefix("test ")?.split_once(" ... ")
 }
 
 /// The times of claims that ran one at a time. The line of a claim arrives at its end, so a claim lasts from
@@ -92,7 +91,7 @@ pub(crate) fn claims(lines: &[ArrivedLine]) -> Vec<Timed> {
     let timed = pairs.filter_map(|pair| {
         let [before, this] = pair else { return None };
         Some(Timed {
-            name: claim(&this.line)?.to_owned(),
+            name: claim(&this.line)?.0.to_owned(),
             took: this.at.saturating_duration_since(before.at),
         })
     });

@@ -54,12 +54,11 @@ fn with_port(text: &str) -> String {
 /// The command with a template instead of its first fixed address or port. `None` without a fixed address.
 pub(crate) fn with_template(words: &[String]) -> Option<String> {
     let mut words = words.to_vec();
-    let index = (0..words.len()).find(|index| {
-        let before = index.checked_sub(1).and_then(|before| words.get(before));
-        replaced(&words[*index], before.map(String::as_str)).is_some()
+    let (index, word) = (0..words.len()).find_map(|index| {
+        let before = index.checked_sub(1).map(|before| words[before].as_str());
+        Some((index, replaced(&words[index], before)?))
     })?;
-    let before = index.checked_sub(1).map(|before| words[before].clone());
-    words[index] = replaced(&words[index], before.as_deref())?;
+    words[index] = word;
     let quoted = words
         .iter()
         .map(|word| match word.contains([' ', '\'', '"']) {

@@ -409,6 +409,11 @@ impl Format for VariableName {
     }
 }
 
+/// True for the characters of names of services and files.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+}
+
 /// The name of a service in a compose file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServiceName(pub(crate) String);
@@ -418,8 +423,7 @@ impl Format for ServiceName {
     const EXAMPLE: Option<&'static str> = Some("nginx");
 
     fn read(text: &str) -> Result<Self, Misspelling> {
-        let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        if !text.is_empty() && text.chars().all(is_allowed) {
+        if !text.is_empty() && text.chars().all(is_plain) {
             return Ok(ServiceName(text.to_owned()));
         }
         Err(Misspelling::new(
@@ -438,9 +442,8 @@ impl Format for FileName {
     const EXAMPLE: Option<&'static str> = Some("nginx.conf");
 
     fn read(text: &str) -> Result<Self, Misspelling> {
-        let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let is_part = |part: &str| {
-            !part.is_empty() && part != "." && part != ".." && part.chars().all(is_allowed)
+            !part.is_empty() && part != "." && part != ".." && part.chars().all(is_plain)
         };
         // A longer name is too long for some file systems.
         if text.len() <= 200 && text.split('/').all(is_part) {

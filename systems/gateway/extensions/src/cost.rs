@@ -14,6 +14,9 @@ pub const STRATEGY: &str = "apollo::demand_control::strategy";
 /// The result of the check, a code.
 pub const RESULT: &str = "apollo::demand_control::result";
 
+/// Upper bounds of the buckets of all histograms of costs.
+pub const BUCKETS: [f64; 7] = [0.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0];
+
 /// Returns a value of demand control. `None` before it exists, and without demand control.
 pub(crate) fn value(form: CostValue, context: &Context) -> Option<Value> {
     match form {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use gateway_config::{DemandControl, DemandMode};
 use gateway_extensions::Context;
-use gateway_extensions::cost::{ACTUAL, ESTIMATED, RESULT, STRATEGY};
+use gateway_extensions::cost::{ACTUAL, BUCKETS, ESTIMATED, RESULT, STRATEGY};
 use gateway_federation::{GraphqlError, Prepared, Variables};
 
 /// Results of a cost check, for clients, stages and metrics.
@@ -13,9 +13,6 @@ const OK: &str = "COST_OK";
 const TOO_EXPENSIVE: &str = "COST_ESTIMATED_TOO_EXPENSIVE";
 const ACTUALLY_TOO_EXPENSIVE: &str = "COST_ACTUAL_TOO_EXPENSIVE";
 const NO_ESTIMATE: &str = "COST_QUERY_PARSE_FAILURE";
-
-/// Upper bounds of the histograms' buckets.
-pub(crate) const BUCKETS: [f64; 7] = [0.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0];
 
 /// The cost limit, and the counts of its configuration.
 #[derive(Debug)]

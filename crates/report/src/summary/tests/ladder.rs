@@ -3,7 +3,7 @@
 use super::*;
 use crate::summary::LadderStep;
 
-/// A ladder of three steps, of which the second has a planted cost and the third has none.
+/// A ladder of three steps with planted costs. The third step costs nothing.
 fn recording(names: &[&str]) -> Recording {
     let mut recording = Sample::side_by_side()
         .variant("direct", 700.0)

@@ -35,8 +35,6 @@ const BYTES: [f64; 10] = [
     4_194_304.0,
     16_777_216.0,
 ];
-/// Bounds of costs. The gateway's own metrics have the same bounds.
-const COSTS: [f64; 7] = [0.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0];
 /// Bounds of all other values.
 const NUMBERS: [f64; 14] = [
     0.0, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 2_500.0, 5_000.0, 10_000.0,
@@ -172,9 +170,9 @@ fn standard(
 ) -> ResolvedInstrument {
     let (recorded, unit, bounds) = match name.rsplit('.').next() {
         Some("duration") => (Recorded::Duration(1.0), "s", &SECONDS[..]),
-        Some("estimated") => (Recorded::Cost(CostValue::Estimated), "", &COSTS[..]),
-        Some("actual") => (Recorded::Cost(CostValue::Actual), "", &COSTS[..]),
-        Some("delta") => (Recorded::Cost(CostValue::Delta), "", &COSTS[..]),
+        Some("estimated") => (Recorded::Cost(CostValue::Estimated), "", &cost::BUCKETS[..]),
+        Some("actual") => (Recorded::Cost(CostValue::Actual), "", &cost::BUCKETS[..]),
+        Some("delta") => (Recorded::Cost(CostValue::Delta), "", &cost::BUCKETS[..]),
         Some("active_requests") => (Recorded::InFlight, "{request}", &[][..]),
         _ if name.contains(".request.body") => (Recorded::RequestSize, "By", &BYTES[..]),
         _ => (Recorded::ResponseSize, "By", &BYTES[..]),

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chassis::ConnectionTable;
+use gateway_extensions::cost;
 use gateway_telemetry::{Destination, ExportCounts, InstrumentHead};
 use gateway_upstream::Traffic;
 use telemetry::metrics::{Buckets, Counts, Family, Scrape};
 
-use crate::graphql::cost_limit::{self, CostCounts};
+use crate::graphql::cost_limit::CostCounts;
 use crate::stream::subscription::opened::SubscriptionCounts;
 
 use super::{
@@ -419,7 +420,7 @@ fn costs(scrape: &mut Scrape<'_>, counts: &CostCounts, replaced: Replaced) -> Re
             continue;
         }
         let buckets = Buckets {
-            bounds: &cost_limit::BUCKETS,
+            bounds: &cost::BUCKETS,
             counts: &costs.buckets,
             sum: costs.sum,
         };
