@@ -19,6 +19,7 @@ use crate::places::Places;
 use crate::proofs::Prover;
 use crate::quantities::LongerThanZero;
 use crate::reading::Reading;
+use crate::references;
 use crate::replicas;
 use crate::requests::{self, Sent};
 use crate::scope::Scope;
@@ -213,8 +214,9 @@ impl Assembly<'_> {
             // are only read to find their mistakes.
             steps = own_steps;
             variants.push(first);
-            for draft in group {
-                let (variant, _) = self.variant(draft, Some(&baseline.name), reading);
+            let against = references::compared_with(baseline, &group, &mut reading.findings);
+            for (draft, against) in group.iter().zip(against) {
+                let (variant, _) = self.variant(draft, Some(against), reading);
                 variants.push(variant);
             }
         }

@@ -360,7 +360,8 @@ pub struct Variant {
     pub name: String,
     /// Values by setting: `system.setting`, or a lab-wide `setting`. `{{name}}` is replaced.
     pub with: BTreeMap<String, String>,
-    /// Name of its baseline. `None` for a baseline.
+    /// Name of the variant that it is compared with: its baseline, or a variant before it with the same
+    /// baseline. `None` for a baseline.
     pub against: Option<String>,
     /// The requests to it, at least one. A request that must have the baseline's response has a counterpart
     /// there. The counterpart has the same position. The counterparts of a batch are the requests of its

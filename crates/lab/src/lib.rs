@@ -53,6 +53,7 @@ mod proofs;
 mod quantities;
 mod readers;
 mod reading;
+mod references;
 mod relocated;
 mod replicas;
 mod requests;

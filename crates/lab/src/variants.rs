@@ -18,6 +18,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) factors: Vec<(String, String)>,
     /// Values by setting, with `{{name}}` and factors filled in.
     pub(crate) with: Vec<(At<SettingPath>, At<Template>)>,
+    /// The variant that it is compared with, with factors filled in. `None` for its baseline.
+    pub(crate) against: Option<At<String>>,
     /// The system that receives its load instead of the lab's target.
     pub(crate) target: Option<&'a At<Written<Name>>>,
     /// The requests that replace the requests of the lab.
@@ -55,6 +57,7 @@ impl Draft<'_> {
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     with: &'a With,
+    against: Option<&'a At<Verbatim<Title>>>,
     target: Option<&'a At<Written<Name>>>,
     sent: Option<&'a SentFile>,
     proof: &'a [At<ProofFile>],
@@ -71,6 +74,7 @@ pub(crate) fn baselines<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec
     };
     let parts = Parts {
         with: &baseline.with,
+        against: None,
         target: baseline.target.as_ref(),
         sent: baseline.load.as_ref(),
         proof: &baseline.proof,
@@ -87,6 +91,7 @@ pub(crate) fn variants<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec<
             name,
             r#for,
             with,
+            against,
             target,
             load,
             proof,
@@ -94,6 +99,7 @@ pub(crate) fn variants<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec<
         } = &variant.value;
         let parts = Parts {
             with,
+            against: against.as_ref(),
             target: target.as_ref(),
             sent: load.as_ref(),
             proof,
@@ -158,13 +164,11 @@ fn crossed<'a>(
             None => values,
             Some(name) => {
                 let Title(text) = &name.value.0;
-                let filled = Template::read(text).map(|template| filled(&template, &factors));
-                match filled {
-                    // A name without factors would be equal for every combination, so their values are added.
-                    Ok(filled) if filled.to_string() != *text || values.is_empty() => {
-                        filled.to_string()
-                    }
-                    _ => format!("{text}, {values}"),
+                let title = title(name, &factors);
+                // A name without factors would be equal for every combination, so their values are added.
+                match title != *text || values.is_empty() {
+                    true => title,
+                    false => format!("{text}, {values}"),
                 }
             }
         };
@@ -173,13 +177,20 @@ fn crossed<'a>(
     combinations.into_iter().map(named).collect()
 }
 
+/// A title with factors filled in. A text that is no template stays as it is.
+fn title(title: &At<Verbatim<Title>>, factors: &[(String, String)]) -> String {
+    let Title(text) = &title.value.0;
+    let template = Template::read(text);
+    template.map_or_else(|_| text.clone(), |it| filled(&it, factors).to_string())
+}
+
 fn filled(template: &Template, factors: &[(String, String)]) -> Template {
     let fill = |template: Template, (name, value): &(String, String)| template.fill(name, value);
     factors.iter().fold(template.clone(), fill)
 }
 
 fn draft<'a>(
-    Title(title): &Title,
+    Title(own): &Title,
     place: Place,
     factors: &[(String, String)],
     parts: Parts<'a>,
@@ -187,10 +198,10 @@ fn draft<'a>(
     let value = |value: &At<Verbatim<Template>>| At {
         place: value.place,
         // The name comes before the factors, because a factor cannot be called `name`.
-        value: filled(&value.value.0.fill("name", title), factors),
+        value: filled(&value.value.0.fill("name", own), factors),
     };
     Draft {
-        name: title.clone(),
+        name: own.clone(),
         place,
         factors: factors.to_vec(),
         with: parts
@@ -199,6 +210,10 @@ fn draft<'a>(
             .iter()
             .map(|(setting, text)| (setting.clone(), value(text)))
             .collect(),
+        against: parts.against.map(|name| At {
+            place: name.place,
+            value: title(name, factors),
+        }),
         target: parts.target,
         sent: parts.sent,
         proof: parts.proof,

@@ -79,7 +79,7 @@ fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
             let words = row.estimate.as_ref()?.words.as_ref()?;
             Some(match rows.len() {
                 1 => words.clone(),
-                _ => format!("{words} with `{}`", row.name),
+                _ => format!("{words} with `{}`", row.title()),
             })
         })
         .collect();
@@ -212,7 +212,7 @@ fn few_pay(rows: &[&VariantSummary]) -> Option<String> {
         let size = quantity::signed(Metric::Mean.unit(), overhead.difference, low, high);
         let payers = few.payers.as_ref();
         let payers = payers.map_or_else(String::new, |payers| format!(": {payers}"));
-        Some(format!("{size} with `{}`{payers}", row.name))
+        Some(format!("{size} with `{}`{payers}", row.title()))
     };
     let named: Vec<String> = named.iter().filter_map(one).collect();
     let more = match more.len() {
@@ -243,7 +243,7 @@ fn sizes(
 ) -> String {
     let metric = summary.headline;
     let size = |(row, overhead): &(&VariantSummary, &OverheadSummary)| {
-        let name = &row.name;
+        let name = row.title();
         if metric == Metric::Requests {
             let change = cell::change(row, metric).unwrap_or_default();
             return format!("{change} with `{name}`");

@@ -122,7 +122,7 @@ fn table(summary: &Summary) -> String {
     header.extend(columns.iter().map(|metric| heading(*metric)));
     header.push("Verdict".to_owned());
     let row = |row: &VariantSummary| {
-        let mut cells = vec![escape(&row.name)];
+        let mut cells = vec![escape(&row.title())];
         let figures = columns.iter();
         cells.extend(figures.map(|metric| with_difference(row, *metric, " ")));
         cells.push(escape(&row.verdict_short()));

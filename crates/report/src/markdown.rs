@@ -105,7 +105,7 @@ fn house_table(summary: &Summary) -> String {
     header.extend(columns.iter().map(title));
     header.push("Verdict".to_owned());
     let row = |row: &VariantSummary| {
-        let mut cells = vec![escape(&row.name)];
+        let mut cells = vec![escape(&row.title())];
         cells.extend(
             columns
                 .iter()

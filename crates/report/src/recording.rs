@@ -7,6 +7,7 @@
 //! Readers ignore unknown fields, so a newer `weigh` of the same [`METHOD`] may add some. A missing field,
 //! another format and a newer method are errors.
 
+mod compared_with;
 mod environment;
 mod header;
 mod load;

@@ -179,6 +179,10 @@ pub struct VariantSummary {
     pub is_baseline: bool,
     /// Name of the variant's baseline. A baseline has its own name here.
     pub baseline: String,
+    /// Name of the variant's baseline, if that baseline is itself compared with another variant. Tables then
+    /// show it next to the name. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compared_with: Option<String>,
     /// Rounds with a complete measurement of the variant.
     pub rounds: usize,
     /// Result of the comparison with the baseline, or the cause of a withheld verdict.
@@ -310,10 +314,13 @@ impl Summary {
 
     /// The baseline or baselines, in words.
     pub(crate) fn against(&self) -> String {
-        if self.baselines > 1 {
-            "the baseline of its group".to_owned()
-        } else {
-            format!("`{}`", self.baseline)
+        let baseline = match self.baselines > 1 {
+            true => "the baseline of its group".to_owned(),
+            false => format!("`{}`", self.baseline),
+        };
+        match self.variants.iter().any(|row| row.compared_with.is_some()) {
+            true => format!("{baseline} or the variant in brackets"),
+            false => baseline,
         }
     }
 
@@ -324,6 +331,15 @@ impl Summary {
 }
 
 impl VariantSummary {
+    /// The name, with the variant that it is compared with if the row needs that. An example is
+    /// `log (against envoy)`.
+    pub(crate) fn title(&self) -> String {
+        match &self.compared_with {
+            Some(other) => format!("{} (against {other})", self.name),
+            None => self.name.clone(),
+        }
+    }
+
     /// True if the variant has trusted figures.
     pub fn has_number(&self) -> bool {
         !self.metrics.is_empty()

@@ -136,7 +136,7 @@ fn results(summary: &Summary, width: usize) -> String {
     header.extend(shown.iter().map(|metric| heading_of(*metric)));
     header.push("verdict".to_owned());
     let row = |row: &VariantSummary| {
-        let mut cells = vec![row.name.clone()];
+        let mut cells = vec![row.title()];
         cells.extend(shown.iter().map(|metric| cell::value(row, *metric)));
         cells.push(verdict(row));
         cells
@@ -229,7 +229,7 @@ fn overheads(summary: &Summary, width: usize) -> String {
             _ => cell::difference(row, *metric),
         };
         let shown = |metric| difference(metric).unwrap_or_else(|| cell::NOTHING.to_owned());
-        let mut cells = vec![row.name.clone()];
+        let mut cells = vec![row.title()];
         cells.extend(columns.iter().map(shown));
         cells
     };

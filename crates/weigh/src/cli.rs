@@ -44,7 +44,7 @@ struct Cli {
 enum Subcommands {
     Demo(demo::Args),
     Init(init::Args),
-    Lab(lab::Args),
+    Lab(lab::LabArgs),
     Ab(Box<ab::Args>),
     Pr(Box<pr::Args>),
     Bisect(Box<bisect::Args>),

@@ -195,6 +195,13 @@ pub(crate) fn only(lab: &mut Lab, names: &[String]) -> Result<(), Failure> {
         .collect();
     lab.variants
         .retain(|variant| is_named(variant) || needed.contains(&variant.name));
+    // A variant that is only needed for comparisons is a baseline of this run.
+    let is_left = |name: &String| names.contains(name) || needed.contains(name);
+    for variant in &mut lab.variants {
+        if !names.contains(&variant.name) && !variant.against.as_ref().is_some_and(is_left) {
+            variant.against = None;
+        }
+    }
     // The first baseline may have lost all its variants, while another baseline still has some.
     let is_needed = is_named(&lab.baseline) || needed.contains(&lab.baseline.name);
     let other = lab.variants.iter().position(|it| it.against.is_none());
@@ -207,6 +214,53 @@ pub(crate) fn only(lab: &mut Lab, names: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Compares each variant with this one. Variants with another baseline stay as they are.
+///
+/// # Errors
+///
+/// When the lab has no variant with this name.
+pub(crate) fn compare_with(lab: &mut Lab, name: &str) -> Result<(), Failure> {
+    if !lab.all().any(|variant| variant.name == name) {
+        return Err(stranger(lab, name));
+    }
+    let baseline = std::iter::once(lab.baseline.clone());
+    let mut all: Vec<Variant> = baseline.chain(std::mem::take(&mut lab.variants)).collect();
+    let root = root_among(&all, name);
+    let roots: Vec<String> = all.iter().map(|it| root_among(&all, &it.name)).collect();
+    for (variant, own) in all.iter_mut().zip(roots) {
+        if own == root {
+            variant.against = (variant.name != name).then(|| name.to_owned());
+        }
+    }
+    // Proofs and rounds take the baseline of a group before its variants.
+    let place = |wanted: &str, all: &[Variant]| all.iter().position(|it| it.name == wanted);
+    if let (Some(first), Some(own)) = (place(&root, &all), place(name, &all)) {
+        let variant = all.remove(own);
+        all.insert(first, variant);
+    }
+    // A group names variants without the baseline, so the two change places.
+    for member in lab.groups.iter_mut().flatten().flatten() {
+        if member == name {
+            member.clone_from(&root);
+        }
+    }
+    lab.baseline = all.remove(0);
+    lab.variants = all;
+    lab.requests.clone_from(&lab.baseline.requests);
+    lab.expect = lab.baseline.expect.clone();
+    Ok(())
+}
+
+/// Name of the baseline at the end of the chain of comparisons.
+fn root_among(all: &[Variant], name: &str) -> String {
+    let by_name = |name: &str| all.iter().find(|it| it.name == name);
+    let mut root = name;
+    while let Some(next) = by_name(root).and_then(|it| it.against.as_deref()) {
+        root = next;
+    }
+    root.to_owned()
+}
+
 /// The error for a name that no variant of the lab has.
 pub(crate) fn stranger(lab: &Lab, name: &str) -> Failure {
     Failure::bad_input(format!(
@@ -214,4 +268,57 @@ pub(crate) fn stranger(lab: &Lab, name: &str) -> Failure {
         lab.name,
         lab.names().join(", ")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Unwritten;
+
+    const CHAIN: &str = "question: q\nload: {rate: 100/s, duration: 1s}\nrounds: 6\n\
+        systems: {api: {run: 'x {{addr}}'}}\ntarget: api\nbaseline: {name: direct}\n\
+        variants:\n  - {name: proxy}\n  - {name: log, against: proxy}\n  - {name: tls, against: log}\n\
+        expect: {status: 200}\n";
+
+    fn chain() -> Lab {
+        let path = Path::new("chain.yaml");
+        let files = Unwritten(vec![(path.to_path_buf(), CHAIN.as_bytes().to_vec())]);
+        lab::parse(path, &files).unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)))
+    }
+
+    fn pairs(lab: &Lab) -> Vec<String> {
+        let pair =
+            |it: &Variant| format!("{}-{}", it.name, it.against.as_deref().unwrap_or_default());
+        lab.all().map(pair).collect()
+    }
+
+    #[test]
+    fn a_variant_is_kept_with_the_variant_that_it_is_compared_with() {
+        let kept = |names: &[&str]| {
+            let mut lab = chain();
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            only(&mut lab, &names).unwrap();
+            pairs(&lab)
+        };
+        assert_eq!(kept(&["log"]), ["proxy-", "log-proxy"]);
+        assert_eq!(
+            kept(&["proxy", "log"]),
+            ["direct-", "proxy-direct", "log-proxy"]
+        );
+        assert_eq!(kept(&["tls"]), ["log-", "tls-log"]);
+    }
+
+    #[test]
+    fn any_variant_can_be_the_baseline() {
+        let mut lab = chain();
+        lab.groups = Some(vec![vec![
+            "proxy".to_owned(),
+            "log".to_owned(),
+            "tls".to_owned(),
+        ]]);
+        compare_with(&mut lab, "log").unwrap();
+        assert_eq!(pairs(&lab), ["log-", "direct-log", "proxy-log", "tls-log"]);
+        assert_eq!(lab.groups.as_ref().unwrap()[0], ["proxy", "direct", "tls"]);
+        assert!(compare_with(&mut lab, "lgo").is_err());
+    }
 }

@@ -66,6 +66,10 @@ pub(crate) struct VariantFile {
     /// setting and `setting` for a lab-wide setting. `{{name}}` in a value is the name of the variant.
     #[serde(default)]
     pub(crate) with: With,
+    /// Name of the variant that it is compared with, instead of the baseline. `{{factor}}` is replaced. That
+    /// variant is above it in the lab, and has the same baseline. `same-as: baseline` then means the answers
+    /// of that variant, too.
+    pub(crate) against: Option<At<Verbatim<Title>>>,
     /// The system that receives its load, if it is not the lab's `target`.
     pub(crate) target: Option<At<Written<Name>>>,
     /// The content of its requests, if it differs from the lab's `load`.

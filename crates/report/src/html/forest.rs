@@ -37,7 +37,7 @@ pub(super) fn answer(summary: &Summary) -> String {
         });
         let name = format!(
             "<span class=\"name\"><b>{}</b>{sentence}</span>",
-            escape(&row.name)
+            escape(&row.title())
         );
         forest.row(
             &name,
@@ -59,7 +59,7 @@ pub(super) fn forest(summary: &Summary, metric: Metric) -> Option<String> {
         .iter()
         .filter(|row| mark(row, metric).is_some())
         .map(|row| {
-            let name = format!("<span class=\"name\">{}</span>", escape(&row.name));
+            let name = format!("<span class=\"name\">{}</span>", escape(&row.title()));
             forest.row(&name, row, &figure(row, metric).unwrap_or_default())
         })
         .collect();

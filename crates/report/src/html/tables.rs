@@ -60,7 +60,7 @@ pub(super) fn results(summary: &Summary) -> String {
         } else {
             ""
         };
-        format!("<tr{class}>{}{figures}{verdict}</tr>\n", name(&row.name))
+        format!("<tr{class}>{}{figures}{verdict}</tr>\n", name(&row.title()))
     };
     let caption = if summary.comparisons > 0 {
         format!(

@@ -159,10 +159,14 @@ impl<'a> Row<'a> {
         few: Option<&few::FewPay>,
         frame: &Frame<'_>,
     ) -> Option<String> {
+        let whose = match baseline.is_baseline() {
+            true => "the baseline's".to_owned(),
+            false => format!("`{}`'s", baseline.variant.name),
+        };
         let typical = MetricSummary::of(baseline.figures.values(frame.headline))?;
         in_words::sentence(&in_words::Compared {
             subject: &format!("`{}`", self.variant.name),
-            whose: "the baseline's",
+            whose: &whose,
             headline: frame.headline,
             metrics,
             of_baseline: typical.value,
@@ -205,6 +209,12 @@ impl<'a> Row<'a> {
             &self.complete,
             frame.confidence_each(frame.headline),
         )
+    }
+
+    /// Name of the variant that this one is compared with, if it is no baseline.
+    fn compared_with(&self, baseline: Option<&Self>) -> Option<String> {
+        let other = baseline.filter(|row| !row.is_baseline())?;
+        Some(other.variant.name.clone())
     }
 
     /// Number of the variant's rounds. They are counted once, because a baseline has a measurement in each of
@@ -271,6 +281,7 @@ impl<'a> Row<'a> {
             name: self.variant.name.clone(),
             is_baseline: self.is_baseline(),
             baseline: self.baseline.to_owned(),
+            compared_with: self.compared_with(measured),
             rounds: self.rounds(),
             verdict_text: verdict_text(&verdict, estimate.as_ref(), remark.as_deref()),
             in_words: compared

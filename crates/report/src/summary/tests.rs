@@ -5,6 +5,7 @@ use crate::recording::{Proof, VariantStatus};
 use crate::sample::Sample;
 use model::{FailureKind, FailureSample, InvalidKind, Pause};
 
+mod against;
 mod few;
 mod ladder;
 mod typical;

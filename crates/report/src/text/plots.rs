@@ -14,10 +14,10 @@ pub(crate) const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', 
 /// The overhead in the headline metric, one line per variant on one scale, with the axis below: `├──●──┤`.
 /// Empty without intervals or if the terminal is too narrow.
 pub(super) fn intervals(summary: &Summary, width: usize) -> String {
-    let lines: Vec<(&str, [f64; 3])> = summary
+    let lines: Vec<(String, [f64; 3])> = summary
         .variants
         .iter()
-        .filter_map(|row| Some((row.name.as_str(), ends(row, summary.headline)?)))
+        .filter_map(|row| Some((row.title(), ends(row, summary.headline)?)))
         .collect();
     let name_width = lines.iter().map(|(name, _)| name.chars().count()).max();
     // Names take at most a third of the width, so that the picture has enough space.

@@ -90,7 +90,7 @@ fn figures(summary: &Summary, width: usize) -> String {
     header.push("verdict".to_owned());
     let last = header.len() - 1;
     let row = |row: &VariantSummary| {
-        let mut cells = vec![row.name.clone()];
+        let mut cells = vec![row.title()];
         for metric in columns {
             cells.push(cell::value(row, metric));
             if has_overhead(metric) {

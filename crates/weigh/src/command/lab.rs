@@ -32,6 +32,16 @@ pub(super) use sweep::curve_in;
 
 /// Run labs: start, prove, measure in interleaved rounds, compare.
 #[derive(Debug, clap::Args)]
+pub(crate) struct LabArgs {
+    #[command(flatten)]
+    run: Args,
+    /// Compare all variants with this one, instead of the comparisons in the lab.
+    #[arg(long, value_name = "NAME")]
+    against: Option<String>,
+}
+
+/// Flags of a run of labs.
+#[derive(Debug, clap::Args)]
 // `weigh pr` and `weigh bisect` have these flags too, and their groups would have equal names.
 #[group(skip)]
 pub(crate) struct Args {
@@ -107,7 +117,8 @@ const QUICK_WARMUP_TOGETHER: Duration = Duration::from_millis(200);
 /// their rounds would withhold their verdicts. Other systems settle sooner.
 const QUICK_SETTLE: Duration = Duration::from_secs(12);
 
-pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &LabArgs, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+    let LabArgs { run: args, against } = args;
     let read = labs::read(&args.labs, args.wishes(), console)?;
     let mut labs = Vec::new();
     for mut lab in read {
@@ -119,6 +130,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             )));
         }
         labs::only(&mut lab, &args.variants)?;
+        if let Some(name) = against {
+            labs::compare_with(&mut lab, name)?;
+        }
         labs.push(args.adjusted(lab)?);
     }
     let names: Vec<&str> = labs.iter().flat_map(Lab::names).collect();

@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// The variant in a layout of another tool [default: the baseline].
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
+    /// Compare all variants with this one instead of the baseline.
+    #[arg(long, value_name = "NAME")]
+    against: Option<String>,
     #[command(flatten)]
     gates: GateArgs,
 }
@@ -41,6 +44,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         ));
     }
     if let Format::Page(page) = format
+        && args.against.is_none()
         && let Some(curve) = curve_in(&args.recording, &args.gates)?
     {
         console.answer(&page.render_curve(&curve, console.terminal()));
@@ -48,7 +52,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         let gates = levels.map(|level| gates::exit_of(&level.summary.gates));
         return Ok(gates.max().unwrap_or(Exit::Done));
     }
-    let recording = read(&args.recording)?;
+    let mut recording = read(&args.recording)?;
+    if let Some(name) = &args.against {
+        recording.compare_with(name).map_err(Failure::bad_input)?;
+    }
     let names = recording.variants.iter().map(|variant| &*variant.name);
     args.gates.check(&names.collect::<Vec<_>>())?;
     let summary = args.gates.judge(Summary::of(&recording));

@@ -164,10 +164,22 @@ impl RoundSpec {
     fn leave_out(&self, lab: &mut Lab) -> Result<(), String> {
         let is_in = |variant: &Variant| self.variants.contains(&variant.name);
         lab.variants.retain(is_in);
-        match is_in(&lab.baseline) {
-            true => Ok(()),
-            false => Err(format!("the baseline `{}` is missing", lab.baseline.name)),
+        let has_baseline = is_in(&lab.baseline);
+        for variant in &mut lab.variants {
+            // A variant without its baseline is a baseline of this run.
+            let is_left = |name: &String| self.variants.contains(name);
+            variant.against = variant.against.take().filter(is_left);
         }
+        if has_baseline {
+            return Ok(());
+        }
+        let first = lab.variants.iter().position(|it| it.against.is_none());
+        let first =
+            first.ok_or_else(|| format!("the baseline `{}` is missing", lab.baseline.name))?;
+        lab.baseline = lab.variants.remove(first);
+        lab.requests.clone_from(&lab.baseline.requests);
+        lab.expect = lab.baseline.expect.clone();
+        Ok(())
     }
 
     fn place(&self, variant: &str, system: &str) -> Option<Elsewhere> {

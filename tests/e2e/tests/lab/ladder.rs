@@ -1,6 +1,6 @@
 //! Ladders: variants that build on each other.
 
-use e2e::{ATTEMPTS, summary_of};
+use e2e::{ATTEMPTS, Run, summary_of, weigh_command};
 use serde_json::Value;
 
 use crate::null_servers::lab;
@@ -47,4 +47,42 @@ fn a_ladder_of_unknown_variants_is_refused() {
     let run = run.run().exits_with(2);
     run.says("there is no variant `prxy`");
     run.says("`plain` is in the ladder twice");
+}
+
+#[test]
+fn a_variant_is_compared_with_the_variant_that_it_names() {
+    let variants = "  - {name: proxy, with: {server.flag: --delay=400us}}
+  - {name: log, against: proxy, with: {server.flag: --delay=600us}}
+";
+    for _ in 0..ATTEMPTS {
+        let run = lab("{rate: 100/s, duration: 1s, path: /}", variants)
+            .run()
+            .ran();
+        run.shows("log (against proxy)");
+        let recording = run.recording_folder();
+        let rows = &summary_of(&recording)["variants"];
+        let found = is_found(&rows[1], 200.0, 700.0) && is_found(&rows[2], 50.0, 400.0);
+        if !found {
+            continue;
+        }
+        // The same rounds can be compared in another way.
+        let report = |name: &str| {
+            let mut command = weigh_command();
+            command.arg("report").arg(&recording);
+            command.args(["--format", "json", "--against", name]);
+            Run::of(command.output().expect("weigh starts"))
+        };
+        let again = report("log").ran().answer();
+        let again: Value = serde_json::from_str(&again).expect("an answer in JSON");
+        let rows = &again["summary"]["variants"];
+        assert_eq!([&rows[0]["name"], &rows[1]["baseline"]], ["log", "log"]);
+        let plain = &rows[1]["metrics"]["latency_us_typical"]["overhead"];
+        let high = plain["difference_high"].as_f64();
+        assert!(high.is_some_and(|high| high < -400.0), "{rows}");
+        let refused = report("lgo").exits_with(2);
+        refused.says("The variants are `plain`, `proxy`, `log`");
+        judged::ran();
+        return;
+    }
+    judged::not_run(e2e::MACHINE_UNFIT);
 }
