@@ -12,6 +12,7 @@ mod figures;
 mod gateways;
 mod in_turn;
 mod labs;
+mod ladder;
 mod latency;
 mod neighbors;
 mod orders;
@@ -110,6 +111,8 @@ enum Piece {
     PlantedDelay,
     /// Side by side: the origin of one gateway uses some microseconds more CPU time.
     PlantedBurn,
+    /// Side by side: a ladder of null servers, each some microseconds later.
+    Ladder,
     /// Side by side: the same gateway twice, next to a null server that disturbs it.
     Neighbors,
     /// Labs in both orders of variants, to check whether their intervals overlap.
@@ -125,7 +128,7 @@ impl Piece {
         match self {
             // Within a round of 2 s the requests differ more than the starts do. With 200 requests an
             // interval is twice as wide as with 500.
-            Piece::PlantedDelay | Piece::PlantedBurn => 250,
+            Piece::PlantedDelay | Piece::PlantedBurn | Piece::Ladder => 250,
             _ => 100,
         }
     }
@@ -214,6 +217,7 @@ fn section(bench: &Bench, piece: Piece, args: &Args) -> anyhow::Result<String> {
         Piece::Nine => gateways::section(bench, 9, repeat(20)),
         Piece::PlantedDelay => planted::delay(bench, &args.amount, repeat(30)),
         Piece::PlantedBurn => planted::burn(bench, &args.amount, repeat(30)),
+        Piece::Ladder => ladder::section(bench, repeat(30)),
         Piece::Neighbors if args.write && !args.only.is_empty() => {
             bail!("a part of the neighbors is no table; leave out `--write` or `--only`")
         }

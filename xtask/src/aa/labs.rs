@@ -83,7 +83,7 @@ impl Bench {
     }
 
     /// The number of rounds of a lab with this number of variants in addition to the baseline.
-    fn rounds(&self, variants: usize) -> usize {
+    pub(super) fn rounds(&self, variants: usize) -> usize {
         let asked = usize::try_from(self.rounds).expect("32 bits fit");
         stats::multiple::rounds_needed(0.95, variants).max(asked)
     }
