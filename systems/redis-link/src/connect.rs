@@ -1,6 +1,7 @@
 //! One attempt to connect: to a server, or by sentinels to the master that they name.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{
@@ -9,11 +10,14 @@ use redis::{
 };
 use rustls::ClientConfig;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::outage::{CONNECT_TIMEOUT, ConnectError};
 use crate::target::{RedisTarget, Route, Sentinels};
 use crate::tls;
+
+/// Pause between two questions to the sentinels for the current master.
+const SENTINEL_PAUSE: Duration = Duration::from_secs(1);
 
 /// Opens a connection to the Redis with the data. Returns it with the address of the server.
 pub(crate) async fn connect(
@@ -67,19 +71,75 @@ async fn by_sentinels(
     }
 }
 
+/// Returns the address of another master as soon as the sentinels name one. It never returns for a target
+/// without sentinels.
+///
+/// A master that was replaced can still accept writes for ten seconds, until a sentinel demotes it. Those
+/// writes are lost.
+pub(crate) async fn replaced(target: &RedisTarget, server: &str) -> String {
+    let Route::Sentinels(sentinels) = &target.route else {
+        return std::future::pending().await;
+    };
+    let mut kept = None;
+    loop {
+        sleep(SENTINEL_PAUSE).await;
+        let master = named_master(target, sentinels, &mut kept).await;
+        let other = master.map(|master| master.addr().to_string());
+        if let Some(other) = other.filter(|other| other != server) {
+            return other;
+        }
+    }
+}
+
+/// The master that the first answering sentinel names. `kept` is the connection to it for the next question.
+async fn named_master(
+    target: &RedisTarget,
+    sentinels: &Sentinels,
+    kept: &mut Option<MultiplexedConnection>,
+) -> Option<ConnectionInfo> {
+    if let Some(mut connection) = kept.take()
+        && let Ok(Some(master)) = master_of(&mut connection, sentinels).await
+    {
+        *kept = Some(connection);
+        return Some(master);
+    }
+    for (host, port) in &sentinels.hosts {
+        let Ok(sentinel) = info(host, *port) else {
+            continue;
+        };
+        let opened = open(target, &sentinel, &sentinels.settings).await;
+        let Ok(mut connection) = opened else {
+            continue;
+        };
+        if let Ok(Some(master)) = master_of(&mut connection, sentinels).await {
+            *kept = Some(connection);
+            return Some(master);
+        }
+    }
+    None
+}
+
 async fn ask_sentinel(
     target: &RedisTarget,
     sentinels: &Sentinels,
     sentinel: &ConnectionInfo,
 ) -> Result<Option<ConnectionInfo>, ConnectError> {
     let mut connection = open(target, sentinel, &sentinels.settings).await?;
+    let master = master_of(&mut connection, sentinels).await;
+    master.map_err(|error| error.at(&sentinel.addr().to_string()))
+}
+
+/// The address of the master, from the sentinel of this connection. `None` if it does not know the name.
+async fn master_of(
+    connection: &mut MultiplexedConnection,
+    sentinels: &Sentinels,
+) -> Result<Option<ConnectionInfo>, ConnectError> {
     let mut command = redis::cmd("SENTINEL");
     command
         .arg("GET-MASTER-ADDR-BY-NAME")
         .arg(&sentinels.master);
-    let asked = command.query_async::<Option<(String, u16)>>(&mut connection);
-    let address = limited(asked).await;
-    match address.map_err(|error| error.at(&sentinel.addr().to_string()))? {
+    let asked = command.query_async::<Option<(String, u16)>>(connection);
+    match limited(asked).await? {
         Some((host, port)) => info(&host, port).map(Some),
         None => Ok(None),
     }

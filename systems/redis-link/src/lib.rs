@@ -6,7 +6,7 @@
 //!
 //! `target` reads the address, `tls` checks certificates, and `connect` makes one attempt. `outage` names the
 //! reasons of a failed attempt. If the address
-//! names sentinels, each attempt asks them for the master again.
+//! names sentinels, each attempt asks them for the master again, and so does the task once a second.
 //!
 //! Absent on purpose: redirections of a cluster (a proxy or a cluster-aware balancer follows them).
 
@@ -312,8 +312,19 @@ async fn keep_connected(inner: Arc<Inner>) {
                 tracing::info!(server, "connected to Redis");
                 told.clear();
                 inner.connected.notify_waiters();
-                inner.lost.notified().await;
-                tracing::warn!("lost Redis");
+                let chosen = tokio::select! {
+                    () = inner.lost.notified() => None,
+                    chosen = connect::replaced(&inner.target, &server) => Some(chosen),
+                };
+                match chosen {
+                    None => tracing::warn!("lost Redis"),
+                    Some(chosen) => {
+                        inner.lose();
+                        // Whoever dropped the connection has notified once.
+                        inner.lost.notified().await;
+                        tracing::warn!(server, chosen, "the sentinels chose another master");
+                    }
+                }
             }
             Err(error) => {
                 let outage = error.outage();
