@@ -272,11 +272,14 @@ impl Worker {
                 self.process.health.answer(parts.uri.query(), now)
             })
         } else if site.graphql
-            && path == HEALTH_OF_HASURA
+            && [HEALTH_OF_HASURA, VERSION_OF_HASURA].contains(&path)
             && is_merged(&self.serving().generation.config)
         {
             let now = crate::process::clock::now();
-            read_only(&parts.method, || self.process.health.brief(now))
+            read_only(&parts.method, || match path {
+                VERSION_OF_HASURA => version(),
+                _ => self.process.health.brief(now),
+            })
         } else if site.metrics.as_deref() == Some(path) {
             let serving = self.serving();
             read_only(&parts.method, || self.metrics(&serving.generation))
@@ -303,6 +306,20 @@ impl Worker {
 
 /// The path of Hasura's health check, which probes of its users ask on the port of queries.
 const HEALTH_OF_HASURA: &str = "/healthz";
+
+/// The path of Hasura's version, which its command line and monitors ask.
+const VERSION_OF_HASURA: &str = "/v1/version";
+
+/// The name and the version of this server, in the form of Hasura. The name is not Hasura's, because a client
+/// must not expect Hasura's other interfaces.
+fn version() -> Reply {
+    let body = concat!(
+        r#"{"server_type":"weighbridge-gateway","version":""#,
+        env!("CARGO_PKG_VERSION"),
+        r#""}"#
+    );
+    reply::with_body(StatusCode::OK, reply::JSON, body)
+}
 
 /// True if the schema is merged, as in Hasura.
 fn is_merged(config: &Config) -> bool {

@@ -764,9 +764,20 @@ fn probes_of_hasura_find_the_health_on_the_port_of_queries() {
     };
     let ready = Gateway::merged(PRODUCTS);
     assert_eq!(health(&ready), (200, "OK".to_owned()));
+    let version = ready.send(&test_client::get("/v1/version"));
+    let found: Value = serde_json::from_str(version.text()).unwrap();
+    assert_eq!(
+        (version.status, &found["server_type"]),
+        (200, &json!("weighbridge-gateway"))
+    );
+    assert!(
+        found["version"].as_str().is_some_and(|it| it.contains('.')),
+        "{found}"
+    );
     let missing = "remote_schemas: [{name: a, url: 'http://127.0.0.1:9'}]\n";
     let waiting = Gateway::merged(missing);
     assert_eq!(health(&waiting), (500, "ERROR".to_owned()));
     let federated = Gateway::start(&Stub::planets().config(""));
     assert_eq!(health(&federated).0, 404);
+    assert_eq!(federated.send(&test_client::get("/v1/version")).status, 404);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use test_client::tls::Authority;
-use test_client::{Redis, now};
+use test_client::{Redis, Sentinel, now};
 
 use crate::client::{Connection, Request, Response, post};
 use crate::gateway::{Gateway, Setup};
@@ -231,6 +231,32 @@ fn answers_are_in_a_redis_with_tls_whose_certificate_is_checked() {
     let (status, said) = setup(&other).fail();
     assert!(!status.success(), "{said}");
     assert!(said.contains("is `required_to_start`"), "{said}");
+}
+
+/// The address names sentinels. The login of the configuration is the login of Redis.
+#[test]
+fn answers_are_in_the_redis_that_a_sentinel_names() {
+    let redis = Redis::start_with(&["--requirepass", "p@ss"]);
+    let sentinel = Sentinel::start(&[
+        format!("sentinel monitor answers 127.0.0.1 {} 1", redis.port()),
+        "sentinel auth-pass answers p@ss".to_owned(),
+    ]);
+    let planets = planets("cache-control: max-age=60\r\n");
+    let config = |master: &str| {
+        let port = sentinel.port();
+        planets.config(&format!(
+            "response_cache: {{enabled: true, subgraph: {{all: {{ttl: 60s, redis: {{urls: ['redis+sentinel://127.0.0.1:{port}/{master}/1'], password: 'p@ss', required_to_start: true}}}}}}}}\n"
+        ))
+    };
+    let gateway = Gateway::start(&config("answers"));
+    asks_no_subgraph(&gateway, &planets, BOTH, ANSWER);
+    let before = planets.seen().len();
+    let second = Gateway::start(&config("answers"));
+    assert_eq!(second.send(&post(BOTH)).text(), ANSWER);
+    assert_eq!(planets.seen().len(), before);
+    let (status, said) = Setup::new(&config("questions")).fail();
+    assert!(!status.success(), "{said}");
+    assert!(said.contains("does not know `questions`"), "{said}");
 }
 
 #[test]

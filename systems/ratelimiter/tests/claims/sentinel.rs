@@ -102,7 +102,9 @@ fn decisions_continue_on_the_master_that_a_failover_chose() {
     let was_demoted = say(old.port(), "AUTH data\r\nROLE").contains("slave");
     let again = (0..ATTACKS_MAX).position(|_| attacked(&mut client));
     let took = begin.elapsed();
-    println!("limited again {took:?} after the failover, at attack {again:?}, old demoted: {was_demoted}");
+    println!(
+        "limited again {took:?} after the failover, at attack {again:?}, old demoted: {was_demoted}"
+    );
     assert!(again.is_some(), "{}", client.get("/metrics").body);
     assert_eq!(client.get(HEALTH).body, r#"{"status":"pass"}"#);
     server.signal(Signal::TERM);
