@@ -140,9 +140,15 @@ impl Plan<'_> {
         let first = NullServer::start(self.weigh, row, false, own_seed)?;
         let second = NullServer::start(self.weigh, row, is_planted, own_seed + 1)?;
         let out = tempfile::tempdir().context("a temporary folder")?;
+        let rate = |rate: u32| vec!["--rate".to_owned(), format!("{rate}/s")];
         let load = match row.load {
-            rows::Load::Open(rate) => ["--rate".to_owned(), format!("{rate}/s")],
-            rows::Load::Closed(many) => ["--connections".to_owned(), many.to_string()],
+            rows::Load::Open(per_second) => rate(per_second),
+            rows::Load::Random(per_second) => {
+                let mut flags = rate(per_second);
+                flags.push("--arrival=poisson".to_owned());
+                flags
+            }
+            rows::Load::Closed(many) => vec!["--connections".to_owned(), many.to_string()],
         };
         let rounds = self.rounds;
         let milliseconds = row.round_s() * 1e3 * f64::from(rounds);

@@ -10,6 +10,7 @@ use http::Uri;
 use model::{Rate, StatusPart};
 
 use super::lab::Run;
+use super::load::ArrivalName;
 use crate::address;
 use crate::build_cache::BuildCache;
 use crate::console::Console;
@@ -46,6 +47,17 @@ pub(crate) struct Args {
     /// cores.
     #[arg(short, short_alias = 'R', long, help_heading = "Load", value_parser = super::load::phases::rate, conflicts_with = "connections")]
     rate: Option<Rate>,
+    /// Gaps between requests [default: uniform].
+    ///
+    /// Uniform gaps can meet the responses of a server that always takes a multiple of the gap. It is then
+    /// awake for its next request, and answers some microseconds earlier. Random gaps avoid this.
+    #[arg(
+        long,
+        value_name = "LAW",
+        help_heading = "Load",
+        conflicts_with = "connections"
+    )]
+    arrival: Option<ArrivalName>,
     /// Closed loop with this number of connections. Each connection sends its next request when its last
     /// response is complete. The load alternates between the URLs in short slices.
     #[arg(short, long, value_name = "N", help_heading = "Load", value_parser = clap::value_parser!(u32).range(1..=65_000))]
@@ -200,6 +212,7 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
             attach: args.attach_b.clone(),
         },
         arrivals,
+        is_random: args.arrival == Some(ArrivalName::Poisson),
         block: length.map(|length| length / args.rounds),
         rounds: args.rounds,
         method: args.method.clone(),

@@ -33,7 +33,8 @@ mod start;
 mod targets;
 
 pub(crate) use flags::Args;
-use flags::{ArrivalName, OrderName};
+pub(in crate::command) use flags::ArrivalName;
+use flags::OrderName;
 pub(crate) use phases::rate;
 use start::StartAt;
 

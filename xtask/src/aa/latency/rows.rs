@@ -51,6 +51,8 @@ const UPPER_QUARTILE: f64 = 0.674_489_750_196_082;
 pub(super) enum Load {
     /// An open loop, in requests per second.
     Open(u32),
+    /// An open loop with random gaps, in requests per second.
+    Random(u32),
     /// A closed loop, in connections.
     Closed(u32),
 }
@@ -83,12 +85,24 @@ impl Row {
                 })
             })
         });
-        rows.filter(|row| row.fits()).collect()
+        rows.filter(|row| row.fits()).chain(Row::random()).collect()
+    }
+
+    /// Even services whose responses arrive after a multiple of a uniform gap, with random gaps.
+    fn random() -> impl Iterator<Item = Row> {
+        let is_met = |(name, _): &(&str, f64)| ["25ms", "100ms"].contains(name);
+        let met = SERVICES.into_iter().filter(is_met);
+        met.map(|(service, delay_us)| Row {
+            service,
+            delay_us,
+            load: Load::Random(400),
+            is_jittery: false,
+        })
     }
 
     fn fits(self) -> bool {
         match self.load {
-            Load::Open(_) => true,
+            Load::Open(_) | Load::Random(_) => true,
             Load::Closed(_) => self.closed_per_s() <= CLOSED_MAX_PER_S,
         }
     }
@@ -96,7 +110,7 @@ impl Row {
     /// Requests per second of a closed loop.
     fn closed_per_s(self) -> f64 {
         match self.load {
-            Load::Open(_) => 0.0,
+            Load::Open(_) | Load::Random(_) => 0.0,
             Load::Closed(connections) => {
                 f64::from(connections) * 1e6 / (self.delay_us + LOOPBACK_US)
             }
@@ -120,7 +134,9 @@ impl Row {
     pub(super) fn round_s(self) -> f64 {
         let latency_s = self.delay_us / 1e6;
         match self.load {
-            Load::Open(rate) => (20.0 / f64::from(rate)).max(3.0 * latency_s).max(0.5),
+            Load::Open(rate) | Load::Random(rate) => {
+                (20.0 / f64::from(rate)).max(3.0 * latency_s).max(0.5)
+            }
             Load::Closed(_) => (20.0 * latency_s).max(0.5),
         }
     }
@@ -129,7 +145,7 @@ impl Row {
     pub(super) fn run_s(self, rounds: u32) -> f64 {
         // A closed loop loads one variant after the other, and a part of each slice does not count.
         let factor = match self.load {
-            Load::Open(_) => 1.0,
+            Load::Open(_) | Load::Random(_) => 1.0,
             Load::Closed(_) => 2.8,
         };
         f64::from(rounds) * self.round_s() * factor + 1.5 + 2.0 * self.delay_us / 1e6
@@ -143,7 +159,7 @@ impl Row {
     /// many runs at once.
     pub(super) fn share(self) -> f64 {
         let per_s = match self.load {
-            Load::Open(rate) => 2.0 * f64::from(rate),
+            Load::Open(rate) | Load::Random(rate) => 2.0 * f64::from(rate),
             Load::Closed(_) => self.closed_per_s(),
         };
         let busy = per_s * ANSWER_US / 1e6 / SHARED_CORES;
@@ -154,7 +170,7 @@ impl Row {
     /// The headline of the load, as a key of a summary.
     pub(super) fn headline(self) -> &'static str {
         match self.load {
-            Load::Open(_) => "latency_us_typical",
+            Load::Open(_) | Load::Random(_) => "latency_us_typical",
             Load::Closed(_) => "requests_per_s",
         }
     }
@@ -170,7 +186,7 @@ impl Row {
         let later_us = self.delay_us * PLANTED;
         match self.load {
             Load::Open(_) if self.is_jittery => later_us * typical_of_jitter(VARIATION),
-            Load::Open(_) => later_us,
+            Load::Open(_) | Load::Random(_) => later_us,
             Load::Closed(connections) => {
                 let connections = f64::from(connections);
                 connections / (connections / baseline + later_us / 1e6) - baseline
@@ -186,7 +202,7 @@ impl Row {
             _ => 0,
         };
         match self.load {
-            Load::Open(_) => format!("{value:+.digits$} us"),
+            Load::Open(_) | Load::Random(_) => format!("{value:+.digits$} us"),
             Load::Closed(_) => format!("{value:+.digits$}/s"),
         }
     }
@@ -197,6 +213,7 @@ impl Display for Row {
         let kind = if self.is_jittery { "jitter" } else { "even" };
         match self.load {
             Load::Open(rate) => write!(formatter, "open {} {rate}/s {kind}", self.service),
+            Load::Random(rate) => write!(formatter, "random {} {rate}/s {kind}", self.service),
             Load::Closed(connections) => {
                 write!(formatter, "closed {} c={connections} {kind}", self.service)
             }
@@ -317,7 +334,7 @@ mod tests {
         for row in Row::all() {
             let latencies = row.round_s() * 1e6 / row.delay_us;
             match row.load {
-                Load::Open(rate) => {
+                Load::Open(rate) | Load::Random(rate) => {
                     assert!(latencies >= 3.0, "{row}");
                     assert!(row.round_s() * f64::from(rate) >= 20.0 - 1e-9, "{row}");
                 }

@@ -23,6 +23,8 @@ pub(super) struct Comparison {
     pub(super) a: Side,
     pub(super) b: Side,
     pub(super) arrivals: Arrivals,
+    /// True if the gaps between requests are random.
+    pub(super) is_random: bool,
     /// The length of the load in each round. `None` if the run chooses it together with the rate.
     pub(super) block: Option<Duration>,
     pub(super) rounds: u32,
@@ -91,6 +93,9 @@ impl Comparison {
             Arrivals::Auto => "  rate: auto\n".to_owned(),
             Arrivals::Connections(connections) => format!("  connections: {connections}\n"),
         };
+        if self.is_random {
+            text += "  arrival: poisson\n";
+        }
         if let Some(block) = self.block {
             text += &format!("  duration: {}\n", span(block));
         }
@@ -171,6 +176,7 @@ mod tests {
             a: side(a),
             b: side(b),
             arrivals: Arrivals::Rate(100.0),
+            is_random: false,
             block: Some(Duration::from_millis(1500)),
             rounds: 8,
             method: None,
@@ -219,6 +225,26 @@ mod tests {
         let url = system.elsewhere().expect("it runs already");
         assert_eq!((url.host.as_str(), url.port), ("localhost", 443));
         assert!(system.is_encrypted);
+    }
+
+    #[test]
+    fn gaps_can_be_random_at_a_rate_and_at_a_rate_that_the_run_chooses() {
+        for arrivals in [Arrivals::Rate(400.0), Arrivals::Auto] {
+            let comparison = Comparison {
+                arrivals,
+                is_random: true,
+                ..comparison("http://127.0.0.1:1/", "http://127.0.0.1:2/")
+            };
+            let lab = lab::parse(Path::new(FILE), &comparison.files()).expect("a lab");
+            let is_random = matches!(
+                lab.load,
+                model::Load::Open {
+                    arrival: model::Arrival::Poisson { .. },
+                    ..
+                }
+            );
+            assert!(is_random, "{arrivals:?}: {:?}", lab.load);
+        }
     }
 
     #[test]

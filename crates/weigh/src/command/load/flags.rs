@@ -249,8 +249,8 @@ pub(crate) struct Args {
 }
 
 /// The law of gaps.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(super) enum ArrivalName {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(in crate::command) enum ArrivalName {
     Uniform,
     Poisson,
 }
