@@ -6,7 +6,7 @@ use clap::Parser;
 
 use crate::repository::root;
 use crate::{
-    aa, attack, bench, calibrate, chores, cluster, dist, engine, gateway_bench, method,
+    aa, attack, bench, calibrate, chores, cluster, dist, engine, gateway_bench, layers, method,
     profile_guided, quick, release, results, shape, slices,
 };
 
@@ -59,6 +59,8 @@ enum Chore {
     Results(results::Args),
     /// Update the figures that documents quote from recordings.
     Figures,
+    /// Update the page with the costs of all layers from the recordings of `labs/layers`.
+    Layers,
     /// Calibrate the load engine on the null server: stall formula, punctuality, cost of a sample.
     Calibrate(calibrate::Args),
 }
@@ -93,6 +95,7 @@ impl Chore {
             Chore::Engine(args) => engine::run(&args),
             Chore::Results(args) => results::run(&args),
             Chore::Figures => results::figures::write(),
+            Chore::Layers => layers::write(),
             Chore::Aa(args) => aa::run(&args),
             Chore::Attack(args) => attack::run(&args),
             Chore::Soak(args) => attack::soak::run(&args),

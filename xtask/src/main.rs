@@ -12,6 +12,7 @@ mod dist;
 mod engine;
 mod gateway_bench;
 mod judged;
+mod layers;
 mod method;
 mod page;
 mod process;
