@@ -160,6 +160,12 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
             "The highest rate sustained",
             &models::searches::table(summary),
         ),
+        breakdown(summary),
+        Section::of(
+            "counts",
+            models::breakdown::COUNTS_TITLE,
+            &models::breakdown::counts(summary),
+        ),
         cost(summary),
         Section::of(
             "instances",
@@ -203,6 +209,16 @@ fn ladder(summary: &Summary) -> Section {
         waterfall(summary) + &figures,
     )
     .lead("A bar begins where the step before it ends. The thin line is the interval of the step.")
+}
+
+fn breakdown(summary: &Summary) -> Section {
+    let figures = table(&models::breakdown::table(summary), "");
+    Section::new(
+        "parts",
+        models::breakdown::TITLE,
+        waterfall::parts(summary) + &figures,
+    )
+    .lead("A bar begins where the part before it ends. The last bar is the whole difference.")
 }
 
 fn steps(recording: &Recording) -> Section {

@@ -77,6 +77,6 @@ pub use merge::{MergeError, merge, merge_parts};
 pub use metric::{Metric, Unit};
 pub use recording::{METHOD, ReadError, Recording};
 pub use single::load_text;
-pub use summary::{Summary, Verdict, body_notes};
+pub use summary::{MetricSummary, Summary, Verdict, body_notes};
 pub use terminal::{Terminal, ascii, harmless, printable};
 pub use text::{full_text, text};

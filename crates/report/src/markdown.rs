@@ -60,11 +60,9 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
         "The highest rate sustained, by round",
         &printed(&tables::searches::table(summary)),
     );
-    add("Cost by system", &printed(&tables::systems::table(summary)));
-    add(
-        "Requests by instance",
-        &printed(&tables::instances::table(summary)),
-    );
+    for (title, table) in tables::of_systems(summary) {
+        add(title, &printed(&table));
+    }
     add(bodies::TITLE, &printed(&tables::bodies::table(summary)));
     add(
         bodies::STATUS_TITLE,

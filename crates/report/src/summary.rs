@@ -10,6 +10,7 @@
 
 mod blocks;
 mod bodies;
+mod breakdown;
 mod check;
 mod distribution;
 mod doubtful;
@@ -32,6 +33,7 @@ pub(crate) mod tail;
 mod verdict;
 
 pub use bodies::{BodiesSummary, StatusSummary, notes as body_notes};
+pub use breakdown::{Activity, BreakdownSummary, CostPart, CountChange, CountName};
 pub use check::{Check, CheckName, CheckState, PAUSED_SHARE_MAX, is_disturbed};
 pub(crate) use check::{STARVED_SHARE_MAX, named_outcomes};
 pub use distribution::Distribution;
@@ -183,6 +185,9 @@ pub struct VariantSummary {
     /// show it next to the name. Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared_with: Option<String>,
+    /// Parts of the difference in mean latency. Absent without a comparison.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<BreakdownSummary>,
     /// Rounds with a complete measurement of the variant.
     pub rounds: usize,
     /// Result of the comparison with the baseline, or the cause of a withheld verdict.

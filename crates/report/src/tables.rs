@@ -1,6 +1,7 @@
 //! Tables of a report, each built once for all formats.
 
 pub(crate) mod bodies;
+pub(crate) mod breakdown;
 pub(crate) mod hottest;
 pub(crate) mod instances;
 pub(crate) mod ladder;
@@ -9,3 +10,16 @@ pub(crate) mod sent;
 pub(crate) mod statuses;
 pub(crate) mod steps;
 pub(crate) mod systems;
+
+use crate::summary::Summary;
+use crate::table::Table;
+
+/// The tables of costs by system and of their differences, each with its title.
+pub(crate) fn of_systems(summary: &Summary) -> [(&'static str, Table); 4] {
+    [
+        ("Cost by system", systems::table(summary)),
+        (breakdown::TITLE, breakdown::table(summary)),
+        (breakdown::COUNTS_TITLE, breakdown::counts(summary)),
+        ("Requests by instance", instances::table(summary)),
+    ]
+}

@@ -59,14 +59,9 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
         "Rates within rounds, throughput, outcomes",
         &traffic(summary, width),
     );
-    add(
-        "Cost by system",
-        &printed(&tables::systems::table(summary), width),
-    );
-    add(
-        "Requests by instance",
-        &printed(&tables::instances::table(summary), width),
-    );
+    for (title, table) in tables::of_systems(summary) {
+        add(title, &printed(&table, width));
+    }
     add(
         bodies::TITLE,
         &printed(&tables::bodies::table(summary), width),

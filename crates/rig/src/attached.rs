@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::cgroup::{self, Groups, Hierarchies};
 use crate::outcome::Enforced;
 use crate::processes::{self, Process};
-use crate::usage::{Usage, UsageSource, cpu_of_cgroup, of_tree};
+use crate::usage::{CpuTime, Usage, UsageSource, cpu_of_cgroup, duration_of, of_tree};
 
 /// A program that the rig did not start. The rig only reads its usage.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,12 +137,15 @@ impl Attached {
             Kind::Process { .. } => {
                 let cpu = tree.iter().map(|process| processor_time(process.pid));
                 let cpu = cpu.sum::<Option<Duration>>()?;
-                Some(of_tree(&tree, &Groups::default(), cpu, UsageSource::Clock))
+                let kernel: u64 = tree.iter().map(|process| process.own_kernel_ticks()).sum();
+                let cpu = CpuTime {
+                    total: cpu,
+                    kernel: Some(duration_of(kernel)),
+                    source: UsageSource::Clock,
+                };
+                Some(of_tree(&tree, &Groups::default(), cpu))
             }
-            Kind::Group { groups, .. } => {
-                let (cpu, source) = cpu_of_cgroup(groups)?;
-                Some(of_tree(&tree, groups, cpu, source))
-            }
+            Kind::Group { groups, .. } => Some(of_tree(&tree, groups, cpu_of_cgroup(groups)?)),
         }
     }
 

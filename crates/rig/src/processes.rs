@@ -21,6 +21,17 @@ pub(crate) struct Process {
     pub(crate) own_ticks: u64,
     /// CPU time of children it has waited for, in clock ticks.
     pub(crate) waited_ticks: u64,
+    /// The part of `own_ticks` and `waited_ticks` in the kernel.
+    pub(crate) kernel_ticks: u64,
+    /// The part of `waited_ticks` in the kernel.
+    pub(crate) waited_kernel_ticks: u64,
+}
+
+impl Process {
+    /// CPU time of the process itself in the kernel, in clock ticks.
+    pub(crate) fn own_kernel_ticks(&self) -> u64 {
+        self.kernel_ticks - self.waited_kernel_ticks
+    }
 }
 
 /// Reads one process, or `None` if it is gone.
@@ -44,6 +55,8 @@ fn parse(stat: &str) -> Option<Process> {
         own_ticks: field(14)? + field(15)?,
         // The kernel's type is signed, but the value is never negative.
         waited_ticks: field(16)? + field(17)?,
+        kernel_ticks: field(15)? + field(17)?,
+        waited_kernel_ticks: field(17)?,
     })
 }
 
@@ -111,6 +124,8 @@ mod tests {
                 start: 9876,
                 own_ticks: 33,
                 waited_ticks: 77,
+                kernel_ticks: 66,
+                waited_kernel_ticks: 44,
             })
         );
     }

@@ -28,6 +28,10 @@ use crate::processes::{self, Process};
 pub struct Usage {
     /// CPU time, user and system.
     pub cpu: Duration,
+    /// The part of `cpu` in the kernel. The kernel divides the time by samples at its ticks, except in
+    /// version 2 cgroups. `None` if it could not be read.
+    #[serde(default)]
+    pub cpu_kernel: Option<Duration>,
     /// Peak of the resident memory in bytes: the sum over living processes of the peak of each (`VmHWM`).
     /// Exact for one process. For several processes an upper bound, because shared pages count for each of
     /// them. `None` if no process is alive.
@@ -86,6 +90,15 @@ impl fmt::Display for UsageSource {
     }
 }
 
+/// CPU time with its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CpuTime {
+    pub(crate) total: Duration,
+    /// The part in the kernel. `None` if it is unknown.
+    pub(crate) kernel: Option<Duration>,
+    pub(crate) source: UsageSource,
+}
+
 /// Reads the usage of the system that `shepherd` watches. `None` if the shepherd has ended.
 pub(crate) fn read(groups: &Groups, shepherd: Process) -> Option<Usage> {
     // Compares the start too, because a later process may have the same id.
@@ -93,47 +106,58 @@ pub(crate) fn read(groups: &Groups, shepherd: Process) -> Option<Usage> {
     let tree = processes::descendants(shepherd.pid);
     // Without a group, the time of the living processes plus the time that the shepherd inherited from ended
     // ones.
-    let (cpu, source) = cpu_of_cgroup(groups).unwrap_or_else(|| {
+    let cpu = cpu_of_cgroup(groups).unwrap_or_else(|| {
         let living: u64 = tree.iter().map(|p| p.own_ticks + p.waited_ticks).sum();
-        (duration_of(living + now.waited_ticks), UsageSource::Proc)
+        let kernel: u64 = tree.iter().map(|p| p.kernel_ticks).sum();
+        CpuTime {
+            total: duration_of(living + now.waited_ticks),
+            kernel: Some(duration_of(kernel + now.waited_kernel_ticks)),
+            source: UsageSource::Proc,
+        }
     });
-    Some(of_tree(&tree, groups, cpu, source))
+    Some(of_tree(&tree, groups, cpu))
 }
 
-/// Returns the usage of these processes and groups. The caller supplies the CPU time and its source.
-pub(crate) fn of_tree(
-    tree: &[Process],
-    groups: &Groups,
-    cpu: Duration,
-    source: UsageSource,
-) -> Usage {
+/// Returns the usage of these processes and groups. The caller supplies the CPU time.
+pub(crate) fn of_tree(tree: &[Process], groups: &Groups, cpu: CpuTime) -> Usage {
     let status: Vec<String> = tree
         .iter()
         .filter_map(|process| fs::read_to_string(format!("/proc/{}/status", process.pid)).ok())
         .collect();
     Usage {
-        cpu,
+        cpu: cpu.total,
+        cpu_kernel: cpu.kernel,
         memory_peak: sum(status.iter().map(|text| status_kib(text, "VmHWM"))),
         memory_now: sum(status.iter().map(|text| status_kib(text, "VmRSS"))),
         memory_charged_peak: charged_peak(groups),
         throttled: throttled_in(groups),
         context_switches: over_threads(tree, context_switches, ContextSwitches::plus),
         waited_for_cpu: over_threads(tree, waited_for_cpu, |sum, waited| sum + waited),
-        source,
+        source: cpu.source,
     }
 }
 
 /// Processor time of groups, if the kernel counts it for them.
-pub(crate) fn cpu_of_cgroup(groups: &Groups) -> Option<(Duration, UsageSource)> {
+pub(crate) fn cpu_of_cgroup(groups: &Groups) -> Option<CpuTime> {
     let v2 = groups.v2.as_ref().and_then(|dir| {
         // Every version 2 group has the file, with or without the `cpu` controller.
-        let us = read_key(&dir.join("cpu.stat"), "usage_usec")?;
-        Some((Duration::from_micros(us), UsageSource::CgroupV2))
+        let file = dir.join("cpu.stat");
+        let us = read_key(&file, "usage_usec")?;
+        Some(CpuTime {
+            total: Duration::from_micros(us),
+            kernel: read_key(&file, "system_usec").map(Duration::from_micros),
+            source: UsageSource::CgroupV2,
+        })
     });
     v2.or_else(|| {
         let dir = groups.v1_cpuacct.as_ref()?;
         let ns = read_number(&dir.join("cpuacct.usage"))?;
-        Some((Duration::from_nanos(ns), UsageSource::CgroupV1))
+        let kernel_ns = read_number(&dir.join("cpuacct.usage_sys"));
+        Some(CpuTime {
+            total: Duration::from_nanos(ns),
+            kernel: kernel_ns.map(Duration::from_nanos),
+            source: UsageSource::CgroupV1,
+        })
     })
 }
 
@@ -232,7 +256,8 @@ fn sum(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     values.flatten().reduce(|sum, value| sum + value)
 }
 
-fn duration_of(ticks: u64) -> Duration {
+/// The length of clock ticks.
+pub(crate) fn duration_of(ticks: u64) -> Duration {
     let per_second = rustix::param::clock_ticks_per_second();
     assert!(per_second > 0, "the kernel counts in parts of a second");
     Duration::from_millis(ticks * 1000 / per_second)
@@ -262,6 +287,28 @@ mod tests {
     fn nothing_known_is_not_zero() {
         assert_eq!(sum([None, None].into_iter()), None);
         assert_eq!(sum([None, Some(2), Some(3)].into_iter()), Some(5));
+    }
+
+    #[test]
+    fn the_kernel_part_is_read_in_the_unit_of_each_version() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+        let v1 = Groups {
+            v1_cpuacct: Some(dir.path().to_owned()),
+            ..Groups::default()
+        };
+        write("cpuacct.usage", "9000\n");
+        assert_eq!(cpu_of_cgroup(&v1).unwrap().kernel, None, "an older kernel");
+        write("cpuacct.usage_sys", "4000\n");
+        let found = cpu_of_cgroup(&v1).unwrap();
+        assert_eq!(found.total, Duration::from_micros(9));
+        assert_eq!(found.kernel, Some(Duration::from_micros(4)));
+        write("cpu.stat", "usage_usec 9\nuser_usec 5\nsystem_usec 4\n");
+        let v2 = Groups {
+            v2: Some(dir.path().to_owned()),
+            ..Groups::default()
+        };
+        assert_eq!(cpu_of_cgroup(&v2).unwrap().kernel, found.kernel);
     }
 
     #[test]

@@ -339,10 +339,12 @@ pub(crate) fn measurement(seen: &Measurement) -> RoundRecord {
 pub(crate) fn usage(name: &str, before: &Usage, after: &Usage) -> SystemUsage {
     let switches = before.context_switches.zip(after.context_switches);
     let waited = before.waited_for_cpu.zip(after.waited_for_cpu);
+    let kernel = before.cpu_kernel.zip(after.cpu_kernel);
     SystemUsage {
         name: name.to_owned(),
         // Without a cgroup the time of ended processes may be lost, so a later total may be lower.
         cpu_us: Some(micros(after.cpu.saturating_sub(before.cpu))),
+        cpu_kernel_us: kernel.map(|(before, after)| micros(after.saturating_sub(before))),
         memory_peak_bytes: after.memory_peak,
         throttled: before
             .throttled

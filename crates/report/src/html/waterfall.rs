@@ -1,4 +1,4 @@
-//! Waterfall of a ladder: each bar begins where the bar before it ends.
+//! Waterfalls of a ladder and of the parts of a difference: each bar begins where the bar before it ends.
 //!
 //! Every number of the picture is also next to it as text.
 
@@ -6,8 +6,12 @@ use super::escape::escape;
 use super::forest::{class, title};
 use super::plot::Scale;
 use crate::cell;
+use crate::digits;
 use crate::metric::Metric;
-use crate::summary::{LadderStep, LadderSummary, Summary};
+use crate::summary::{
+    BreakdownSummary, ClaimName, LadderStep, LadderSummary, Summary, VariantSummary,
+};
+use crate::tables::breakdown;
 
 /// One bar in the unit of its picture.
 struct Bar {
@@ -48,15 +52,71 @@ fn picture(ladder: &LadderSummary, metric: Metric) -> Option<String> {
     if let Some(whole) = &ladder.whole {
         bars.push(bar(whole, metric, 0.0, "all steps")?);
     }
+    Some(drawing(&title(metric), &bars))
+}
+
+/// A picture of bars on one scale.
+fn drawing(caption: &str, bars: &[Bar]) -> String {
     let places = bars
         .iter()
-        .flat_map(|bar| [bar.from, bar.ends.0, bar.ends.1]);
+        .flat_map(|bar| [bar.from, bar.to, bar.ends.0, bar.ends.1]);
     let scale = Scale::around_zero(places);
     let rows: String = bars.iter().map(|bar| row(scale, bar)).collect();
-    Some(format!(
+    format!(
         "<figure>\n<figcaption>{}</figcaption>\n<div class=\"forest panel\">\n{rows}</div></figure>\n",
-        escape(&title(metric))
-    ))
+        escape(caption)
+    )
+}
+
+/// A picture for each compared variant: the parts of its difference in mean latency, then the whole.
+pub(super) fn parts(summary: &Summary) -> String {
+    let picture = |row: &VariantSummary| {
+        let breakdown = row.breakdown.as_ref()?;
+        // Bars without intervals would claim too much.
+        let has_ends = breakdown.parts.iter().all(|part| part.low_us.is_some());
+        has_ends.then(|| drawing(&row.title(), &parts_of(breakdown)))
+    };
+    let figures: String = summary.variants.iter().filter_map(picture).collect();
+    match figures.is_empty() {
+        true => figures,
+        false => format!("<div class=\"panels\">\n{figures}</div>\n"),
+    }
+}
+
+fn parts_of(breakdown: &BreakdownSummary) -> Vec<Bar> {
+    let scale = breakdown.latency_us;
+    let mut at = 0.0;
+    let mut bars = Vec::new();
+    for part in &breakdown.parts {
+        let ends = part.low_us.zip(part.high_us);
+        let claim = match ends {
+            Some((low, _)) if low > 0.0 => ClaimName::Higher,
+            Some((_, high)) if high < 0.0 => ClaimName::Lower,
+            _ => ClaimName::NoDifferenceShown,
+        };
+        let difference = part.difference_us;
+        let (low, high) = ends.unwrap_or((difference, difference));
+        bars.push(Bar {
+            name: breakdown::name(part),
+            from: at,
+            to: at + difference,
+            ends: (at + low, at + high),
+            class: class(Metric::Mean, claim),
+            figure: format!("{} us", breakdown::figure(part, scale)),
+        });
+        at += difference;
+    }
+    let single = |name: &str, from: f64, to: f64| Bar {
+        name: name.to_owned(),
+        from,
+        to,
+        ends: (to, to),
+        class: class(Metric::Mean, ClaimName::NoDifferenceShown),
+        figure: format!("{} us", digits::estimate(to - from, None, scale)),
+    };
+    bars.push(single("remainder", at, scale));
+    bars.push(single("mean latency", 0.0, scale));
+    bars
 }
 
 fn bar(step: &LadderStep, metric: Metric, from: f64, name: &str) -> Option<Bar> {

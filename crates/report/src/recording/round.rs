@@ -358,6 +358,10 @@ pub struct SystemUsage {
     /// Processor time of all processes of the system in microseconds, user and system. Absent if it could not
     /// be read.
     pub cpu_us: Option<u64>,
+    /// The part of `cpu_us` in the kernel. The kernel divides the time by samples at its ticks, except in
+    /// version 2 cgroups. Absent if it could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_kernel_us: Option<u64>,
     /// Peak memory since the start of the system, in bytes. Absent if it could not be read.
     pub memory_peak_bytes: Option<u64>,
     /// Stops by the processor limit of the system. Absent without a limit.

@@ -6,13 +6,15 @@ use model::{InvalidKind, Outcomes};
 
 use super::blocks;
 use super::bodies;
+use super::breakdown::{self, BreakdownSummary};
 use super::check::{self, Check};
 use super::distribution::Distribution;
 use super::estimate::MetricSummary;
 use super::figures::{Against, Figures};
+use super::pooled::{self, PooledDifference};
 use super::rate_windows::RateWindows;
 use super::verdict::{self, Judged, Verdict};
-use super::{Estimate, VariantSummary, few, in_words, left_out, noise, pooled, search, sent};
+use super::{Estimate, VariantSummary, few, in_words, left_out, noise, search, sent};
 use crate::confidence::{self, CONFIDENCE, Looks};
 use crate::metric::Metric;
 use crate::recording::{Kind, NoiseFloor, Recording, RoundPart, RoundRecord, VariantRecord};
@@ -211,6 +213,22 @@ impl<'a> Row<'a> {
         )
     }
 
+    /// The differences of tails over the requests of all rounds.
+    fn pooled_differences(&self, baseline: &Self, frame: &Frame<'_>) -> Vec<PooledDifference> {
+        let confidence = frame.confidence_each(frame.headline);
+        pooled::differences(&baseline.complete, &self.complete, confidence)
+    }
+
+    /// The parts of the difference in mean latency.
+    fn breakdown(
+        &self,
+        baseline: &Self,
+        metrics: &BTreeMap<Metric, MetricSummary>,
+    ) -> Option<BreakdownSummary> {
+        let latency = metrics.get(&Metric::Mean)?.overhead.as_ref()?;
+        breakdown::of(&baseline.complete, &self.complete, latency.difference)
+    }
+
     /// Name of the variant that this one is compared with, if it is no baseline.
     fn compared_with(&self, baseline: Option<&Self>) -> Option<String> {
         let other = baseline.filter(|row| !row.is_baseline())?;
@@ -282,6 +300,7 @@ impl<'a> Row<'a> {
             is_baseline: self.is_baseline(),
             baseline: self.baseline.to_owned(),
             compared_with: self.compared_with(measured),
+            breakdown: compared.and_then(|row| self.breakdown(row, &metrics)),
             rounds: self.rounds(),
             verdict_text: verdict_text(&verdict, estimate.as_ref(), remark.as_deref()),
             in_words: compared
@@ -305,10 +324,8 @@ impl<'a> Row<'a> {
             distribution: is_shown
                 .then(|| Distribution::of(&self.figures.latency))
                 .flatten(),
-            pooled_differences: compared.map_or_else(Vec::new, |row| {
-                let confidence = frame.confidence_each(frame.headline);
-                pooled::differences(&row.complete, &self.complete, confidence)
-            }),
+            pooled_differences: compared
+                .map_or_else(Vec::new, |row| self.pooled_differences(row, frame)),
             searches: if is_shown {
                 search::of(&self.complete)
             } else {

@@ -6,6 +6,7 @@ use crate::sample::Sample;
 use model::{FailureKind, FailureSample, InvalidKind, Pause};
 
 mod against;
+mod breakdown;
 mod few;
 mod ladder;
 mod typical;

@@ -67,6 +67,7 @@ pub(super) fn used(
     SystemUsage {
         name: wanted.setup.system.clone(),
         cpu_us: cores.map(|cores| model::micros(took.mul_f64(cores))),
+        cpu_kernel_us: None,
         memory_peak_bytes: memory.filter(|_| !own.is_empty()),
         throttled: None,
         context_switches: None,

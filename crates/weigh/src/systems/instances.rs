@@ -116,6 +116,7 @@ fn plus(one: Usage, other: &Usage) -> Usage {
     }
     Usage {
         cpu: one.cpu + other.cpu,
+        cpu_kernel: sum(one.cpu_kernel, other.cpu_kernel, |one, other| one + other),
         memory_peak: sum(one.memory_peak, other.memory_peak, |one, other| one + other),
         memory_now: sum(one.memory_now, other.memory_now, |one, other| one + other),
         memory_charged_peak: sum(
@@ -170,6 +171,7 @@ mod tests {
     fn what_instances_used_is_summed_and_one_that_is_gone_makes_it_unknown() {
         let usage = |cpu: u64, memory: Option<u64>| Usage {
             cpu: Duration::from_millis(cpu),
+            cpu_kernel: None,
             memory_peak: memory,
             memory_now: None,
             memory_charged_peak: None,

@@ -227,6 +227,7 @@ impl Metrics {
         let memory = memory.map(|bytes| bytes.max(0.0) as u64);
         Ok(Usage {
             cpu,
+            cpu_kernel: None,
             memory_peak: memory,
             memory_now: memory,
             memory_charged_peak: None,
