@@ -16,6 +16,7 @@ pub mod bootstrap;
 pub mod change_points;
 pub mod covariate;
 pub mod cycles;
+pub mod factorial;
 pub mod histogram;
 pub mod little;
 pub mod multiple;
