@@ -3,6 +3,7 @@
 //! Each lab has a machine that drifts (a random walk from measurement to measurement) and systems that come
 //! up a little faster or slower at every start. Seeds are fixed. The tests check rates, not single labs.
 
+mod factors;
 mod gates;
 mod history;
 #[expect(
