@@ -11,6 +11,7 @@ use model::{Data, Gate, Order, Settle, Step};
 use crate::container_keys;
 use crate::data;
 use crate::experiment::{Lab, Placement, Variant};
+use crate::factors;
 use crate::formats::{Name, Title, Written};
 use crate::groups;
 use crate::ladder;
@@ -58,6 +59,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     let (variants, steps) = assembly.variants(&baselines, &drafts, reading);
     let groups = assembly.together(&variants, reading);
     let ladder = ladder::check(&file, &variants, reading);
+    let factors = factors::check(&file, &variants);
     // The rest needs all parts. Each missing part has been reported.
     let sending = sending?;
     let Written(Title(question)) = file.question.clone()?;
@@ -92,6 +94,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         order_asked: file.order.map(order),
         groups,
         ladder,
+        factors,
         placement: file.placement.map(placement).unwrap_or_default(),
         rounds: file.rounds.unwrap_or(default::ROUNDS),
         generators: file.generators.unwrap_or(1),

@@ -2,6 +2,7 @@
 
 mod compose;
 mod container;
+mod factors;
 mod manifests;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use crate::text::Text;
 
 pub use compose::{Compose, ServiceChange};
 pub use container::{Container, ImageBuild, Network, Pull, Volume};
+pub use factors::{Factor, Factors};
 pub use manifests::{Manifests, WorkloadChange};
 
 /// A checked lab. Names are unique, every reference resolves, and systems do not wait for each other in a
@@ -83,6 +85,8 @@ pub struct Lab {
     pub groups: Option<Vec<Vec<String>>>,
     /// Names of variants that build on each other. Empty, or at least two different names.
     pub ladder: Vec<String>,
+    /// The factorial design of its variants. `None` if the variants are listed by hand.
+    pub factors: Option<Factors>,
     /// Placement of systems that may use at most one core, if all variants have their load at once.
     pub placement: Placement,
     /// Rounds, and so measurements of every variant. At least 1.

@@ -8,6 +8,7 @@ use std::path::Path;
 use yaml_with_places::{Document, Finding, Node, Place, Value, read};
 
 use crate::choices;
+use crate::factors;
 use crate::merge::merge;
 use crate::reading::{Reading, tidy};
 use crate::structure::{self, Role};
@@ -32,6 +33,7 @@ impl Reading<'_> {
         let root = self.tree(path, text, Role::Lab);
         self.open.pop();
         let root = choices::with(root?, settings, self);
+        let root = factors::expand(root, settings, self);
         Some(choices::settle(root, self))
     }
 

@@ -34,9 +34,11 @@ mod container_keys;
 mod data;
 mod elsewhere;
 mod experiment;
+mod factors;
 mod fields;
 mod filling;
 mod formats;
+mod fraction;
 mod groups;
 mod include;
 mod ladder;
@@ -80,9 +82,9 @@ use std::path::Path;
 pub use command_line::{duration, find, rate, size};
 pub use experiment::{
     Attach, Balance, Balances, Compose, ConfigFile, Container, DistinctValues, Elsewhere, Expect,
-    HeaderValues, ImageBuild, Lab, Limits, Manifests, Network, Origin, Placement, Probe, Proof,
-    ProofWhat, Protocol, Pull, RateChoice, Ready, RequestTemplate, Scenario, SeenNumber, SeenRule,
-    ServiceChange, Setup, System, Variant, Volume, WorkloadChange,
+    Factor, Factors, HeaderValues, ImageBuild, Lab, Limits, Manifests, Network, Origin, Placement,
+    Probe, Proof, ProofWhat, Protocol, Pull, RateChoice, Ready, RequestTemplate, Scenario,
+    SeenNumber, SeenRule, ServiceChange, Setup, System, Variant, Volume, WorkloadChange,
 };
 pub use level::Level;
 pub use manual::manual;

@@ -167,6 +167,7 @@ fn in_words(format: &str) -> String {
         "pointer" => "a JSON pointer: `/data/id`",
         "method" => "a method: `POST`",
         "header-value" => "the header's value",
+        "fraction" => "a share: `1/2`, `1/4`, `1/8`",
         "name" => "a name",
         "file-name" => "a path: `conf.d/site.conf`",
         "template" => "text or a number, with templates",

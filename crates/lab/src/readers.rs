@@ -8,6 +8,7 @@ use crate::formats::{
     FileName, Format, HeaderName, HeaderValue, Method, Misspelling, Name, Pattern, Pointer,
     RequestPath, ServiceName, SettingPath, StatusName, Title, UrlPath, VariableName,
 };
+use crate::fraction::Fraction;
 use crate::level::Level;
 use crate::quantities::{Bytes, Cores, Limit, LoadRate, LongerThanZero, Numbers, PositiveRate};
 use crate::template::{Command, Template};
@@ -36,6 +37,7 @@ const READERS: &[(&str, Check)] = &[
     reader::<ServiceName>(),
     reader::<SettingPath>(),
     reader::<Title>(),
+    reader::<Fraction>(),
     reader::<VariableName>(),
     reader::<FileName>(),
     reader::<Template>(),

@@ -46,9 +46,10 @@ impl Lab {
         Lab {
             requests: baseline.requests.clone(),
             expect: baseline.expect.clone(),
-            // Groups and ladders name variants that no longer exist.
+            // Groups, ladders and designs name variants that no longer exist.
             groups: None,
             ladder: Vec::new(),
+            factors: None,
             baseline,
             variants,
             ..head

@@ -53,7 +53,8 @@ fn require_of_labs_only(schema: &mut Value) {
         let (own, shared): (Vec<Value>, Vec<Value>) = required
             .into_iter()
             .partition(|key| LAB_ONLY.iter().any(|own| key == own));
-        schema["if"] = json!({"required": ["question"]});
+        // The first levels of `factors` are a baseline.
+        schema["if"] = json!({"required": ["question"], "not": {"required": ["factors"]}});
         schema["then"] = json!({
             "required": own,
             "anyOf": [{"required": ["include"]}, {"required": shared}],

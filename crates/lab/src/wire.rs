@@ -14,7 +14,8 @@ use serde::Deserialize;
 use yaml_with_places::{At, OneOrMany};
 
 use crate::fields::Table;
-use crate::formats::{Method, Name, RequestPath, Title, Verbatim, Written};
+use crate::formats::{Method, Name, RequestPath, SettingPath, Title, Verbatim, Written};
+use crate::fraction::Fraction;
 use crate::level::Level;
 use crate::quantities::{LoadRate, LongerThanZero};
 
@@ -45,9 +46,12 @@ pub(crate) use system::{
 };
 pub(crate) use variant::{BaselineFile, Factors, ForFile, SentFile, VariantFile, With};
 
-/// Keys of a lab that an included file cannot have. The first two are required. A lab without variants
-/// compares two revisions.
-pub(crate) const LAB_ONLY: [&str; 3] = ["question", "baseline", "variants"];
+/// Keys of a lab that an included file cannot have. The first two are required, but `factors` make a
+/// baseline. A lab without variants compares two revisions.
+pub(crate) const LAB_ONLY: [&str; 5] = ["question", "baseline", "variants", "factors", "fraction"];
+
+/// Levels by setting.
+pub(crate) type LevelsFile = Table<SettingPath, Vec<At<Verbatim<Title>>>>;
 
 /// Names of variants, group by group.
 pub(crate) type GroupsFile = Vec<At<Vec<At<Verbatim<Title>>>>>;
@@ -61,8 +65,8 @@ pub(crate) struct LabFile {
     #[schemars(required)]
     pub(crate) question: Option<Written<Title>>,
     /// Files that this file builds on, relative to it. They can contain every key except `question`,
-    /// `baseline` and `variants`. The files are merged key by key. If several files contain a key, the
-    /// including file wins. A later include wins over an earlier include.
+    /// `baseline`, `variants`, `factors` and `fraction`. The files are merged key by key. If several
+    /// files contain a key, the including file wins. A later include wins over an earlier include.
     #[serde(default)]
     #[expect(dead_code, reason = "files are merged before this struct is read")]
     pub(crate) include: OneOrMany<At<String>>,
@@ -115,6 +119,16 @@ pub(crate) struct LabFile {
     /// The intervals of this table hold together.
     #[schemars(length(min = 2))]
     pub(crate) ladder: Option<At<Vec<At<Verbatim<Title>>>>>,
+    /// Settings that the variants combine, each with two levels: `{log: [off, on], server.tls: [off,
+    /// on]}`. The lab has one variant for each combination, 32 at most. A variant is named by its
+    /// factors at the second level: `log on, tls on`. The baseline has all first levels, and
+    /// `baseline: {name: …}` can name it. The report has the effect of each factor and the interactions
+    /// of factors. Each of these figures uses the requests of all variants. `variants` can add setups
+    /// outside of the design.
+    pub(crate) factors: Option<At<LevelsFile>>,
+    /// The share of the combinations of `factors` that the lab measures: `1/2`, `1/4` and so on. Some
+    /// effects then cannot be told apart. `weigh check` and the report name them.
+    pub(crate) fraction: Option<At<Written<Fraction>>>,
     /// The placement of systems that can use one core at most (`limits: {cpus: 1}` or less). It applies
     /// to an open loop, side by side. With `one-core`, each system runs on one core, which is the same
     /// for all variants. Differences then no longer contain the scheduler's choice of a core. If the
@@ -155,7 +169,7 @@ pub(crate) struct LabFile {
     /// The programs that `weigh` builds, starts, watches and stops, by name.
     #[schemars(required)]
     pub(crate) systems: Option<Table<Name, SystemFile>>,
-    /// The setup that the variants are compared with.
+    /// The setup that the variants are compared with. A lab with `factors` needs no baseline.
     #[schemars(with = "BaselineFile")]
     pub(crate) baseline: Option<BaselineFile>,
     /// The setups to compare, in the order of the report. A lab without this key is a lab for
