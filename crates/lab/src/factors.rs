@@ -78,7 +78,8 @@ fn factor<'n>(entry: &'n Entry, reading: &mut Reading<'_>) -> Option<Found<'n>> 
     };
     let [first, second] = levels.as_slice() else {
         let number = levels.len();
-        let message = format!("the factor `{key}` has {number} levels, and a factor has two");
+        let word = if number == 1 { "level" } else { "levels" };
+        let message = format!("the factor `{key}` has {number} {word}, and a factor has two");
         let help = match number {
             0 | 1 => "write both levels, such as `[off, on]`",
             _ => "keep two levels, or list variants with `for` instead of `factors`",
@@ -128,7 +129,7 @@ fn design(
     let most = FactorialDesign::RUNS_MAX;
     let fractions: Vec<String> = FactorialDesign::halvings(count)
         .filter(|halvings| *halvings > 0)
-        .map(|halvings| format!("`{}`", Fraction { halvings }))
+        .map(|halvings| Fraction { halvings }.to_string())
         .collect();
     let runs = count
         .checked_sub(asked.halvings)
@@ -147,7 +148,7 @@ fn design(
                 "the factors have {} combinations, and a lab has at most {most}",
                 runs.map_or_else(|| "too many".to_owned(), |runs| runs.to_string())
             ),
-            format!("add `fraction: {}`, which fits", fits.trim_matches('`')),
+            format!("write `fraction: {fits}`, which fits"),
         ),
         (_, []) => (
             format!("a fraction {asked} of {count} factors leaves no effect apart"),
@@ -155,7 +156,7 @@ fn design(
         ),
         (_, some) => (
             format!("a fraction {asked} of {count} factors would not keep the factors apart"),
-            format!("write one of {}", some.join(", ")),
+            format!("write {}", some.join(" or ")),
         ),
     };
     let finding = Finding::new(place, message).help(help);

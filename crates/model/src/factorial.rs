@@ -85,6 +85,16 @@ impl FactorSet {
         Self(self.0 ^ other.0)
     }
 
+    /// The effect in words: `log × tls`. `names` are the names of all factors.
+    ///
+    /// # Panics
+    /// If a factor has no name.
+    #[must_use]
+    pub fn named(self, names: &[&str]) -> String {
+        let each: Vec<&str> = self.factors().map(|factor| names[factor]).collect();
+        each.join(" × ")
+    }
+
     /// True if an odd number of factors is in both sets.
     fn is_odd_in(self, other: Self) -> bool {
         (self.0 & other.0).count_ones() % 2 == 1
@@ -230,6 +240,28 @@ impl FactorialDesign {
         let mut aliases: Vec<Alias> = self.words().into_iter().map(alias).collect();
         aliases.sort_by_key(|alias| alias.effect.place());
         aliases
+    }
+
+    /// The sum that a figure is, if the effect is confounded with effects of at most two factors:
+    /// `log - 1/2 (tls × auth)`. `None` if it is not. Interactions of more factors are left out.
+    ///
+    /// # Panics
+    /// If a factor has no name.
+    #[must_use]
+    pub fn confounded(&self, effect: FactorSet, names: &[&str]) -> Option<String> {
+        let aliases = self.aliases(effect).into_iter();
+        let near: Vec<Alias> = aliases.filter(|alias| alias.effect.len() <= 2).collect();
+        let part = |alias: &Alias| {
+            let sign = if alias.share < 0.0 { "-" } else { "+" };
+            let name = alias.effect.named(names);
+            // Shares are powers of two.
+            match alias.share.abs() {
+                whole if whole >= 1.0 => format!(" {sign} {name}"),
+                share => format!(" {sign} 1/{:.0} ({name})", 1.0 / share),
+            }
+        };
+        let parts: String = near.iter().map(part).collect();
+        (!near.is_empty()).then(|| effect.named(names) + &parts)
     }
 
     /// The effects of up to `order` factors that the design tells apart. Of confounded effects, it is the

@@ -29,6 +29,7 @@ pub(crate) fn sentence(recording: &Recording, summary: &Summary) -> String {
             verdicts.join("; ")
         }
         [row] => of_one(recording, summary, row),
+        rows if summary.factors.is_some() => of_factors(recording, summary, rows),
         rows => of_several(recording, summary, rows),
     }
 }
@@ -49,6 +50,19 @@ fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Str
     parts.extend(moved(row, Metric::Cpu, "processor time"));
     parts.extend(moved(row, Metric::P99, "p99"));
     parts.join("; ") + "."
+}
+
+/// Sentence on a lab with factors: the effects instead of the costs of all combinations.
+fn of_factors(recording: &Recording, summary: &Summary, rows: &[&VariantSummary]) -> String {
+    let factors = summary.factors.as_ref();
+    let Some(words) = factors.and_then(|it| it.in_words.as_ref()) else {
+        return of_several(recording, summary, rows);
+    };
+    let both = [
+        Some(format!("{words}{}.", at(recording))),
+        withheld(summary, rows),
+    ];
+    both.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the sentence on the rows with a withheld verdict, on the row or on its baseline. An example is

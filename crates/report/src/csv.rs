@@ -2,7 +2,10 @@
 
 use crate::metric::Metric;
 use crate::recording::Recording;
-use crate::summary::{MetricSummary, OverheadSummary, Summary, VariantSummary};
+use crate::summary::{
+    ClaimName, EffectFigure, EffectSummary, MetricSummary, OverheadSummary, Summary, VariantSummary,
+};
+use crate::tables;
 use crate::terminal::one_line;
 
 const HEADER: &str = "lab,variant,verdict,metric,value,low,high,rounds,difference,difference_low,\
@@ -37,6 +40,14 @@ pub fn csv(_: &Recording, summary: &Summary) -> String {
             out += &format!("{head},{key},{value}{empty}{is_trusted}\r\n");
         }
     }
+    for (name, effect) in effects(summary) {
+        for (metric, figure) in &effect.metrics {
+            let head =
+                [&summary.title, &name, &claim(figure.claim).to_owned()].map(|text| quoted(text));
+            let cells = of_effect(figure).join(",");
+            out += &format!("{},{},{cells},true\r\n", head.join(","), metric.key());
+        }
+    }
     // A gate has no figure. Its ruling is in the column of verdicts.
     for judgement in &summary.gates {
         let head = [
@@ -50,6 +61,49 @@ pub fn csv(_: &Recording, summary: &Summary) -> String {
         out += &format!("{head}{}\r\n", ",".repeat(HEADER.matches(',').count() - 3));
     }
     out
+}
+
+/// The effects of factors with the names of their lines: `effect: log × tls`.
+fn effects(summary: &Summary) -> impl Iterator<Item = (String, &EffectSummary)> {
+    summary.factors.iter().flat_map(|factors| {
+        let effects = factors.effects.iter().map(|effect| {
+            let name = tables::factors::name(effect, factors);
+            (format!("effect: {name}"), effect)
+        });
+        let alone = factors.alone.iter();
+        let alone = alone.map(|effect| {
+            let name = tables::factors::alone_name(effect);
+            (format!("effect: {name}"), effect)
+        });
+        effects.chain(alone)
+    })
+}
+
+/// An effect is a difference without a value of its own.
+fn of_effect(figure: &EffectFigure) -> [String; 10] {
+    let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let nothing = String::new;
+    [
+        nothing(),
+        nothing(),
+        nothing(),
+        figure.rounds.to_string(),
+        figure.value.to_string(),
+        text(figure.low),
+        text(figure.high),
+        nothing(),
+        nothing(),
+        nothing(),
+    ]
+}
+
+fn claim(claim: ClaimName) -> &'static str {
+    match claim {
+        ClaimName::Higher => "higher",
+        ClaimName::Lower => "lower",
+        ClaimName::NoDifferenceShown => "no difference shown",
+        ClaimName::TooFewRounds => "not enough rounds",
+    }
 }
 
 /// Figures that are not metrics, and have no comparison.

@@ -143,6 +143,11 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
             answer(summary) + &answer_note(summary),
         ),
         ladder(summary),
+        Section::of(
+            "factors",
+            models::factors::TITLE,
+            &models::factors::table(summary),
+        ),
         Section::new("gates", "Gates", tables::gates(summary)),
         Section::new("words", "In words", tables::in_words(summary)),
         Section::new("results", "Results", tables::results(summary)),

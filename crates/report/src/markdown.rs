@@ -49,6 +49,10 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
         tables::ladder::TITLE,
         &printed(&tables::ladder::table(summary)),
     );
+    add(
+        tables::factors::TITLE,
+        &printed(&tables::factors::table(summary)),
+    );
     let in_words = explain::in_words(summary);
     // A single sentence is already the result at the top.
     if in_words.len() > 1 {

@@ -9,6 +9,7 @@
 
 mod compared_with;
 mod environment;
+mod factors;
 mod header;
 mod load;
 mod network;
@@ -19,6 +20,7 @@ mod until;
 mod variant;
 
 pub use environment::{Environment, NoiseFloor};
+pub use factors::{FactorText, FactorsText, GeneratorText};
 pub use header::Header;
 pub use load::{HttpText, LoadText, ProtocolText, RateChosen, RequestText, TlsText, TriedVariant};
 pub use network::{ClusterText, GeneratorRecord, NetworkRecord, NodeText, PlacedText};
@@ -180,6 +182,9 @@ pub struct LabText {
     /// Names of variants that build on each other, in order. Absent without a ladder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ladder: Vec<String>,
+    /// The factorial design of the variants. Absent without factors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factors: Option<FactorsText>,
 }
 
 /// One file of a lab.

@@ -321,6 +321,7 @@ fn lab() -> LabText {
             text: Some(text.to_owned()),
         }],
         ladder: Vec::new(),
+        factors: None,
     }
 }
 

@@ -15,6 +15,7 @@ mod check;
 mod distribution;
 mod doubtful;
 mod estimate;
+mod factors;
 pub(crate) mod few;
 mod figures;
 pub(crate) mod in_words;
@@ -40,6 +41,7 @@ pub use distribution::Distribution;
 pub use doubtful::Estimate;
 pub(crate) use estimate::mean_by_round;
 pub use estimate::{ClaimName, MetricSummary, OverheadSummary};
+pub use factors::{EffectFigure, EffectSummary, FactorLevels, FactorsSummary, MissingVariant};
 pub use few::FewPay;
 pub use ladder::{LadderStep, LadderSummary};
 pub use left_out::LeftOutSummary;
@@ -152,6 +154,9 @@ pub struct Summary {
     /// Cost of each step between variants that build on each other. Absent without a ladder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ladder: Option<LadderSummary>,
+    /// Effects of the factors of the lab. Absent without factors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub factors: Option<FactorsSummary>,
     /// Result of the rule that continues until intervals are narrow. Absent if the number of rounds was
     /// fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -302,6 +307,7 @@ impl Summary {
             confidence_each: frame.confidence_each(frame.headline),
             adjusted: adjusted(&variants, frame.headline),
             ladder: ladder::of(recording, &rows, &frame),
+            factors: factors::of(recording, &rows, &frame),
             variants,
             until: UntilSummary::of(recording, &compared_names),
             decided: recording.decided.as_ref().map(until::decided),

@@ -2,6 +2,7 @@
 
 pub(crate) mod bodies;
 pub(crate) mod breakdown;
+pub(crate) mod factors;
 pub(crate) mod hottest;
 pub(crate) mod instances;
 pub(crate) mod ladder;
@@ -13,6 +14,14 @@ pub(crate) mod systems;
 
 use crate::summary::Summary;
 use crate::table::Table;
+
+/// The tables of the costs of layers, each with its title.
+pub(crate) fn costs(summary: &Summary) -> [(&'static str, Table); 2] {
+    [
+        (ladder::TITLE, ladder::table(summary)),
+        (factors::TITLE, factors::table(summary)),
+    ]
+}
 
 /// The tables of costs by system and of their differences, each with its title.
 pub(crate) fn of_systems(summary: &Summary) -> [(&'static str, Table); 4] {

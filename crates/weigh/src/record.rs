@@ -23,6 +23,7 @@ use crate::environment;
 use crate::exit::Failure;
 use crate::secrets::{self, Values};
 
+mod factors;
 mod sent;
 
 pub(crate) use sent::{baseline_of, own_protocol, own_requests, prepared};
@@ -92,6 +93,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
             sha256: files[0].sha256.clone(),
             files,
             ladder: lab.ladder.clone(),
+            factors: lab.factors.as_ref().map(factors::text),
         }),
         started_at: run.started_at,
         ended_at: environment::now().to_string(),

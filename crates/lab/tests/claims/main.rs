@@ -12,6 +12,7 @@ mod choices;
 mod compose;
 mod config_files;
 mod containers;
+mod factors;
 mod load;
 mod manifests;
 mod meaning;

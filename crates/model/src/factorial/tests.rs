@@ -186,3 +186,17 @@ fn there_is_no_design_that_confounds_main_effects_with_each_other() {
     }
     assert_eq!(FactorialDesign::halvings(7).collect::<Vec<_>>(), [2, 3, 4]);
 }
+
+#[test]
+fn a_confounded_effect_is_shown_as_the_sum_that_is_measured() {
+    let names = ["log", "tls", "auth", "gzip"];
+    let half = FactorialDesign::standard(3, 1).unwrap();
+    let sum = half.confounded(set("1"), &names);
+    assert_eq!(sum.as_deref(), Some("log - 1/2 (tls × auth)"));
+    let half = FactorialDesign::standard(4, 1).unwrap();
+    assert_eq!(half.confounded(set("1"), &names), None);
+    let sum = half.confounded(set("12"), &names);
+    assert_eq!(sum.as_deref(), Some("log × tls + auth × gzip"));
+    let full = FactorialDesign::standard(2, 0).unwrap();
+    assert_eq!(full.confounded(set("12"), &names), None);
+}

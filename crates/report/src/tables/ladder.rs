@@ -8,15 +8,15 @@ use crate::table::{Cell, Column, Table};
 /// Title of the table.
 pub(crate) const TITLE: &str = "Ladder: the cost of each step";
 
-/// One row for each step, and one for all steps together. No rows without a ladder.
-pub(crate) fn table(summary: &Summary) -> Table {
+/// The columns of a table of costs, and the metrics of those after the first.
+pub(super) fn columns(summary: &Summary, first: &'static str) -> (Vec<Column>, Vec<Metric>) {
     let headline = match summary.headline {
         Metric::Requests => Column::figure("requests", "1/s"),
         Metric::Typical => Column::figure("typical", "ms"),
         _ => Column::figure("latency", "ms"),
     };
     let has_mean = !matches!(summary.headline, Metric::Requests | Metric::Mean);
-    let mut columns = vec![Column::words("step"), headline];
+    let mut columns = vec![Column::words(first), headline];
     let mut metrics = vec![summary.headline];
     if has_mean {
         columns.push(Column::figure("mean", "ms"));
@@ -25,6 +25,12 @@ pub(crate) fn table(summary: &Summary) -> Table {
     columns.push(Column::figure("CPU", "us/req"));
     columns.push(Column::figure("memory", "MiB"));
     metrics.extend([Metric::Cpu, Metric::Memory]);
+    (columns, metrics)
+}
+
+/// One row for each step, and one for all steps together. No rows without a ladder.
+pub(crate) fn table(summary: &Summary) -> Table {
+    let (columns, metrics) = columns(summary, "step");
     let cells = |step: &LadderStep, name: String| {
         let difference = |metric: &Metric| {
             let figure = step.metrics.get(metric);

@@ -58,6 +58,10 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
         tables::ladder::TITLE,
         &printed(&tables::ladder::table(summary), width),
     );
+    add(
+        tables::factors::TITLE,
+        &printed(&tables::factors::table(summary), width),
+    );
     add("Gates", &list(&gate::shown::lines(&summary.gates), width));
     add("Invalid", &list(&invalid(summary), width));
     // This is shown only if the user requested it.

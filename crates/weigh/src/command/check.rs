@@ -1,5 +1,7 @@
 //! `weigh check`: checks lab files and proofs, without measuring.
 
+use lab::Factors;
+
 use crate::build_cache::BuildCache;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -35,6 +37,38 @@ pub(crate) struct Args {
     consent: ConsentArgs,
 }
 
+/// Describes the design of a lab with factors: its size, and the effects that it confounds.
+fn design(factors: &Factors) -> Vec<String> {
+    let design = &factors.design;
+    let names = factors.names();
+    let variants = factors.variants.len();
+    let share = match 1_u64 << design.generators().len() {
+        1 => "all combinations".to_owned(),
+        of => format!("1/{of} of all combinations"),
+    };
+    let mut lines = vec![format!(
+        "{variants} variants are {share} of {}. Each effect uses the requests of all {variants}",
+        names.join(", ")
+    )];
+    let Some(resolution) = design.resolution() else {
+        return lines;
+    };
+    let effects = design.effects(2).into_iter();
+    let sums: Vec<String> = effects
+        .filter_map(|effect| design.confounded(effect, &names))
+        .collect();
+    lines.push(match sums.as_slice() {
+        [] => format!(
+            "resolution {resolution}: effects of one and two factors are not confounded with each other"
+        ),
+        sums => format!(
+            "resolution {resolution}: only these sums are known: {}",
+            sums.join(", ")
+        ),
+    });
+    lines
+}
+
 pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
     let mut labs = labs::read(&args.labs, args.settings.wishes(), console)?;
     let mut worst = Exit::Done;
@@ -42,6 +76,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
     for lab in &mut labs {
         labs::only(lab, &args.variants)?;
         console.answer(&format!("{}: {}", lab.name, lab.question));
+        for line in lab.factors.iter().flat_map(design) {
+            console.answer(&format!("- {line}"));
+        }
         if args.files_only {
             console.answer(&format!(
                 "- {} variants, no mistakes",
