@@ -347,7 +347,7 @@ impl Runs<'_> {
     }
 }
 
-/// The sentence on all effects, such as ``` `log` alone costs a typical request 7 us (6 to 8), `tls` 14 us (12
+/// The sentence on all effects, such as ``` For a typical request, `log` alone costs 7 us (6 to 8), `tls` alone costs 14 us (12
 /// to 16); both together cost 3 us (0 to 6) more ```.
 fn in_words(summary: &FactorsSummary, headline: Metric) -> Option<String> {
     if !summary.missing.is_empty() || headline == Metric::Requests {
@@ -375,8 +375,8 @@ fn in_words(summary: &FactorsSummary, headline: Metric) -> Option<String> {
     };
     let singles: Vec<String> = singles.iter().map(single).collect::<Option<_>>()?;
     let whom = match headline {
-        Metric::Typical => "Of a typical request",
-        _ => "Of a request on average",
+        Metric::Typical => "For a typical request",
+        _ => "For a request on average",
     };
     let over = match is_pair {
         true => "",
@@ -389,7 +389,7 @@ fn in_words(summary: &FactorsSummary, headline: Metric) -> Option<String> {
         true => ". This fraction confounds some of these effects with others",
         false => "",
     };
-    Some(format!("{whom}{over}: {}{confounded}", said.join("; ")))
+    Some(format!("{whom}{over}, {}{confounded}", said.join("; ")))
 }
 
 /// The interactions of two factors in words: those that show, and the number of others. Empty if the design has

@@ -7,6 +7,7 @@ use model::{FailureKind, FailureSample, InvalidKind, Pause};
 
 mod against;
 mod breakdown;
+mod factors;
 mod few;
 mod ladder;
 mod typical;
