@@ -10,6 +10,7 @@ mod debug_log;
 mod demo;
 mod documents;
 mod elsewhere;
+mod factors;
 mod faults;
 mod files;
 mod flamegraph;
