@@ -59,11 +59,9 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     let (variants, steps) = assembly.variants(&baselines, &drafts, reading);
     let groups = assembly.together(&variants, reading);
     let ladder = ladder::check(&file, &variants, reading);
-    let factors = factors::check(&file, &variants);
     // The rest needs all parts. Each missing part has been reported.
     let sending = sending?;
     let Written(Title(question)) = file.question.clone()?;
-    let target = assembly.target()?.to_owned();
     let mut variants = variants.into_iter();
     let baseline = variants.next()?;
     Some(Lab {
@@ -94,14 +92,14 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         order_asked: file.order.map(order),
         groups,
         ladder,
-        factors,
+        factors: factors::check(&file, &baseline.name),
         placement: file.placement.map(placement).unwrap_or_default(),
         rounds: file.rounds.unwrap_or(default::ROUNDS),
         generators: file.generators.unwrap_or(1),
         until: file.until.map(|Written(goal)| goal),
         max_time: time_span::<LongerThanZero>(file.max_time.as_ref(), default::MAX_TIME).0,
         seed: file.seed,
-        target,
+        target: assembly.target()?.to_owned(),
         systems: systems.domain(),
         settings: values(&file.settings),
         quick: quick_settings(&file.quick),

@@ -10,7 +10,7 @@
 use model::{FactorSet, FactorialDesign};
 use yaml_with_places::{Entry, Finding, Node, Place, Value};
 
-use crate::experiment::{Factor, Factors, Variant};
+use crate::experiment::{Factor, Factors};
 use crate::formats::{Format, Title};
 use crate::fraction::Fraction;
 use crate::reading::Reading;
@@ -305,7 +305,7 @@ fn with_variants(mut root: Node, variants: Vec<Node>) -> Node {
 }
 
 /// Returns the design of a lab. `None` without factors, and if they have a mistake.
-pub(crate) fn check(file: &LabFile, variants: &[Variant]) -> Option<Factors> {
+pub(crate) fn check(file: &LabFile, baseline: &str) -> Option<Factors> {
     let written = &file.factors.as_ref()?.value.0;
     let halvings = file.fraction.as_ref().map_or(0, |it| it.value.0.halvings);
     let design = FactorialDesign::standard(written.len(), halvings)?;
@@ -325,11 +325,11 @@ pub(crate) fn check(file: &LabFile, variants: &[Variant]) -> Option<Factors> {
         })
         .collect::<Option<_>>()?;
     let names = design.runs().into_iter().map(|run| match run.is_empty() {
-        // The baseline may have a name of its own. It is the first variant.
-        true => variants.first().map(|it| it.name.clone()),
-        false => Some(name(&words, &levels, run)),
+        // The baseline may have a name of its own.
+        true => baseline.to_owned(),
+        false => name(&words, &levels, run),
     });
-    let names: Vec<String> = names.collect::<Option<_>>()?;
+    let names: Vec<String> = names.collect();
     let factors = words.into_iter().zip(paths).zip(levels);
     let factors = factors.map(|((name, setting), levels)| Factor {
         name,

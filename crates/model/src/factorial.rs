@@ -4,8 +4,8 @@
 //! added factor is the product of earlier factors, its generator. An effect is then confounded with other
 //! effects, its aliases: their sum is measured, and not each of them.
 //!
-//! The generators are those of Box, Hunter and Hunter, "Statistics for Experimenters", 2nd edition, 2005,
-//! table 6.22. They have the highest possible resolution, which is the length of the shortest defining word.
+//! The generators come from table 6.22 of Box, Hunter and Hunter, "Statistics for Experimenters", 2nd edition,
+//! 2005. They have the highest possible resolution, which is the length of the shortest defining word.
 //! See also Wu and Hamada, "Experiments: Planning, Analysis, and Optimization", 2nd edition, 2009, chapters 4
 //! and 5.
 //!
@@ -13,7 +13,7 @@
 //! the fraction with all factors at their second level. So a word of odd length has the opposite sign here.
 
 /// The standard generators: the number of basic factors, and the basic factors in the product of each added
-/// factor, counted from 1.
+/// factor. Factors count from 1, as in the book.
 const STANDARD: [(usize, &[&str]); 18] = [
     (2, &["12"]),
     (3, &["123"]),
@@ -225,7 +225,7 @@ impl FactorialDesign {
         self.words().first().map(|word| word.len())
     }
 
-    /// The effects that an effect is confounded with, those of few factors first.
+    /// The effects that an effect is confounded with. Effects of few factors come first.
     #[must_use]
     pub fn aliases(&self, effect: FactorSet) -> Vec<Alias> {
         let alias = |word: FactorSet| {
@@ -307,7 +307,7 @@ impl FactorialDesign {
     }
 }
 
-/// The number of combinations of so many factors.
+/// The number of combinations of this number of factors.
 fn power(factors: usize) -> f64 {
     factors
         .try_into()

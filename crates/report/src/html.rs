@@ -7,6 +7,7 @@
 
 mod cost;
 mod curve;
+mod effects;
 mod escape;
 mod forest;
 mod history;
@@ -30,6 +31,7 @@ use crate::sent;
 use crate::summary::{CheckState, Summary};
 use crate::table::Table;
 use crate::tables as models;
+use effects::effects;
 use escape::escape;
 use markup::{list, prose, table};
 use waterfall::waterfall;
@@ -143,11 +145,7 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
             answer(summary) + &answer_note(summary),
         ),
         ladder(summary),
-        Section::of(
-            "factors",
-            models::factors::TITLE,
-            &models::factors::table(summary),
-        ),
+        factors(summary),
         Section::new("gates", "Gates", tables::gates(summary)),
         Section::new("words", "In words", tables::in_words(summary)),
         Section::new("results", "Results", tables::results(summary)),
@@ -224,6 +222,13 @@ fn breakdown(summary: &Summary) -> Section {
         waterfall::parts(summary) + &figures,
     )
     .lead("A bar begins where the part before it ends. The last bar is the whole difference.")
+}
+
+fn factors(summary: &Summary) -> Section {
+    let figures = table(&models::factors::table(summary), "");
+    let pictures = effects(summary);
+    Section::new("factors", models::factors::TITLE, pictures + &figures)
+        .lead("A bar is the estimate of an effect. The thin line is its interval.")
 }
 
 fn steps(recording: &Recording) -> Section {

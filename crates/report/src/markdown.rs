@@ -45,14 +45,9 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     };
     add("Gates", &gates_table(&summary.gates));
     add("Latency", &house_table(summary));
-    add(
-        tables::ladder::TITLE,
-        &printed(&tables::ladder::table(summary)),
-    );
-    add(
-        tables::factors::TITLE,
-        &printed(&tables::factors::table(summary)),
-    );
+    for (title, costs) in tables::costs(summary) {
+        add(title, &printed(&costs));
+    }
     let in_words = explain::in_words(summary);
     // A single sentence is already the result at the top.
     if in_words.len() > 1 {

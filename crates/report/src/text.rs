@@ -36,10 +36,9 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
         }
     };
     add("", &results(summary, width));
-    let ladder = tables::ladder::table(summary);
-    add(tables::ladder::TITLE, &printed(&ladder, width));
-    let factors = tables::factors::table(summary);
-    add(tables::factors::TITLE, &printed(&factors, width));
+    for (title, costs) in tables::costs(summary) {
+        add(title, &printed(&costs, width));
+    }
     add("Gates", &list(&gate::shown::lines(&summary.gates), width));
     add("Invalid", &list(&invalid(summary), width));
     add("In words", &list(&explain::in_words(summary), width));

@@ -10,7 +10,7 @@
 //!
 //! * the effect of one factor is the mean of (on - off) over all levels of the other factors. Half of each of
 //!   its interactions is in it.
-//! * the interaction of two factors is (both - only the one - only the other + none), averaged over the
+//! * the interaction of two factors is (both - only the one - only the other + neither), averaged over the
 //!   others: the additional cost if both are on. It is twice the interaction of Box, Hunter and Hunter,
 //!   "Statistics for Experimenters", 2nd edition, 2005, section 5.6, which is half of that difference.
 //! * the interaction of three factors is the change of the interaction of two of them by the third.
@@ -142,7 +142,7 @@ fn differences(
 mod tests {
     use super::*;
 
-    /// Two rounds of none, a, b, both.
+    /// Two rounds of neither, a, b, both.
     fn square() -> Vec<Vec<f64>> {
         vec![
             vec![100.0, 200.0],
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(of(&[[1, 0], [3, 2]], 1.0), [Some(8.5), Some(10.5)]);
         // b costs 14 and 17, then 10 and 13.
         assert_eq!(of(&[[2, 0], [3, 1]], 1.0), [Some(15.5), Some(11.5)]);
-        // Both - only a - only b + none.
+        // Both - only a - only b + neither.
         assert_eq!(of(&[[3, 2], [0, 1]], 2.0), [Some(3.0), Some(3.0)]);
         // a alone.
         assert_eq!(of(&[[1, 0]], 1.0), [Some(7.0), Some(9.0)]);
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(of(0b111, 4.0), 8.0);
     }
 
-    /// 12 rounds of none, a, b, both. The machine is slower in some rounds, and `luck` is small.
+    /// 12 rounds of neither, a, b, both. The machine is slower in some rounds, and `luck` is small.
     fn on_a_changing_machine() -> (Vec<Vec<f64>>, Vec<f64>) {
         let slow = [
             1.0, 1.1, 0.9, 1.05, 0.95, 1.15, 0.85, 1.02, 0.98, 1.08, 0.92, 1.0,

@@ -14,14 +14,14 @@ use crate::summary::{
 use crate::tables::breakdown;
 
 /// One bar in the unit of its picture.
-struct Bar {
-    name: String,
-    from: f64,
-    to: f64,
+pub(super) struct Bar {
+    pub(super) name: String,
+    pub(super) from: f64,
+    pub(super) to: f64,
     /// Ends of the interval of `to`. Equal to `to` without an interval.
-    ends: (f64, f64),
-    class: &'static str,
-    figure: String,
+    pub(super) ends: (f64, f64),
+    pub(super) class: &'static str,
+    pub(super) figure: String,
 }
 
 /// A picture for latency or rate, processor time and memory. Empty without a ladder.
@@ -52,7 +52,12 @@ fn picture(ladder: &LadderSummary, metric: Metric) -> Option<String> {
     if let Some(whole) = &ladder.whole {
         bars.push(bar(whole, metric, 0.0, "all steps")?);
     }
-    Some(drawing(&title(metric), &bars))
+    Some(drawn(metric, &bars))
+}
+
+/// A picture of these bars, one below the other.
+pub(super) fn drawn(metric: Metric, bars: &[Bar]) -> String {
+    drawing(&title(metric), bars)
 }
 
 /// A picture of bars on one scale.

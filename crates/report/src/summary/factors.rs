@@ -347,8 +347,8 @@ impl Runs<'_> {
     }
 }
 
-/// The sentence on all effects, such as ``` For a typical request, `log` alone costs 7 us (6 to 8), `tls` alone costs 14 us (12
-/// to 16); both together cost 3 us (0 to 6) more ```.
+/// The sentence on all effects. An example is ``For a typical request, `log` alone costs 7 us (6 to 8), `tls`
+/// alone costs 14 us (12 to 16)``, and then the interaction: ``both together cost 3 us (0 to 6) more``.
 fn in_words(summary: &FactorsSummary, headline: Metric) -> Option<String> {
     if !summary.missing.is_empty() || headline == Metric::Requests {
         return None;
@@ -392,8 +392,7 @@ fn in_words(summary: &FactorsSummary, headline: Metric) -> Option<String> {
     Some(format!("{whom}{over}, {}{confounded}", said.join("; ")))
 }
 
-/// The interactions of two factors in words: those that show, and the number of others. Empty if the design has
-/// none.
+/// The visible interactions of two factors in words, and the number of others. Empty without interactions.
 fn together(summary: &FactorsSummary, headline: Metric) -> Option<Vec<String>> {
     let of_two = summary.effects.iter().filter(|it| it.factors.len() == 2);
     let of_two: Vec<&EffectSummary> = of_two.collect();

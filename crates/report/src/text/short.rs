@@ -54,14 +54,9 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
         }
     };
     add("", &figures(summary, width));
-    add(
-        tables::ladder::TITLE,
-        &printed(&tables::ladder::table(summary), width),
-    );
-    add(
-        tables::factors::TITLE,
-        &printed(&tables::factors::table(summary), width),
-    );
+    for (title, costs) in tables::costs(summary) {
+        add(title, &printed(&costs, width));
+    }
     add("Gates", &list(&gate::shown::lines(&summary.gates), width));
     add("Invalid", &list(&invalid(summary), width));
     // This is shown only if the user requested it.

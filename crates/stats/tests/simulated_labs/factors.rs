@@ -31,7 +31,7 @@ const BOTH_US: f64 = 20.0;
 pub(crate) enum Design {
     Square,
     Cube,
-    /// The half of four factors in which the fourth is the product of the others.
+    /// Half of the combinations of four factors. The fourth factor is the product of the others.
     Half,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Runs {
     pub(crate) rounds: usize,
     /// Standard deviation of the machine's speed from round to round, in addition to its drift.
     pub(crate) mood: f64,
-    /// One in so many rounds is six times as noisy.
+    /// If the value is 8, one round in eight is six times as noisy.
     pub(crate) spoiled: Option<usize>,
     /// True if the factors cost nothing.
     pub(crate) is_free: bool,
@@ -149,7 +149,7 @@ fn lab(seed: u64, runs: &Runs) -> Lab {
 /// Results of many labs.
 #[derive(Debug)]
 pub(crate) struct Score {
-    /// Share of the labs in which all intervals contain their true effect.
+    /// Share of the labs with all true effects inside their intervals.
     pub(crate) together: f64,
     /// Share of the labs with a claim about any effect.
     pub(crate) claimed: f64,

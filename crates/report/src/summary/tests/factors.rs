@@ -132,6 +132,17 @@ fn the_first_sentence_and_every_table_have_the_effects() {
 }
 
 #[test]
+fn the_page_has_a_bar_for_each_effect_and_metric() {
+    let recording = square(Sample::side_by_side().rounds(12));
+    let page = crate::html(&recording, &Summary::of(&recording));
+    let section = page.split("<section id=\"factors\">").nth(1).unwrap();
+    let section = section.split("</section>").next().unwrap();
+    assert_eq!(section.matches("<figcaption>").count(), 3);
+    assert_eq!(section.matches("<rect class=\"step\"").count(), 3 * 5);
+    assert!(section.contains("<span class=\"name\">log × tls</span>"));
+}
+
+#[test]
 fn the_table_reads_well() {
     let recording = square(Sample::side_by_side().rounds(12));
     let summary = Summary::of(&recording);
