@@ -27,6 +27,7 @@ mod counted_cycles;
 mod design;
 mod duration_text;
 mod footprint;
+mod fraction;
 mod gates_rule;
 mod group_round;
 mod groups;

@@ -354,36 +354,38 @@ fn in_words(summary: &FactorsSummary, headline: Metric) -> Option<String> {
         return None;
     }
     let is_pair = summary.factors.len() == 2 && summary.alone.len() == 2;
-    let (singles, how) = match is_pair {
-        true => (summary.alone.iter().collect::<Vec<_>>(), "alone "),
-        false => {
-            let of_one = summary.effects.iter().filter(|it| it.factors.len() == 1);
-            (of_one.collect(), "")
-        }
+    let (rows, how, over) = match is_pair {
+        true => (&summary.alone, "alone ", ""),
+        false => (
+            &summary.effects,
+            "",
+            ", over all levels of the other factors",
+        ),
     };
-    let single = |effect: &&EffectSummary| {
+    let of_one = rows.iter().filter(|it| it.factors.len() == 1);
+    let single = |effect: &EffectSummary| {
         let figure = effect.metrics.get(&headline)?;
         let name = &effect.factors[0];
-        Some(match figure.claim {
+        let words = match figure.claim {
             ClaimName::Higher => format!("`{name}` {how}costs {}", figure.size(headline)?),
             ClaimName::Lower => format!("`{name}` {how}saves {}", figure.size(headline)?),
             _ => format!(
                 "`{name}` {how}shows no difference ({})",
                 figure.range(headline)?
             ),
-        })
+        };
+        Some((figure.value, words))
     };
-    let singles: Vec<String> = singles.iter().map(single).collect::<Option<_>>()?;
+    let singles: Vec<(f64, String)> = of_one.map(single).collect::<Option<_>>()?;
     let whom = match headline {
         Metric::Typical => "For a typical request",
         _ => "For a request on average",
     };
-    let over = match is_pair {
-        true => "",
-        false => ", over all levels of the other factors",
-    };
-    let together = together(summary, headline)?;
-    let said = [vec![singles.join(", ")], together].concat();
+    let said = [
+        vec![largest(singles, "factors")],
+        together(summary, headline)?,
+    ]
+    .concat();
     let confounded = summary.effects.iter().any(|it| it.confounded.is_some());
     let confounded = match confounded {
         true => ". This fraction confounds some of these effects with others",
@@ -392,12 +394,28 @@ fn in_words(summary: &FactorsSummary, headline: Metric) -> Option<String> {
     Some(format!("{whom}{over}, {}{confounded}", said.join("; ")))
 }
 
+/// Most effects of one kind in the sentence.
+const NAMED_MAX: usize = 4;
+
+/// The words for the largest of these effects, and the number of others.
+fn largest(mut each: Vec<(f64, String)>, kind: &str) -> String {
+    let more = each.len().saturating_sub(NAMED_MAX);
+    if more > 0 {
+        each.sort_by(|(one, _), (other, _)| other.abs().total_cmp(&one.abs()));
+        each.truncate(NAMED_MAX);
+    }
+    let mut words: Vec<String> = each.into_iter().map(|(_, words)| words).collect();
+    if more > 0 {
+        words.push(format!("and {more} more of the {kind}"));
+    }
+    words.join(", ")
+}
+
 /// The visible interactions of two factors in words, and the number of others. Empty without interactions.
 fn together(summary: &FactorsSummary, headline: Metric) -> Option<Vec<String>> {
     let of_two = summary.effects.iter().filter(|it| it.factors.len() == 2);
     let of_two: Vec<&EffectSummary> = of_two.collect();
-    let mut parts = Vec::new();
-    let mut silent = Vec::new();
+    let (mut visible, mut silent) = (Vec::new(), Vec::new());
     for effect in &of_two {
         let figure = effect.metrics.get(&headline)?;
         let both = match summary.factors.len() {
@@ -408,11 +426,20 @@ fn together(summary: &FactorsSummary, headline: Metric) -> Option<Vec<String>> {
                 format!("{} together cost", names.join(" and "))
             }
         };
-        match figure.claim {
-            ClaimName::Higher => parts.push(format!("{both} {} more", figure.size(headline)?)),
-            ClaimName::Lower => parts.push(format!("{both} {} less", figure.size(headline)?)),
-            _ => silent.push(figure.range(headline)?),
-        }
+        let way = match figure.claim {
+            ClaimName::Higher => "more",
+            ClaimName::Lower => "less",
+            _ => {
+                silent.push(figure.range(headline)?);
+                continue;
+            }
+        };
+        let words = format!("{both} {} {way}", figure.size(headline)?);
+        visible.push((figure.value, words));
+    }
+    let mut parts = Vec::new();
+    if !visible.is_empty() {
+        parts.push(largest(visible, "pairs"));
     }
     match (silent.as_slice(), of_two.len()) {
         ([], _) => {}

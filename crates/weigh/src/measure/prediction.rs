@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use model::{FactorialDesign, Goal, Load, Order, Phase, Rate};
+use model::{Goal, Load, Order, Phase, Rate};
 use schedule::{SliceLengths, SlicePlan};
 
 use super::Experiment;
 use super::candidate_id::CandidateId;
 use super::duration_text::duration_text;
+use super::fraction;
 use super::groups::{CoreFit, CoresUsed, Member, Part, split};
 use super::trial::Trial;
 
@@ -58,7 +59,7 @@ impl Experiment<'_> {
             CoreFit::Splits(groups, because) => lines.push(format!(
                 "in {} groups, each with its baseline: {because}{}",
                 groups.len(),
-                self.fraction_that_fits(&predicted).unwrap_or_default()
+                self.fraction_that_fits(&predicted)
             )),
             CoreFit::PairTooLarge { because, fits_at } => {
                 let remedy = self.lower_rate(*fits_at);
@@ -88,37 +89,12 @@ impl Experiment<'_> {
         predicted.tried.iter().map(member).collect()
     }
 
-    /// The largest fraction of a full design whose variants fit together, as a remedy. `None` without one.
-    fn fraction_that_fits(&self, predicted: &Predicted<'_>) -> Option<String> {
-        let factors = self.session.lab.factors.as_ref()?;
-        if !factors.design.is_full() {
-            return None;
-        }
-        let runs = factors.design.runs();
-        let left_out = |design: &FactorialDesign| -> Vec<&String> {
-            let kept = design.runs();
-            let each = runs.iter().zip(&factors.variants);
-            each.filter(|(run, _)| !kept.contains(run))
-                .map(|(_, name)| name)
-                .collect()
-        };
+    /// The fraction of the lab's design that fits into one group. Empty without one.
+    fn fraction_that_fits(&self, predicted: &Predicted<'_>) -> String {
+        let factors = self.session.lab.factors.as_ref();
         let members = self.members_of(predicted);
-        let count = factors.factors.len();
-        FactorialDesign::halvings(count)
-            .filter(|halvings| *halvings > 0)
-            .find_map(|halvings| {
-                let design = FactorialDesign::standard(count, halvings)?;
-                let left_out = left_out(&design);
-                let mut some = members.clone();
-                some.retain(|member| !left_out.contains(&&member.name));
-                matches!(split(&some, predicted.cores), CoreFit::Fits(_)).then(|| {
-                    format!(
-                        ". Effects are more certain in one group: `fraction: 1/{}` has {} variants, and they fit",
-                        1_u64 << halvings,
-                        design.runs().len()
-                    )
-                })
-            })
+        let fraction = factors.and_then(|it| fraction::that_fits(it, &members, predicted.cores));
+        fraction.unwrap_or_default()
     }
 
     /// A line such as ``in flight: 1.2 requests of `a`, 4.8 of `b` ``.

@@ -212,6 +212,35 @@ fn three_factors_have_all_interactions() {
     assert!(width(&found.effects[0]) < width(&found.alone[0]));
 }
 
+/// A sample of the given number of factors. Factor `i` costs `10 (i + 1)` us.
+fn many(factors: usize) -> Recording {
+    let runs = 0..1_usize << factors;
+    let names: Vec<String> = runs.map(|run| format!("run {run}")).collect();
+    let mut sample = Sample::side_by_side().rounds(8);
+    for (run, name) in names.iter().enumerate() {
+        let on = (0..factors).filter(|factor| run >> factor & 1 == 1);
+        let cost: f64 = on.map(|factor| 10.0 * (factor + 1) as f64).sum();
+        sample = sample.variant(name, 700.0 + cost);
+    }
+    let mut recording = sample.build();
+    let variants: Vec<&str> = names.iter().map(String::as_str).collect();
+    let words: Vec<String> = (0..factors).map(|factor| format!("f{factor}")).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    recording.lab.as_mut().unwrap().factors = Some(text(&words, &variants));
+    recording
+}
+
+#[test]
+fn many_factors_have_interactions_of_two_and_a_short_sentence() {
+    let found = factors(&many(5));
+    assert_eq!((found.effects.len(), found.alone.len()), (15, 5));
+    let words = found.in_words.unwrap();
+    let named = words.split(';').next().unwrap();
+    assert!(named.contains("`f4` costs"), "{words}");
+    assert!(!named.contains("`f0`"), "{words}");
+    assert!(named.ends_with("and 1 more of the factors"), "{words}");
+}
+
 #[test]
 fn a_fraction_names_the_sums_that_it_measures() {
     let mut recording = square(Sample::side_by_side().rounds(12));
