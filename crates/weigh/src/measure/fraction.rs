@@ -1,4 +1,4 @@
-//! The fraction of a factorial design whose variants fit together.
+//! The fraction of a factorial design that fits into one group.
 
 use lab::Factors;
 use model::FactorialDesign;
