@@ -8,6 +8,7 @@
 mod burners;
 mod choices;
 mod effects;
+mod factors;
 mod figures;
 mod gateways;
 mod in_turn;
@@ -113,6 +114,8 @@ enum Piece {
     PlantedBurn,
     /// Side by side: a ladder of null servers, each some microseconds later.
     Ladder,
+    /// Side by side: eight null servers with three planted factors.
+    Factors,
     /// Side by side: the same gateway twice, next to a null server that disturbs it.
     Neighbors,
     /// Labs in both orders of variants, to check whether their intervals overlap.
@@ -128,7 +131,7 @@ impl Piece {
         match self {
             // Within a round of 2 s the requests differ more than the starts do. With 200 requests an
             // interval is twice as wide as with 500.
-            Piece::PlantedDelay | Piece::PlantedBurn | Piece::Ladder => 250,
+            Piece::PlantedDelay | Piece::PlantedBurn | Piece::Ladder | Piece::Factors => 250,
             _ => 100,
         }
     }
@@ -218,6 +221,7 @@ fn section(bench: &Bench, piece: Piece, args: &Args) -> anyhow::Result<String> {
         Piece::PlantedDelay => planted::delay(bench, &args.amount, repeat(30)),
         Piece::PlantedBurn => planted::burn(bench, &args.amount, repeat(30)),
         Piece::Ladder => ladder::section(bench, repeat(30)),
+        Piece::Factors => factors::section(bench, repeat(30)),
         Piece::Neighbors if args.write && !args.only.is_empty() => {
             bail!("a part of the neighbors is no table; leave out `--write` or `--only`")
         }

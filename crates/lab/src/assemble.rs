@@ -67,6 +67,8 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     Some(Lab {
         name: name(path),
         question,
+        // Before `until`, because it borrows the file.
+        target: assembly.target()?.to_owned(),
         path: path.to_owned(),
         // `parse_with` fills in both when all files have been read.
         sources: Vec::new(),
@@ -99,7 +101,6 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         until: file.until.map(|Written(goal)| goal),
         max_time: time_span::<LongerThanZero>(file.max_time.as_ref(), default::MAX_TIME).0,
         seed: file.seed,
-        target: assembly.target()?.to_owned(),
         systems: systems.domain(),
         settings: values(&file.settings),
         quick: quick_settings(&file.quick),

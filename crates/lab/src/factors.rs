@@ -133,7 +133,8 @@ fn design(
         .collect();
     let runs = count
         .checked_sub(asked.halvings)
-        .and_then(|basic| 1_usize.checked_shl(u32::try_from(basic).ok()?));
+        .and_then(|basic| 1_usize.checked_shl(u32::try_from(basic).ok()?))
+        .unwrap_or(0);
     let (message, help) = match (count, fractions.as_slice()) {
         (0 | 1, _) => (
             "a design needs at least two factors".to_owned(),
@@ -143,11 +144,15 @@ fn design(
             format!("{count} factors are too many"),
             "a design has at most 11 factors. Remove some of them".to_owned(),
         ),
-        (_, [fits, ..]) if runs.is_none_or(|runs| runs > most) => (
-            format!(
-                "the factors have {} combinations, and a lab has at most {most}",
-                runs.map_or_else(|| "too many".to_owned(), |runs| runs.to_string())
-            ),
+        (_, [fits, ..]) if runs > most => (
+            match fraction {
+                Some(_) => format!(
+                    "a fraction {asked} has {runs} combinations, and a lab has at most {most}"
+                ),
+                None => {
+                    format!("the factors have {runs} combinations, and a lab has at most {most}")
+                }
+            },
             format!("write `fraction: {fits}`, which fits"),
         ),
         (_, []) => (

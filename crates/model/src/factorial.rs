@@ -4,10 +4,11 @@
 //! added factor is the product of earlier factors, its generator. An effect is then confounded with other
 //! effects, its aliases: their sum is measured, and not each of them.
 //!
-//! The generators come from table 6.22 of Box, Hunter and Hunter, "Statistics for Experimenters", 2nd edition,
-//! 2005. They have the highest possible resolution, which is the length of the shortest defining word.
-//! See also Wu and Hamada, "Experiments: Planning, Analysis, and Optimization", 2nd edition, 2009, chapters 4
-//! and 5.
+//! The generators are those that the books list. They have the highest possible resolution, which is the
+//! length of the shortest defining word. Sources: Box, Hunter and Hunter, "Statistics for Experimenters", 2nd
+//! edition, 2005, chapter 6. Wu and Hamada, "Experiments: Planning, Analysis, and Optimization", 2nd edition,
+//! 2009, chapters 4 and 5. NIST/SEMATECH, "e-Handbook of Statistical Methods", section 5.3.3.4.7, has the same
+//! list.
 //!
 //! The first run has all factors at their first level, because it is the baseline of a lab. The books use
 //! the fraction with all factors at their second level. So a word of odd length has the opposite sign here.

@@ -12,10 +12,10 @@
 //!   its interactions is in it.
 //! * the interaction of two factors is (both - only the one - only the other + neither), averaged over the
 //!   others: the additional cost if both are on. It is twice the interaction of Box, Hunter and Hunter,
-//!   "Statistics for Experimenters", 2nd edition, 2005, section 5.6, which is half of that difference.
+//!   "Statistics for Experimenters", 2nd edition, 2005, chapter 5, which is half of that difference.
 //! * the interaction of three factors is the change of the interaction of two of them by the third.
 //!
-//! Each effect uses the requests of all variants (Box, Hunter and Hunter, section 5.9). A list of variants
+//! Each effect uses the requests of all variants (Box, Hunter and Hunter, chapter 5). A list of variants
 //! that change one factor each would use only two of them.
 //!
 //! Main idea: the sum is a mean over pairs of variants with opposite signs. Each pair is a difference as in

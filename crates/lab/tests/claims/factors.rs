@@ -316,7 +316,7 @@ fn too_many_combinations_are_refused_with_the_fraction_that_fits() {
     assert_eq!(many(6, "fraction: 1/2\n"), "no mistake");
     assert_eq!(many(5, ""), "no mistake");
     assert_snapshot!(many(8, "fraction: 1/4\n"), @"
-    error: the factors have 64 combinations, and a lab has at most 32
+    error: a fraction 1/4 has 64 combinations, and a lab has at most 32
       --> labs/x.yaml:18:11
        |
     18 | fraction: 1/4
@@ -344,6 +344,9 @@ fn too_many_combinations_are_refused_with_the_fraction_that_fits() {
        = help: a design has at most 11 factors. Remove some of them
     ");
     assert_eq!(many(11, "fraction: 1/64\n"), "no mistake");
+    let said = many(3, "fraction: 1/16\n");
+    let message = "a fraction 1/16 of 3 factors would not keep the factors apart";
+    assert!(said.contains(message), "{said}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn short_aliases(factors: usize, halvings: usize, effect: &str) -> Vec<String> {
 
 #[test]
 fn the_defining_relations_are_those_of_the_book() {
-    // Box, Hunter and Hunter, 2nd edition: sections 6.5, 6.3, 6.9 and 6.4, and table 6.22.
+    // Box, Hunter and Hunter, 2nd edition, chapter 6.
     assert_eq!(words(4, 1), ["1234"]);
     assert_eq!(words(5, 1), ["12345"]);
     assert_eq!(words(5, 2), ["124", "135", "2345"]);

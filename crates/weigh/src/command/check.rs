@@ -62,7 +62,7 @@ fn design(factors: &Factors) -> Vec<String> {
             "resolution {resolution}: effects of one and two factors are not confounded with each other"
         ),
         sums => format!(
-            "resolution {resolution}: only these sums are known: {}",
+            "resolution {resolution}: only these sums are known: {}. Interactions of three or more factors are taken as zero",
             sums.join(", ")
         ),
     });

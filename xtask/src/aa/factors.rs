@@ -1,0 +1,126 @@
+//! Planted factors: null servers that answer later, each by the sum of its factors.
+
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use super::figures::{Difference, list, median};
+use super::labs::Bench;
+use crate::bench;
+
+/// Each row of the report with its planted effect in microseconds. The log costs 5 us, TLS 20 us, auth 100 us,
+/// and log with TLS 20 us more. So the effects of log and TLS contain 10 us of it.
+const PLANTED: [(&str, f64); 10] = [
+    ("log", 15.0),
+    ("TLS", 30.0),
+    ("auth", 100.0),
+    ("log × TLS", 20.0),
+    ("log × auth", 0.0),
+    ("TLS × auth", 0.0),
+    ("log × TLS × auth", 0.0),
+    ("log alone", 5.0),
+    ("TLS alone", 20.0),
+    ("auth alone", 100.0),
+];
+
+/// The key of the figure in a summary.
+const TYPICAL: &str = "latency_us_typical";
+
+pub(super) fn section(bench: &Bench, repeat: u64) -> anyhow::Result<String> {
+    let lab = lab(bench);
+    let mut runs: Vec<Vec<Difference>> = Vec::new();
+    for seed in 1..=repeat {
+        let run = bench.lab("factors", &lab, seed)?;
+        let found = effects(&run.summary["factors"])?;
+        let wrong = wrong(&found);
+        bench::say(&format!("factors, {seed}/{repeat}: {wrong} of 10 outside"));
+        runs.push(found);
+    }
+    let mut rows = String::new();
+    for (index, (name, planted)) in PLANTED.into_iter().enumerate() {
+        let each = || runs.iter().map(|run| run[index]);
+        let claimed = each().filter(|it| it.is_claimed()).count();
+        let inside = each().filter(|it| it.contains(planted)).count();
+        let of = |of: fn(Difference) -> f64| median(&each().map(of).collect::<Vec<f64>>());
+        let _ = writeln!(
+            rows,
+            "| {name} | {planted:.0} us | {claimed} of {repeat} | {inside} of {repeat} | {:+.1} us ±{:.1} |",
+            of(|it| it.value),
+            of(Difference::half_width)
+        );
+    }
+    let together = runs.iter().filter(|run| wrong(run) == 0).count();
+    Ok(format!(
+        "Null servers with three factors: the log costs 5 us, TLS 20 us, auth 100 us, and log with TLS 20 us \
+         more; {}, {repeat} runs. All ten intervals of a run were right in **{together} of {repeat}**:\n\n\
+         | effect on the typical latency | planted | claimed in | inside the interval in | typical result |\n\
+         |---|---|---|---|---|\n{rows}",
+        bench.setting(PLANTED.len())
+    ))
+}
+
+/// The number of intervals without their planted effect.
+fn wrong(found: &[Difference]) -> usize {
+    let both = found.iter().zip(PLANTED);
+    both.filter(|(found, (_, planted))| !found.contains(*planted))
+        .count()
+}
+
+/// The effects of a run and the costs alone, in the order of the report.
+fn effects(factors: &Value) -> anyhow::Result<Vec<Difference>> {
+    let rows = list(&factors["effects"]).chain(list(&factors["alone"]));
+    let each = rows.map(|row| {
+        let figure = &row["metrics"][TYPICAL];
+        let read = |field: &str| figure[field].as_f64().context("an effect without interval");
+        anyhow::Ok(Difference {
+            value: read("value")?,
+            low: read("low")?,
+            high: read("high")?,
+        })
+    });
+    let found: Vec<Difference> = each.collect::<anyhow::Result<_>>()?;
+    anyhow::ensure!(found.len() == PLANTED.len(), "{} effects", found.len());
+    Ok(found)
+}
+
+fn lab(bench: &Bench) -> String {
+    let delay = "$((200 + {{log}} + {{tls}} + {{auth}} + {{log}} * {{tls}} / 5))us";
+    format!(
+        "question: Is what was planted found?\n\
+         load: {{rate: {}/s, duration: {}s, path: /}}\n\
+         order: side-by-side\nwarmup: 300ms\nrounds: {}\ntarget: server\n\
+         settings:\n  log: {{off: 0, on: 5}}\n  tls: {{off: 0, on: 20}}\n  auth: {{off: 0, on: 100}}\n\
+         systems:\n  server:\n    \
+         run: \"sh -c 'exec {} null-server --listen {{{{addr}}}} --delay={delay}'\"\n    \
+         ready: {{path: /}}\n    limits: {{cpus: 1}}\n\
+         factors:\n  log: [off, on]\n  tls: [off, on]\n  auth: [off, on]\n",
+        bench.rate.get(),
+        bench.seconds,
+        bench.rounds(PLANTED.len()),
+        bench.programs.weigh.display(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn effects_are_read_in_the_order_of_the_report() {
+        let row = |low: f64, high: f64| {
+            let value = f64::midpoint(low, high);
+            serde_json::json!({"metrics": {TYPICAL: {"value": value, "low": low, "high": high}}})
+        };
+        let rows: Vec<Value> = PLANTED
+            .iter()
+            .map(|(_, planted)| row(planted - 1.0, planted + 1.0))
+            .collect();
+        let mut factors = serde_json::json!({"effects": rows[..7], "alone": rows[7..]});
+        assert_eq!(wrong(&effects(&factors).unwrap()), 0);
+        factors["alone"][0] = row(6.0, 9.0);
+        assert_eq!(wrong(&effects(&factors).unwrap()), 1);
+        factors["effects"][0] = serde_json::json!({"metrics": {}});
+        assert!(effects(&factors).is_err());
+    }
+}
