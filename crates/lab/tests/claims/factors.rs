@@ -124,7 +124,6 @@ fn two_settings_of_one_name_are_told_apart_by_their_systems() {
         .replace("settings: {log: off}", "settings: {tls: off}")
         .replace("--log {{log}}", "--log {{tls}}")
         .replace("  log: [off, on]", "  tls: [off, on]");
-    let text = text.replace("settings: {tls: off, auth", "settings: {tls: off, auth");
     let lab = Folder::with_lab(text).parse().unwrap();
     assert_eq!(lab.names()[1], "tls on");
     assert_eq!(lab.names()[2], "server.tls on");
