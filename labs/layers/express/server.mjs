@@ -41,5 +41,5 @@ if (layers.includes('sessions')) {
   })
 }
 app.get('/', (_, response) => response.json(items))
-const server = app.listen(Number(port), '127.0.0.1')
+app.listen(Number(port), '127.0.0.1')
 process.once('SIGTERM', () => process.exit())

@@ -1,0 +1,3 @@
+module weighbridge.dev/labs/layers/traces
+
+go 1.26
