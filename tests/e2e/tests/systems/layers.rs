@@ -1,0 +1,124 @@
+//! The labs of `labs/layers`: each variant is proven, or the answer names the missing software.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use e2e::{Run, weigh, weigh_command};
+
+/// The setting with the program whose null server is the service of some labs.
+const NULL_SERVER: &str = "  weigh: target/release/weigh";
+
+fn gallery() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = root.join("labs/layers");
+    folder.canonicalize().expect("the gallery is there")
+}
+
+/// The lab files of the gallery, by name.
+fn labs() -> BTreeSet<PathBuf> {
+    let entries = fs::read_dir(gallery()).expect("the gallery is there");
+    let paths = entries.map(|entry| entry.expect("a file").path());
+    paths
+        .filter(|path| path.extension().is_some_and(|it| it == "yaml"))
+        .collect()
+}
+
+/// The text of a lab and of the file that it includes.
+fn text_of(lab: &Path) -> String {
+    let text = fs::read_to_string(lab).expect("the lab is there");
+    let include = text.lines().find_map(|line| line.strip_prefix("include: "));
+    let included = include.map(|file| fs::read_to_string(gallery().join(file)));
+    text + &included.map_or_else(String::new, |file| file.expect("the included file"))
+}
+
+/// Proves all variants of a lab, without a measurement.
+fn check(lab: &Path) -> Run {
+    let mut command = weigh_command();
+    command.arg("check").arg(lab);
+    if text_of(lab).contains(NULL_SERVER) {
+        command
+            .arg("--with")
+            .arg(format!("weigh={}", weigh().display()));
+    }
+    Run::of(command.output().expect("weigh starts"))
+}
+
+/// The rows of an answer of `weigh check`: names of variants with their results.
+fn rows(answer: &str) -> Vec<(&str, &str)> {
+    let lines = answer.lines().filter_map(|line| line.strip_prefix("- "));
+    let rows = lines.filter_map(|line| line.split_once(": "));
+    let is_prediction = |name: &str| {
+        [
+            "requests in flight",
+            "time",
+            "smallest difference that the run would probably show",
+        ]
+        .contains(&name)
+    };
+    rows.filter(|(name, _)| !is_prediction(name)).collect()
+}
+
+/// True if a result says that software is missing, here or for the baseline.
+fn is_missing(result: &str) -> bool {
+    ["is not installed", "its baseline"]
+        .iter()
+        .any(|words| result.contains(words))
+}
+
+#[test]
+fn each_lab_of_the_gallery_is_proven_or_names_the_missing_software() {
+    let labs = labs();
+    assert!(labs.len() >= 10, "the gallery lost labs: {labs:?}");
+    let mut proven = 0;
+    for lab in &labs {
+        let run = check(lab);
+        let answer = run.answer();
+        let name = lab.display();
+        let rows = rows(&answer);
+        assert!(rows.len() >= 3, "{name}: {answer}");
+        for (variant, result) in &rows {
+            assert!(
+                *result == "proven" || is_missing(result),
+                "{name}, {variant}: {result}"
+            );
+        }
+        let missing = rows.iter().find(|(_, result)| is_missing(result));
+        match missing {
+            Some((variant, result)) => {
+                judged::absent(format_args!("{name}, {variant}: {result}"));
+            }
+            None => judged::ran(),
+        }
+        proven += rows
+            .iter()
+            .filter(|(_, result)| *result == "proven")
+            .count();
+    }
+    // Go, Node and Python are on every machine of these tests, and their labs need nothing else.
+    assert!(proven >= 10, "only {proven} variants are proven");
+}
+
+#[test]
+fn the_page_of_the_gallery_has_a_command_and_a_section_for_each_lab() {
+    let page = fs::read_to_string(gallery().join("README.md")).expect("the page");
+    for lab in labs() {
+        let name = lab
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let text = fs::read_to_string(&lab).expect("the lab");
+        let question = text
+            .lines()
+            .find_map(|line| line.strip_prefix("question: "));
+        let question = question.expect("a question");
+        let row = format!("| `weigh lab layers/{name}` | {question} |");
+        assert!(page.contains(&row), "the page has no row `{row}`");
+        let section = format!("\n## `{name}`\n");
+        assert!(
+            page.contains(&section),
+            "the page has no section of `{name}`"
+        );
+    }
+}
