@@ -8,8 +8,8 @@
 //! `m` factors in this variant: -1 at the first level and +1 at the second. With `N` variants in general,
 //! `2^(k - m)` is `N / 2^m`. So
 //!
-//! * the effect of one factor is the mean of (on - off) over all levels of the other factors. Half of each of
-//!   its interactions is in it.
+//! * the effect of one factor is the mean of (on - off) over all levels of the other factors. It contains half
+//!   of each interaction with one other factor.
 //! * the interaction of two factors is (both - only the one - only the other + neither), averaged over the
 //!   others: the additional cost if both are on. It is twice the interaction of Box, Hunter and Hunter,
 //!   "Statistics for Experimenters", 2nd edition, 2005, chapter 5, which is half of that difference.
