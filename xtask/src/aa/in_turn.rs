@@ -85,7 +85,7 @@ pub(super) fn cpu(bench: &Bench) -> anyhow::Result<String> {
 
 /// Servers that burn a known time, in the program and in the kernel.
 fn burnt(bench: &Bench) -> anyhow::Result<String> {
-    let places = [("the program", ""), ("the kernel", " --burn-in-kernel")];
+    let places = [("the program", "--burn-every=1"), ("the kernel", "--burn-in-kernel")];
     let all = || {
         let pairs = BURNT_US
             .iter()
@@ -95,7 +95,7 @@ fn burnt(bench: &Bench) -> anyhow::Result<String> {
     let variants: String = all()
         .map(|(us, (place, flag))| {
             format!(
-                "  - {{name: '{us}us in {place}', with: {{server.flag: '--burn={us}us{flag}'}}}}\n"
+                "  - {{name: '{us}us in {place}', with: {{server.flag: '--burn={us}us', server.place: {flag}}}}}\n"
             )
         })
         .collect();
@@ -198,8 +198,8 @@ fn lab(bench: &Bench, name: &str, variants: &str, load: &str, seed: u64) -> anyh
     let lab = format!(
         "question: Is what was planted found ({name})?\nload: {load}\norder: in-turn\n\
          warmup: 100ms\nrounds: 8\n\
-         target: server\nsystems:\n  server:\n    settings: {{flag: --seed=1}}\n    \
-         run: \"'{weigh}' null-server --listen {{{{addr}}}} {{{{flag}}}}\"\n    pin: 0\n\
+         target: server\nsystems:\n  server:\n    settings: {{flag: --seed=1, place: --burn-every=1}}\n    \
+         run: \"'{weigh}' null-server --listen {{{{addr}}}} {{{{flag}}}} {{{{place}}}}\"\n    pin: 0\n\
          baseline: {{name: plain}}\nvariants:\n{variants}"
     );
     bench.lab(name, &lab, seed)

@@ -124,7 +124,9 @@ impl Experiment<'_> {
         let (ready, loaded) = match (order, is_open) {
             (Order::InTurn, _) => (settle + lab.warmup, load * variants),
             (Order::SideBySide, true) => {
-                let groups = u32::try_from(fit.groups()).unwrap_or(1);
+                // The lab can name the groups itself.
+                let groups = lab.groups.as_ref().map_or_else(|| fit.groups(), Vec::len);
+                let groups = u32::try_from(groups).unwrap_or(1);
                 (settle + lab.warmup, load * groups)
             }
             (Order::SideBySide, false) => {
