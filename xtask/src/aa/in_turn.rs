@@ -16,6 +16,8 @@ const BURNT_US: [f64; 3] = [100.0, 1_000.0, 5_000.0];
 
 const OPEN: &str = "{rate: 1000/s, duration: 400ms}";
 const CLOSED: &str = "{connections: 1, duration: 1s}";
+/// The closed loop without cores that are kept awake, because these would be busy all the time.
+const ASLEEP: &str = "{connections: 1, duration: 1s, awake: off}";
 
 /// Keys of the figures, with their display names.
 const SHOWN: [(&str, &str); 6] = [
@@ -85,7 +87,10 @@ pub(super) fn cpu(bench: &Bench) -> anyhow::Result<String> {
 
 /// Servers that burn a known time, in the program and in the kernel.
 fn burnt(bench: &Bench) -> anyhow::Result<String> {
-    let places = [("the program", "--burn-every=1"), ("the kernel", "--burn-in-kernel")];
+    let places = [
+        ("the program", "--burn-every=1"),
+        ("the kernel", "--burn-in-kernel"),
+    ];
     let all = || {
         let pairs = BURNT_US
             .iter()
@@ -132,9 +137,7 @@ fn outside_of_processes(bench: &Bench) -> anyhow::Result<String> {
             format!("  - {{name: {name}, with: {{server.flag: --body={bytes}}}}}\n")
         })
         .collect();
-    // Cores that are kept awake would be busy all the time.
-    let load = format!("{CLOSED}\nawake: off");
-    let run = lab(bench, "softirq", &variants, &load, 1)?;
+    let run = lab(bench, "softirq", &variants, ASLEEP, 1)?;
     let mut rows = String::new();
     for (name, _) in bodies {
         let mut shares: [Vec<f64>; 4] = Default::default();

@@ -230,8 +230,19 @@ impl<'a> Candidates<'a> {
     }
 
     pub(super) fn has_lost_baseline(&self, id: CandidateId) -> bool {
-        self.baseline_of(id)
-            .is_some_and(|baseline| baseline.invalid.is_some())
+        self.lost_baseline(id).is_some()
+    }
+
+    /// The first rejected candidate in its chain of comparisons. `None` if none is rejected.
+    fn lost_baseline(&self, id: CandidateId) -> Option<&Candidate<'a>> {
+        let mut next = self.get(id).against;
+        while let Some(baseline) = next.map(|id| self.get(id)) {
+            if baseline.invalid.is_some() {
+                return Some(baseline);
+            }
+            next = baseline.against;
+        }
+        None
     }
 
     /// Names of the remaining variants, without the lab's baseline.
@@ -259,10 +270,7 @@ impl<'a> Candidates<'a> {
 
     /// The reason why a variant without a fault was not measured.
     pub(super) fn why_unmeasured(&self, id: CandidateId, is_interrupted: bool) -> Invalid {
-        let lost = self
-            .baseline_of(id)
-            .filter(|baseline| baseline.invalid.is_some());
-        match lost {
+        match self.lost_baseline(id) {
             // Checked first, because without the user's stop the variant might have been measured.
             _ if is_interrupted => Invalid::interrupted(),
             Some(baseline) => Invalid::new(

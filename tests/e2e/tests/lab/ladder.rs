@@ -86,3 +86,17 @@ fn a_variant_is_compared_with_the_variant_that_it_names() {
     }
     judged::not_run(e2e::MACHINE_UNFIT);
 }
+
+#[test]
+fn a_chain_of_comparisons_without_its_baseline_is_not_measured() {
+    let variants = "  - {name: proxy}
+  - {name: log, against: proxy}
+proof: [{of: baseline, name: a wrong status, expect: {status: 418}}]
+";
+    let run = lab("{rate: 100/s, duration: 1s, path: /}", variants).run();
+    run.shows("its baseline `plain` has no number");
+    let rows = &summary_of(&run.recording_folder())["variants"];
+    for row in rows.as_array().expect("rows") {
+        assert_eq!(row["verdict"]["state"], "invalid", "{row}");
+    }
+}

@@ -68,7 +68,14 @@ fn is_missing(result: &str) -> bool {
 
 /// True if a result says that a registry of packages could not be reached. That is a fact about the machine.
 fn is_unreachable(result: &str) -> bool {
-    let words = ["dial tcp", "ENOTFOUND", "ETIMEDOUT", "EAI_AGAIN", "Temporary failure", "i/o timeout"];
+    let words = [
+        "dial tcp",
+        "ENOTFOUND",
+        "ETIMEDOUT",
+        "EAI_AGAIN",
+        "Temporary failure",
+        "i/o timeout",
+    ];
     words.iter().any(|words| result.contains(words))
 }
 
