@@ -192,6 +192,14 @@ impl Lab {
         self.all().map(|variant| variant.name.as_str()).collect()
     }
 
+    /// Makes this variant the baseline. The requests and checks of a lab belong to its baseline, so they
+    /// change with it.
+    pub fn set_baseline(&mut self, baseline: Variant) {
+        self.requests.clone_from(&baseline.requests);
+        self.expect = baseline.expect.clone();
+        self.baseline = baseline;
+    }
+
     /// Iterates over the baseline and then the variants, in the order of the report.
     pub fn all(&self) -> impl Iterator<Item = &Variant> {
         std::iter::once(&self.baseline).chain(&self.variants)

@@ -454,6 +454,7 @@ fn cost(summary: &Summary) -> Section {
     .lead(lead)
 }
 
+/// Pictures next to each other. Empty without a picture.
 fn panels(figures: &str) -> String {
     match figures {
         "" => String::new(),

@@ -206,10 +206,8 @@ pub(crate) fn only(lab: &mut Lab, names: &[String]) -> Result<(), Failure> {
     let is_needed = is_named(&lab.baseline) || needed.contains(&lab.baseline.name);
     let other = lab.variants.iter().position(|it| it.against.is_none());
     if let Some(index) = other.filter(|_| !is_needed) {
-        lab.baseline = lab.variants.remove(index);
-        // The requests and checks of a lab belong to its baseline, so they change with it.
-        lab.requests.clone_from(&lab.baseline.requests);
-        lab.expect = lab.baseline.expect.clone();
+        let baseline = lab.variants.remove(index);
+        lab.set_baseline(baseline);
     }
     Ok(())
 }
@@ -244,10 +242,8 @@ pub(crate) fn compare_with(lab: &mut Lab, name: &str) -> Result<(), Failure> {
             member.clone_from(&root);
         }
     }
-    lab.baseline = all.remove(0);
+    lab.set_baseline(all.remove(0));
     lab.variants = all;
-    lab.requests.clone_from(&lab.baseline.requests);
-    lab.expect = lab.baseline.expect.clone();
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! Every number of the picture is also next to it as text.
 
 use super::forest::class;
+use super::panels;
 use super::waterfall::{Bar, drawn};
 use crate::metric::Metric;
 use crate::summary::{EffectSummary, FactorsSummary, Summary};
@@ -18,10 +19,7 @@ pub(super) fn effects(summary: &Summary) -> String {
         .into_iter()
         .filter_map(|metric| picture(factors, metric))
         .collect();
-    match figures.is_empty() {
-        true => figures,
-        false => format!("<div class=\"panels\">\n{figures}</div>\n"),
-    }
+    panels(&figures)
 }
 
 /// The picture for one metric. `None` without a figure.

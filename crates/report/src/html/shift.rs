@@ -155,13 +155,7 @@ fn mark(shift: &Shift, x: f64, scale: Scale) -> String {
     let Some(interval) = shift.difference_ns.interval else {
         return String::new();
     };
-    let claim = if interval.low > 0.0 {
-        ClaimName::Higher
-    } else if interval.high < 0.0 {
-        ClaimName::Lower
-    } else {
-        ClaimName::NoDifferenceShown
-    };
+    let claim = ClaimName::of_ends(Some((interval.low, interval.high)));
     // Every quantile is a latency, so it has the colors of a latency.
     let class = class(Metric::P50, claim);
     let y = |ns: f64| 100.0 - scale.percent(ns / 1e6);

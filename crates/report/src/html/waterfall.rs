@@ -4,6 +4,7 @@
 
 use super::escape::escape;
 use super::forest::{class, title};
+use super::panels;
 use super::plot::Scale;
 use crate::cell;
 use crate::digits;
@@ -34,10 +35,7 @@ pub(super) fn waterfall(summary: &Summary) -> String {
         .into_iter()
         .filter_map(|metric| picture(ladder, metric))
         .collect();
-    match figures.is_empty() {
-        true => figures,
-        false => format!("<div class=\"panels\">\n{figures}</div>\n"),
-    }
+    panels(&figures)
 }
 
 /// The picture for one metric. `None` if a step has no figure, because the next bar would have no beginning.
@@ -82,10 +80,7 @@ pub(super) fn parts(summary: &Summary) -> String {
         has_ends.then(|| drawing(&row.title(), &parts_of(breakdown)))
     };
     let figures: String = summary.variants.iter().filter_map(picture).collect();
-    match figures.is_empty() {
-        true => figures,
-        false => format!("<div class=\"panels\">\n{figures}</div>\n"),
-    }
+    panels(&figures)
 }
 
 fn parts_of(breakdown: &BreakdownSummary) -> Vec<Bar> {
@@ -94,11 +89,7 @@ fn parts_of(breakdown: &BreakdownSummary) -> Vec<Bar> {
     let mut bars = Vec::new();
     for part in &breakdown.parts {
         let ends = part.low_us.zip(part.high_us);
-        let claim = match ends {
-            Some((low, _)) if low > 0.0 => ClaimName::Higher,
-            Some((_, high)) if high < 0.0 => ClaimName::Lower,
-            _ => ClaimName::NoDifferenceShown,
-        };
+        let claim = ClaimName::of_ends(ends);
         let difference = part.difference_us;
         let (low, high) = ends.unwrap_or((difference, difference));
         bars.push(Bar {

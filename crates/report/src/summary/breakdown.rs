@@ -117,7 +117,9 @@ pub(super) fn of(
     }
     let waited = |round: &RoundRecord| -> Option<u64> {
         let systems = round.systems.iter();
-        systems.map(|usage| usage.waited_for_cpu_us).sum()
+        systems
+            .map(|usage| of_usage(usage, Activity::Waiting))
+            .sum()
     };
     let waited = paired([baseline, own], waited);
     parts.extend(waited.map(|found| part(Activity::Waiting, None, &found)));

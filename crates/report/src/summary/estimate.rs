@@ -98,6 +98,18 @@ pub enum ClaimName {
     TooFewRounds,
 }
 
+impl ClaimName {
+    /// The claim that an interval with these ends supports.
+    pub(crate) fn of_ends(ends: Option<(f64, f64)>) -> Self {
+        match ends {
+            None => Self::TooFewRounds,
+            Some((low, _)) if low > 0.0 => Self::Higher,
+            Some((_, high)) if high < 0.0 => Self::Lower,
+            Some(_) => Self::NoDifferenceShown,
+        }
+    }
+}
+
 impl MetricSummary {
     /// Returns the change against the baseline in percent, with its interval. `None` without a comparison.
     pub(crate) fn change(&self) -> Option<String> {

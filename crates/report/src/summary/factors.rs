@@ -241,12 +241,7 @@ fn figures(
 fn figure(values: &[f64], confidence: f64, of_baseline: f64) -> Option<EffectFigure> {
     let estimate = stats::location(values, confidence)?;
     let interval = estimate.interval;
-    let claim = match interval {
-        None => ClaimName::TooFewRounds,
-        Some(interval) if interval.low > 0.0 => ClaimName::Higher,
-        Some(interval) if interval.high < 0.0 => ClaimName::Lower,
-        Some(_) => ClaimName::NoDifferenceShown,
-    };
+    let claim = ClaimName::of_ends(interval.map(|it| (it.low, it.high)));
     Some(EffectFigure {
         rounds: values.len(),
         value: estimate.value,

@@ -1,7 +1,9 @@
 //! Table of the parts of each latency difference.
 
 use crate::digits;
-use crate::summary::{Activity, BreakdownSummary, CostPart, CountChange, CountName, Summary};
+use crate::summary::{
+    Activity, BreakdownSummary, ClaimName, CostPart, CountChange, CountName, Summary,
+};
 use crate::table::{Cell, Column, Table};
 
 /// Title of the table.
@@ -68,8 +70,8 @@ pub(crate) fn counts(summary: &Summary) -> Table {
 
 /// True if the interval of a change does not contain 0.
 fn is_shown(change: &CountChange) -> bool {
-    let ends = change.low.zip(change.high);
-    ends.is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+    let claim = ClaimName::of_ends(change.low.zip(change.high));
+    matches!(claim, ClaimName::Higher | ClaimName::Lower)
 }
 
 fn amount(change: &CountChange) -> String {

@@ -176,9 +176,8 @@ impl RoundSpec {
         let first = lab.variants.iter().position(|it| it.against.is_none());
         let first =
             first.ok_or_else(|| format!("the baseline `{}` is missing", lab.baseline.name))?;
-        lab.baseline = lab.variants.remove(first);
-        lab.requests.clone_from(&lab.baseline.requests);
-        lab.expect = lab.baseline.expect.clone();
+        let baseline = lab.variants.remove(first);
+        lab.set_baseline(baseline);
         Ok(())
     }
 
