@@ -1,15 +1,17 @@
 //! Positions of several variants in one plan, between two due times.
 //!
 //! Side by side, every due time of the plan is one request to *each* variant. The requests of one due time
-//! form a *cycle*. They are spread evenly over the gap to the next due time, in one *seat* each. So no two
-//! requests leave at the same moment. Each cycle draws the variants' seats again. The order is
+//! form a *cycle*. They are spread over the gap to the next due time, in one *seat* each. So two requests
+//! rarely leave at the same moment. Each cycle draws the variants' seats again. The order is
 //! counterbalanced like the order of rounds ([`crate::round_order`]). A block has as many cycles as there are
 //! variants. In a block every variant has every seat once, and directly follows each other variant about
 //! equally often. So the aftereffects of a variant (a warm cache, a busy core) affect all variants equally.
 //!
-//! Each seat begins at a random phase, which is drawn for every seat of every cycle. Without it, a response
-//! that takes a multiple of the time between two seats would arrive while another request leaves. The
-//! generator is awake then, so the response would seem to arrive earlier.
+//! Each request leaves at a random time within its seat, which is drawn for every seat of every cycle. All
+//! times of a seat are equally likely. Then, one seat or more after a request, other requests leave equally
+//! often at every time. Without it, a response that takes a multiple of the time between two seats would
+//! arrive while another request leaves. The generator and the server are awake then, so the response would
+//! arrive some microseconds earlier than a response between two requests.
 
 use std::time::Duration;
 
@@ -22,10 +24,6 @@ const SEATS: u64 = 3;
 
 /// Purpose of the random numbers of phases.
 const PHASES: u64 = 7;
-
-/// The phase of a seat is below this part of the time between two seats. So the distance between requests is
-/// at least half of that time.
-const PHASE_PART: u128 = 2;
 
 /// Position of one variant in a plan that several variants share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,7 +188,7 @@ impl Seats {
         // The multiplication comes before the division, so that rounding does not add up from seat to seat.
         let variants = self.seat.variants as u128;
         let seat_ns = gap.as_nanos() * seat as u128 / variants;
-        let phase_ns = (gap.as_nanos() / (variants * PHASE_PART) * u128::from(phase)) >> 32;
+        let phase_ns = (gap.as_nanos() / variants * u128::from(phase)) >> 32;
         Duration::from_nanos((seat_ns + phase_ns) as u64)
     }
 }
