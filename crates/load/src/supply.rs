@@ -315,6 +315,7 @@ mod tests {
                 variant,
                 variants: 2,
                 seed: 1,
+                spread: schedule::Spread::Seats,
             };
             let slots = PlanSlots::Seated(plan.seated(seat, 0, 1));
             let mut supply = Supply::Open(Open::new(slots, times()));
@@ -324,10 +325,10 @@ mod tests {
         let (one, other) = (of(0), of(1));
         for (cycle, (one, other)) in (0..).zip(one.iter().zip(&other)) {
             let due_ns = 1000 + cycle * 500_000_000;
-            // Each slot begins in the first half of its seat, which is 250 ms long.
+            // Each slot is in its seat, which is 250 ms long.
             let (first, second) = (*one.min(other), *one.max(other));
-            assert!((due_ns..due_ns + 125_000_000).contains(&first));
-            assert!((due_ns + 250_000_000..due_ns + 375_000_000).contains(&second));
+            assert!((due_ns..due_ns + 250_000_000).contains(&first));
+            assert!((due_ns + 250_000_000..due_ns + 500_000_000).contains(&second));
         }
     }
 }

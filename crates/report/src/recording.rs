@@ -120,6 +120,10 @@ pub struct Measured {
     /// the groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups_because: Option<String>,
+    /// True if each request left at any time of its gap, because the responses of all variants outlast the
+    /// gap. Otherwise each variant has its own part of a gap, in random order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaves_at_any_time: bool,
 }
 
 impl Recording {

@@ -114,6 +114,7 @@ impl Sample {
                 because: None,
                 groups: Vec::new(),
                 groups_because: None,
+                leaves_at_any_time: false,
             }),
             until: None,
             decided: None,

@@ -21,5 +21,5 @@ mod slices;
 pub use capacity::Search;
 pub use order::round_order;
 pub use plan::{OpenPlan, PlanError, Slot, Slots};
-pub use seats::{Seat, SeatedSlots};
+pub use seats::{Seat, SeatedSlots, Spread};
 pub use slices::{PlannedSlice, SliceLengths, SlicePlan};

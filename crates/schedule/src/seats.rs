@@ -25,6 +25,19 @@ const SEATS: u64 = 3;
 /// Purpose of the random numbers of phases.
 const PHASES: u64 = 7;
 
+/// The part of the gap in which the request of a variant may leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spread {
+    /// A seat of its own. The requests of a cycle then hardly meet, if responses are shorter than the gap.
+    #[default]
+    Seats,
+    /// The whole gap, independent of the other variants. Requests whose responses outlast the gap overlap in
+    /// any case. With seats, two variants would rarely leave at nearly the same time, so the responses of the
+    /// slower one would follow responses of the faster one more often than the other way round. The generator
+    /// is awake then, and each would arrive some microseconds earlier.
+    Gap,
+}
+
 /// Position of one variant in a plan that several variants share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
@@ -34,6 +47,8 @@ pub struct Seat {
     pub variants: usize,
     /// Equal for all variants of a plan, because they must draw the same orders.
     pub seed: u64,
+    /// Equal for all variants of a plan.
+    pub spread: Spread,
 }
 
 impl Seat {
@@ -42,6 +57,7 @@ impl Seat {
         variant: 0,
         variants: 1,
         seed: 0,
+        spread: Spread::Seats,
     };
 }
 
@@ -162,16 +178,20 @@ impl Seats {
         assert_eq!(self.block.len(), variants, "a cycle seats every variant");
     }
 
-    /// The phase of this seat in the next cycle, as 32 bits of a whole. All variants of a plan draw the same
-    /// phases, one for each seat.
+    /// The phase of this variant in the next cycle, as 32 bits of a whole. All variants of a plan draw the
+    /// same phases, one for each seat, or one for each variant if they have no seats.
     #[inline]
     fn next_phase(&mut self, seat: usize) -> u64 {
         let mut own = 0;
+        let place = match self.seat.spread {
+            Spread::Seats => seat,
+            Spread::Gap => self.seat.variant,
+        };
         // One variant needs no draw, because its slots keep the due times of the plan.
         if self.seat.variants > 1 {
             for other in 0..self.seat.variants {
                 let drawn = self.phases.next() >> 32;
-                if other == seat {
+                if other == place {
                     own = drawn;
                 }
             }
@@ -179,14 +199,17 @@ impl Seats {
         own
     }
 
-    /// Delay of a seat after the due time of its cycle.
+    /// Delay of a request after the due time of its cycle.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "less than the gap, which fits as nanoseconds of a plan do"
     )]
     fn offset(&self, gap: Duration, seat: usize, phase: u64) -> Duration {
         // The multiplication comes before the division, so that rounding does not add up from seat to seat.
-        let variants = self.seat.variants as u128;
+        let (seat, variants) = match self.seat.spread {
+            Spread::Seats => (seat, self.seat.variants as u128),
+            Spread::Gap => (0, 1),
+        };
         let seat_ns = gap.as_nanos() * seat as u128 / variants;
         let phase_ns = (gap.as_nanos() / variants * u128::from(phase)) >> 32;
         Duration::from_nanos((seat_ns + phase_ns) as u64)

@@ -97,6 +97,7 @@ fn seats_place_the_slots_of_two_jobs_between_each_other() {
         variant,
         variants: 2,
         seed: 7,
+        spread: schedule::Spread::Seats,
     };
     let plan = || open(50.0, Duration::from_millis(400));
     let mut jobs = [job(&one.target, plan()), job(&other.target, plan())];
@@ -118,13 +119,10 @@ fn seats_place_the_slots_of_two_jobs_between_each_other() {
         let mut dues = slots.map(|slot| slot.due_ns);
         expected += if dues.is_sorted() { "ab" } else { "ba" };
         dues.sort_unstable();
-        // Each slot begins in the first half of its seat, which is half of the gap long.
+        // Each slot is in its seat, which is half of the gap long.
         let second_ns = due_ns + gap_ns / 2;
-        assert!((due_ns..due_ns + gap_ns / 4).contains(&dues[0]), "{dues:?}");
-        assert!(
-            (second_ns..second_ns + gap_ns / 4).contains(&dues[1]),
-            "{dues:?}"
-        );
+        assert!((due_ns..second_ns).contains(&dues[0]), "{dues:?}");
+        assert!((second_ns..due_ns + gap_ns).contains(&dues[1]), "{dues:?}");
     }
     let order: String = heard.lock().unwrap().iter().collect();
     let as_planned = order.chars().zip(expected.chars());

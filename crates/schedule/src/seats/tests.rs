@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::{Arrival, Phase, Rate};
 use proptest::prelude::*;
 
-use crate::{OpenPlan, Seat};
+use crate::{OpenPlan, Seat, Spread};
 
 fn plan(rate: f64, seconds: u64, arrival: Arrival) -> OpenPlan {
     let rate = Rate::new(rate).expect("a rate");
@@ -15,11 +15,16 @@ fn plan(rate: f64, seconds: u64, arrival: Arrival) -> OpenPlan {
 }
 
 fn dues(plan: &OpenPlan, variants: usize, seed: u64) -> Vec<Vec<Duration>> {
+    dues_in(plan, variants, seed, Spread::Seats)
+}
+
+fn dues_in(plan: &OpenPlan, variants: usize, seed: u64, spread: Spread) -> Vec<Vec<Duration>> {
     let of = |variant| {
         let seat = Seat {
             variant,
             variants,
             seed,
+            spread,
         };
         plan.seated(seat, 0, 1).map(|slot| slot.due).collect()
     };
@@ -71,17 +76,15 @@ fn the_requests_of_a_due_time_have_one_seat_each_until_the_next_one() {
     }
 }
 
-/// Share of the responses of a variant that arrive within 100 us of a request, by the time of a response.
-fn share_met(dues: &[Vec<Duration>], variant: usize, response_us: i128) -> f64 {
+/// Share of the requests in `own` that have one of the requests in `sends` within 100 us of a later time.
+fn share_met(own: &[Duration], sends: &[Duration], later_us: i128) -> f64 {
     let in_us = |due: &Duration| i128::try_from(due.as_micros()).unwrap();
-    let mut sends: Vec<i128> = dues.iter().flatten().map(in_us).collect();
-    sends.sort_unstable();
-    let is_met = |arrival: &i128| {
-        let next = sends.partition_point(|send| *send <= arrival - 100);
-        sends.get(next).is_some_and(|send| *send < arrival + 100)
+    let is_met = |at: i128| {
+        let next = sends.partition_point(|send| in_us(send) <= at - 100);
+        sends.get(next).is_some_and(|send| in_us(send) < at + 100)
     };
-    let arrivals = dues[variant].iter().map(|due| in_us(due) + response_us);
-    arrivals.filter(is_met).count() as f64 / dues[variant].len() as f64
+    let met = own.iter().filter(|due| is_met(in_us(due) + later_us));
+    met.count() as f64 / own.len() as f64
 }
 
 #[test]
@@ -89,12 +92,30 @@ fn a_response_of_any_length_meets_requests_equally_often() {
     // 400/s to two variants leave 1.25 ms between two seats. Multiples of it and values between them have
     // the same share: 200 us of 1.25 ms, less the rare times with two requests.
     let dues = dues(&plan(400.0, 100, Arrival::Uniform), 2, 7);
+    let mut sends = dues.concat();
+    sends.sort_unstable();
     let shares = [1_400, 1_900, 2_500, 3_125, 24_400, 25_000, 25_500, 100_000]
-        .map(|response_us| share_met(&dues, 0, response_us));
+        .map(|response_us| share_met(&dues[0], &sends, response_us));
     for share in shares {
         // Of 40,000 responses, three standard errors are 0.55 %.
         assert!((share - 0.158).abs() < 0.006, "{shares:?}");
     }
+}
+
+#[test]
+fn without_seats_another_variant_leaves_at_any_distance_equally_often() {
+    let plan = plan(400.0, 100, Arrival::Uniform);
+    let near = |spread: Spread, distance_us: i128| {
+        let dues = dues_in(&plan, 2, 7, spread);
+        share_met(&dues[0], &dues[1], distance_us)
+    };
+    for distance_us in [0, 150, 500, 1_250, 2_000] {
+        // 200 us of 2.5 ms, less the rare times with two requests.
+        let share = near(Spread::Gap, distance_us);
+        assert!((share - 0.079).abs() < 0.005, "{distance_us} us: {share}");
+    }
+    // With seats, two variants rarely leave at the same time.
+    assert!(near(Spread::Seats, 0) < 0.03);
 }
 
 #[test]
@@ -164,7 +185,9 @@ proptest! {
         seed in any::<u64>(),
         variants in 1..7_usize,
         poisson in any::<bool>(),
+        is_free in any::<bool>(),
     ) {
+        let spread = if is_free { Spread::Gap } else { Spread::Seats };
         let arrival = if poisson { Arrival::Poisson { seed } } else { Arrival::Uniform };
         let rate = Rate::new(rate).expect("a rate");
         let phase = Phase::constant(Duration::from_millis(100), rate);
@@ -172,7 +195,7 @@ proptest! {
         let mut ends: Vec<Duration> = plan.slots().skip(1).map(|slot| slot.due).collect();
         ends.push(plan.duration());
         for variant in 0..variants {
-            let seated: Vec<_> = plan.seated(Seat { variant, variants, seed }, 0, 1).collect();
+            let seated: Vec<_> = plan.seated(Seat { variant, variants, seed, spread }, 0, 1).collect();
             prop_assert_eq!(seated.len(), plan.slots().count());
             for ((own, slot), end) in seated.iter().zip(plan.slots()).zip(&ends) {
                 prop_assert_eq!(own.index, slot.index);
@@ -184,7 +207,7 @@ proptest! {
     #[test]
     fn shards_of_a_seat_are_the_seat(seed in any::<u64>(), shards in 1..5_u64) {
         let plan = plan(500.0, 1, Arrival::Poisson { seed });
-        let seat = Seat { variant: 1, variants: 3, seed };
+        let seat = Seat { variant: 1, variants: 3, seed, spread: Spread::Gap };
         let mut parts: Vec<_> = (0..shards)
             .flat_map(|shard| plan.seated(seat, shard, shards))
             .collect();

@@ -49,8 +49,9 @@ pub(crate) struct Args {
     rate: Option<Rate>,
     /// Gaps between requests [default: uniform].
     ///
-    /// Uniform gaps can meet the responses of a server that always takes a multiple of the gap. It is then
-    /// awake for its next request, and answers some microseconds earlier. Random gaps avoid this.
+    /// With uniform gaps, each gap has one request to each URL, at a random time of its share of the gap.
+    /// With Poisson arrivals the gaps are random too, so requests come in bursts like those of
+    /// independent users.
     #[arg(
         long,
         value_name = "LAW",

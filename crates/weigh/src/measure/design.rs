@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use lab::{Setup, Variant};
 use model::Order;
 use report::recording::Measured;
+use schedule::Spread;
 
 use super::Experiment;
 use super::candidate::{Candidate, Candidates};
@@ -29,6 +30,9 @@ pub(super) struct Design {
     /// Numbers of the groups with systems that need more than one core each. Only for groups that the lab
     /// sets.
     narrow: BTreeSet<Option<u32>>,
+    /// The part of a gap in which a request leaves. `None` until the first warm-up side by side has shown the
+    /// latencies.
+    pub(super) spread: Option<Spread>,
 }
 
 impl Design {
@@ -41,6 +45,7 @@ impl Design {
             groups: None,
             cores: Cores::of(lab, cores),
             narrow: BTreeSet::new(),
+            spread: None,
         }
     }
 
@@ -52,6 +57,7 @@ impl Design {
             groups: Some(Groups::whole(variants)),
             cores: None,
             narrow: BTreeSet::new(),
+            spread: None,
         }
     }
 
@@ -91,6 +97,7 @@ impl Design {
             because: self.because.clone(),
             groups: several.iter().map(names).collect(),
             groups_because: groups.and_then(|groups| groups.because.clone()),
+            leaves_at_any_time: self.spread == Some(Spread::Gap),
         }
     }
 }
@@ -141,6 +148,7 @@ impl Experiment<'_> {
             groups: None,
             cores: None,
             narrow: BTreeSet::new(),
+            spread: None,
         };
     }
 

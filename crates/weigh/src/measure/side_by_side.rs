@@ -15,9 +15,9 @@
 use std::time::Instant;
 
 use load::{Address, Job, Live, LoadError, Measurement};
-use model::{InvalidKind, Order};
+use model::{InvalidKind, Order, Rate};
 use report::recording::{RoundRecord, SystemUsage};
-use schedule::SlicePlan;
+use schedule::{SlicePlan, Spread};
 use stats::cycles::Validity;
 
 use super::Experiment;
@@ -84,6 +84,21 @@ struct UsageSamples {
     shared: Vec<UsageReading>,
     /// The segments sent by the load's connections, for each candidate.
     segments: Vec<Option<rig::Segments>>,
+}
+
+/// The part of a gap in which requests leave, after a warm-up at this rate. It is the whole gap if the typical
+/// response of each variant outlasts it.
+fn spread_of(warmups: &[Measurement], rate: Rate) -> Spread {
+    let gap_ns = 1e9 / rate.per_second();
+    let outlasts = |sent: &Measurement| {
+        let typical_ns = sent.latency.quantile_ns(0.5);
+        typical_ns.is_some_and(|latency_ns| latency_ns as f64 >= gap_ns)
+    };
+    if warmups.iter().all(outlasts) {
+        Spread::Gap
+    } else {
+        Spread::Seats
+    }
 }
 
 impl Experiment<'_> {
@@ -201,6 +216,7 @@ impl Experiment<'_> {
             return Ok(Loads { jobs, slices });
         }
         let variants = up.len();
+        let spread = self.design.spread.unwrap_or_default();
         // Each search has its own rates.
         let is_shared = self.session.lab.capacity.is_none();
         let mut jobs: Vec<Job> = (0..)
@@ -210,6 +226,7 @@ impl Experiment<'_> {
                     variant,
                     variants,
                     seed: round.arrival_seed,
+                    spread,
                 }),
                 ..self.run_of(round, one).job(&one.running)
             })
@@ -233,6 +250,13 @@ impl Experiment<'_> {
             };
             let before = usage();
             let (sent, after) = self.session.discard_together(&short, &label, usage)?;
+            let spread = *self
+                .design
+                .spread
+                .get_or_insert_with(|| spread_of(&sent, first_rate(&short[0].load)));
+            for seat in jobs.iter_mut().filter_map(|job| job.seat.as_mut()) {
+                seat.spread = spread;
+            }
             for (index, one) in up.iter_mut().enumerate() {
                 let setups = self
                     .candidates
