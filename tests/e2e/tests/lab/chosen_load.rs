@@ -57,6 +57,9 @@ fn a_server_that_answers_one_request_at_a_time_gets_no_queue() {
     assert_eq!(chosen["variants"].as_array().map(Vec::len), Some(2));
     let alone = chosen["variants"][1]["alone_us"].as_f64();
     assert!(alone.is_some_and(|us| us >= 12_000.0), "{chosen}");
+    // The fast server answers within the gap.
+    let measured = &recording["measured"];
+    assert_eq!(measured["leaves_at_any_time"].as_bool(), None, "{measured}");
 }
 
 #[test]
@@ -70,8 +73,16 @@ fn a_slow_server_that_only_waits_gets_no_more_in_flight_than_was_tried() {
     run.ran()
         .says("requests in flight, and more were not tried");
     // 16 in flight for 400 ms each give 40/s.
-    let rate = rate(&recording.expect("it was recorded"));
+    let recording = recording.expect("it was recorded");
+    let rate = rate(&recording);
     assert!((20.0..=40.0).contains(&rate), "{rate}");
+    // Each response outlasts the gap.
+    let measured = &recording["measured"];
+    assert_eq!(
+        measured["leaves_at_any_time"].as_bool(),
+        Some(true),
+        "{measured}"
+    );
 }
 
 #[test]
