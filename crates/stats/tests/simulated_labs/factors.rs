@@ -158,9 +158,37 @@ pub(crate) struct Score {
     pub(crate) half_widths: Vec<f64>,
 }
 
+/// The correction of several intervals that hold together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Correction {
+    Bonferroni,
+    /// Flips of whole rounds ([`stats::simultaneous::confidence_each`]).
+    Flips,
+}
+
+impl Correction {
+    fn confidence(self, rows: &[Vec<Option<f64>>]) -> f64 {
+        match self {
+            Self::Bonferroni => stats::per_comparison_confidence(CONFIDENCE, rows.len()),
+            Self::Flips => stats::simultaneous::confidence_each(rows, CONFIDENCE),
+        }
+    }
+}
+
 /// Results with the adjustment by the speed of the machine, or without it.
 pub(crate) fn score(labs: u64, runs: &Runs, is_adjusted: bool) -> Score {
     let contrasts = runs.design.contrasts();
+    score_of(labs, runs, &contrasts, is_adjusted, Correction::Bonferroni)
+}
+
+/// Results for any contrasts between the variants of a design.
+pub(crate) fn score_of(
+    labs: u64,
+    runs: &Runs,
+    contrasts: &[Contrast],
+    is_adjusted: bool,
+    correction: Correction,
+) -> Score {
     let (mut together, mut claimed) = (0_u64, 0_u64);
     let mut found = vec![0.0; contrasts.len()];
     let mut half_widths = found.clone();
@@ -171,7 +199,7 @@ pub(crate) fn score(labs: u64, runs: &Runs, is_adjusted: bool) -> Score {
             .iter()
             .map(|contrast| by_round(contrast, &lab.figures, pace.as_ref(), CONFIDENCE))
             .collect();
-        let confidence = stats::per_comparison_confidence(CONFIDENCE, rows.len());
+        let confidence = correction.confidence(&rows);
         let (mut are_inside, mut is_claimed) = (true, false);
         for (index, row) in rows.iter().enumerate() {
             let truths = by_round(&contrasts[index], &lab.truths, None, CONFIDENCE);

@@ -11,6 +11,7 @@ mod history;
     reason = "made-up latencies and counts are far below the limits"
 )]
 mod machine;
+mod neighbors;
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

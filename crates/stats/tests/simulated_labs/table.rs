@@ -141,6 +141,7 @@ fn the_tables_in_methodology_are_what_these_simulations_say() {
     is_updated(", estimators", &estimators());
     is_updated(", pace", &crate::pace::table());
     is_updated(", together", &crate::together::table());
+    is_updated(", adjusted", &crate::neighbors::table());
     is_updated(", factors", &crate::factors::table());
     is_updated(", gates", &crate::gates::table());
     is_updated(", histories", &crate::history::table());
