@@ -99,7 +99,10 @@ impl Prover<'_> {
             if !reading.has_gaps {
                 reading.findings.add(
                     Finding::new(ask.place, format!("`{system}` does not run for every variant with this proof"))
-                        .help("a system runs only if the target needs it. Give this proof only to variants that start this system"),
+                        .help(format!(
+                            "a system runs only if the target needs it. Add `after: {system}` to a system that sends to it, \
+                             or give this proof only to variants that start it"
+                        )),
                 );
             }
         }

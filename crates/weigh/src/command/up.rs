@@ -22,6 +22,9 @@ pub(crate) struct Args {
     #[arg(value_name = "LAB")]
     lab: String,
     /// The variant with these systems [default: the baseline].
+    #[arg(value_name = "VARIANT", conflicts_with = "variant")]
+    name: Option<String>,
+    /// The variant with these systems, as a flag.
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
     #[command(flatten)]
@@ -44,7 +47,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
             args.lab
         )));
     };
-    let variant = choose(lab, args.variant.as_deref())?;
+    let name = args.name.as_ref().or(args.variant.as_ref());
+    let variant = choose(lab, name.map(String::as_str))?;
     // No consent is needed, because only readiness probes are sent.
     let addresses = Addresses::unasked(lab)?;
     let logs = tempfile::tempdir().map_err(|error| {
