@@ -7,7 +7,7 @@ profile=$3
 into=$4
 # Cargo calls the folder of `dev` otherwise.
 rust="$into/$([ "$profile" = dev ] && echo debug || echo "$profile")/route-webhook"
-python=systems/route-webhook/python
+python=services/route-webhook/python
 case "$1 $2" in
   "build rust")
     exec cargo build --quiet --locked --profile "$profile" --target-dir "$into" --package route-webhook

@@ -68,7 +68,7 @@ fn tests(notes: &Notes, tally: &mut Tally) -> anyhow::Result<()> {
 
 /// The coprocessor in Rust is a workspace of its own, like the other languages, and not a member of this one.
 fn coprocessor_lints() -> anyhow::Result<()> {
-    let manifest = ["--manifest-path", "systems/coprocessors/rust/Cargo.toml"];
+    let manifest = ["--manifest-path", "services/coprocessors/rust/Cargo.toml"];
     cargo(&["fmt", manifest[0], manifest[1], "--check"], &[])?;
     cargo(
         &[
@@ -76,7 +76,7 @@ fn coprocessor_lints() -> anyhow::Result<()> {
             manifest[0],
             manifest[1],
             "--target-dir",
-            "systems/coprocessors/rust/build",
+            "services/coprocessors/rust/build",
             "--locked",
             "--all-targets",
             "--",

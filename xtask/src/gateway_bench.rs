@@ -162,7 +162,7 @@ impl Bench {
         let mut planets = Command::new(programs.join("planets"));
         let (origin, origin_address) =
             Process::listening(planets.args(["--listen", "127.0.0.1:0"]))?;
-        let supergraph = root().join("systems/planets/supergraph.graphql");
+        let supergraph = root().join("services/planets/supergraph.graphql");
         let text = fs::read_to_string(supergraph)?.replace("127.0.0.1:4001", &origin_address);
         let supergraph = folder.path().join("supergraph.graphql");
         fs::write(&supergraph, text)?;
@@ -198,7 +198,7 @@ impl Bench {
     }
 
     fn gateway_url(&self) -> Vec<String> {
-        let body = root().join("systems/planets/queries/getLocationById.json");
+        let body = root().join("services/planets/queries/getLocationById.json");
         vec![
             format!("http://{}/", self.gateway_address),
             "--data-file".to_owned(),

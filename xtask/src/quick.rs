@@ -218,8 +218,8 @@ mod tests {
             package("stats", "crates/stats/", &[]),
             package("report", "crates/report/", &["stats"]),
             package("weigh", "crates/weigh/", &["report"]),
-            package("gateway", "systems/gateway/", &["gateway-config"]),
-            package("gateway-config", "systems/gateway/config/", &[]),
+            package("gateway", "gateway/", &["gateway-config"]),
+            package("gateway-config", "gateway/config/", &[]),
         ];
         let files = ["crates/stats/src/lib.rs", "docs/start.md"].map(str::to_owned);
         let found = plan(&files, &packages);
@@ -230,7 +230,7 @@ mod tests {
             "{}",
             found.left_out()
         );
-        let files = ["systems/gateway/config/src/lib.rs"].map(str::to_owned);
+        let files = ["gateway/config/src/lib.rs"].map(str::to_owned);
         let found = plan(&files, &packages);
         assert_eq!(names(&found.changed), ["gateway-config"]);
         assert_eq!(names(&found.users), ["gateway"]);

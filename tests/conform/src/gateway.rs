@@ -25,7 +25,7 @@ pub const PROOFS: [(&str, Proof); 4] = [
 
 const SUPERGRAPH: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../../systems/planets/supergraph.graphql"
+    "/../../services/planets/supergraph.graphql"
 );
 /// A query that needs both subgraphs.
 const QUERY: &str = r#"{"query":"{ locations { id overallRating } }"}"#;

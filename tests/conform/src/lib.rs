@@ -1,4 +1,4 @@
-//! Tests every coprocessor of `systems/coprocessors` with the same cases.
+//! Tests every coprocessor of `services/coprocessors` with the same cases.
 //!
 //! Main idea: `runners.yaml` lists the languages and `cases/` contains their expected responses. The code
 //! here does not depend on a language. After the cases, each coprocessor works for the gateway, and the tests

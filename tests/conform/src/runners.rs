@@ -83,7 +83,7 @@ impl Runner {
 
 /// The folder of the coprocessors.
 pub(crate) fn home() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systems/coprocessors")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../services/coprocessors")
 }
 
 /// Every language of the list, in its order.

@@ -99,7 +99,7 @@ impl Bench {
              ready: {{path: /health}}\n    limits: {{cpus: 1}}\n",
             self.rate.get(),
             self.seconds,
-            root().join("systems/planets/queries/*.json").display(),
+            root().join("services/planets/queries/*.json").display(),
             self.rounds(variants),
             self.programs.planets.display(),
         )
@@ -114,7 +114,7 @@ impl Bench {
              APOLLO_ROUTER_LISTEN_ADDRESS: \"{{{{addr}}}}\"\n      GATEWAY_WORKERS: 1\n      \
              LISTEN: \"{{{{addr}}}}\"\n      PLANETS: \"{{{{planets.url}}}}\"\n{environment}    \
              ready: {{path: /health}}\n    limits: {{cpus: 1}}\n",
-            root().join("systems/planets/supergraph.graphql").display(),
+            root().join("services/planets/supergraph.graphql").display(),
         )
     }
 

@@ -299,7 +299,7 @@ impl Scene<'_> {
 
     /// The supergraph as a file, and its origin, if that is a process.
     fn supergraph(&self) -> anyhow::Result<(PathBuf, Vec<Process>)> {
-        let text = fs::read_to_string(root().join("systems/planets/supergraph.graphql"))?;
+        let text = fs::read_to_string(root().join("services/planets/supergraph.graphql"))?;
         let (text, origins) = match self.links {
             Some(links) => (links.supergraph(&text)?, Vec::new()),
             None => {

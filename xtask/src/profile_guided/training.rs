@@ -176,7 +176,7 @@ fn command(configuration: &Configuration, gateway: &Path, origin: &str) -> Comma
     let mut command = Command::new(gateway);
     command
         .args(["--config", configuration.file, "--supergraph"])
-        .arg(root().join("systems/planets/supergraph.graphql"))
+        .arg(root().join("services/planets/supergraph.graphql"))
         .current_dir(root().join(LABS))
         .env("LISTEN", "127.0.0.1:0")
         .env("PLANETS", format!("http://{origin}"))
@@ -295,7 +295,7 @@ struct Questions {
 impl Questions {
     fn read() -> anyhow::Result<Self> {
         let query = |name: &str| -> anyhow::Result<Value> {
-            let file = root().join("systems/planets/queries").join(name);
+            let file = root().join("services/planets/queries").join(name);
             let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
             Ok(serde_json::from_str(&text)?)
         };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{read, tracked};
 
-const HOME: &str = "systems/coprocessors";
+const HOME: &str = "services/coprocessors";
 
 /// The fields of an entry of `runners.yaml` that concern files.
 struct Language {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{is_test_source, read, tracked};
+use super::{SYSTEMS, is_test_source, read, tracked};
 use crate::rust_source::{Kind, Token, code, without_tests};
 
 /// Most definitions of one public type name.
@@ -11,12 +11,10 @@ const DEFINITIONS_MAX: usize = 2;
 /// Keywords that define a type.
 const DEFINES: [&str; 5] = ["struct", "enum", "trait", "union", "type"];
 
-/// Folders of product code.
-const FOLDERS: [&str; 4] = ["crates", "formats", "systems", "xtask"];
-
 /// Sources of the product, without those of tests.
 fn sources() -> impl Iterator<Item = (String, String)> {
-    let files = FOLDERS.into_iter().flat_map(tracked);
+    let folders = ["crates", "formats", "xtask"].into_iter().chain(SYSTEMS);
+    let files = folders.flat_map(tracked);
     files
         .filter(|file| file.ends_with(".rs") && !is_test_source(file))
         .map(|file| {

@@ -1,6 +1,6 @@
 //! A coprocessor that does the work of the router labs, or fails in one way.
 //!
-//! It stands in for the languages of `systems/coprocessors`, because they are all correct.
+//! It stands in for the languages of `services/coprocessors`, because they are all correct.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

@@ -181,7 +181,7 @@ fn configuration_files_reach_the_pods_of_their_variants() {
     node.image("localhost/gateway:test", &e2e::gateway());
     let folder = TempDir::new().expect("a folder");
     let planets =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systems/planets/supergraph.graphql");
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../services/planets/supergraph.graphql");
     fs::copy(planets, folder.path().join("planets.graphql")).expect("a file");
     let text = "question: Do files reach pods?
 load: {rate: 20/s, duration: 2s, path: /, requests: [{name: fields, query: '{ __schema { queryType { name } } }'}]}

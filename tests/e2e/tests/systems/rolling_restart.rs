@@ -142,7 +142,7 @@ fn restarted(drain_delay: &str) -> (u64, Value) {
     let folder = TempDir::with_prefix("weighbridge-e2e-").expect("a temporary folder");
     let origin = Server::of(&planets(), &[]);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let supergraph = fs::read_to_string(root.join("systems/planets/supergraph.graphql"));
+    let supergraph = fs::read_to_string(root.join("services/planets/supergraph.graphql"));
     let supergraph = supergraph.expect("the supergraph is there");
     let config = format!("supergraph: {{drain_delay: {drain_delay}}}\n");
     for (name, text) in [
