@@ -13,5 +13,4 @@ pub(crate) mod planning;
 mod progressive_override;
 mod query_planning;
 mod request_body;
-mod sources;
 pub(crate) mod subgraphs;

@@ -3,6 +3,7 @@
 //! Start reading at [`run`]. `process::startup` reads the command line and runs the process.
 //! `process::worker` is a thread that serves connections. `http::front` handles HTTP. `graphql::pipeline` is
 //! the list of stages of a GraphQL request. `stream` produces responses in several parts.
+//! `merged` is the part of the program for merged schemas.
 //! `process::generation` is all data that is built from one configuration.
 //!
 //! A request never leaves the thread that accepted its connection. All decisions that depend only on the
@@ -14,6 +15,7 @@
 
 mod graphql;
 mod http;
+mod merged;
 mod process;
 mod stream;
 

@@ -18,7 +18,7 @@ pub trait Surroundings {
 }
 
 /// Expands every value of the tree, and reports values that cannot be expanded.
-pub(crate) fn expand(node: Node, surroundings: &dyn Surroundings, findings: &mut Findings) -> Node {
+pub fn expand(node: Node, surroundings: &dyn Surroundings, findings: &mut Findings) -> Node {
     let value = match node.value {
         Value::Scalar { text, plain } => match fill_in(&text, surroundings) {
             Ok(None) => Value::Scalar { text, plain },

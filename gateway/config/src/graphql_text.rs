@@ -140,7 +140,7 @@ impl Form for StoredText {
 }
 
 /// The name of a type without lists and `!`.
-pub(crate) fn inner_name<'a>(of: &'a Type<'_, String>) -> &'a str {
+pub fn inner_name<'a>(of: &'a Type<'_, String>) -> &'a str {
     match of {
         Type::NamedType(name) => name,
         Type::ListType(inner) | Type::NonNullType(inner) => inner_name(inner),

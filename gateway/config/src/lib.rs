@@ -33,7 +33,6 @@ mod graphql_text;
 mod header_selection;
 mod header_warnings;
 mod headers;
-mod import;
 mod input_defaults;
 mod instrumentation;
 mod instrumentation_check;
@@ -93,11 +92,10 @@ pub use coprocessor::{
 };
 pub use cors::{Cors, CorsPolicy, PrivateNetworkAccess};
 pub use demand_control::{DemandControl, DemandMode, DemandStrategy, StaticEstimated};
-pub use expansion::Surroundings;
-pub use graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference};
+pub use expansion::{Surroundings, expand};
+pub use graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference, inner_name};
 pub use header_selection::HeaderSelection;
 pub use headers::{HeaderRule, HeaderRules, Headers, InsertedValue};
-pub use import::{Import, MetadataFile, import};
 pub use instrumentation::{
     Attributes, EventDefinition, EventInstrumentation, EventLevel, EventMoment, EventRule,
     Instrument, InstrumentDefinition, InstrumentType, Instrumentation, Instruments,

@@ -10,10 +10,10 @@ use http::StatusCode;
 use http::header;
 
 use crate::graphql::engine::{Engine, Operation};
-use crate::graphql::sources::Sources;
 use crate::graphql::subgraphs::Subgraphs;
 use crate::http::reply::{self, Reply};
 use crate::http::summary::Summary;
+use crate::merged::sources::Sources;
 use crate::process::worker_state::WorkerState;
 use crate::stream::deferred;
 use crate::stream::subscription;

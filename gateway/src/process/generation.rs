@@ -29,9 +29,9 @@ use crate::http::connections;
 use crate::http::cors;
 use crate::http::path::PathRule;
 use crate::http::tls::Tls;
+use crate::merged::remotes::Remotes;
 use crate::process::environment::{self, Environment};
 use crate::process::exports::Exports;
-use crate::process::remotes::Remotes;
 use crate::stream::subscription::shares::SubscriptionLimits;
 use crate::stream::subscription::sharing::SharedSources;
 

@@ -1,6 +1,7 @@
 //! Builds a generation from files and from the schemas of services.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use gateway_config::{Config, ReadConfig, RemoteSchema};
 use gateway_extensions::KeyStore;
@@ -9,11 +10,15 @@ use gateway_telemetry::ExportCounts;
 use gateway_upstream::{Client, ClientSettings};
 
 use crate::graphql::engine::Engine;
+use crate::merged::remotes::Remotes;
 use crate::process::environment::Environment;
 use crate::process::exports::Exports;
 use crate::process::generation::{self, Generation, GenerationError, Sources};
-use crate::process::remotes::{Remotes, WAIT_MAX};
 use crate::process::token_keys;
+
+/// Maximum time that a start or a reload waits for a service, for keys of tokens, and for a required Redis
+/// server. After it, services and keys are requested in the background.
+const WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// Loads generations, and keeps the schemas of services between them.
 pub(crate) struct Loader {
@@ -55,7 +60,7 @@ impl Loader {
             log::warn!("{warning}");
         }
         let config = Arc::new(config);
-        self.remotes.ask_all(&self.client, &config).await;
+        self.remotes.ask_all(&self.client, &config, WAIT_MAX).await;
         let generation = self.build(&config)?;
         let keys = generation.extensions.token_keys();
         token_keys::prefetch(&self.client, &keys, WAIT_MAX).await;

@@ -4,11 +4,11 @@ use graphql_tools::parser::parse_schema;
 use graphql_tools::parser::schema::Document;
 use serde_json::Value as Json;
 
-use super::{list, word};
+use crate::{list, word};
 
 /// The types as a document. An unreadable type is left out, and the check of the configuration reports the
 /// missing name.
-pub(super) fn document(types: &Json) -> Document<'static, String> {
+pub(crate) fn document(types: &Json) -> Document<'static, String> {
     let mut document = Document::default();
     let texts = [
         ("scalars", scalar as fn(&Json) -> Option<String>),

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 /// A YAML value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Out {
+pub(crate) enum Out {
     /// Written without quotes or escapes.
     Plain(String),
     /// Text that needs quotes, or a block if it has several lines.
@@ -14,12 +14,12 @@ pub(super) enum Out {
 }
 
 impl Out {
-    pub(super) fn text(text: &str) -> Self {
+    pub(crate) fn text(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 
     /// Converts a value of a file, with its texts protected from expansion.
-    pub(super) fn of(value: &Json) -> Self {
+    pub(crate) fn of(value: &Json) -> Self {
         match value {
             Json::String(text) => Self::Text(expanded(text)),
             Json::Array(items) => Self::List(items.iter().map(Self::of).collect()),
@@ -36,7 +36,7 @@ impl Out {
     }
 
     /// Appends the value as YAML. `indent` is the number of spaces before each line.
-    pub(super) fn write(&self, indent: usize, out: &mut String) {
+    pub(crate) fn write(&self, indent: usize, out: &mut String) {
         let pad = " ".repeat(indent);
         match self {
             Self::Map(members) => {
@@ -130,7 +130,7 @@ fn key_text(key: &str) -> String {
 
 /// Converts a text of Hasura. `{{NAME}}` becomes `${env.NAME}`, and a `$` that would start an expansion is
 /// doubled.
-pub(super) fn expanded(text: &str) -> String {
+pub(crate) fn expanded(text: &str) -> String {
     // First, because otherwise the `${env.…}` below would be doubled as well.
     let text = literal_dollars(text);
     let mut out = String::new();

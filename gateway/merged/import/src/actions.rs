@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use gateway_config::inner_name;
 use graphql_tools::parser::parse_schema;
 use graphql_tools::parser::schema::{
     Definition, Document, Field, ScalarType, Type, TypeDefinition, TypeExtension,
@@ -9,17 +10,15 @@ use graphql_tools::parser::schema::{
 use serde_json::Value as Json;
 use yaml_with_places::{Finding, Findings, Mistakes, Place};
 
-use super::custom_types;
-use super::text::{Out, expanded};
-use super::{copy, headers, list, word};
-use crate::graphql_text::inner_name;
-use crate::sources::sources;
+use crate::custom_types;
+use crate::text::{Out, expanded};
+use crate::{copy, headers, list, source, word};
 
 /// Converts the types to SDL, and the actions to configuration values.
 ///
 /// # Errors
 /// Fails if `sdl` is not GraphQL. All actions and types would be missing.
-pub(super) fn import(
+pub(crate) fn import(
     metadata: &Json,
     sdl: &str,
     notes: &mut Vec<String>,
@@ -56,7 +55,7 @@ fn read(sdl: &str) -> Result<Document<'static, String>, Mistakes> {
         let help = "correct the file, or export the metadata again with `hasura metadata export`";
         findings.add(Finding::new(Place::default(), message).help(help));
     }
-    findings.settle(sources("actions.graphql".as_ref(), sdl))?;
+    findings.settle(source("actions.graphql", sdl))?;
     // An unreadable document has already failed.
     Ok(document.unwrap_or_default())
 }

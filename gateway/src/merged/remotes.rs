@@ -12,9 +12,6 @@ use gateway_remote::{INTROSPECTION_BODIES, IntrospectionError, SourceSchema};
 use gateway_upstream::{Call, Client};
 use http::{HeaderMap, Method};
 
-/// Maximum time that a start or a reload waits for a service, for keys of tokens, and for a required Redis
-/// server. After it, services and keys are requested in the background.
-pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3);
 /// First and longest pause between two requests to a service.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
@@ -33,10 +30,10 @@ fn identity(remote: &RemoteSchema) -> String {
 
 impl Remotes {
     /// Fetches the schemas of all services of a configuration. A service that does not respond keeps its
-    /// former schema.
-    pub(crate) async fn ask_all(&mut self, client: &Client, config: &Config) {
+    /// former schema. Waits at most `patience`.
+    pub(crate) async fn ask_all(&mut self, client: &Client, config: &Config, patience: Duration) {
         let asking = config.remote_schemas.iter().map(|remote| async move {
-            let limit = remote.timeout.0.min(WAIT_MAX);
+            let limit = remote.timeout.0.min(patience);
             (remote, ask(client, config, remote, limit).await)
         });
         let answers = join_all(asking).await;

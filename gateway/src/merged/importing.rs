@@ -4,11 +4,12 @@ use std::cell::RefCell;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
-use gateway_config::{Import, MetadataFile, Mistakes};
+use gateway_config::Mistakes;
+use gateway_import::{Import, MetadataFile};
 
 /// The reason why there is no configuration.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ImportError {
+pub(crate) enum ImportError {
     #[error(
         "`{0}` is not a metadata folder of Hasura 2: expected a `version.yaml` in it, or the path of a `metadata.json`"
     )]
@@ -25,7 +26,7 @@ pub(super) enum ImportError {
 }
 
 /// Prints an imported configuration. Results go to standard output, diagnostics to standard error.
-pub(super) fn import(path: &Path, without_restrictions: bool) -> Result<(), ImportError> {
+pub(crate) fn import(path: &Path, without_restrictions: bool) -> Result<(), ImportError> {
     let import = if path.is_file() {
         of_file(path)?
     } else {
@@ -49,7 +50,7 @@ pub(super) fn import(path: &Path, without_restrictions: bool) -> Result<(), Impo
 fn of_file(path: &Path) -> Result<Import, ImportError> {
     let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, error))?;
     let metadata = MetadataFile::read(&text).map_err(|reason| unreadable(path, reason))?;
-    gateway_config::import(&|name| metadata.file(name)).map_err(ImportError::Mistakes)
+    gateway_import::import(&|name| metadata.file(name)).map_err(ImportError::Mistakes)
 }
 
 fn of_folder(folder: &Path) -> Result<Import, ImportError> {
@@ -71,7 +72,7 @@ fn of_folder(folder: &Path) -> Result<Import, ImportError> {
     if read("version.yaml").is_none() && failure.borrow().is_none() {
         return Err(ImportError::NoMetadata(folder.display().to_string()));
     }
-    let import = gateway_config::import(&read).map_err(ImportError::Mistakes);
+    let import = gateway_import::import(&read).map_err(ImportError::Mistakes);
     match failure.take() {
         Some(error) => Err(error),
         None => import,

@@ -8,9 +8,8 @@ mod metadata_file;
 mod text;
 
 use serde_json::Value as Json;
-use yaml_with_places::{Document, Findings, Mistakes};
+use yaml_with_places::{Document, Findings, Mistakes, Source};
 
-use crate::sources::{ONE_DOCUMENT, sources};
 pub use metadata_file::MetadataFile;
 use text::{Out, expanded};
 
@@ -45,6 +44,9 @@ const OTHERS: [(&str, &str); 7] = [
     ("metrics_config.yaml", "settings of metrics"),
     ("backend_configs.yaml", "settings of backends"),
 ];
+
+/// Help text for a file with a second document.
+const ONE_DOCUMENT: &str = "remove the `---`";
 
 /// Converts a metadata folder. `read` returns the text of a file in the folder by its name.
 ///
@@ -84,7 +86,7 @@ pub fn import(read: &dyn Fn(&str) -> Option<String>) -> Result<Import, Mistakes>
     })
 }
 
-/// The notes about those of `files` that have content.
+/// The notes about the `files` with content.
 fn missing(
     read: &dyn Fn(&str) -> Option<String>,
     files: &[(&str, &str)],
@@ -126,12 +128,20 @@ fn file(read: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<Json, Mista
     };
     let mut findings = Findings::default();
     let document = yaml_with_places::read(0, &text, ONE_DOCUMENT, &mut findings);
-    findings.settle(sources(name.as_ref(), &text))?;
+    findings.settle(source(name, &text))?;
     Ok(match document {
         Document::Tree(tree) => tree.json(),
         // Parsing has already failed for an unreadable document, with its mistakes.
         Document::Empty | Document::Unreadable => Json::Null,
     })
+}
+
+/// The file as the only source of its mistakes.
+fn source(name: &str, text: &str) -> Vec<Source> {
+    vec![Source {
+        path: name.into(),
+        text: text.to_owned(),
+    }]
 }
 
 fn list(of: &Json) -> impl Iterator<Item = &Json> {

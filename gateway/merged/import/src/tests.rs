@@ -16,7 +16,7 @@ fn folder(files: &'static [(&'static str, &'static str)]) -> Import {
 /// An environment with a URL as the value of every variable.
 struct Urls;
 
-impl crate::Surroundings for Urls {
+impl gateway_config::Surroundings for Urls {
     fn variable(&self, _: &str) -> Option<String> {
         Some("http://127.0.0.1:1".to_owned())
     }
@@ -157,8 +157,8 @@ fn scalars_of_the_database_are_added_and_ordinary_names_stay() {
 
 /// Reads an imported configuration.
 #[track_caller]
-fn configuration(import: &Import) -> crate::Config {
-    match crate::read(Path::new("imported.yaml"), &import.yaml, &Urls, false) {
+fn configuration(import: &Import) -> gateway_config::Config {
+    match gateway_config::read(Path::new("imported.yaml"), &import.yaml, &Urls, false) {
         Ok(reading) => reading.config,
         Err(mistakes) => panic!("{mistakes}\n{}", import.yaml),
     }
@@ -284,7 +284,7 @@ fn what_is_written_is_a_configuration() {
 fn an_empty_folder_is_a_configuration_without_sources() {
     let import = folder(&[]);
     assert!(import.notes.is_empty());
-    crate::read(Path::new("imported.yaml"), &import.yaml, &Urls, false).unwrap();
+    gateway_config::read(Path::new("imported.yaml"), &import.yaml, &Urls, false).unwrap();
 }
 
 #[test]
@@ -310,7 +310,7 @@ proptest::proptest! {
         let mut findings = Findings::default();
         let document = yaml_with_places::read(0, &yaml, "", &mut findings);
         let Document::Tree(tree) = document else { panic!("{yaml}") };
-        let tree = crate::expansion::expand(tree, &Urls, &mut findings);
+        let tree = gateway_config::expand(tree, &Urls, &mut findings);
         // In Hasura's texts, `{{NAME}}` is an environment variable.
         let expected = value.to_string();
         let is_variable = expected.contains("{{");
