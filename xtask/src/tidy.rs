@@ -8,6 +8,7 @@ mod coprocessors;
 mod english;
 mod fail_closed;
 mod graph;
+mod links;
 mod names;
 
 use std::fs;
