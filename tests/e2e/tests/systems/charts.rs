@@ -72,7 +72,10 @@ fn each_chart_without_a_store_serves_in_the_cluster() {
     node.kubectl(&["apply", "-f", &file("deploy/gateway/planets.yaml")]);
     let config = format!("--from-file={}", file("deploy/gateway/gateway.yaml"));
     node.kubectl(&["create", "configmap", "gateway", &config]);
-    let schema = format!("--from-file={}", file("services/planets/supergraph.graphql"));
+    let schema = format!(
+        "--from-file={}",
+        file("services/planets/supergraph.graphql")
+    );
     node.kubectl(&["create", "configmap", "gateway-supergraph", &schema]);
     let key = "--from-literal=email-key=0123456789abcdef0123456789abcdef";
     node.kubectl(&["create", "secret", "generic", "ratelimiter", key]);
