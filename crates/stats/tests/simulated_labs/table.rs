@@ -137,12 +137,22 @@ fn is_to_be_written() -> bool {
 // One test for all tables, because they are in one file and several tests would write it at the same time.
 #[test]
 fn the_tables_in_methodology_are_what_these_simulations_say() {
-    is_updated("", &table());
-    is_updated(", estimators", &estimators());
-    is_updated(", pace", &crate::pace::table());
-    is_updated(", together", &crate::together::table());
-    is_updated(", adjusted", &crate::neighbors::table());
-    is_updated(", factors", &crate::factors::table());
-    is_updated(", gates", &crate::gates::table());
-    is_updated(", histories", &crate::history::table());
+    let tables: [(&str, fn() -> String); 8] = [
+        ("", table),
+        (", estimators", estimators),
+        (", pace", crate::pace::table),
+        (", together", crate::together::table),
+        (", adjusted", crate::neighbors::table),
+        (", factors", crate::factors::table),
+        (", gates", crate::gates::table),
+        (", histories", crate::history::table),
+    ];
+    // On all cores. One after the other, they take longer than all other tests of this program together.
+    let texts = std::thread::scope(|scope| {
+        let running = tables.map(|(_, table)| scope.spawn(table));
+        running.map(|table| table.join().expect("the simulations end"))
+    });
+    for ((name, _), text) in tables.iter().zip(&texts) {
+        is_updated(name, text);
+    }
 }
