@@ -20,9 +20,15 @@ lab: setup ## installs what is missing, builds, finds a planted delay, runs the 
 	  *) exit $$code ;; \
 	esac
 
-test: ## installs what is missing, runs every test
-	./setup test
-	cargo xtask ci
+test: ## installs what is missing, runs every test, prints how long each part took
+	@began=$$(date +%s); \
+	./setup test || exit $$?; \
+	installed=$$(date +%s); \
+	cargo build --locked --quiet --bin xtask || exit $$?; \
+	built=$$(date +%s); \
+	cargo xtask ci; code=$$?; ended=$$(date +%s); \
+	echo "make test: setup in $$((installed - began)) s; xtask built in $$((built - installed)) s; its steps took $$((ended - built)) s; $$((ended - began)) s in all" >&2; \
+	exit $$code
 
 setup: ## installs what is missing (Debian, Ubuntu), says what to install elsewhere
 	./setup

@@ -8,15 +8,37 @@ use anyhow::{Context as _, bail};
 
 use crate::judged::{self, Notes};
 use crate::repository::root;
-use crate::test_run::{ONE_AT_A_TIME, Selection, Tally};
+use crate::test_run::{Selection, Tally};
+use crate::together::{self, Groups};
 
 /// The seed of property tests in CI, so that a commit has one verdict. A plain `cargo test` draws new cases
 /// every time, and `PROPTEST_CASES` sets their number.
 const PROPERTIES_SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "20261122");
 
+/// The test programs of the crates.
+const CRATES: &[&str] = &["--workspace", "--exclude", "xtask", "--exclude", "e2e"];
+
+/// The end-to-end test programs. They are selected from the whole workspace and not by their package, because
+/// cargo unites the features of the selected packages. With the features of one package, it would build tokio
+/// and some 50 other crates once more.
+const E2E: &[&str] = &[
+    "--workspace",
+    "--test=lab",
+    "--test=load",
+    "--test=report",
+    "--test=systems",
+];
+
 /// Runs all steps of CI, cheapest first.
 pub(crate) fn ci() -> anyhow::Result<()> {
     let mut tally = Tally::default();
+    let passed = steps(&mut tally);
+    // The times come last, also after a step that failed.
+    let judged = tally.conclude();
+    passed.and(judged)
+}
+
+fn steps(tally: &mut Tally) -> anyhow::Result<()> {
     let times = &mut tally.times;
     times.step("format", || cargo(&["fmt", "--all", "--check"], &[]))?;
     times.step("rules of the repository", tidy)?;
@@ -26,14 +48,17 @@ pub(crate) fn ci() -> anyhow::Result<()> {
     // each other's build lock.
     let build = ["build", "--locked", "--workspace", "--bins"];
     times.step("build of the programs", || cargo(&build, &[]))?;
+    for programs in [CRATES, E2E] {
+        let build = [&["test", "--locked", "--no-run"], programs].concat();
+        times.step("build of the tests", || cargo(&build, &[]))?;
+    }
     let notes = Notes::begin()?;
-    tests(&notes, &mut tally)?;
+    let ran = tests(&notes, tally);
     // Reports the claims that were not run, even if other tests failed.
-    let judged = notes.conclude();
-    tally.conclude().and(judged)
+    ran.and(notes.conclude())
 }
 
-fn lints() -> anyhow::Result<()> {
+pub(crate) fn lints() -> anyhow::Result<()> {
     cargo(
         &[
             "clippy",
@@ -48,20 +73,29 @@ fn lints() -> anyhow::Result<()> {
     )
 }
 
-/// Runs all tests. Tests of the whole system run one at a time.
+/// Runs all tests. Tests that measure the whole system run one at a time.
 fn tests(notes: &Notes, tally: &mut Tally) -> anyhow::Result<()> {
     let noted = (judged::VARIABLE, notes.path());
     tally.run(Selection {
         name: "tests of the crates",
-        cargo: &["--workspace", "--exclude", "xtask", "--exclude", "e2e"],
-        programs: &[],
+        cargo: CRATES,
+        claims: &[],
+        threads: None,
         environment: &[PROPERTIES_SEED, noted],
     })?;
-    // One at a time, because each of them loads a server, and two would disturb each other.
+    let groups = Groups::read();
     tally.run(Selection {
-        name: "end-to-end tests",
-        cargo: &["--package", "e2e"],
-        programs: &[ONE_AT_A_TIME],
+        name: "end-to-end tests, together",
+        cargo: E2E,
+        claims: &groups.together,
+        threads: Some(together::THREADS),
+        environment: &[noted, together::VARIABLE],
+    })?;
+    tally.run(Selection {
+        name: "end-to-end tests, alone",
+        cargo: E2E,
+        claims: &groups.alone,
+        threads: Some(1),
         environment: &[noted],
     })
 }
@@ -89,7 +123,16 @@ fn coprocessor_lints() -> anyhow::Result<()> {
 
 /// Runs the rules of the repository, which are tests of this crate.
 pub(crate) fn tidy() -> anyhow::Result<()> {
-    cargo(&["test", "--locked", "--quiet", "--package", "xtask"], &[])
+    // Of the whole workspace, so that cargo chooses the features of all other builds (see `E2E`).
+    let rules = [
+        "test",
+        "--locked",
+        "--quiet",
+        "--workspace",
+        "--bin",
+        "xtask",
+    ];
+    cargo(&rules, &[])
 }
 
 /// Tests of the owning crate compare generated files. With this variable set, the same tests write them
@@ -122,14 +165,7 @@ pub(crate) fn book(out: &Path) -> anyhow::Result<()> {
         .context("the folder of the book is not UTF-8")?;
     cargo(
         &[
-            "run",
-            "--locked",
-            "--quiet",
-            "--package",
-            "book",
-            "--",
-            "--out",
-            out,
+            "run", "--locked", "--quiet", "--bin", "book", "--", "--out", out,
         ],
         &[],
     )

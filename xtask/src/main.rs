@@ -28,6 +28,7 @@ mod test_run;
 #[cfg(test)]
 mod tidy;
 mod timing;
+mod together;
 
 fn main() -> std::process::ExitCode {
     command_line::main()

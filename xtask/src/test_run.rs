@@ -17,11 +17,11 @@ use crate::timing::{self, ArrivedLine, Times};
 /// ours.
 const UNSTEADY_ALLOWED: usize = 3;
 
-/// The argument of test programs whose claims run one at a time.
-pub(crate) const ONE_AT_A_TIME: &str = "--test-threads=1";
-
 /// Number of characters of a claim's message in the summary.
 const MESSAGE_SHOWN: usize = 160;
+
+/// Number of characters of a command in the log. The list of claims that run together is longer.
+const COMMAND_SHOWN: usize = 200;
 
 /// The tests that `cargo test` runs, and their settings.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +30,11 @@ pub(crate) struct Selection<'a> {
     pub(crate) name: &'a str,
     /// Arguments before `--`, such as packages.
     pub(crate) cargo: &'a [&'a str],
-    /// Arguments for the test programs, after `--`.
-    pub(crate) programs: &'a [&'a str],
+    /// Arguments that select claims, after `--`.
+    pub(crate) claims: &'a [&'a str],
+    /// Number of claims of a program that run at the same time. `None` leaves the number to libtest. Then the
+    /// times of claims are unknown.
+    pub(crate) threads: Option<usize>,
     pub(crate) environment: &'a [(&'a str, &'a str)],
 }
 
@@ -42,7 +45,7 @@ pub(crate) struct Tally {
     unsteady: Vec<String>,
     /// Claims that failed twice, and targets that ended without naming a claim.
     failed: Vec<String>,
-    /// The times of steps, and of claims that ran one at a time.
+    /// The times of steps and of claims.
     pub(crate) times: Times,
 }
 
@@ -53,14 +56,16 @@ impl Tally {
     ///
     /// Only if cargo cannot be started. Failures are counted.
     pub(crate) fn run(&mut self, selection: Selection<'_>) -> anyhow::Result<()> {
-        let run = || cargo_test(selection, selection.cargo, selection.programs);
+        let run = || cargo_test(selection, selection.cargo, selection.claims);
         let Output {
             passed,
             text,
             progress,
         } = self.times.step(selection.name, run)?;
-        if selection.programs.contains(&ONE_AT_A_TIME) {
-            self.times.add_claims(timing::claims(&progress));
+        self.times.add_programs(timing::programs(&text));
+        if let Some(threads) = selection.threads {
+            let claims = timing::claims(&progress, threads);
+            self.times.add_claims(claims, threads);
         }
         if passed {
             return Ok(());
@@ -76,19 +81,29 @@ impl Tally {
         Ok(())
     }
 
-    /// Runs only the failed claims of one target.
+    /// Runs only the failed claims of one target, one at a time if their number was limited.
     fn run_again(
         &mut self,
         selection: Selection<'_>,
         target: &str,
         messages: &BTreeMap<String, String>,
     ) -> anyhow::Result<()> {
-        let cargo: Vec<_> = target.split_whitespace().collect();
+        let cargo: Vec<_> = match target.strip_prefix("-p e2e ") {
+            // With the features of the first run, so that nothing is compiled again.
+            Some(program) => ["--workspace"]
+                .into_iter()
+                .chain(program.split_whitespace())
+                .collect(),
+            None => target.split_whitespace().collect(),
+        };
         // The name of another target's claim matches no test here.
-        let mut programs = vec!["--exact"];
-        programs.extend(messages.keys().map(String::as_str));
-        programs.extend(selection.programs);
-        let Output { passed, text, .. } = cargo_test(selection, &cargo, &programs)?;
+        let mut claims = vec!["--exact"];
+        claims.extend(messages.keys().map(String::as_str));
+        let alone = Selection {
+            threads: selection.threads.and(Some(1)),
+            ..selection
+        };
+        let Output { passed, text, .. } = cargo_test(alone, &cargo, &claims)?;
         let again = Failures::of(&text);
         let ran = names_that_passed(&text);
         if !passed || ran.is_empty() {
@@ -109,7 +124,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Reports the failures. Call it last.
+    /// Reports the times and the failures. Call it last, also after a step that failed.
     ///
     /// # Errors
     ///
@@ -205,21 +220,23 @@ struct Output {
 }
 
 /// Runs `cargo test` and prints its output as it comes.
-fn cargo_test(
-    selection: Selection<'_>,
-    cargo: &[&str],
-    programs: &[&str],
-) -> anyhow::Result<Output> {
+fn cargo_test(selection: Selection<'_>, cargo: &[&str], claims: &[&str]) -> anyhow::Result<Output> {
     let mut arguments = vec!["test", "--locked", "--no-fail-fast"];
     arguments.extend(cargo);
+    let threads = selection.threads;
+    let threads = threads.map(|number| format!("--test-threads={number}"));
+    let programs = threads.as_deref().into_iter();
+    let programs: Vec<&str> = programs.chain(claims.iter().copied()).collect();
     if !programs.is_empty() {
         arguments.push("--");
         arguments.extend(programs);
     }
-    say(std::iter::once(format!(
-        "xtask: cargo {}",
-        arguments.join(" ")
-    )));
+    let command = arguments.join(" ");
+    let shown = match command.char_indices().nth(COMMAND_SHOWN) {
+        Some((end, _)) => format!("{}…", &command[..end]),
+        None => command,
+    };
+    say(std::iter::once(format!("xtask: cargo {shown}")));
     let mut child = Command::new(env!("CARGO"))
         .args(&arguments)
         .envs(selection.environment.iter().copied())

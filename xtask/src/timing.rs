@@ -1,11 +1,11 @@
-//! The time of each step of CI, and of each claim that runs alone. The end of a run lists both, because the
-//! next person who wants faster tests needs them first.
+//! The time of each step of CI, and of each end-to-end claim. The end of a run lists both, because the next
+//! person who wants faster tests needs them first.
 
 use std::time::{Duration, Instant};
 
 use crate::clock::now;
 
-/// Number of claims that the list shows.
+/// Number of claims, and of test programs, that the list shows.
 const SLOWEST: usize = 15;
 
 /// A step or a claim with its time.
@@ -19,7 +19,12 @@ pub(crate) struct Timed {
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     steps: Vec<Timed>,
-    claims: Vec<Timed>,
+    /// Test programs, without the time to compile them.
+    programs: Vec<Timed>,
+    /// Claims that ran one at a time.
+    alone: Vec<Timed>,
+    /// Claims that ran at the same time as other claims. Their times include the wait for a core.
+    together: Vec<Timed>,
 }
 
 impl Times {
@@ -32,33 +37,59 @@ impl Times {
         result
     }
 
-    /// Adds claims that ran one at a time.
-    pub(crate) fn add_claims(&mut self, claims: Vec<Timed>) {
-        self.claims.extend(claims);
+    /// Adds test programs.
+    pub(crate) fn add_programs(&mut self, programs: Vec<Timed>) {
+        self.programs.extend(programs);
     }
 
-    /// The list of all steps, then of the slowest claims with their sum.
+    /// Adds claims of programs that ran this number of claims at the same time.
+    pub(crate) fn add_claims(&mut self, claims: Vec<Timed>, threads: usize) {
+        match threads {
+            1 => self.alone.extend(claims),
+            _ => self.together.extend(claims),
+        }
+    }
+
+    /// The list of all steps with their sum, then of the slowest claims with their sum.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let seconds = |took: Duration| took.as_secs_f64();
-        let line =
-            |kind: &str, it: &Timed| format!("{kind}: {:.0} s {}", seconds(it.took), it.name);
         let mut lines: Vec<String> = self.steps.iter().map(|it| line("STEP", it)).collect();
-        let mut claims = self.claims.clone();
-        claims.sort_by_key(|it| std::cmp::Reverse(it.took));
-        let all: Duration = claims.iter().map(|it| it.took).sum();
-        let shown = claims.iter().take(SLOWEST);
-        let listed: Duration = shown.clone().map(|it| it.took).sum();
-        lines.extend(shown.map(|it| line("SLOW", it)));
-        if !claims.is_empty() {
-            lines.push(format!(
-                "SLOW: these take {:.0} of the {:.0} s of {} claims that ran one at a time",
-                seconds(listed),
-                seconds(all),
-                claims.len()
-            ));
+        let all = sum(&self.steps).as_secs_f64();
+        lines.push(format!("STEP: {all:.0} s in all"));
+        for (all, what) in [
+            (&self.programs, "test programs, without their compilation"),
+            (&self.together, "claims that ran together"),
+            (&self.alone, "claims that ran one at a time"),
+        ] {
+            lines.extend(slowest(all, what));
         }
         lines
     }
+}
+
+fn line(kind: &str, it: &Timed) -> String {
+    format!("{kind}: {:.0} s {}", it.took.as_secs_f64(), it.name)
+}
+
+fn sum(all: &[Timed]) -> Duration {
+    all.iter().map(|it| it.took).sum()
+}
+
+/// The slowest of these, and their share of the sum. Empty without any.
+fn slowest(all: &[Timed], what: &str) -> Vec<String> {
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let mut ordered = all.to_vec();
+    ordered.sort_by_key(|it| std::cmp::Reverse(it.took));
+    ordered.truncate(SLOWEST);
+    let mut lines: Vec<String> = ordered.iter().map(|it| line("SLOW", it)).collect();
+    lines.push(format!(
+        "SLOW: these take {:.0} of the {:.0} s of {} {what}",
+        sum(&ordered).as_secs_f64(),
+        sum(all).as_secs_f64(),
+        all.len()
+    ));
+    lines
 }
 
 /// A line of libtest, with the time of its arrival.
@@ -69,7 +100,7 @@ pub(crate) struct ArrivedLine {
 }
 
 impl ArrivedLine {
-    /// The line if it tells the progress of a test program. `None` for all other output.
+    /// The line if it reports the progress of a test program. `None` for all other output.
     pub(crate) fn of_progress(line: &str) -> Option<Self> {
         let is_progress = line.starts_with("running ") || claim(line).is_some();
         is_progress.then(|| Self {
@@ -84,52 +115,159 @@ pub(crate) fn claim(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix("test ")?.split_once(" ... ")
 }
 
-/// The times of claims that ran one at a time. The line of a claim arrives at its end, so a claim lasts from
-/// the line before it to its own.
-pub(crate) fn claims(lines: &[ArrivedLine]) -> Vec<Timed> {
-    let pairs = lines.windows(2);
-    let timed = pairs.filter_map(|pair| {
-        let [before, this] = pair else { return None };
-        Some(Timed {
-            name: claim(&this.line)?.0.to_owned(),
-            took: this.at.saturating_duration_since(before.at),
-        })
+/// The test programs in the output of `cargo test`, with the times that libtest reports. Documentation tests
+/// come after them and are left out. Empty if a program ended without a report, because the times could then
+/// belong to other programs.
+pub(crate) fn programs(output: &str) -> Vec<Timed> {
+    let before_documentation = output
+        .lines()
+        .take_while(|line| !line.starts_with("   Doc-tests "));
+    let names: Vec<&str> = before_documentation
+        .filter_map(|line| line.strip_prefix("     Running "))
+        .collect();
+    let times: Vec<Duration> = output.lines().filter_map(finished_in).collect();
+    if times.len() < names.len() {
+        return Vec::new();
+    }
+    let timed = names.into_iter().zip(times).map(|(name, took)| Timed {
+        name: program(name),
+        took,
     });
     timed.collect()
+}
+
+/// The time at the end of a line such as `test result: ok. 3 passed; …; finished in 0.27s`.
+fn finished_in(line: &str) -> Option<Duration> {
+    let (_, seconds) = line.strip_prefix("test result: ")?.rsplit_once(" in ")?;
+    let seconds = seconds.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// The name and the source in `tests/lab/main.rs (target/debug/deps/lab-0a1b)`.
+fn program(line: &str) -> String {
+    let Some((source, path)) = line.split_once(" (") else {
+        return line.to_owned();
+    };
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = name.rsplit_once('-').map_or(name, |(name, _)| name);
+    format!("{name}, {source}")
+}
+
+/// The times of claims in programs that ran this number of claims at the same time.
+///
+/// The line of a claim arrives at its end. libtest starts the claims in the order of their names, and each
+/// after the end of an earlier claim. So the first ones began with the program, and each later one at the
+/// next arrival. With one at a time, a claim lasts from the line before it to its own.
+pub(crate) fn claims(lines: &[ArrivedLine], threads: usize) -> Vec<Timed> {
+    let programs = lines.chunk_by(|_, next| claim(&next.line).is_some());
+    let timed = programs.filter_map(|program| {
+        let (running, ends) = program.split_first()?;
+        let begins = std::iter::repeat_n(running.at, threads).chain(ends.iter().map(|it| it.at));
+        let mut by_name: Vec<(&str, Instant)> = ends
+            .iter()
+            .filter_map(|end| Some((claim(&end.line)?.0, end.at)))
+            .collect();
+        by_name.sort_unstable();
+        let timed = by_name
+            .into_iter()
+            .zip(begins)
+            .map(|((name, end), begin)| Timed {
+                name: name.to_owned(),
+                took: end.saturating_duration_since(begin),
+            });
+        Some(timed.collect::<Vec<_>>())
+    });
+    timed.flatten().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Lines with their seconds of arrival.
+    fn arrived(lines: &[(&str, u64)]) -> Vec<ArrivedLine> {
+        let began = now();
+        let arrived = lines.iter().map(|(line, second)| ArrivedLine {
+            at: began + Duration::from_secs(*second),
+            line: (*line).to_owned(),
+        });
+        arrived.collect()
+    }
+
     #[test]
     fn a_claim_lasts_from_the_line_before_it() {
-        let began = now();
-        let texts = [
-            "running 2 tests",
-            "test a::first ... ok",
-            "test a::second ... FAILED",
-        ];
-        let lines = texts
-            .iter()
-            .zip([0, 2, 5])
-            .map(|(line, second)| ArrivedLine {
-                at: began + Duration::from_secs(second),
-                line: (*line).to_owned(),
-            });
-        let timed = claims(&lines.collect::<Vec<_>>());
+        let lines = arrived(&[
+            ("running 2 tests", 0),
+            ("test a::first ... ok", 2),
+            ("test a::second ... FAILED", 5),
+        ]);
         let mut times = Times::default();
         times.step("build", || ());
-        times.add_claims(timed);
+        times.add_claims(claims(&lines, 1), 1);
         assert_eq!(
             times.lines(),
             [
                 "STEP: 0 s build",
+                "STEP: 0 s in all",
                 "SLOW: 3 s a::second",
                 "SLOW: 2 s a::first",
                 "SLOW: these take 5 of the 5 s of 2 claims that ran one at a time",
             ]
         );
+    }
+
+    #[test]
+    fn a_claim_that_ran_together_lasts_from_the_end_of_the_claim_before_it() {
+        // `c` starts when `b` ends, and `d` when `a` ends. The second program starts again.
+        let lines = arrived(&[
+            ("running 4 tests", 10),
+            ("test b ... ok", 12),
+            ("test a ... ok", 15),
+            ("test d ... ok", 16),
+            ("test c ... ok", 19),
+            ("running 1 test", 20),
+            ("test e ... ok", 24),
+        ]);
+        let timed = claims(&lines, 2);
+        let found: Vec<_> = timed
+            .iter()
+            .map(|it| (it.name.as_str(), it.took.as_secs()))
+            .collect();
+        assert_eq!(found, [("a", 5), ("b", 2), ("c", 7), ("d", 1), ("e", 4)]);
+        let mut times = Times::default();
+        times.add_claims(timed, 2);
+        let last = times.lines().pop();
+        assert_eq!(
+            last.as_deref(),
+            Some("SLOW: these take 19 of the 19 s of 5 claims that ran together")
+        );
+    }
+
+    #[test]
+    fn the_times_of_programs_are_read_from_their_reports() {
+        let output = "    Finished `test` profile [unoptimized] target(s) in 1.00s
+     Running unittests src/lib.rs (target/debug/deps/gateway_config-0a1b)
+test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.27s
+     Running tests/lab/main.rs (target/debug/deps/lab-c0de)
+test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 61.50s
+   Doc-tests gateway_config
+";
+        let end = "test result: ok. 0 passed; 0 failed; finished in 0.01s\n";
+        let found = programs(&(output.to_owned() + end));
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| (it.name.as_str(), it.took.as_millis()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("gateway_config, unittests src/lib.rs", 270),
+                ("lab, tests/lab/main.rs", 61_500)
+            ]
+        );
+        // A program that was killed has no report.
+        let killed = output.replace("test result: FAILED", "killed");
+        assert!(programs(&killed).is_empty());
     }
 
     #[test]

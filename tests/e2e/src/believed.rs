@@ -53,6 +53,7 @@ pub const MACHINE_UNFIT: &str = "others had the processors in every attempt";
 #[must_use]
 #[track_caller]
 pub fn believed(measure: impl Fn(usize) -> (Run, PathBuf)) -> Option<Run> {
+    judged::expect_alone();
     let mut is_machine_fit = true;
     for attempt in 0..ATTEMPTS {
         let (run, recording) = measure(attempt);

@@ -491,6 +491,7 @@ impl Run {
     /// If it has no numbers.
     #[track_caller]
     pub fn number_for(self, variant: &str) -> Run {
+        judged::expect_alone();
         let summary = self.json();
         let rows = summary["variants"]
             .as_array()
@@ -525,6 +526,7 @@ impl Run {
     /// If the summary has no such variant.
     #[must_use]
     pub fn verdict_of(&self, variant: &str) -> String {
+        judged::expect_alone();
         let summary = self.json();
         let rows = summary["variants"]
             .as_array()

@@ -108,6 +108,7 @@ pub fn threads_of(pid: u32) -> usize {
     reason = "standing still for so long is the fault that is planted"
 )]
 pub fn freeze(child: &Child, length: Duration) {
+    judged::expect_alone();
     let pid = Pid::from_child(child);
     kill_process(pid, Signal::STOP).expect("the process is alive");
     std::thread::sleep(length);
@@ -130,6 +131,7 @@ impl Hogs {
     /// If they do not start.
     #[must_use]
     pub fn start(count: usize) -> Hogs {
+        judged::expect_alone();
         let allowed = rustix::thread::sched_getaffinity(None).expect("Linux tells");
         let cpu = (0..CpuSet::MAX_CPU)
             .rfind(|cpu| allowed.is_set(*cpu))

@@ -8,8 +8,9 @@
 //! reads it to list the claims of all test binaries. The format is
 //! `ran|not-run|absent TAB FILE:LINE TAB REASON`.
 
+use std::ffi::OsString;
 use std::fmt::Display;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,8 @@ use std::process::{Command, Stdio};
 
 /// The environment variable with the path of the file to append to.
 const VARIABLE: &str = "WEIGHBRIDGE_JUDGED";
+/// `cargo xtask ci` sets this variable if it runs several end-to-end claims at the same time.
+const TOGETHER: &str = "WEIGHBRIDGE_TOGETHER";
 
 /// Records that the calling test could judge its claim.
 ///
@@ -75,7 +78,7 @@ pub fn is_installed(program: &str) -> bool {
 ///
 /// # Panics
 ///
-/// If npm exists and cannot install it.
+/// If npm exists and cannot install it, or the folder has no lock file of npm.
 #[track_caller]
 #[must_use]
 pub fn has_package(folder: &Path, package: &str) -> bool {
@@ -88,6 +91,10 @@ pub fn has_package(folder: &Path, package: &str) -> bool {
         .join("node_modules")
         .join(package)
         .join("package.json");
+    // `npm ci` begins by removing the folder, so tests that run together install one after the other.
+    let lock_file = folder.join("package-lock.json");
+    let lock = File::open(&lock_file).and_then(|file| file.lock().map(|()| file));
+    let _lock = lock.unwrap_or_else(|error| panic!("{}: {error}", lock_file.display()));
     if !installed.exists() {
         let mut install = Command::new("npm");
         install.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]);
@@ -109,6 +116,24 @@ fn say(state: &str, reason: &dyn Display, place: &Location<'_>) {
     note(state, &reason, place);
 }
 
+/// Fails a claim that measures if it runs together with other claims, which would disturb it.
+///
+/// # Panics
+///
+/// If it does.
+#[track_caller]
+pub fn expect_alone() {
+    assert_alone(variable(TOGETHER).is_some());
+}
+
+#[track_caller]
+fn assert_alone(is_together: bool) {
+    assert!(
+        !is_together,
+        "expected a claim that measures to run alone, found {TOGETHER}: remove the claim from tests/e2e/together.txt"
+    );
+}
+
 fn note(state: &str, reason: &str, place: &Location<'_>) {
     let Some(path) = notes() else { return };
     let line = format!("{state}\t{}:{}\t{reason}\n", place.file(), place.line());
@@ -118,10 +143,23 @@ fn note(state: &str, reason: &str, place: &Location<'_>) {
         .unwrap_or_else(|error| panic!("{VARIABLE}={}: {error}", path.display()));
 }
 
+fn notes() -> Option<PathBuf> {
+    variable(VARIABLE).map(PathBuf::from)
+}
+
 #[expect(
     clippy::disallowed_methods,
-    reason = "the one place in tests that reads where to note"
+    reason = "the one place in tests that reads how they are run"
 )]
-fn notes() -> Option<PathBuf> {
-    std::env::var_os(VARIABLE).map(PathBuf::from)
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_claim_that_measures_runs_alone() {
+        super::assert_alone(false);
+        assert!(std::panic::catch_unwind(|| super::assert_alone(true)).is_err());
+    }
 }
