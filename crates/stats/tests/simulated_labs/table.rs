@@ -134,10 +134,13 @@ fn is_to_be_written() -> bool {
     std::env::var_os("UPDATE_METHODOLOGY").is_some()
 }
 
+/// Simulates, and writes a table.
+type Writes = fn() -> String;
+
 // One test for all tables, because they are in one file and several tests would write it at the same time.
 #[test]
 fn the_tables_in_methodology_are_what_these_simulations_say() {
-    let tables: [(&str, fn() -> String); 8] = [
+    let tables: [(&str, Writes); 8] = [
         ("", table),
         (", estimators", estimators),
         (", pace", crate::pace::table),
