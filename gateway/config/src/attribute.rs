@@ -61,6 +61,14 @@ impl<'de> Deserialize<'de> for Attribute {
         let mut members = match Value::deserialize(deserializer)? {
             Value::Bool(is_on) => return Ok(Self::Switch(is_on)),
             Value::Object(members) => members,
+            // The form of version 1 for `static`.
+            Value::String(text) => {
+                let members = Map::from_iter([("static".to_owned(), Value::String(text))]);
+                return Ok(Self::Selected {
+                    selector: selector(members).map_err(D::Error::custom)?,
+                    condition: None,
+                });
+            }
             other => {
                 let message = format!("expected `true`, `false` or a selector, found {other}");
                 return Err(D::Error::custom(message));
@@ -143,6 +151,7 @@ impl JsonSchema for Attribute {
         json_schema!({
             "anyOf": [
                 {"type": "boolean", "description": "True if the standard attribute is present."},
+                {"type": "string", "description": "A constant. It equals `static`."},
                 selected,
             ],
             "description": "The value of an attribute: a standard value, or a selected value.",

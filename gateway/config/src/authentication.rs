@@ -48,7 +48,8 @@ pub struct Jwt {
     /// The treatment of a request with an invalid token.
     #[serde(default)]
     pub on_error: OnTokenError,
-    /// True if a token without `exp`, which never expires, is accepted. Apollo Router accepts it.
+    /// True if a token without `exp`, which never expires, is accepted. It equals `allow_missing_exp` of every key
+    /// set in Apollo Router.
     #[serde(default)]
     pub allow_tokens_without_expiry: bool,
 }

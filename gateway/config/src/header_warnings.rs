@@ -1,14 +1,15 @@
-//! Warnings about header rules without effect.
+//! Warnings about header rules and masking without effect.
 
 use http::HeaderName;
 use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
+use crate::header_masking::HeaderMasking;
 use crate::header_selection::HeaderSelection;
 use crate::headers::{HeaderRule, HeaderRules, Headers};
 use crate::response_headers::ResponseRule;
 
-/// A warning for each rule that can never change a header.
+/// A warning for each rule that can never change a header, and for masking of no header.
 pub(crate) fn warnings(headers: &Headers) -> Vec<String> {
     let all = std::iter::once(("headers.all".to_owned(), &headers.all));
     let own = headers
@@ -22,7 +23,7 @@ pub(crate) fn warnings(headers: &Headers) -> Vec<String> {
 
 fn of_rules(path: &str, rules: &HeaderRules) -> Vec<String> {
     let mut warnings = Vec::new();
-    for rule in &rules.request {
+    for rule in &rules.request.operations {
         let (name, pattern) = match rule {
             HeaderRule::Insert { name, .. } => (Some(name), None),
             HeaderRule::PropagateNamed { target, .. } => (Some(target), None),
@@ -33,7 +34,7 @@ fn of_rules(path: &str, rules: &HeaderRules) -> Vec<String> {
         warnings.extend(name.and_then(|name| own_header(path, name)));
         warnings.extend(pattern.and_then(|pattern| upper_case(path, pattern)));
     }
-    for rule in &rules.response {
+    for rule in &rules.response.operations {
         if let ResponseRule::Remove(HeaderSelection::Matching(pattern))
         | ResponseRule::Propagate {
             from: HeaderSelection::Matching(pattern),
@@ -41,6 +42,16 @@ fn of_rules(path: &str, rules: &HeaderRules) -> Vec<String> {
         } = rule
         {
             warnings.extend(upper_case(path, pattern));
+        }
+    }
+    for (side, masking) in [
+        ("request", &rules.request.masking),
+        ("response", &rules.response.masking),
+    ] {
+        if masking.as_ref().is_some_and(HeaderMasking::masks_nothing) {
+            warnings.push(format!(
+                "`{path}.{side}.masking` masks no header, so telemetry shows credentials: remove `replace_defaults`, or name headers in `sensitive_headers`"
+            ));
         }
     }
     warnings

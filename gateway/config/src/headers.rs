@@ -11,6 +11,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use crate::header_masking::HeaderMasking;
 use crate::header_selection::HeaderSelection;
 use crate::response_headers::ResponseRule;
 use crate::written::{BodyPath, Written};
@@ -33,7 +34,7 @@ pub struct Headers {
 impl Headers {
     fn requests(&self) -> impl Iterator<Item = &HeaderRule> {
         let all = std::iter::once(&self.all).chain(self.subgraphs.values());
-        all.flat_map(|rules| &rules.request)
+        all.flat_map(|rules| &rules.request.operations)
     }
 
     /// True if a rule copies all client headers that match a pattern.
@@ -52,21 +53,47 @@ impl Headers {
             matches!(value, InsertedValue::FromContext(_))
         })
     }
+
+    /// The masked headers of requests: of the client's request, or of requests to a subgraph.
+    #[must_use]
+    pub fn masked_in_requests(&self, subgraph: Option<&str>) -> Vec<HeaderName> {
+        self.masked(subgraph, |rules| rules.request.masking.as_ref())
+    }
+
+    /// The masked headers of responses: of the response to the client, or of a subgraph's responses.
+    #[must_use]
+    pub fn masked_in_responses(&self, subgraph: Option<&str>) -> Vec<HeaderName> {
+        self.masked(subgraph, |rules| rules.response.masking.as_ref())
+    }
+
+    fn masked(
+        &self,
+        subgraph: Option<&str>,
+        masking: impl Fn(&HeaderRules) -> Option<&HeaderMasking>,
+    ) -> Vec<HeaderName> {
+        let all = masking(&self.all).cloned().unwrap_or_default();
+        let own = subgraph.and_then(|name| self.subgraphs.get(name));
+        match own.and_then(masking) {
+            Some(own) => own.of_subgraph(&all),
+            None => all.of_all(),
+        }
+    }
 }
 
 /// Rules of one subgraph or of all.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HeaderRules {
-    /// Rules for requests, applied in order. The value is a list, or `operations` with a list.
+    /// Rules for requests, applied in order. The value is a list, or a mapping with `operations` and
+    /// `masking`.
     #[serde(deserialize_with = "rules")]
     #[schemars(with = "RulesFile<HeaderRule>")]
-    pub request: Vec<HeaderRule>,
-    /// Rules for the headers of the client's response. They run in order for each subgraph response. Not in
-    /// Apollo Router.
+    pub request: RuleList<HeaderRule>,
+    /// Rules for the headers of the client's response. They run in order for each subgraph response. Apollo
+    /// Router has only `masking` here.
     #[serde(deserialize_with = "rules")]
     #[schemars(with = "RulesFile<ResponseRule>")]
-    pub response: Vec<ResponseRule>,
+    pub response: RuleList<ResponseRule>,
 }
 
 /// The forms of a list of rules.
@@ -77,20 +104,34 @@ enum RulesFile<R> {
     /// The form of Apollo Router before 2.17.
     List(Vec<R>),
     /// The form of Apollo Router 2.17.
-    Operations(Operations<R>),
+    Mapping(RuleList<R>),
 }
 
-/// Rules under the key `operations`.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, bound(deserialize = "R: Deserialize<'de>"))]
-struct Operations<R> {
+/// Rules, and the headers that telemetry masks.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    bound(deserialize = "R: Deserialize<'de>")
+)]
+pub struct RuleList<R> {
     /// The rules, applied in order.
-    #[serde(default)]
-    operations: Vec<R>,
+    pub operations: Vec<R>,
+    /// Sensitive headers. Without the key, these are the headers that usually contain credentials.
+    pub masking: Option<HeaderMasking>,
+}
+
+impl<R> Default for RuleList<R> {
+    fn default() -> Self {
+        Self {
+            operations: Vec::new(),
+            masking: None,
+        }
+    }
 }
 
 /// Reads both forms. The errors of `untagged` would not report the mistake in a rule.
-fn rules<'de, D, R>(deserializer: D) -> Result<Vec<R>, D::Error>
+fn rules<'de, D, R>(deserializer: D) -> Result<RuleList<R>, D::Error>
 where
     D: Deserializer<'de>,
     R: Deserialize<'de>,
@@ -101,19 +142,21 @@ where
 struct EitherForm<R>(PhantomData<R>);
 
 impl<'de, R: Deserialize<'de>> Visitor<'de> for EitherForm<R> {
-    type Value = Vec<R>;
+    type Value = RuleList<R>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a list of rules, or `operations` with one")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(list))
+        Ok(RuleList {
+            operations: Vec::deserialize(SeqAccessDeserializer::new(list))?,
+            masking: None,
+        })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        let Operations { operations } = Operations::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(operations)
+        RuleList::deserialize(MapAccessDeserializer::new(map))
     }
 }
 
@@ -270,3 +313,6 @@ impl PropagateFile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

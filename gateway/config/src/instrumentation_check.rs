@@ -10,7 +10,7 @@ use crate::instrumentation::{
 };
 use crate::original;
 use crate::report::Report;
-use crate::selector::Selector;
+use crate::selector::{Redact, Selector};
 use crate::standard_attributes::{InstrumentedService, SPAN_SETTINGS, UNKNOWABLE};
 
 /// The units of durations.
@@ -169,6 +169,10 @@ impl<'a, 'r> Place<'a, 'r> {
         let selectors = condition.map(Condition::selectors).unwrap_or_default();
         let keys = [keys, &["condition"]].concat();
         for selector in selectors {
+            if selector.redact == Some(Redact::Mask) {
+                let message = "a condition compares the value of the header and shows nothing: remove `redact`";
+                self.tell(&keys, message.to_owned());
+            }
             self.selector(selector, &keys);
         }
     }

@@ -30,6 +30,7 @@ mod demand_control;
 mod expansion;
 mod fate;
 mod graphql_text;
+mod header_masking;
 mod header_selection;
 mod header_warnings;
 mod headers;
@@ -94,8 +95,9 @@ pub use cors::{Cors, CorsPolicy, PrivateNetworkAccess};
 pub use demand_control::{DemandControl, DemandMode, DemandStrategy, StaticEstimated};
 pub use expansion::{Surroundings, expand};
 pub use graphql_text::{GraphqlName, StoredText, TypeDefinitions, TypeReference, inner_name};
+pub use header_masking::HeaderMasking;
 pub use header_selection::HeaderSelection;
-pub use headers::{HeaderRule, HeaderRules, Headers, InsertedValue};
+pub use headers::{HeaderRule, HeaderRules, Headers, InsertedValue, RuleList};
 pub use instrumentation::{
     Attributes, EventDefinition, EventInstrumentation, EventLevel, EventMoment, EventRule,
     Instrument, InstrumentDefinition, InstrumentType, Instrumentation, Instruments,
@@ -121,7 +123,7 @@ pub use response_headers::{Merge, ResponseRule};
 pub use rest_endpoints::{QueryCollection, RestEndpoint, RestMethod, StoredQuery, StoredQueryName};
 pub use rhai_limits::RhaiLimits;
 pub use schema::schema;
-pub use selector::{CostValue, Selector, SelectorSource};
+pub use selector::{CostValue, Redact, Selector, SelectorSource};
 pub use session_variables::{MappedClaim, SessionName, SessionVariables};
 pub use shaping::{
     Compression, CompressionAsked, EffectiveShaping, RateLimit, Retry, RouterShaping,

@@ -17,10 +17,7 @@ pub(crate) fn unserved() -> impl Iterator<Item = &'static Unserved> {
 /// were at the second. A `*` matches any name, and both paths use the same name.
 pub(crate) const MOVED: &[(&str, &str)] = &[
     ("limits/router", "limits"),
-    (
-        "telemetry/metrics/prometheus",
-        "telemetry/exporters/metrics/prometheus",
-    ),
+    ("health-check", "health_check"),
     (
         "supergraph/preview_defer_support",
         "supergraph/defer_support",
@@ -64,6 +61,10 @@ pub(crate) const MOVED: &[(&str, &str)] = &[
         "preview_entity_cache/subgraphs",
         "preview_entity_cache/subgraph/subgraphs",
     ),
+    (
+        "preview_entity_cache/redis",
+        "preview_entity_cache/subgraph/all/redis",
+    ),
     ("preview_entity_cache", "response_cache"),
     ("preview_operation_limits", "limits"),
     (
@@ -88,6 +89,25 @@ pub(crate) const MOVED: &[(&str, &str)] = &[
         "telemetry/exporters/logging/stdout/format",
     ),
     ("telemetry/logging", "telemetry/exporters/logging"),
+    ("telemetry/tracing/trace_config", "telemetry/tracing/common"),
+    (
+        "telemetry/tracing/common/attributes",
+        "telemetry/tracing/common/resource",
+    ),
+    (
+        "telemetry/tracing/otlp/timeout",
+        "telemetry/tracing/otlp/batch_processor/max_export_timeout",
+    ),
+    (
+        "telemetry/tracing/propagation/awsxray",
+        "telemetry/tracing/propagation/aws_xray",
+    ),
+    ("telemetry/tracing", "telemetry/exporters/tracing"),
+    (
+        "telemetry/metrics/common/resources",
+        "telemetry/metrics/common/resource",
+    ),
+    ("telemetry/metrics", "telemetry/exporters/metrics"),
     (
         "supergraph/log_on_broken_pipe",
         "supergraph/experimental_log_on_broken_pipe",
@@ -114,9 +134,17 @@ pub(crate) const MOVED: &[(&str, &str)] = &[
     ),
 ];
 
+/// Exporters of version 1 that are on if they are in the file. Version 2 added the key `enabled`.
+pub(crate) const ON_BY_PRESENCE: &[&str] = &[
+    "telemetry/tracing/otlp",
+    "telemetry/tracing/zipkin",
+    "telemetry/tracing/datadog",
+    "telemetry/metrics/otlp",
+];
+
 /// Selectors of telemetry that conditions of the coprocessor do not support. The stages do not run without a
-/// response, and no stage knows how often a request is sent.
-pub(crate) const UNREAD_BY_CONDITIONS: &[&str] = &["error", "subgraph_resend_count"];
+/// response, no stage knows how often a request is sent, and conditions compare unmasked headers.
+pub(crate) const UNREAD_BY_CONDITIONS: &[&str] = &["error", "redact", "subgraph_resend_count"];
 
 /// The entry for a selector that conditions of the coprocessor do not support, at any depth of a condition.
 static UNREAD_SELECTOR: Unserved = refused(
@@ -136,11 +164,11 @@ pub(crate) const UNREAD: &[&str] = &[
     "connector_source",
     "connector_url_template",
     "context_id",
+    "entity_type",
     "field_name",
     "field_type",
     "is_deferred",
     "list_length",
-    "redact",
     "request_duration",
     "response_cache",
     "response_cache_control",
@@ -172,6 +200,14 @@ fn is_in_instrumentation(path: &[String]) -> bool {
         if telemetry == "telemetry" && instrumentation == "instrumentation")
 }
 
+/// Sections of telemetry that have no effect as a whole, so their contents are not refused.
+const IDLE_SECTIONS: [&str; 4] = ["cache", "connector", "graphql", "http_client"];
+
+fn is_in_idle_section(path: &[String]) -> bool {
+    let section = path.get(3);
+    is_in_instrumentation(path) && section.is_some_and(|it| IDLE_SECTIONS.contains(&it.as_str()))
+}
+
 /// True if the last key of the path is a selector. Attributes, instruments and events have names of the user
 /// at the same depth.
 fn is_selector(path: &[String]) -> bool {
@@ -179,7 +215,7 @@ fn is_selector(path: &[String]) -> bool {
         return false;
     };
     let is_named = ["attributes", "router", "supergraph", "subgraph"].contains(&above.as_str());
-    is_in_instrumentation(path) && path.len() > 5 && !is_named
+    is_in_instrumentation(path) && path.len() > 5 && !is_named && !is_in_idle_section(path)
 }
 
 /// The first entry that matches a path.

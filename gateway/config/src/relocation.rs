@@ -2,11 +2,15 @@
 
 use yaml_with_places::{Entry, Finding, Findings, Node, Place, Value};
 
-use crate::original::MOVED;
+use crate::original::{MOVED, ON_BY_PRESENCE};
 
 /// Moves each key of [`MOVED`] to its new path. If a key exists at both paths, it is a mistake, because one
 /// of them would have no effect.
 pub(crate) fn relocate(tree: &mut Node, findings: &mut Findings) {
+    for path in ON_BY_PRESENCE {
+        let path: Vec<&str> = path.split('/').collect();
+        switch_on(tree, &path);
+    }
     for (from, to) in MOVED {
         let from: Vec<&str> = from.split('/').collect();
         let to: Vec<&str> = to.split('/').collect();
@@ -22,6 +26,29 @@ pub(crate) fn relocate(tree: &mut Node, findings: &mut Findings) {
             });
             move_one(tree, &from, &to, findings);
         }
+    }
+}
+
+/// Adds `enabled: true` to the mapping at a path, unless the mapping has the key.
+fn switch_on(node: &mut Node, path: &[&str]) {
+    let Value::Map(entries) = &mut node.value else {
+        return;
+    };
+    let Some((first, rest)) = path.split_first() else {
+        let is_known = entries.iter().any(|entry| entry.key == "enabled");
+        let place = entries.first().map(|entry| entry.key_place);
+        if let Some(place) = place.filter(|_| !is_known) {
+            let mut enabled = empty("enabled", place);
+            enabled.node.value = Value::Scalar {
+                text: "true".to_owned(),
+                plain: true,
+            };
+            entries.push(enabled);
+        }
+        return;
+    };
+    if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *first) {
+        switch_on(&mut entry.node, rest);
     }
 }
 

@@ -20,6 +20,18 @@ pub struct Selector {
     pub source: SelectorSource,
     /// The value if the source has none.
     pub default: Option<Value>,
+    /// The decision of the file about masking a header. `None` means that `masking` decides.
+    pub redact: Option<Redact>,
+}
+
+/// A decision about masking a header in telemetry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Redact {
+    /// Telemetry shows the value, even of a sensitive header.
+    Allow,
+    /// Telemetry never shows the value.
+    Mask,
 }
 
 /// The source of a [`Selector`]'s value.
@@ -100,6 +112,15 @@ pub enum CostValue {
 }
 
 impl SelectorSource {
+    /// True if the value is in a header.
+    #[must_use]
+    pub fn is_header(&self) -> bool {
+        matches!(
+            self,
+            Self::RequestHeader(_) | Self::SupergraphRequestHeader(_) | Self::ResponseHeader(_)
+        )
+    }
+
     /// True if the value is available only in a response.
     #[must_use]
     pub fn needs_response(&self) -> bool {
@@ -298,6 +319,9 @@ pub(crate) struct SelectorFile {
     cost: Option<CostValue>,
     /// The value if the source has no value.
     default: Option<Value>,
+    /// Only for headers in telemetry: `allow` shows the value of a sensitive header, and `mask` never shows the
+    /// value.
+    redact: Option<Redact>,
 }
 
 /// The sources of a file, each with its value if it is written.
@@ -408,9 +432,13 @@ impl TryFrom<SelectorFile> for Selector {
         let mut sources = sources.into_iter().flatten().flatten();
         // Two sources are enough to detect more than one.
         match (sources.next(), sources.next()) {
+            (Some(source), None) if file.redact.is_some() && !source.is_header() => {
+                Err("expected `redact` next to a header only; remove it")
+            }
             (Some(source), None) => Ok(Self {
                 source,
                 default: file.default,
+                redact: file.redact,
             }),
             _ => Err("expected exactly one source, such as `request_header: x-name`"),
         }

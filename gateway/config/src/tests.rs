@@ -155,7 +155,7 @@ fn variables_are_filled_in_and_typed_again() {
     let HeaderRule::Insert {
         value: InsertedValue::Static(value),
         ..
-    } = &config.headers.all.request[0]
+    } = &config.headers.all.request.operations[0]
     else {
         panic!("not a static insertion")
     };
@@ -243,10 +243,12 @@ fn conditions_nest_and_name_their_selectors() {
     let header = Selector {
         source: SelectorSource::RequestHeader(http::HeaderName::from_static("x-a")),
         default: Some("none".into()),
+        redact: None,
     };
     let environment = Selector {
         source: SelectorSource::Environment("N".to_owned()),
         default: None,
+        redact: None,
     };
     let expected = Condition::All(vec![
         Condition::Equal(Operand::Selector(header), Operand::Literal("b".into())),
@@ -484,7 +486,8 @@ headers:
   subgraphs:
     a:
       response:
-        - propagate: {matching: 'X-.*'}
+        operations: [{propagate: {matching: 'X-.*'}}]
+        masking: {replace_defaults: true}
 ";
     let reading = read(Path::new("r.yaml"), text, &table(), false).unwrap();
     assert_snapshot!(reading.warnings.join("\n"), @r"
@@ -494,6 +497,7 @@ headers:
     `headers.all`: a rule for `content-length` has no effect, because the gateway writes this header itself: remove the rule
     `headers.all`: a rule for `te` has no effect, because the gateway writes this header itself: remove the rule
     `headers.subgraphs.a`: `X-.*` matches no header, because names are in lower case: write `(?i)X-.*`
+    `headers.subgraphs.a.response.masking` masks no header, so telemetry shows credentials: remove `replace_defaults`, or name headers in `sensitive_headers`
     ");
 }
 

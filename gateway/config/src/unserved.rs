@@ -15,8 +15,6 @@ pub(crate) const OWN_METRICS: &str = "docs/gateway/telemetry.md lists the availa
 const RESOLVER: &str = "the operating system's resolver decides";
 const NO_PINGS: &str =
     "the gateway sends no pings, and closes idle connections after `pool_idle_timeout`";
-const NO_HEADERS: &str =
-    "the log contains no headers, and spans contain only client names and `User-Agent`";
 const FOR_SOCKETS: &str = "it applies to WebSockets only: move it to `subscription.mode.passthrough.all`, or to a subgraph there";
 pub(crate) const NO_LIBRARIES: &str = "the gateway does not count client libraries";
 const ALL_INDEXES: &str =
@@ -108,11 +106,11 @@ pub(crate) const GENERAL: &[Unserved] = &[
         "subgraphs receive the text of each operation",
     ),
     idle("headers/connector", NO_CONNECTORS),
-    idle("headers/header_masking", NO_HEADERS),
-    idle("headers/all/request/masking", NO_HEADERS),
-    idle("headers/all/response/masking", NO_HEADERS),
-    idle("headers/subgraphs/*/request/masking", NO_HEADERS),
-    idle("headers/subgraphs/*/response/masking", NO_HEADERS),
+    refused(
+        "headers/header_masking",
+        On::Filled,
+        "its name is `masking`: move it to `headers.all.request` and to `headers.all.response`",
+    ),
     // Planning of operations.
     idle(
         "supergraph/generate_query_fragments",
@@ -163,7 +161,10 @@ pub(crate) const GENERAL: &[Unserved] = &[
     ),
     idle("supergraph/reuse_query_fragments", OWN_PLANNER),
     idle("supergraph/experimental_reuse_query_fragments", OWN_PLANNER),
-    idle("experimental_type_conditioned_fetching", OWN_PLANNER),
+    idle(
+        "experimental_type_conditioned_fetching",
+        "the gateway always requests fields of one name with different arguments by type",
+    ),
     idle("experimental_query_planner_mode", OWN_PLANNER),
     idle("experimental_query_planner_parallelism", OWN_PLANNER),
     idle("experimental_parallelism", OWN_PLANNER),

@@ -56,6 +56,10 @@ pub(crate) const TELEMETRY: &[Unserved] = &[
         "telemetry/apollo/signature_normalization_algorithm",
         NO_GRAPHOS,
     ),
+    idle(
+        "telemetry/apollo/experimental_apollo_signature_normalization_algorithm",
+        NO_GRAPHOS,
+    ),
     idle("telemetry/apollo/preview_subgraph_metrics", NO_GRAPHOS),
     idle("telemetry/apollo/subgraph_metrics", NO_GRAPHOS),
     idle("telemetry/apollo/tracing", NO_GRAPHOS),
@@ -190,6 +194,10 @@ pub(crate) const TELEMETRY: &[Unserved] = &[
     ),
     idle("telemetry/exporters/metrics/common/views", OWN_METRICS),
     idle(
+        "telemetry/exporters/metrics/common/attributes",
+        "`telemetry.instrumentation.instruments` adds attributes to metrics",
+    ),
+    idle(
         "telemetry/exporters/metrics/common/cardinality_limit",
         OWN_METRICS,
     ),
@@ -225,12 +233,4 @@ pub(crate) const TELEMETRY: &[Unserved] = &[
     ),
     idle("telemetry/instrumentation/events/connector", NO_CONNECTORS),
     idle("telemetry/experimental_logging", OWN_LOG),
-    idle(
-        "telemetry/tracing",
-        "its new name is `telemetry.exporters.tracing`, and `otlp` works there",
-    ),
-    idle(
-        "telemetry/metrics/*",
-        "its new name is `telemetry.exporters.metrics`, and `otlp` works there",
-    ),
 ];

@@ -136,7 +136,7 @@ impl Extensions {
             ids,
             budgets: budgets.collect(),
             answers,
-            plan: Plan::of(&config.telemetry, ids, &environment).map(Arc::new),
+            plan: Plan::of(&config, ids, &environment).map(Arc::new),
             config,
             sdl: sdl.into(),
             subgraphs: endpoints,

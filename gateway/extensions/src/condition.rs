@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::cost;
 use crate::exchange::{Exchange, Response, StageRequest};
 use crate::json;
+use crate::masked_headers::MaskedHeaders;
 
 /// The data that a condition can read.
 pub(crate) struct ConditionInput<'a> {
@@ -23,6 +24,8 @@ pub(crate) struct ConditionInput<'a> {
     pub(crate) resend_count: u32,
     /// The reason why there is no response.
     pub(crate) failure: Option<&'a str>,
+    /// The headers that telemetry masks. Conditions do not mask.
+    pub(crate) masked: &'a MaskedHeaders,
     pub(crate) bodies: ParsedBodies,
 }
 
@@ -47,6 +50,7 @@ impl<'a> ConditionInput<'a> {
             environment,
             resend_count: 0,
             failure: None,
+            masked: MaskedHeaders::usual(),
             bodies: ParsedBodies::default(),
         }
     }
@@ -118,6 +122,13 @@ fn operand(operand: &Operand, input: &ConditionInput<'_>) -> Option<Value> {
 /// The value of a selector, or its default.
 pub(crate) fn select(selector: &Selector, input: &ConditionInput<'_>) -> Option<Value> {
     find(&selector.source, input).or_else(|| selector.default.clone())
+}
+
+/// The value of a selector for telemetry, or its default. A masked header has a text in its place.
+pub(crate) fn select_masked(selector: &Selector, input: &ConditionInput<'_>) -> Option<Value> {
+    let found = find(&selector.source, input);
+    let shown = found.map(|value| input.masked.shown(selector, input.subgraph, value));
+    shown.or_else(|| selector.default.clone())
 }
 
 fn find(source: &SelectorSource, input: &ConditionInput<'_>) -> Option<Value> {

@@ -73,8 +73,9 @@ impl Rules {
     pub fn of_subgraph(headers: &Headers, subgraph: &str) -> Self {
         let own = headers.subgraphs.get(subgraph);
         // The rules for all subgraphs run first, so that a subgraph's own rules can override them.
-        let own = own.into_iter().flat_map(|rules| &rules.request);
-        Self(headers.all.request.iter().chain(own).cloned().collect())
+        let own = own.into_iter().flat_map(|rules| &rules.request.operations);
+        let all = &headers.all.request.operations;
+        Self(all.iter().chain(own).cloned().collect())
     }
 
     /// True if there are no rules.

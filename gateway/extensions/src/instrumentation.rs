@@ -15,13 +15,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gateway_config::{Instrumentation as Written, InstrumentedService, Telemetry, TraceIdFormat};
+use gateway_config::{Config, Instrumentation as Written, InstrumentedService, TraceIdFormat};
 use gateway_telemetry::{Held, InstrumentHead, OpenSpan, Series, SpanEdits};
 
 use crate::condition::ConditionInput;
 use crate::environment::Environment;
 use crate::exchange::{Exchange, Response, StageRequest};
 use crate::json;
+use crate::masked_headers::MaskedHeaders;
 use attributes::ResolvedAttribute;
 use events::Event;
 use instruments::{BoundInstrument, ResolvedInstrument};
@@ -88,6 +89,7 @@ pub struct LogIds {
 /// The instrumentation of a configuration, resolved. All workers share it.
 pub(crate) struct Plan {
     services: Vec<ServicePlan>,
+    masked: MaskedHeaders,
     ids: LogIds,
     environment: Environment,
 }
@@ -103,15 +105,12 @@ struct ServicePlan {
 
 impl Plan {
     /// Resolves a configuration. `None` without the section.
-    pub(crate) fn of(
-        telemetry: &Telemetry,
-        ids: LogIds,
-        environment: &Environment,
-    ) -> Option<Self> {
-        let written = telemetry.instrumentation.as_ref()?;
+    pub(crate) fn of(config: &Config, ids: LogIds, environment: &Environment) -> Option<Self> {
+        let written = config.telemetry.instrumentation.as_ref()?;
         let services = InstrumentedService::ALL.map(|service| ServicePlan::new(service, written));
         Some(Self {
             services: services.into_iter().collect(),
+            masked: MaskedHeaders::new(&config.headers),
             ids,
             environment: Arc::clone(environment),
         })
@@ -217,6 +216,7 @@ impl ServiceInstrumentation {
             subgraph: facts.subgraph,
             resend_count: facts.resend_count,
             failure: facts.failure,
+            masked: &self.plan.masked,
             ..ConditionInput::new(facts.exchange, &*self.plan.environment)
         }
     }

@@ -26,6 +26,7 @@ mod header_rules;
 mod identifier;
 mod instrumentation;
 mod json;
+mod masked_headers;
 mod observer;
 mod relay;
 mod request_coalescing;

@@ -22,8 +22,9 @@ impl ResponseRules {
     pub(crate) fn of_subgraph(headers: &Headers, subgraph: &str) -> Option<Self> {
         let own = headers.subgraphs.get(subgraph);
         // The rules for all subgraphs run first, so that a subgraph's own rules can override them.
-        let own = own.into_iter().flat_map(|rules| &rules.response);
-        let rules: Box<[ResponseRule]> = headers.all.response.iter().chain(own).cloned().collect();
+        let own = own.into_iter().flat_map(|rules| &rules.response.operations);
+        let all = &headers.all.response.operations;
+        let rules: Box<[ResponseRule]> = all.iter().chain(own).cloned().collect();
         (!rules.is_empty()).then_some(Self(rules))
     }
 

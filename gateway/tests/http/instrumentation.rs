@@ -360,7 +360,7 @@ fn events_are_lines_of_the_log() {
     assert_eq!(attributes["http.request.headers"]["x-log"], "on");
     assert_eq!(
         attributes["http.request.headers"]["authorization"],
-        "(not shown)"
+        "***MASKED***"
     );
     assert_eq!(attributes["http.request.body"], NAMES);
     let line = gateway.wait_for("\"supergraph.request\"");
@@ -370,8 +370,7 @@ fn events_are_lines_of_the_log() {
     assert_eq!(line["level"], "warn");
     assert_eq!(line["attributes"]["status"], 200);
     assert_eq!(line["attributes"]["url.path"], "/");
-    // A selector names the header, so the author wants its value.
-    assert_eq!(line["attributes"]["who"], "Bearer secret");
+    assert_eq!(line["attributes"]["who"], "***MASKED***");
     assert!(
         gateway
             .ask("{ locations { name overallRating } }")
@@ -385,6 +384,81 @@ fn events_are_lines_of_the_log() {
     let (_, log) = gateway.wait();
     assert!(!log.contains("router.request"), "{log}");
     assert!(!log.contains("acme.done"), "{log}");
+}
+
+/// A list of sensitive headers without effect would write credentials to the log.
+#[test]
+fn the_file_chooses_the_headers_that_are_never_shown() {
+    let planets = Stub::planets();
+    let section = "
+    events:
+      router:
+        request: info
+        acme.done:
+          message: done
+          level: info
+          on: response
+          attributes:
+            key: {request_header: x-key}
+            shown: {request_header: x-key, redact: allow}
+            plain: {request_header: x-plain}
+            hidden: {request_header: x-plain, redact: mask}
+            absent: {request_header: cookie, default: none}
+          condition: {eq: [{request_header: x-key}, s3cret]}
+      subgraph:
+        request: info
+        response: info
+";
+    let rules = "headers:
+  all:
+    request:
+      operations: [{propagate: {matching: '^x-'}}]
+      masking: {sensitive_headers: [X-Key]}
+    response: {masking: {sensitive_headers: [Content-Type]}}
+  subgraphs:
+    locations: {request: {masking: {sensitive_headers: [x-plain]}}}
+";
+    let text = config(section, None) + rules;
+    let mut gateway = Gateway::start(&planets.config(&text));
+    let sent = [("x-key", "s3cret"), ("x-plain", "p"), ("x-api-key", "k3y")];
+    assert_eq!(ask(&gateway, &sent).status, 200);
+    let hidden = "***MASKED***";
+    let line = gateway.wait_for("\"router.request\"");
+    let headers = &line["attributes"]["http.request.headers"];
+    assert_eq!(
+        (
+            &headers["x-key"],
+            &headers["x-plain"],
+            &headers["x-api-key"]
+        ),
+        (&hidden.into(), &"p".into(), &hidden.into())
+    );
+    let line = gateway.wait_for("\"subgraph.request\"");
+    let headers = &line["attributes"]["http.request.headers"];
+    assert_eq!(
+        (
+            &headers["x-key"],
+            &headers["x-plain"],
+            &headers["x-api-key"]
+        ),
+        (&hidden.into(), &hidden.into(), &hidden.into())
+    );
+    let line = gateway.wait_for("\"subgraph.response\"");
+    let headers = &line["attributes"]["http.response.headers"];
+    assert_eq!(headers["content-type"], hidden);
+    // The condition compares the value itself.
+    let line = gateway.wait_for("\"acme.done\"");
+    for (name, value) in [
+        ("key", hidden),
+        ("shown", "s3cret"),
+        ("plain", "p"),
+        ("hidden", hidden),
+        ("absent", "none"),
+    ] {
+        assert_eq!(line["attributes"][name], value, "{name}");
+    }
+    let seen = planets.seen();
+    assert_eq!(seen[0].header("x-key"), Some("s3cret"));
 }
 
 #[test]

@@ -176,8 +176,7 @@ fn keys_of_version_0_are_refused_with_their_new_names() {
     let text = "server: {listen: 0.0.0.0:4000, cors: {origins: ['https://studio.example']}}\n\
         telemetry: {tracing: {otlp: {protocol: grpc}}}\n";
     assert_snapshot!(told(text), @r"
-    works: 0
-    no effect: 2 telemetry.tracing
+    works: 2
     refused: 1 server.listen
     refused: 1 server.cors
     mistake: 1 `server.listen` cannot be served: the key is from version 0 of Apollo Router: move it to `supergraph.listen`
@@ -392,6 +391,31 @@ fn names_of_version_1_are_read_at_their_new_places() {
             "telemetry: {logging: {format: json}}",
             "telemetry.exporters.logging.stdout.format",
         ),
+        ("health-check: {enabled: true}", "health_check.enabled"),
+        (
+            "preview_entity_cache: {enabled: true, redis: {urls: ['redis://a:6379']}}",
+            "response_cache.subgraph.all.redis.urls",
+        ),
+        (
+            "telemetry: {tracing: {trace_config: {service_name: a}}}",
+            "telemetry.exporters.tracing.common.service_name",
+        ),
+        (
+            "telemetry: {tracing: {common: {attributes: {a: b}}}}",
+            "telemetry.exporters.tracing.common.resource.a",
+        ),
+        (
+            "telemetry: {tracing: {otlp: {endpoint: default, timeout: 5s}}}",
+            "telemetry.exporters.tracing.otlp.batch_processor.max_export_timeout",
+        ),
+        (
+            "telemetry: {tracing: {propagation: {awsxray: true}}}",
+            "telemetry.exporters.tracing.propagation.aws_xray",
+        ),
+        (
+            "telemetry: {metrics: {common: {resources: {a: b}}}}",
+            "telemetry.exporters.metrics.common.resource.a",
+        ),
     ] {
         let path = Path::new("router.yaml");
         let survey = survey(path, text, &Nothing).unwrap();
@@ -401,6 +425,28 @@ fn names_of_version_1_are_read_at_their_new_places() {
             panic!("{text}: {mistakes}");
         }
     }
+}
+
+/// Version 1 had no key `enabled`. An exporter that is off without a word loses all its data.
+#[test]
+fn an_exporter_of_version_1_is_on_if_it_is_in_the_file() {
+    let text = "telemetry:\n\
+        \x20 tracing: {otlp: {endpoint: default}, zipkin: {endpoint: default}, datadog: {enabled: false, endpoint: default}}\n\
+        \x20 metrics: {otlp: {endpoint: default}, prometheus: {enabled: true}}\n";
+    let config = read(Path::new("r.yaml"), text, &Nothing, false)
+        .unwrap()
+        .config;
+    let exporters = &config.telemetry.exporters;
+    assert!(exporters.tracing.otlp.enabled);
+    assert!(exporters.tracing.zipkin.enabled);
+    assert!(!exporters.tracing.datadog.enabled);
+    assert!(exporters.metrics.otlp.enabled);
+    // In version 2, an exporter is off without the key.
+    let text = "telemetry: {exporters: {tracing: {otlp: {endpoint: default}}}}\n";
+    let config = read(Path::new("r.yaml"), text, &Nothing, false)
+        .unwrap()
+        .config;
+    assert!(!config.telemetry.exporters.tracing.otlp.enabled);
 }
 
 #[test]

@@ -29,18 +29,19 @@ impl Form for DataPath {
         let mut rest = text.strip_prefix('$').ok_or_else(wrong)?;
         let mut steps = Vec::new();
         while !rest.is_empty() {
+            // Examples of the original have a dot before a bracket.
+            let bracket = rest.strip_prefix('.').unwrap_or(rest).strip_prefix('[');
             let (step, after) = match rest.strip_prefix('.') {
-                Some(rest) => {
+                Some(rest) if bracket.is_none() => {
                     let end = rest.find(['.', '[']).unwrap_or(rest.len());
                     rest.split_at(end)
                 }
-                None => {
-                    let inside = rest.strip_prefix('[').ok_or_else(wrong)?;
+                _ => {
+                    let inside = bracket.ok_or_else(wrong)?;
                     inside.split_once(']').ok_or_else(wrong)?
                 }
             };
-            let is_bracket = rest.starts_with('[');
-            steps.push(step_of(step, is_bracket).ok_or_else(wrong)?);
+            steps.push(step_of(step, bracket.is_some()).ok_or_else(wrong)?);
             rest = after;
         }
         Ok(Self(steps))
@@ -86,6 +87,7 @@ mod tests {
             ("$[0].extensions.code", "$[0]['extensions']['code']"),
             ("$.a[*].b", "$['a'][*]['b']"),
             ("$.*", "$[*]"),
+            ("$.[0].message", "$[0]['message']"),
             (r#"$["a b"]['c']"#, "$['a b']['c']"),
         ] {
             assert_eq!(shown(text).as_deref(), Ok(expected), "{text}");
@@ -101,6 +103,7 @@ mod tests {
             "$[?(@.a)]",
             "$[1:2]",
             "$.a.",
+            "$..[0]",
         ] {
             assert!(shown(text).unwrap_err().contains("such as `$`"), "{text}");
         }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Facts;
 use super::standard::standard;
-use crate::condition::{ConditionInput, holds, select};
+use crate::condition::{ConditionInput, holds, select_masked};
 
 /// An attribute with the source of its value.
 pub(super) struct ResolvedAttribute {
@@ -33,7 +33,7 @@ impl ResolvedAttribute {
                 if !condition.as_ref().is_none_or(|it| holds(it, input)) {
                     return None;
                 }
-                select(selector, input)?
+                select_masked(selector, input)?
             }
         };
         Some(value).filter(|value| !value.is_null())

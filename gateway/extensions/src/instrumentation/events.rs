@@ -6,19 +6,17 @@ use gateway_config::{
     Attributes, Condition, EventLevel, EventMoment, EventRule, InstrumentedService,
 };
 use gateway_telemetry::shortened;
-use http::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, PROXY_AUTHORIZATION, SET_COOKIE};
 use serde_json::{Map, Value};
 
 use super::attributes::{self, ResolvedAttribute, condition_reads_body};
 use super::{Facts, LogIds};
 use crate::condition::{ConditionInput, holds};
+use crate::masked_headers::MaskedHeaders;
 
 /// The target of events in the log.
 const TARGET: &str = "event";
 /// Maximum number of characters of a body in the log.
 const BODY_CHARS_MAX: usize = 65_536;
-/// Headers with credentials. Their values never appear in the log.
-const SECRET: [HeaderName; 4] = [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, SET_COOKIE];
 
 /// An event with its level and its moment.
 pub(super) struct Event {
@@ -113,7 +111,7 @@ impl Event {
         }
         let mut values = Map::new();
         if self.is_standard {
-            self.add_message(service, facts, &mut values);
+            self.add_message(service, input.masked, facts, &mut values);
         }
         for attribute in &self.attributes {
             if let Some(value) = attribute.value(input, facts) {
@@ -149,6 +147,7 @@ impl Event {
     fn add_message(
         &self,
         service: InstrumentedService,
+        masked: &MaskedHeaders,
         facts: &Facts<'_>,
         values: &mut Map<String, Value>,
     ) {
@@ -165,7 +164,8 @@ impl Event {
                 };
                 add("http.request.method", method.as_str().into());
                 add("http.request.uri", uri.to_string().into());
-                add("http.request.headers", shown(headers));
+                let headers = masked.shown_request(headers, facts.subgraph);
+                add("http.request.headers", headers);
                 let body = match (facts.request, service) {
                     (Some(request), _) => &request.body,
                     (None, _) => facts.exchange.client_body.text(),
@@ -175,7 +175,8 @@ impl Event {
             EventMoment::Response => {
                 if let Some(response) = facts.response {
                     add("http.response.status_code", response.status.as_u16().into());
-                    add("http.response.headers", shown(&response.headers));
+                    let headers = masked.shown_response(&response.headers, facts.subgraph);
+                    add("http.response.headers", headers);
                     add("http.response.body", body_text(&response.body));
                 }
             }
@@ -189,20 +190,4 @@ impl Event {
 
 fn body_text(body: &[u8]) -> Value {
     shortened(&String::from_utf8_lossy(body), BODY_CHARS_MAX).into()
-}
-
-/// Headers for the log, without credentials.
-fn shown(headers: &HeaderMap) -> Value {
-    let mut all = Map::new();
-    for name in headers.keys() {
-        let value = if SECRET.contains(name) {
-            "(not shown)".to_owned()
-        } else {
-            let values = headers.get_all(name).iter();
-            let values = values.map(|it| String::from_utf8_lossy(it.as_bytes()));
-            values.collect::<Vec<_>>().join(", ")
-        };
-        all.insert(name.as_str().to_owned(), value.into());
-    }
-    all.into()
 }

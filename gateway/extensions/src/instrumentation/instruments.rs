@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::Facts;
 use super::attributes::{self, ResolvedAttribute, condition_reads_body};
-use crate::condition::{ConditionInput, holds, select};
+use crate::condition::{ConditionInput, holds, select_masked};
 use crate::cost;
 
 /// Bounds of durations, in seconds. The gateway's own metrics have the same bounds.
@@ -106,7 +106,7 @@ impl ResolvedInstrument {
             Recorded::RequestSize => Some(facts.request?.body.len() as f64),
             Recorded::ResponseSize => Some(facts.response?.body.len() as f64),
             Recorded::Cost(form) => cost::value(*form, &facts.exchange.context)?.as_f64(),
-            Recorded::Selected(selector) => match select(selector, input)? {
+            Recorded::Selected(selector) => match select_masked(selector, input)? {
                 Value::Number(number) => number.as_f64(),
                 // Headers are texts.
                 Value::String(text) => text.trim().parse().ok(),

@@ -106,8 +106,8 @@ fn header_rules_may_stand_under_operations() {
         let config = read(Path::new("r.yaml"), &text, &Nothing, false).map(|it| it.config);
         config.map(|it| {
             (
-                it.headers.all.request.len(),
-                it.headers.subgraphs["a"].request.len(),
+                it.headers.all.request.operations.len(),
+                it.headers.subgraphs["a"].request.operations.len(),
             )
         })
     };
@@ -210,4 +210,25 @@ fn what_conditions_cannot_look_at_is_refused_at_its_place() {
         works.ends_with("starts") && !works.contains("refused"),
         "{works}"
     );
+}
+
+/// Public examples contain each of these. They were refused, or they were unknown.
+#[test]
+fn values_in_examples_of_the_original_are_not_refused() {
+    let text = "telemetry:\n\
+        \x20 apollo: {experimental_apollo_signature_normalization_algorithm: legacy}\n\
+        \x20 instrumentation:\n\
+        \x20   spans: {router: {attributes: {acme.attribute: hello}}}\n\
+        \x20   instruments:\n\
+        \x20     connector: {a: {type: counter, value: unit, unit: a, description: a, condition: {eq: [200, {connector_http_response_status: code}]}}}\n\
+        \x20     graphql: {b: {type: histogram, value: {list_length: value}, unit: b, description: b, condition: {eq: [x, {field_name: string}]}}}\n\
+        \x20   events: {supergraph: {c: {message: c, level: info, on: response, attributes: {code: {response_errors: '$.[0].extensions.code'}}}}}\n";
+    let accepted = told(text);
+    assert!(accepted.ends_with("starts"), "{accepted}");
+    assert!(accepted.contains("no effect: 6 telemetry.instrumentation.instruments.connector"));
+    assert!(accepted.contains("no effect: 7 telemetry.instrumentation.instruments.graphql"));
+    let cached = "telemetry: {instrumentation: {instruments: {subgraph: {a: {type: counter, value: {cache: hit, entity_type: all}, unit: a, description: a}}}}}\n";
+    let refused = told(cached);
+    assert!(refused.contains("value.entity_type"), "{refused}");
+    assert!(!refused.contains("unknown key"), "{refused}");
 }
