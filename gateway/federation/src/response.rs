@@ -14,7 +14,7 @@ use crate::checked::Checked;
 use crate::error::{GraphqlError, PathSegment};
 use crate::projection::{Leaf, Member, Shape, What};
 use crate::store::{Hint, ObjectId, Store, Value};
-use crate::variables::{IntText, Variables, int_of};
+use crate::variables::{IntText, Variables, digits_of_int, int_of};
 
 pub(crate) use measure::Measure;
 pub(crate) use places::{Place, Places, Room, path_bytes};
@@ -415,7 +415,10 @@ impl<'a> Writer<'a> {
     fn leaf(&mut self, leaf: Leaf, value: Value, coordinate: &str) -> Result<(), Stop> {
         let fits = fits(self.checked, self.store, leaf, value);
         if fits {
-            return self.text(value);
+            return match written_int(self.store, leaf, value) {
+                Some(digits) => self.digits(&digits),
+                None => self.text(value),
+            };
         }
         let wanted = match leaf {
             Leaf::Int => "Int".to_owned(),
@@ -446,6 +449,14 @@ impl<'a> Writer<'a> {
         self.store.write(value, &mut self.out);
         let bytes = self.out.len() - before;
         self.turn = self.turn.saturating_sub(bytes / STEP_BYTES);
+        Ok(())
+    }
+
+    fn digits(&mut self, digits: &str) -> Result<(), Stop> {
+        if !self.has_room(digits.len()) {
+            return Err(Stop::TooLarge);
+        }
+        self.out.extend_from_slice(digits.as_bytes());
         Ok(())
     }
 
@@ -516,6 +527,15 @@ pub(crate) fn type_of(
     }
     // The name is an interface. The subgraph of an interface object has no other type name.
     Type::Members(per_type.otherwise)
+}
+
+/// The digits of an `Int` that the subgraph wrote in another form, such as `1.0`. Clients with strict types read
+/// only digits as an `Int`.
+fn written_int(store: &Store, leaf: Leaf, value: Value) -> Option<String> {
+    match (leaf, value) {
+        (Leaf::Int, Value::Number(text)) => digits_of_int(store.text(text)),
+        _ => None,
+    }
 }
 
 /// True if the schema allows this value.

@@ -325,3 +325,15 @@ pub(crate) fn int_of(text: &[u8]) -> IntText {
         _ => IntText::TooLarge,
     }
 }
+
+/// The digits of an `Int` that has a fraction or an exponent in JSON, such as `1.0`. `None` if the JSON number
+/// has only digits.
+pub(crate) fn digits_of_int(text: &[u8]) -> Option<String> {
+    let is_plain = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';
+    if text.iter().all(is_plain) {
+        return None;
+    }
+    let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    // The sum of `-0.0` and `0.0` is `0.0`, and an `Int` has no negative zero.
+    Some(format!("{:.0}", number + 0.0))
+}

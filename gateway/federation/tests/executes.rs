@@ -165,6 +165,26 @@ fn values_that_clients_may_not_see_become_null() {
     assert_snapshot!(run("{ place(id: 1) { secret } }", None, &[]), @r#"{"errors":[{"message":"Cannot query field \"secret\" on type \"Place\".","locations":[{"line":1,"column":18}],"extensions":{"code":"GRAPHQL_VALIDATION_FAILED"}}]}"#);
 }
 
+/// A client with strict types does not read `1.0` as an `Int`. Identifiers pass as Apollo Router passes them.
+#[test]
+fn whole_numbers_are_written_with_digits_only() {
+    for (sent, received) in [
+        ("1", "1"),
+        ("1.0", "1"),
+        ("-1.0", "-1"),
+        ("-0.0", "0"),
+        ("2.5e1", "25"),
+        ("1e9", "1000000000"),
+        ("2147483647.0", "2147483647"),
+    ] {
+        let answer = format!(r#"{{"data":{{"latest":{{"stars":{sent},"place":{{"id":7}}}}}}}}"#);
+        let text = run("{ latest { stars place { id } } }", None, &[&answer]);
+        let expected =
+            format!(r#"{{"data":{{"latest":{{"stars":{received},"place":{{"id":7}}}}}}}}"#);
+        assert_eq!(text.lines().last(), Some(expected.as_str()), "{sent}");
+    }
+}
+
 #[test]
 fn a_plan_can_be_read_as_json() {
     let query =

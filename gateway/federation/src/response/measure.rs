@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::{Type, fits, type_of};
+use super::{Type, fits, type_of, written_int};
 use crate::checked::Checked;
 use crate::projection::{Leaf, Shape, What};
 use crate::store::{Hint, ObjectId, Slice, Store, Value};
@@ -146,6 +146,9 @@ impl<'a> Measure<'a> {
     fn leaf(&self, leaf: Leaf, value: Value) -> Result<u64, Stop> {
         if !fits(self.checked, self.store, leaf, value) {
             return Err(Stop::Nulled);
+        }
+        if let Some(digits) = written_int(self.store, leaf, value) {
+            return Ok(digits.len() as u64);
         }
         Ok(match value {
             Value::String(text) => u64::from(text.len) + 2,
