@@ -20,7 +20,7 @@ pub enum Attribute {
     /// A value of the request or response, under a condition.
     Selected {
         /// The source of the value.
-        selector: Selector,
+        selector: Box<Selector>,
         /// The condition for the attribute. `None` means always.
         condition: Option<Condition>,
     },
@@ -52,7 +52,7 @@ fn taken<T: DeserializeOwned>(
     Some(serde_json::from_value(value))
 }
 
-fn selector(members: Map<String, Value>) -> Result<Selector, serde_json::Error> {
+fn selector<T: DeserializeOwned>(members: Map<String, Value>) -> Result<T, serde_json::Error> {
     serde_json::from_value(Value::Object(members))
 }
 

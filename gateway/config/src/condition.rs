@@ -75,7 +75,7 @@ enum ConditionFile {
     /// A constant. It means always or never.
     Always(bool),
     /// A test of values.
-    Test(TestFile),
+    Test(Box<TestFile>),
 }
 
 /// A test, with exactly one of these keys.
@@ -124,7 +124,7 @@ impl TryFrom<ConditionFile> for Condition {
             all,
             any,
             not,
-        } = test;
+        } = *test;
         Ok(match (eq, gt, lt, exists, all, any, not) {
             (Some(sides), None, None, None, None, None, None) => {
                 let (one, other) = pair(sides)?;

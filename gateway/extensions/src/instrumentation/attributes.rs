@@ -82,7 +82,7 @@ pub(super) fn resolve(
         };
         Some(ResolvedAttribute {
             name: name.as_str().into(),
-            source: Source::Selected(Box::new(selector.clone()), condition.clone()),
+            source: Source::Selected(selector.clone(), condition.clone()),
         })
     });
     standard.chain(selected).collect()
