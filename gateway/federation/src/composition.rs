@@ -23,6 +23,8 @@ pub(crate) struct Composition {
     fields: HashMap<String, HashMap<String, ComposedField>>,
     /// The keys for entities of a type in a subgraph, in the order of its schema.
     keys: HashMap<(Graph, String), Vec<SelectionSet>>,
+    /// The resolvable keys for entities of a type in a subgraph, in the order of its schema.
+    resolvable: HashMap<(Graph, String), Vec<SelectionSet>>,
 }
 
 /// A field of the supergraph.
@@ -71,6 +73,11 @@ impl Composition {
                 composition.types.insert((graph, name.clone()));
                 let key = sdl::text(directive, "key").and_then(selection);
                 if let Some(key) = key.map(SelectionSet::from) {
+                    let resolvable = sdl::argument(directive, "resolvable");
+                    if resolvable != Some(&Value::Boolean(false)) {
+                        let keys = composition.resolvable.entry((graph, name.clone()));
+                        keys.or_default().push(key.clone());
+                    }
                     let keys = composition.keys.entry((graph, name.clone()));
                     keys.or_default().push(key);
                 }
@@ -104,6 +111,35 @@ impl Composition {
     pub(crate) fn keys(&self, graph: Graph, name: &str) -> &[SelectionSet] {
         let keys = self.keys.get(&(graph, name.to_owned()));
         keys.map_or(&[], Vec::as_slice)
+    }
+
+    /// The resolvable keys for entities of a type in a subgraph.
+    pub(crate) fn resolvable_keys(&self, graph: Graph, name: &str) -> &[SelectionSet] {
+        let keys = self.resolvable.get(&(graph, name.to_owned()));
+        keys.map_or(&[], Vec::as_slice)
+    }
+
+    /// True if a type has keys in no subgraph. Its objects are reached only through their parents.
+    pub(crate) fn is_value_type(&self, name: &str) -> bool {
+        !self.keys.keys().any(|(_, keyed)| keyed == name)
+    }
+
+    /// True if a subgraph resolves all selections for objects of a type by itself.
+    pub(crate) fn resolves(&self, graph: Graph, parent: &str, set: &SelectionSet) -> bool {
+        self.has(graph, parent)
+            && set.items.iter().all(|item| match item {
+                SelectionItem::Field(field) if field.name == "__typename" => true,
+                SelectionItem::Field(field) => self.field(parent, &field.name).is_some_and(|it| {
+                    let is_leaf = field.selections.items.is_empty();
+                    it.is_in(graph)
+                        && it.requires(graph).is_none()
+                        && (is_leaf || self.resolves(graph, &it.returns, &field.selections))
+                }),
+                SelectionItem::InlineFragment(inline) => {
+                    self.resolves(graph, &inline.type_condition, &inline.selections)
+                }
+                SelectionItem::FragmentSpread(_) => false,
+            })
     }
 
     /// True if a type has a single entity in a subgraph: one of its keys is only `__typename`.

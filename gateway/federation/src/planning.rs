@@ -241,7 +241,9 @@ impl Planning<'_> {
         match way {
             Way::Whole => whole(operation),
             Way::InParts => self.in_parts(operation),
-            Way::Behind => self.behind(operation, goal, REQUIRED_LEVELS),
+            Way::Behind { splits_values } => {
+                self.behind(operation, goal, splits_values, REQUIRED_LEVELS)
+            }
             Way::Apart { levels } => self.apart(operation, goal, levels),
             Way::ByType => {
                 let asked = by_type(goal.schema, goal.root_type, goal.asked, WRITTEN_MAX);
@@ -325,6 +327,7 @@ impl Planning<'_> {
         &self,
         operation: &PlannedOperation,
         goal: &PlanGoal<'_>,
+        splits_values: bool,
         levels_left: usize,
     ) -> Attempt {
         let asked = &operation.selection_set;
@@ -334,6 +337,7 @@ impl Planning<'_> {
             composition: goal.composition,
             subgraphs: self.supergraph.subgraphs(),
             variables: operation.variable_definitions.as_deref().unwrap_or(&[]),
+            splits_values,
         };
         let divided = split.divide(goal.root_type, by_type.as_ref().unwrap_or(asked));
         // The first request of a subscription must be the subscription itself.
@@ -349,10 +353,12 @@ impl Planning<'_> {
             Ok(Some(node)) => node,
             Ok(None) => return Attempt::NotThisWay,
             Err(reason) => match levels_left.checked_sub(1) {
-                Some(left) if self.work.go_on().is_ok() => match self.behind(&rest, goal, left) {
-                    Attempt::Node(node) => *node,
-                    other => return other,
-                },
+                Some(left) if self.work.go_on().is_ok() => {
+                    match self.behind(&rest, goal, splits_values, left) {
+                        Attempt::Node(node) => *node,
+                        other => return other,
+                    }
+                }
                 _ => return Attempt::Failed(reason),
             },
         };
@@ -443,19 +449,24 @@ enum Way {
     InParts,
     /// One fragment for each object type.
     ByType,
-    /// Required fields first, then the fields that require them.
-    Behind,
+    /// Required fields first, then the fields that require them. Objects without a key can also come second.
+    Behind { splits_values: bool },
     /// One plan for each of several fields with one name and different arguments, or for the fields this number
     /// of levels above them.
     Apart { levels: usize },
 }
 
 impl Way {
-    const ALL: [Way; 7] = [
+    const ALL: [Way; 8] = [
         Way::Whole,
         Way::InParts,
         Way::ByType,
-        Way::Behind,
+        Way::Behind {
+            splits_values: false,
+        },
+        Way::Behind {
+            splits_values: true,
+        },
         Way::Apart { levels: 0 },
         Way::Apart { levels: 1 },
         Way::Apart { levels: 2 },

@@ -4,6 +4,10 @@
 //! field, and identifies the object by a key of the third. So the operation is planned without such fields,
 //! and with their required fields instead. Additional requests then fetch the fields. The proof decides if
 //! the whole plan answers the operation.
+//!
+//! The planner also fails at objects without a key, if the first subgraph lacks one of their fields. Another
+//! subgraph has all of their fields, and the entity around the object has a key there. Such an object is
+//! requested as a whole in the second step, too.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +25,7 @@ use hive_router_query_planner::planner::plan_nodes::{
 };
 use hive_router_query_planner::state::supergraph_state::{OperationKind, TypeNode};
 
-use crate::composition::{Composition, Graph};
+use crate::composition::{ComposedField, Composition, Graph};
 use crate::schema::Schema;
 use crate::supergraph::Subgraph;
 
@@ -43,6 +47,8 @@ pub(crate) struct RequiresSplit<'a> {
     pub(crate) subgraphs: &'a [Subgraph],
     /// The declared variables of the operation.
     pub(crate) variables: &'a [VariableDefinition],
+    /// True if objects without a key are also requested in the second step.
+    pub(crate) splits_values: bool,
 }
 
 /// Fields of the objects of one type at one place, requested from one subgraph.
@@ -137,7 +143,7 @@ impl RequiresSplit<'_> {
         }
     }
 
-    /// Moves a field with requirements into its group. Returns the required fields.
+    /// Moves a field with requirements, or an object without a key, into its group. Returns the required fields.
     fn postponed(
         &self,
         parent: &str,
@@ -146,9 +152,16 @@ impl RequiresSplit<'_> {
         groups: &mut Vec<Group>,
     ) -> Option<SelectionSet> {
         let composed = self.composition.field(parent, &field.name)?;
-        let (graph, required) = composed.requiring()?;
-        let mut given = self.composition.keys(graph, parent).first()?.clone();
-        unite(&mut given, required);
+        let (graph, given) = match composed.requiring() {
+            Some((graph, required)) => {
+                let keys = self.composition.resolvable_keys(graph, parent);
+                let mut given = keys.first()?.clone();
+                unite(&mut given, required);
+                (graph, given)
+            }
+            None if self.splits_values => self.whole_value(parent, field, composed)?,
+            None => return None,
+        };
         let mut asked = given.clone();
         let name = FieldSelection::new_skipped_typename();
         asked.items.insert(0, SelectionItem::Field(name));
@@ -163,6 +176,38 @@ impl RequiresSplit<'_> {
         };
         group.put_into(groups);
         Some(asked)
+    }
+
+    /// A subgraph that resolves all selections of an object without a key, and the key of the entity around the
+    /// object. `None` if each subgraph with the object resolves them.
+    fn whole_value(
+        &self,
+        parent: &str,
+        field: &FieldSelection,
+        composed: &ComposedField,
+    ) -> Option<(Graph, SelectionSet)> {
+        let composition = self.composition;
+        if field.selections.items.is_empty() || !composition.is_value_type(&composed.returns) {
+            return None;
+        }
+        let with_field = |graph: &Graph| composition.has(*graph, parent) && composed.is_in(*graph);
+        let graphs = (0..self.subgraphs.len()).filter(with_field);
+        let (whole, partial): (Vec<Graph>, Vec<Graph>) = graphs
+            .partition(|graph| composition.resolves(*graph, &composed.returns, &field.selections));
+        if partial.is_empty() {
+            return None;
+        }
+        let keys = whole.iter().flat_map(|graph| {
+            let keys = composition.resolvable_keys(*graph, parent).iter();
+            keys.map(move |key| (*graph, key))
+        });
+        // A key that a subgraph with the other part has saves a request.
+        let is_near = |key: &SelectionSet| {
+            let mut partial = partial.iter();
+            partial.any(|graph| composition.resolves(*graph, parent, key))
+        };
+        let (graph, key) = keys.min_by_key(|(_, key)| !is_near(key))?;
+        Some((graph, key.clone()))
     }
 
     /// The request for a group.
