@@ -5,8 +5,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use analysis::{MetricSummary, Summary};
 use anyhow::Context as _;
-use report::{Metric, MetricSummary, Recording, Summary};
+use model::Metric;
+use recording::Recording;
 
 use crate::page;
 use crate::repository::{root, tracked};

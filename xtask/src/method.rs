@@ -1,7 +1,7 @@
-//! The guard of `report::METHOD`. Two recordings are comparable only if their figures were made in the same
-//! way. So the number must rise when a figure changes.
+//! The guard of `recording::METHOD`. Two recordings are comparable only if their figures were made in the
+//! same way. So the number must rise when a figure changes.
 //!
-//! `crates/report/method.toml` contains the number next to a fingerprint of the sources that determine
+//! `crates/recording/method.toml` contains the number next to a fingerprint of the sources that determine
 //! figures. A test compares them. The fingerprint leaves out parts that cannot change a figure: comments,
 //! layout, unit tests, imports, and the names of files.
 
@@ -21,10 +21,10 @@ const SOURCES: [&str; 12] = [
     "crates/model/src/",
     "crates/stats/src/",
     "crates/schedule/src/",
-    "crates/report/src/summary.rs",
-    "crates/report/src/summary/",
+    "crates/analysis/src/summary.rs",
+    "crates/analysis/src/summary/",
+    "crates/analysis/src/pace.rs",
     "crates/report/src/tables/systems.rs",
-    "crates/report/src/pace.rs",
     "crates/load/src/recorder.rs",
     "crates/load/src/recorder/",
     "crates/load/src/awake.rs",
@@ -32,7 +32,7 @@ const SOURCES: [&str; 12] = [
     "crates/rig/src/usage.rs",
 ];
 
-const STAMP: &str = "crates/report/method.toml";
+const STAMP: &str = "crates/recording/method.toml";
 
 /// A method and the fingerprint of the code behind its figures.
 #[derive(Debug, Eq, PartialEq)]
@@ -85,7 +85,7 @@ impl Stamp {
         }
         bail!(
             "code that figures depend on has changed since {STAMP} was written.\n\
-             If a figure of the same run can now be another: raise `report::METHOD`, say so under \"Numbers\" in CHANGELOG.md, and run `cargo xtask method`.\n\
+             If a figure of the same run can now be another: raise `recording::METHOD`, say so under \"Numbers\" in CHANGELOG.md, and run `cargo xtask method`.\n\
              If no figure can: run `cargo xtask method`."
         )
     }
@@ -153,16 +153,16 @@ fn is_import(code: &[Token<'_>], at: usize) -> bool {
     }
 }
 
-/// Reads `METHOD` from the source of `crates/report`.
+/// Reads `METHOD` from the source of `crates/recording`.
 fn method() -> anyhow::Result<u32> {
-    for file in tracked("crates/report/src")? {
+    for file in tracked("crates/recording/src")? {
         let text = read(&root().join(&file))?;
         if let Some((_, rest)) = text.split_once("const METHOD: u32 = ") {
             let number = rest.split(';').next().unwrap_or(rest);
             return number.parse().with_context(|| format!("METHOD in {file}"));
         }
     }
-    bail!("crates/report has no `const METHOD: u32`")
+    bail!("crates/recording has no `const METHOD: u32`")
 }
 
 fn read(path: &PathBuf) -> anyhow::Result<String> {
@@ -210,7 +210,7 @@ mod tests {
         let committed = stamp(1, "aa");
         assert!(stamp(1, "aa").check(&committed).is_ok());
         let refusal = |found: Stamp| found.check(&committed).unwrap_err().to_string();
-        assert!(refusal(stamp(1, "bb")).contains("raise `report::METHOD`"));
+        assert!(refusal(stamp(1, "bb")).contains("raise `recording::METHOD`"));
         assert!(refusal(stamp(2, "bb")).contains("METHOD is 2"));
         assert_eq!(Stamp::parse(&committed.text()).unwrap(), committed);
     }

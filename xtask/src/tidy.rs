@@ -24,7 +24,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("schedule", &["model"]),
     ("lab", &["model", "schedule"]),
-    ("report", &["model", "stats"]),
+    ("recording", &["model", "stats"]),
+    ("analysis", &["model", "stats", "recording"]),
+    ("report", &["model", "stats", "recording", "analysis"]),
     ("load", &["model", "schedule", "stats"]),
     ("cluster", &[]),
     ("rig", &["model"]),
@@ -32,7 +34,17 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "weigh",
         &[
-            "model", "lab", "schedule", "stats", "report", "load", "rig", "cluster", "engine",
+            "model",
+            "lab",
+            "schedule",
+            "stats",
+            "recording",
+            "analysis",
+            "report",
+            "load",
+            "rig",
+            "cluster",
+            "engine",
         ],
     ),
 ];
@@ -41,7 +53,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 const SYSTEMS: [&str; 3] = ["gateway", "services", "service-kit"];
 
 /// Folders of `crates/` without sockets, clock or environment. The crates in `formats/` are pure, too.
-const PURE: &[&str] = &["model", "stats", "schedule", "lab", "report"];
+const PURE: &[&str] = &[
+    "model",
+    "stats",
+    "schedule",
+    "lab",
+    "recording",
+    "analysis",
+    "report",
+];
 
 /// Crates that bring sockets, a clock or an operating system with them.
 const IMPURE_CRATES: &[&str] = &[

@@ -1,6 +1,6 @@
 //! Parser of gates, which are limits that a build must keep.
 //!
-//! The `report` crate judges them.
+//! The `analysis` crate judges them.
 
 mod quantity;
 

@@ -2,8 +2,9 @@
 //! rules.
 //!
 //! `lab` makes these types from the user's text, and `schedule` plans with them. `load` sends their requests,
-//! and `report` stores and shows them. If a recording contains a type, its serialized form here *is* the
-//! format of the recording. Durations are whole microseconds ([`as_micros`]), and names contain their units.
+//! `recording` stores them, and `report` shows them. If a recording contains a type, its serialized form here
+//! *is* the format of the recording. Durations are whole microseconds ([`as_micros`]), and names contain their
+//! units.
 //!
 //! Planning, sending, reading files and drawing are absent on purpose. A type that only one crate uses stays
 //! in that crate.

@@ -1,14 +1,12 @@
 //! The result in one sentence, at the start of every report format.
 
-use model::Load;
+use analysis::summary::quantity::{self, amount};
+use analysis::summary::{ClaimName, FewPay, OverheadSummary, Summary, VariantSummary, Verdict};
+use model::{Load, Metric};
+use recording::{Recording, describe};
 
 use crate::cell;
-use crate::describe;
 use crate::explain;
-use crate::metric::Metric;
-use crate::recording::Recording;
-use crate::summary::quantity::{self, amount};
-use crate::summary::{ClaimName, FewPay, OverheadSummary, Summary, VariantSummary, Verdict};
 
 /// Maximum number of variants with a figure in the sentence.
 const NAMED_MAX: usize = 4;

@@ -1,9 +1,7 @@
 //! Tables and sentences about the bodies of responses, and about their statuses.
 
-use crate::describe;
-use crate::digits;
-use crate::float::float;
-use crate::summary::{Summary, VariantSummary};
+use analysis::summary::{Summary, VariantSummary};
+use recording::{describe, digits, float};
 
 /// The title of the table of bodies.
 pub(crate) const TITLE: &str = "Bodies of responses";
@@ -105,12 +103,13 @@ pub(crate) fn status_sentences(summary: &Summary) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use recording::sample::SampleRun;
+
     use super::*;
-    use crate::sample::Sample;
 
     #[test]
     fn a_finding_about_several_variants_is_one_note() {
-        let sample = Sample::closed().variant("a", 700.0).variant("b", 800.0);
+        let sample = SampleRun::closed().variant("a", 700.0).variant("b", 800.0);
         let mut summary = Summary::of(&sample.variant("c", 900.0).build());
         let finding = |name: &str| format!("`{name}` compresses when asked");
         let mut notes_of = |names: &[&str]| {

@@ -1,10 +1,10 @@
 //! Cells of report tables: figures in the unit of their column.
 
-use crate::digits;
-use crate::metric::{Metric, Unit};
-use crate::summary::{MetricSummary, PooledDifference, VariantSummary, tail};
+use analysis::summary::{MetricSummary, PooledDifference, VariantSummary, tail};
+use model::{Metric, Unit};
+use recording::digits;
 
-pub(crate) use crate::digits::NOTHING;
+pub(crate) use recording::digits::NOTHING;
 
 /// The text of a missing figure.
 pub(crate) fn nothing() -> String {
@@ -153,12 +153,13 @@ pub(crate) fn single(value: Option<f64>, unit: Unit) -> String {
 
 #[cfg(test)]
 mod tests {
+    use analysis::summary::Summary;
+    use recording::sample::SampleRun;
+
     use super::*;
-    use crate::sample::Sample;
-    use crate::summary::Summary;
 
     fn row() -> VariantSummary {
-        let recording = Sample::open().variant("plain", 700.0).build();
+        let recording = SampleRun::open().variant("plain", 700.0).build();
         Summary::of(&recording).variants.remove(0)
     }
 

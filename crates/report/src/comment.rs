@@ -2,15 +2,16 @@
 
 use std::cmp::Ordering;
 
+use analysis::gate::{Judgement, Ruling};
+use analysis::summary::{Summary, VariantSummary};
+use model::Metric;
+use recording::{Recording, describe};
+
 use crate::answer;
 use crate::bodies;
-use crate::describe;
 use crate::explain;
-use crate::gate::{self, Ruling};
+use crate::gates;
 use crate::markdown::{capital, escape, grid, with_difference};
-use crate::metric::Metric;
-use crate::recording::Recording;
-use crate::summary::{Summary, VariantSummary};
 use crate::terminal::one_line;
 
 /// Maximum number of lines of a comment.
@@ -151,10 +152,10 @@ fn heading(metric: Metric) -> String {
 
 /// A line for each gate. Gates that do not pass come first.
 fn gates(summary: &Summary) -> Option<String> {
-    let mut judged: Vec<&gate::Judgement> = summary.gates.iter().collect();
+    let mut judged: Vec<&Judgement> = summary.gates.iter().collect();
     judged.sort_by_key(|judgement| judgement.is_passed);
-    let line = |judgement: &&gate::Judgement| {
-        let subject = gate::shown::subject(judgement);
+    let line = |judgement: &&Judgement| {
+        let subject = gates::subject(judgement);
         let ruling = match judgement.ruling {
             // The reason of an undecided gate begins with that word.
             Ruling::Undecided => String::new(),
@@ -209,13 +210,14 @@ fn folded(recording: &Recording, summary: &Summary) -> String {
 
 #[cfg(test)]
 mod tests {
+    use analysis::gate::Undecided;
+    use recording::sample::SampleRun;
+
     use super::*;
-    use crate::gate::Undecided;
-    use crate::sample::Sample;
 
     #[test]
     fn one_comparison_is_answered_in_its_first_sentence() {
-        let recording = Sample::open()
+        let recording = SampleRun::open()
             .variant("base", 680.0)
             .variant("head", 750.0)
             .build();
@@ -226,7 +228,7 @@ mod tests {
 
     #[test]
     fn however_much_there_is_a_comment_is_short() {
-        let mut sample = Sample::open().rounds(12).variant("baseline", 680.0);
+        let mut sample = SampleRun::open().rounds(12).variant("baseline", 680.0);
         let names: Vec<String> = (0..20).map(|number| format!("variant {number}")).collect();
         for name in &names {
             sample = sample.variant(name, 900.0);
@@ -244,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_name_mentions_no_person_and_no_team() {
-        let recording = Sample::open()
+        let recording = SampleRun::open()
             .variant("@team/all", 680.0)
             .variant("head", 750.0)
             .build();
@@ -255,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_name_cannot_end_the_marker() {
-        let mut recording = Sample::open().variant("base", 680.0).build();
+        let mut recording = SampleRun::open().variant("base", 680.0).build();
         recording.lab.as_mut().unwrap().name = "a --> <b>".to_owned();
         let summary = Summary::of(&recording);
         let found = comment(&recording, &summary);
@@ -267,7 +269,7 @@ mod tests {
 
     #[test]
     fn rows_are_those_that_one_looks_for_and_the_top_says_passed_or_failed() {
-        let mut sample = Sample::open().rounds(12).variant("baseline", 680.0);
+        let mut sample = SampleRun::open().rounds(12).variant("baseline", 680.0);
         for index in 0..12 {
             sample = sample.variant(&format!("v{index}"), 700.0 + 10.0 * f64::from(index));
         }

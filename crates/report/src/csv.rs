@@ -1,10 +1,11 @@
 //! The report as CSV with one line per figure, for spreadsheets and scripts (RFC 4180).
 
-use crate::metric::Metric;
-use crate::recording::Recording;
-use crate::summary::{
+use analysis::summary::{
     ClaimName, EffectFigure, EffectSummary, MetricSummary, OverheadSummary, Summary, VariantSummary,
 };
+use model::Metric;
+use recording::Recording;
+
 use crate::tables;
 use crate::terminal::one_line;
 
@@ -165,12 +166,13 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use recording::sample::SampleRun;
+
     use super::*;
-    use crate::sample::Sample;
 
     #[test]
     fn every_line_has_as_many_fields_as_the_header() {
-        let mut recording = Sample::closed()
+        let mut recording = SampleRun::closed()
             .variant("a", 700.0)
             .variant("b, with a comma", 800.0)
             .variant("c", 800.0)

@@ -1,243 +1,290 @@
-//! Curve of overhead against load, from several recordings of one lab at different loads.
-//!
-//! Every level is a complete recording with its own intervals. No figure is computed across levels. So a
-//! level that overwhelms a variant does not affect the other levels.
+//! Text forms of a curve: for a terminal, in Markdown, as lines for scripts, and for CI.
 
-pub(crate) mod text;
+use analysis::curve::{Curve, LoadLevel, overhead_of};
+use analysis::gate::{Judgement, Ruling};
+use analysis::summary::{ClaimName, VariantSummary, Verdict};
+use model::Metric;
+use recording::digits;
 
-pub use text::{comment, csv, junit, markdown, text};
+use crate::cell;
+use crate::gates;
+use crate::junit as cases;
+use crate::markdown::{capital, escape, gates_table, grid};
+use crate::terminal::{Terminal, Tone, finished, toned};
+use crate::text::{heading_of, list, table, verdict_word, wrapped};
 
-use model::Load;
-use serde::Serialize;
+/// Maximum number of rows of the table in a comment.
+const ROWS_MAX: usize = 12;
+/// Maximum number of gates in a comment.
+const GATES_MAX: usize = 6;
 
-use crate::describe;
-use crate::digits;
-use crate::metric::Metric;
-use crate::recording::Recording;
-use crate::summary::{OverheadSummary, Summary, VariantSummary};
-
-/// A lab at several loads.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Curve {
-    levels: Vec<LoadLevel>,
-}
-
-/// A lab at one load.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LoadLevel {
-    /// The folder of the level's recording, relative to the folder of the curve.
-    pub folder: String,
-    /// The recording of the level.
-    pub recording: Recording,
-    /// Summary of the recording, with the gates judged.
-    pub summary: Summary,
-}
-
-/// Reason why recordings do not form a curve.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CurveError {
-    /// The list of recordings is empty.
-    #[error("expected the recordings of a sweep, found none")]
-    Empty,
-    /// One recording is of another lab, or of another kind of load.
-    #[error("expected levels of one sweep, found {what} in `{folder}`")]
-    Unlike {
-        /// Folder of the differing recording.
-        folder: String,
-        /// Property that differs.
-        what: &'static str,
-    },
-}
-
-impl LoadLevel {
-    /// Amount of the load: requests per second of an open loop (its first phase), or connections.
-    #[must_use]
-    pub fn amount(&self) -> f64 {
-        match &self.recording.load.model {
-            Load::Closed { connections, .. } => f64::from(*connections),
-            Load::Open { phases, .. } => phases.first().map_or(0.0, |it| it.from.per_second()),
-        }
+/// The curve for a terminal.
+#[must_use]
+pub fn text(curve: &Curve, terminal: Terminal) -> String {
+    let width = terminal.width;
+    let mut out = wrapped("", &toned(Tone::Heading, &title(curve)), width);
+    out += &list(&sentences(curve), width);
+    let words = [0, 1, headings(curve).len() - 1];
+    // The lines below the table have room for the reason of an invalid level.
+    let verdict = |row: &VariantSummary| match row.verdict {
+        Verdict::Invalid { .. } => toned(Tone::Worse, "invalid"),
+        Verdict::Withheld { .. } => toned(Tone::Worse, "not trusted"),
+        _ => verdict_word(row),
+    };
+    let rows = rows(curve, verdict).into_iter();
+    out += &format!("\n{}", table(width, headings(curve), rows, &words));
+    let invalid = invalid(curve);
+    if !invalid.is_empty() {
+        let lines = list(&invalid, width);
+        out += &format!("\n{}\n{lines}", toned(Tone::Heading, "Invalid"));
     }
-
-    /// The amount as the report shows it: `100`, `1,600`.
-    pub(crate) fn number(&self) -> String {
-        digits::planned(self.amount())
+    let gates = judgements(curve);
+    if !gates.is_empty() {
+        let lines = list(&gates::lines(&gates), width);
+        out += &format!("\n{}\n{lines}", toned(Tone::Heading, "Gates"));
     }
-
-    /// The amount with its unit: `100 requests/s`, `8 connections`.
-    #[must_use]
-    pub fn load(&self) -> String {
-        describe::amount(&self.recording.load.model)
-    }
+    finished(&out, terminal)
 }
 
-impl Curve {
-    /// Makes a curve from the recordings of a sweep, in any order.
-    ///
-    /// # Errors
-    ///
-    /// When the list is empty, or the recordings are not of one lab and one kind of load.
-    pub fn new(mut levels: Vec<LoadLevel>) -> Result<Curve, CurveError> {
-        let Some(first) = levels.first() else {
-            return Err(CurveError::Empty);
+/// The curve in Markdown.
+#[must_use]
+pub fn markdown(curve: &Curve) -> String {
+    let mut parts = vec![
+        format!("# {}", escape(&title(curve))),
+        crate::markdown::list(&sentences(curve))
+            .trim_end()
+            .to_owned(),
+        whole_table(curve, usize::MAX),
+    ];
+    let gates = judgements(curve);
+    if !gates.is_empty() {
+        parts.push(format!("## Gates\n\n{}", gates_table(&gates).trim_end()));
+    }
+    parts.join("\n\n") + "\n"
+}
+
+/// The curve as a comment on a pull request, of at most 30 lines.
+#[must_use]
+pub fn comment(curve: &Curve) -> String {
+    let mut gates = judgements(curve);
+    gates.sort_by_key(|judgement| judgement.is_passed);
+    let more = gates.len().saturating_sub(GATES_MAX);
+    gates.truncate(GATES_MAX);
+    let mut lines: Vec<String> = gates::lines(&gates)
+        .iter()
+        .map(|line| format!("- gate {}", escape(line)))
+        .collect();
+    if more > 0 {
+        lines.push(format!("- and {more} more of the gates"));
+    }
+    let answer = sentences(curve).into_iter().take(3);
+    let mut parts = vec![format!(
+        "<!-- weighbridge: {} -->\n**{}**: {}",
+        curve.title().replace("--", "-"),
+        escape(curve.title()),
+        answer.map(|it| escape(&it)).collect::<Vec<_>>().join("; ")
+    )];
+    parts.push(whole_table(curve, ROWS_MAX));
+    if !lines.is_empty() {
+        parts.push(lines.join("\n"));
+    }
+    parts.join("\n\n").replace('@', "@\u{200b}") + "\n"
+}
+
+/// Every figure of every level as a line. The first field is the lab with its load.
+#[must_use]
+pub fn csv(curve: &Curve) -> String {
+    let mut out = String::new();
+    for level in curve.levels() {
+        let mut summary = level.summary.clone();
+        summary.title = at(curve.title(), level);
+        let lines = crate::csv(&level.recording, &summary);
+        let lines = match out.is_empty() {
+            true => lines.as_str(),
+            false => lines.split_once('\n').map_or("", |(_, lines)| lines),
         };
-        let likeness = |one: &LoadLevel, other: &LoadLevel| {
-            let alike = [
-                (one.summary.title == other.summary.title, "another lab"),
-                (
-                    one.summary.headline == other.summary.headline,
-                    "another kind of load",
-                ),
-                (
-                    one.recording.method == other.recording.method,
-                    "another method",
-                ),
-            ];
-            alike.into_iter().find(|(is_alike, _)| !is_alike)
-        };
-        for other in &levels {
-            if let Some((_, what)) = likeness(first, other) {
-                let folder = other.folder.clone();
-                return Err(CurveError::Unlike { folder, what });
-            }
-        }
-        levels.sort_by(|one, other| one.amount().total_cmp(&other.amount()));
-        Ok(Curve { levels })
+        out += lines;
     }
+    out
+}
 
-    /// The levels in ascending order of load.
-    #[must_use]
-    pub fn levels(&self) -> &[LoadLevel] {
-        &self.levels
+/// A test case for each variant and gate at each level.
+#[must_use]
+pub fn junit(curve: &Curve) -> String {
+    let of_level = |level: &LoadLevel| -> Vec<cases::Case> {
+        let all = cases::cases(&level.recording, &level.summary).into_iter();
+        all.map(|case| cases::Case {
+            name: at(&case.name, level),
+            ..case
+        })
+        .collect()
+    };
+    let all: Vec<cases::Case> = curve.levels().iter().flat_map(of_level).collect();
+    cases::document(curve.title(), &all, &judgements(curve))
+}
+
+fn at(name: &str, level: &LoadLevel) -> String {
+    format!("{name} at {}", level.load())
+}
+
+fn title(curve: &Curve) -> String {
+    match &curve.levels()[0].summary.question {
+        Some(question) => format!("{}: {question}", curve.title()),
+        None => curve.title().to_owned(),
     }
+}
 
-    /// The metric of the curve, which decides each verdict.
-    #[must_use]
-    pub fn metric(&self) -> Metric {
-        self.levels[0].summary.headline
-    }
-
-    /// Unit of the amounts of load.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self.levels[0].summary.is_open_loop {
-            true => "requests/s",
-            false => "connections",
-        }
-    }
-
-    /// The lab's name.
-    pub(crate) fn title(&self) -> &str {
-        &self.levels[0].summary.title
-    }
-
-    /// The compared variants, in the order of the lab.
-    pub(crate) fn variants(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for level in &self.levels {
-            for row in level.summary.variants.iter().filter(|row| !row.is_baseline) {
-                if !names.contains(&row.name.as_str()) {
-                    names.push(&row.name);
-                }
-            }
-        }
-        names
-    }
-
-    /// A variant's overhead at each level that has an interval: the load, the estimate and its ends, in the
-    /// shown unit. For requests per second, it is the change in percent.
-    pub(crate) fn points(&self, variant: &str) -> Vec<Point> {
-        let metric = self.metric();
-        let point = |level: &LoadLevel| {
-            let row = level.summary.variant(variant)?;
-            let overhead = overhead_of(row, metric)?;
-            let (value, low, high) = match metric {
-                Metric::Requests => {
-                    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-                    (
-                        percent(overhead.ratio?),
-                        percent(overhead.ratio_low?),
-                        percent(overhead.ratio_high?),
-                    )
-                }
-                metric => {
-                    let shown = |value: f64| metric.unit().shown(value);
-                    (
-                        shown(overhead.difference),
-                        shown(overhead.difference_low?),
-                        shown(overhead.difference_high?),
-                    )
-                }
-            };
-            Some(Point {
-                load: level.amount(),
-                value,
-                low,
-                high,
+/// The cost of each variant at the lowest and the highest load with a known cost.
+pub(crate) fn sentences(curve: &Curve) -> Vec<String> {
+    let metric = curve.metric();
+    let stopped = curve
+        .levels()
+        .iter()
+        .filter(|level| level.summary.interrupted);
+    let stopped = stopped.map(|level| format!("INTERRUPTED at {}", level.load()));
+    let of_variant = |name: &str| {
+        let known: Vec<String> = curve
+            .levels()
+            .iter()
+            .filter_map(|level| {
+                let row = level.summary.variant(name)?;
+                Some(format!("{} at {}", size(row, metric)?, level.load()))
             })
-        };
-        self.levels.iter().filter_map(point).collect()
+            .collect();
+        match known.as_slice() {
+            [] => format!("`{name}`: no level has a verdict"),
+            [one] => format!("`{name}`: {one}"),
+            [first, .., last] => format!("`{name}`: {first}, {last}"),
+        }
+    };
+    stopped
+        .chain(curve.variants().into_iter().map(of_variant))
+        .collect()
+}
+
+/// The overhead in words: `30 us (26 to 34) slower`. `None` without an interval.
+fn size(row: &VariantSummary, metric: Metric) -> Option<String> {
+    let overhead = overhead_of(row, metric)?;
+    if metric == Metric::Requests {
+        return Some(format!("{} requests/s", cell::change(row, metric)?));
     }
+    let words = overhead.in_words(metric)?;
+    Some(match overhead.claim {
+        ClaimName::Higher => format!("{words} slower"),
+        ClaimName::Lower => format!("{words} faster"),
+        _ => "no difference shown".to_owned(),
+    })
+}
 
-    /// The curve as JSON: each level with its load, the folder of its recording and its summary.
-    #[must_use]
-    pub fn json(&self) -> String {
-        let levels = self.levels.iter().map(|level| LevelText {
-            load: level.load(),
-            amount: level.amount(),
-            folder: &level.folder,
-            summary: &level.summary,
-        });
-        let text = CurveText {
-            format: "weighbridge-curve",
-            lab: self.title(),
-            metric: self.metric(),
-            levels: levels.collect(),
-        };
-        serde_json::to_string_pretty(&text).expect("text and finite numbers") + "\n"
+/// The invalid levels: `late at 100 requests/s: invalid: interrupted`.
+fn invalid(curve: &Curve) -> Vec<String> {
+    let of_level = |level: &LoadLevel| -> Vec<String> {
+        let rows = level.summary.variants.iter();
+        rows.filter(|row| row.verdict.is_invalid())
+            .map(|row| format!("{}: {}", at(&row.name, level), row.verdict_short()))
+            .collect()
+    };
+    curve.levels().iter().flat_map(of_level).collect()
+}
+
+fn headings(curve: &Curve) -> Vec<String> {
+    let mut all = vec![
+        curve.kind().replace("requests", "load\nreq"),
+        "variant".to_owned(),
+    ];
+    all.extend(
+        [curve.metric(), Metric::P99, Metric::Cpu]
+            .into_iter()
+            .flat_map(|metric| [heading_of(metric), "overhead".to_owned()]),
+    );
+    all.push("verdict".to_owned());
+    all
+}
+
+/// A row for each variant at each level, baselines included.
+pub(crate) fn rows(curve: &Curve, verdict: impl Fn(&VariantSummary) -> String) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for level in curve.levels() {
+        for (index, row) in level.summary.variants.iter().enumerate() {
+            // The load is shown once for all variants of the level.
+            let load = if index == 0 {
+                level.number()
+            } else {
+                String::new()
+            };
+            let mut cells = vec![load, row.name.clone()];
+            for metric in [curve.metric(), Metric::P99, Metric::Cpu] {
+                let overhead = match metric {
+                    Metric::Requests => cell::change(row, metric),
+                    _ => cell::difference(row, metric),
+                };
+                let nothing = if row.is_baseline { "" } else { cell::NOTHING };
+                cells.push(cell::value(row, metric));
+                cells.push(overhead.unwrap_or_else(|| nothing.to_owned()));
+            }
+            cells.push(verdict(row));
+            rows.push(cells);
+        }
     }
+    rows
 }
 
-/// One point of a variant's curve.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Point {
-    pub(crate) load: f64,
-    pub(crate) value: f64,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
+fn whole_table(curve: &Curve, most: usize) -> String {
+    let header: Vec<String> = headings(curve)
+        .iter()
+        .map(|heading| match heading.split_once('\n') {
+            Some((name, unit)) => format!("{} ({unit})", capital(name)),
+            None => capital(heading),
+        })
+        .collect();
+    let mut rows: Vec<Vec<String>> = rows(curve, VariantSummary::verdict_short)
+        .into_iter()
+        .map(|cells| cells.iter().map(|cell| escape(cell)).collect())
+        .collect();
+    let more = rows.len().saturating_sub(most);
+    rows.truncate(most);
+    let more = match more {
+        0 => String::new(),
+        more => format!(
+            "\n\n{} more rows in the report.",
+            digits::count(more as u64)
+        ),
+    };
+    grid(&header, &rows).trim_end().to_owned() + &more
 }
 
-/// A curve in the form of its JSON.
-#[derive(Serialize)]
-struct CurveText<'a> {
-    format: &'static str,
-    lab: &'a str,
-    metric: Metric,
-    levels: Vec<LevelText<'a>>,
-}
-
-#[derive(Serialize)]
-struct LevelText<'a> {
-    load: String,
-    amount: f64,
-    folder: &'a str,
-    summary: &'a Summary,
-}
-
-pub(crate) fn overhead_of(row: &VariantSummary, metric: Metric) -> Option<&OverheadSummary> {
-    row.metric(metric)?.overhead.as_ref()
+/// The gates of all levels, each with its load next to the variant.
+pub(crate) fn judgements(curve: &Curve) -> Vec<Judgement> {
+    let of_level = |level: &LoadLevel| -> Vec<Judgement> {
+        let gates = level.summary.gates.iter();
+        gates
+            .map(|judgement| Judgement {
+                variant: at(&judgement.variant, level),
+                reason: match judgement.ruling {
+                    Ruling::Undecided => judgement
+                        .reason
+                        .replace("more rounds", "more rounds at this load"),
+                    _ => judgement.reason.clone(),
+                },
+                ..judgement.clone()
+            })
+            .collect()
+    };
+    curve.levels().iter().flat_map(of_level).collect()
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use model::{Phase, Rate};
+mod tests {
+    use analysis::Summary;
+    use analysis::gate::Undecided;
+    use model::{Load, Phase, Rate};
+    use recording::sample::SampleRun;
 
     use super::*;
-    use crate::gate::Undecided;
-    use crate::sample::Sample;
 
     /// A lab at one rate. The variant `late` takes `late_us` longer than the baseline.
-    pub(crate) fn level(per_s: f64, late_us: f64) -> LoadLevel {
-        let mut recording = Sample::side_by_side()
+    fn level(per_s: f64, late_us: f64) -> LoadLevel {
+        let mut recording = SampleRun::side_by_side()
             .variant("baseline", 200.0)
             .variant("late", 200.0 + late_us)
             .build();
@@ -253,44 +300,9 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn curve() -> Curve {
+    fn curve() -> Curve {
         let levels = [(1_600.0, 180.0), (100.0, 30.0), (400.0, 45.0)];
         Curve::new(levels.map(|(rate, late)| level(rate, late)).to_vec()).unwrap()
-    }
-
-    #[test]
-    fn levels_are_in_order_of_load_and_each_has_its_own_interval() {
-        let curve = curve();
-        let loads: Vec<String> = curve.levels().iter().map(LoadLevel::load).collect();
-        assert_eq!(
-            loads,
-            ["100 requests/s", "400 requests/s", "1,600 requests/s"]
-        );
-        let points = curve.points("late");
-        assert_eq!(points.len(), 3);
-        assert!(
-            points
-                .iter()
-                .all(|it| it.low < it.value && it.value < it.high)
-        );
-        assert!(points[2].value > 3.0 * points[0].value);
-        let json: serde_json::Value = serde_json::from_str(&curve.json()).unwrap();
-        assert_eq!(json["levels"][2]["amount"], 1600.0);
-        assert_eq!(json["levels"][2]["folder"], "at-1600-per-s");
-        assert_eq!(json["levels"][0]["summary"]["variants"][1]["name"], "late");
-    }
-
-    #[test]
-    fn recordings_of_two_labs_are_no_curve() {
-        assert_eq!(Curve::new(Vec::new()), Err(CurveError::Empty));
-        let mut other = level(400.0, 1.0);
-        other.summary.title = "another".to_owned();
-        let found = Curve::new(vec![level(100.0, 1.0), other]);
-        let error = found.unwrap_err().to_string();
-        assert!(
-            error.contains("found another lab in `at-400-per-s`"),
-            "{error}"
-        );
     }
 
     #[test]

@@ -1,17 +1,15 @@
 //! Sentences that explain a summary: the order of measurements, and the meaning of figures and verdicts.
 
-use model::Order;
-
-use crate::company;
-use crate::describe::{percent, plural};
-use crate::digits;
-use crate::metric::Metric;
-use crate::recording::Kind;
-use crate::sent;
-use crate::summary::{
+use analysis::company;
+use analysis::summary::{
     Check, CheckName, CheckState, ClaimName, PAUSED_SHARE_MAX, STARVED_SHARE_MAX, SplitSummary,
     Summary, VariantSummary,
 };
+use model::{Metric, Order};
+use recording::describe::{percent, plural};
+use recording::{Kind, digits};
+
+use crate::sent;
 
 /// The rounds: `8 rounds, each variant once per round in shuffled order, seed 7`.
 // The planned number of rounds is shown only if it differs from the measured number.

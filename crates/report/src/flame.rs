@@ -17,8 +17,7 @@ use std::collections::BTreeMap;
 pub use draw::{difference_svg, svg};
 pub use perf::stacks;
 
-use crate::float::float;
-use crate::recording::HotFunction;
+use recording::{HotFunction, float};
 
 /// Distinct stacks with their numbers of samples. The root comes first: `root;caller;callee`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

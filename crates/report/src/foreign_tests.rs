@@ -2,12 +2,11 @@
 
 use std::sync::LazyLock;
 
+use analysis::gate::Undecided;
+use analysis::summary::Summary;
+use recording::Recording;
+use recording::sample::SampleRun;
 use serde_json::Value;
-
-use crate::gate::Undecided;
-use crate::recording::Recording;
-use crate::sample::Sample;
-use crate::summary::Summary;
 
 /// Characters with a special meaning in terminals, spreadsheets, Markdown, HTML and XML.
 const EVIL: &str = "=1+1\u{1b}]0;x\u{7}\u{9b}2J\u{202e}|<script>\"'&\u{fffe} --->\r\n```\n| # @all";
@@ -20,7 +19,7 @@ static RECORDINGS: LazyLock<(Recording, Vec<Recording>)> = LazyLock::new(recordi
 /// A recording without foreign texts, and several recordings with one in every place that may contain any
 /// text.
 fn recordings() -> (Recording, Vec<Recording>) {
-    let plain = Sample::open()
+    let plain = SampleRun::open()
         .rounds(6)
         .variant("baseline", 680.0)
         .variant("rhai", 750.0)

@@ -21,14 +21,14 @@ mod terms;
 mod timeline;
 mod waterfall;
 
+use analysis::summary::{CheckState, Summary};
+use model::Metric;
+use recording::{Kind, Recording, describe};
+
 use crate::answer;
 use crate::bodies;
-use crate::describe;
 use crate::explain;
-use crate::metric::Metric;
-use crate::recording::{Kind, Recording};
 use crate::sent;
-use crate::summary::{CheckState, Summary};
 use crate::table::Table;
 use crate::tables as models;
 use effects::effects;

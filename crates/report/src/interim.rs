@@ -1,7 +1,7 @@
 //! Interim results of a lab, for users who watch its terminal.
 
-use crate::digits;
-use crate::summary::{CheckState, Summary, VariantSummary};
+use analysis::summary::{CheckState, Summary, VariantSummary};
+use recording::digits;
 
 /// Lines of a table with the figure and the difference of each variant. They are computed from the rounds so
 /// far, like the report from all rounds. There is no verdict. A user who stops at the first favorable
@@ -67,12 +67,13 @@ fn figures(summary: &Summary, row: &VariantSummary) -> String {
 
 #[cfg(test)]
 mod tests {
+    use recording::sample::SampleRun;
+
     use super::*;
-    use crate::sample::Sample;
 
     #[test]
     fn a_table_so_far_has_figures_and_no_verdict() {
-        let summary = Summary::of(&Sample::graphql_server());
+        let summary = Summary::of(&SampleRun::graphql_server());
         let lines = interim(&summary, 100);
         assert_eq!(lines.len(), summary.variants.len() + 1);
         assert!(lines[0].contains("no verdict before the end"), "{lines:?}");
@@ -87,7 +88,7 @@ mod tests {
 
     #[test]
     fn fewer_rounds_have_no_interval_and_say_from_when() {
-        let mut recording = Sample::graphql_server();
+        let mut recording = SampleRun::graphql_server();
         recording.rounds.retain(|round| round.round < 2);
         let lines = interim(&Summary::of(&recording), 120);
         assert!(lines[0].starts_with("so far, 2 rounds: "), "{lines:?}");
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_the_terminal() {
-        let summary = Summary::of(&Sample::graphql_server());
+        let summary = Summary::of(&SampleRun::graphql_server());
         let lines = interim(&summary, 40);
         assert!(
             lines.iter().all(|line| line.chars().count() <= 40),

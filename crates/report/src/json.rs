@@ -1,10 +1,9 @@
 //! The report in JSON for programs. Every figure has its unit in its name.
 
+use analysis::summary::Summary;
 use model::{FailureKind, micros};
+use recording::{Environment, LoadText, Recording, Version};
 use serde::Serialize;
-
-use crate::recording::{Environment, LoadText, Recording, Version};
-use crate::summary::Summary;
 
 /// Output of `--format json`: the conditions of the measurement, then the summary. Field names are stable
 /// within a method. [`Summary`] documents them.
@@ -67,12 +66,13 @@ pub fn json(recording: &Recording, summary: &Summary) -> String {
 
 #[cfg(test)]
 mod tests {
+    use recording::sample::SampleRun;
+
     use super::*;
-    use crate::sample::Sample;
 
     #[test]
     fn reasons_of_failures_are_there() {
-        let mut recording = Sample::load_alone(false);
+        let mut recording = SampleRun::load_alone(false);
         recording.rounds[0].failures.push(model::FailureSample {
             kind: FailureKind::Connect,
             reason: "connect: Connection refused".to_owned(),
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn figures_are_found_by_variant_and_metric() {
-        let recording = Sample::closed()
+        let recording = SampleRun::closed()
             .variant("a", 700.0)
             .variant("b", 800.0)
             .build();
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_figure_that_is_not_finite_is_null_and_not_broken_json() {
-        let recording = Sample::closed().variant("a", 700.0).build();
+        let recording = SampleRun::closed().variant("a", 700.0).build();
         let mut summary = Summary::of(&recording);
         summary.variants[0].checks[0].figure = f64::NAN;
         let value: serde_json::Value = serde_json::from_str(&json(&recording, &summary)).unwrap();

@@ -1,11 +1,12 @@
 //! The report in JUnit's XML, which every CI system shows, with a test case for each variant and each gate.
 
-use crate::float::float;
-use crate::gate::{Judgement, Ruling, shown};
-use crate::recording::Recording;
-use crate::summary::{Invalidity, Summary, VariantSummary, Verdict};
-use crate::xml::escape;
+use analysis::gate::{Judgement, Ruling};
+use analysis::summary::{Invalidity, Summary, VariantSummary, Verdict};
 use model::InvalidKind;
+use recording::{Recording, float};
+
+use crate::gates;
+use crate::xml::escape;
 
 pub(crate) struct Case {
     pub(crate) name: String,
@@ -102,7 +103,7 @@ fn of_gate(judgement: &Judgement) -> Case {
     let reason = judgement.reason.clone();
     Case {
         // Names of test cases are shown as plain text, not as Markdown.
-        name: shown::subject(judgement).replace('`', ""),
+        name: gates::subject(judgement).replace('`', ""),
         seconds: 0.0,
         outcome: match (judgement.ruling, judgement.is_passed) {
             (Ruling::Holds, _) => Outcome::Passed(reason),
@@ -137,14 +138,15 @@ fn element(class: &str, case: &Case) -> String {
 
 #[cfg(test)]
 mod tests {
+    use analysis::gate::Undecided;
+    use recording::VariantStatus;
+    use recording::sample::SampleRun;
+
     use super::*;
-    use crate::gate::Undecided;
-    use crate::recording::VariantStatus;
-    use crate::sample::Sample;
 
     #[test]
     fn a_variant_without_a_number_and_a_gate_that_fails_are_seen_by_ci() {
-        let mut recording = Sample::open()
+        let mut recording = SampleRun::open()
             .variant("baseline", 680.0)
             .variant("rhai", 750.0)
             .variant("c\u{1}sharp", 900.0)
@@ -292,18 +294,18 @@ mod tests {
 
     #[test]
     fn a_comparison_keeps_the_schema_too() {
-        let recording = Sample::closed()
+        let recording = SampleRun::closed()
             .variant("a", 700.0)
             .variant("b", 800.0)
             .build();
-        let side = |variant: &str| crate::compare::Operand {
+        let side = |variant: &str| analysis::compare::Operand {
             label: "one & the same".to_owned(),
             variant: Some(variant.to_owned()),
-            source: crate::compare::OperandSource::Recording(Box::new(recording.clone())),
+            source: analysis::compare::OperandSource::Recording(Box::new(recording.clone())),
         };
-        let found = crate::Comparison::of(&side("a"), &side("b"), false).unwrap();
+        let found = analysis::Comparison::of(&side("a"), &side("b"), false).unwrap();
         let gates = ["p99 ratio < 1.0001".parse().unwrap()];
         let found = found.judged(&gates, Undecided::Fails);
-        keeps_the_schema(&crate::compare::comparison_junit(&found));
+        keeps_the_schema(&crate::comparison_junit(&found));
     }
 }

@@ -15,8 +15,9 @@ mod k6;
 mod merged;
 mod vegeta;
 
-use crate::recording::{Kind, Recording};
-use crate::summary::Summary;
+use analysis::summary::Summary;
+use recording::{Kind, Recording};
+
 use merged::Merged;
 
 /// A layout of another tool.

@@ -3,18 +3,18 @@
 //! The first table has a row per variant. The columns show latency from min to max, and the difference from
 //! the baseline is in brackets below each figure. Side by side, the latency that decides comes first.
 
+use analysis::gate::Judgement;
+use analysis::summary::{CheckState, Summary, VariantSummary};
+use model::{Metric, Unit};
+use recording::{Profile, Recording, describe, digits};
+
 use crate::answer;
 use crate::bodies;
 use crate::cell;
-use crate::describe;
-use crate::digits;
 use crate::explain;
-use crate::gate;
-use crate::metric::{Metric, Unit};
-use crate::recording::{Profile, Recording};
+use crate::gates;
 use crate::sent;
 use crate::step;
-use crate::summary::{CheckState, Summary, VariantSummary};
 use crate::table::{Cell, Column, Table};
 use crate::tables;
 use crate::terminal::one_line;
@@ -118,9 +118,9 @@ fn house_table(summary: &Summary) -> String {
 }
 
 /// The results of the gates. Empty without gates.
-pub(crate) fn gates_table(gates: &[gate::Judgement]) -> String {
-    let row = |judgement: &gate::Judgement| {
-        let [gate, variant, ruling, reason] = gate::shown::cells(judgement);
+pub(crate) fn gates_table(gates: &[Judgement]) -> String {
+    let row = |judgement: &Judgement| {
+        let [gate, variant, ruling, reason] = gates::cells(judgement);
         vec![
             escape(&format!("`{gate}`")),
             escape(&variant),
@@ -129,7 +129,7 @@ pub(crate) fn gates_table(gates: &[gate::Judgement]) -> String {
         ]
     };
     let rows: Vec<_> = gates.iter().map(row).collect();
-    grid(&gate::shown::HEADINGS.map(str::to_owned), &rows)
+    grid(&gates::HEADINGS.map(str::to_owned), &rows)
 }
 
 fn cost_table(summary: &Summary) -> String {
@@ -241,7 +241,7 @@ fn outcomes_table(summary: &Summary) -> String {
 fn checks(summary: &Summary) -> String {
     let header = ["Variant", "Check", "State", "Figure"].map(str::to_owned);
     let of_row = |row: &VariantSummary| {
-        let line = |check: &crate::summary::Check| {
+        let line = |check: &analysis::summary::Check| {
             let state = match check.state {
                 CheckState::Ok => "ok".to_owned(),
                 other => format!("**{other}**"),
@@ -405,13 +405,14 @@ pub(crate) fn capital(label: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::recording::VariantStatus;
-    use crate::sample::Sample;
     use model::InvalidKind;
+    use recording::VariantStatus;
+    use recording::sample::SampleRun;
+
+    use super::*;
 
     fn open() -> Recording {
-        let mut recording = Sample::open()
+        let mut recording = SampleRun::open()
             .variant("baseline", 680.0)
             .variant("same", 680.0)
             .variant("rhai", 750.0)

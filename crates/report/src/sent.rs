@@ -1,8 +1,7 @@
 //! Sentences about the requests that variants received, if they differ.
 
-use crate::describe;
-use crate::recording::Recording;
-use crate::summary::{SentSummary, Summary, requests_of};
+use analysis::summary::{SentSummary, Summary, requests_of};
+use recording::{Recording, describe};
 
 /// The title of the table.
 pub(crate) const TITLE: &str = "Requests sent";
@@ -81,14 +80,15 @@ pub(crate) fn lines(recording: &Recording) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use recording::sample::SampleRun;
+    use recording::{HttpText, ProtocolText, TlsText};
+
     use super::*;
-    use crate::recording::{HttpText, ProtocolText, TlsText};
-    use crate::sample::Sample;
     use crate::{Terminal, full_text, html, json, markdown, text};
 
     /// `batch` has five operations per request, `secure` uses TLS.
     fn recording() -> Recording {
-        let mut recording = Sample::side_by_side()
+        let mut recording = SampleRun::side_by_side()
             .variant("plain", 700.0)
             .variant("batch", 900.0)
             .variant("secure", 800.0)
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn nothing_is_said_where_all_are_sent_the_same() {
-        let mut recording = Sample::side_by_side()
+        let mut recording = SampleRun::side_by_side()
             .variant("plain", 700.0)
             .variant("other", 900.0)
             .build();

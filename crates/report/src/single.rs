@@ -2,19 +2,16 @@
 
 mod pictures;
 
+use analysis::summary::{CheckState, Distribution, Summary, VariantSummary, tail};
+use model::{Metric, Unit, micros};
+use recording::{Recording, RoundRecord, describe, digits, float};
+
 use crate::bodies;
 use crate::cell;
-use crate::describe;
-use crate::digits;
 use crate::explain;
-use crate::float::float;
-use crate::metric::{Metric, Unit};
-use crate::recording::{Recording, RoundRecord};
 use crate::step;
-use crate::summary::{CheckState, Distribution, Summary, VariantSummary, tail};
 use crate::terminal::{Terminal, printable};
 use crate::text::{counts, wrapped};
-use model::micros;
 
 /// Renders a single load for a terminal.
 pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
@@ -315,12 +312,12 @@ fn samples(round: &RoundRecord) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::time::Duration;
 
     use model::{FailureKind, FailureSample};
+    use recording::sample::SampleRun;
 
-    use crate::sample::Sample;
+    use super::*;
 
     fn text(recording: &Recording) -> String {
         load_text(recording, &Summary::of(recording), Terminal::plain(200))
@@ -328,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_closed_loop_reads_like_bombardier() {
-        insta::assert_snapshot!(text(&Sample::load_alone(false)), @"
+        insta::assert_snapshot!(text(&SampleRun::load_alone(false)), @"
         http://127.0.0.1:8080/graphql
         closed loop, 100 connections, 100,000 requests, keep-alive, 1 generator thread, timeout 5 s
 
@@ -367,7 +364,7 @@ mod tests {
 
     #[test]
     fn an_open_loop_shows_lateness_and_service_time() {
-        insta::assert_snapshot!(text(&Sample::load_alone(true)), @"
+        insta::assert_snapshot!(text(&SampleRun::load_alone(true)), @"
         http://127.0.0.1:8080/graphql
         open loop, 4,000 requests/s, equal gaps, at most 1,000 connections, 25 s, keep-alive, 1 generator thread, timeout 5 s
 
@@ -408,7 +405,7 @@ mod tests {
 
     #[test]
     fn repeats_and_idle_ends_are_shown_where_there_were_any() {
-        let mut recording = Sample::load_alone(false);
+        let mut recording = SampleRun::load_alone(false);
         assert!(!text(&recording).contains("Sent again"));
         let round = &mut recording.rounds[0];
         round.sent_again = 38;
@@ -422,7 +419,7 @@ mod tests {
 
     #[test]
     fn wrong_answers_are_said_before_any_figure() {
-        let mut recording = Sample::load_alone(false);
+        let mut recording = SampleRun::load_alone(false);
         let round = &mut recording.rounds[0];
         round.outcomes.passed = 99_990;
         round.outcomes.mismatched.status = 10;
@@ -478,7 +475,7 @@ mod tests {
 
     #[test]
     fn lines_of_checks_are_no_wider_than_the_terminal() {
-        let mut recording = Sample::load_alone(false);
+        let mut recording = SampleRun::load_alone(false);
         let round = &mut recording.rounds[0];
         round.generator.pauses.push(model::Pause {
             at: Duration::ZERO,
@@ -494,7 +491,7 @@ mod tests {
 
     #[test]
     fn without_any_time_there_is_no_throughput() {
-        let mut recording = Sample::load_alone(false);
+        let mut recording = SampleRun::load_alone(false);
         recording.rounds[0].elapsed_us = 0;
         let text = text(&recording);
         assert!(text.contains("– MB/s in, – MB/s out"), "{text}");
@@ -502,10 +499,10 @@ mod tests {
 
     #[test]
     fn gates_come_before_the_figures() {
-        let recording = Sample::load_alone(false);
+        let recording = SampleRun::load_alone(false);
         let gates = ["failures value < 1%", "max value < 1ms", "p99 value < 2ms"];
         let gates = gates.map(|gate| gate.parse().unwrap());
-        let summary = Summary::of(&recording).judged(&gates, crate::gate::Undecided::Fails);
+        let summary = Summary::of(&recording).judged(&gates, analysis::gate::Undecided::Fails);
         let text = load_text(&recording, &summary, Terminal::plain(200));
         let lines: Vec<&str> = text.lines().skip(3).take(4).collect();
         insta::assert_snapshot!(lines.join("\n"), @"

@@ -1,12 +1,9 @@
 //! The steps of a scenario, each over all measurements of a variant.
 
+use analysis::summary::{named_outcomes, tail};
 use model::Outcomes;
+use recording::{RoundRecord, digits, float};
 use stats::Histogram;
-
-use crate::digits;
-use crate::float::float;
-use crate::recording::RoundRecord;
-use crate::summary::{named_outcomes, tail};
 
 /// One step over several measurements.
 pub(crate) struct Step {
@@ -69,17 +66,17 @@ impl Step {
 
 #[cfg(test)]
 mod tests {
+    use analysis::summary::Summary;
+    use recording::sample::SampleRun;
+    use recording::{Hdr, Recording, StepRecord};
+
     use super::*;
-    use crate::Hdr;
-    use crate::recording::{Recording, StepRecord};
-    use crate::sample::Sample;
-    use crate::summary::Summary;
     use crate::tables;
     use crate::terminal::Terminal;
 
     /// Two rounds with two steps each. The second step is skipped once per round.
     fn recording() -> Recording {
-        let mut recording = Sample::closed()
+        let mut recording = SampleRun::closed()
             .variant("a", 700.0)
             .variant("b", 800.0)
             .build();

@@ -12,7 +12,8 @@ pub(crate) mod statuses;
 pub(crate) mod steps;
 pub(crate) mod systems;
 
-use crate::summary::Summary;
+use analysis::summary::Summary;
+
 use crate::table::Table;
 
 /// The tables of the costs of layers, each with its title.

@@ -4,17 +4,16 @@ pub(crate) mod plots;
 mod short;
 mod table;
 
+use analysis::summary::{Distribution, FewPay, Summary, VariantSummary, Verdict, named_outcomes};
+use model::{Metric, Unit};
+use recording::{Profile, Recording, describe, digits};
+
 use crate::bodies;
 use crate::cell;
-use crate::describe;
-use crate::digits;
 use crate::explain;
-use crate::gate;
-use crate::metric::{Metric, Unit};
-use crate::recording::{Profile, Recording};
+use crate::gates;
 use crate::sent;
 use crate::step;
-use crate::summary::{Distribution, FewPay, Summary, VariantSummary, Verdict, named_outcomes};
 use crate::tables;
 use crate::terminal::{Terminal, Tone, columns, finished, toned};
 
@@ -39,7 +38,7 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     for (title, costs) in tables::costs(summary) {
         add(title, &printed(&costs, width));
     }
-    add("Gates", &list(&gate::shown::lines(&summary.gates), width));
+    add("Gates", &list(&gates::lines(&summary.gates), width));
     add("Invalid", &list(&invalid(summary), width));
     add("In words", &list(&explain::in_words(summary), width));
     add(&overhead_title(summary), &overheads(summary, width));
@@ -367,12 +366,13 @@ pub(crate) fn wrapped(bullet: &str, sentence: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use recording::sample::SampleRun;
+
     use super::*;
-    use crate::sample::Sample;
 
     #[test]
     fn a_lab_reads_well_at_100_columns() {
-        let recording = Sample::graphql_server();
+        let recording = SampleRun::graphql_server();
         insta::assert_snapshot!(full_text(
             &recording,
             &Summary::of(&recording),
@@ -383,8 +383,8 @@ mod tests {
     /// No line is wider than the terminal, and no word or number of a cell is broken.
     #[test]
     fn tables_fit_into_narrow_terminals_and_break_no_word() {
-        let closed = Sample::graphql_server();
-        let open = Sample::side_by_side()
+        let closed = SampleRun::graphql_server();
+        let open = SampleRun::side_by_side()
             .rounds(12)
             .variant("baseline", 190.0)
             .variant("router-request with body", 250.0)

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use engine::Surroundings;
 use jiff::Timestamp;
-use report::recording::{Environment, Version};
+use recording::{Environment, Version};
 use rig::machine::{self, Machine};
 
 /// The current monotonic time, for durations.

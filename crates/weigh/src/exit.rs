@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use analysis::summary::Invalidity;
 use model::InvalidKind;
-use report::summary::Invalidity;
 
 /// Exit codes are API. `weigh --help` lists them, and a number never changes its meaning.
 ///

@@ -1,8 +1,5 @@
 //! File access for labs, and for result files of other tools.
 
-#[cfg(test)]
-pub(crate) mod generated_tests;
-
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,10 +1,12 @@
 //! The layout of a result: a layout of `weigh`, or a layout of another tool that scripts already parse.
 
+use analysis::Summary;
+use analysis::curve::Curve;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use report::curve::{self, Curve};
-use report::recording::Kind;
-use report::{Layout, LayoutError, Recording, Summary, Terminal};
+use recording::{Kind, Recording};
+use report::curve;
+use report::{Layout, LayoutError, Terminal};
 
 /// A layout of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,8 +1,9 @@
 //! Gates on the command line, equal for every subcommand that judges.
 
+use analysis::Summary;
+use analysis::gate::{self, Judgement};
 use clap::ValueEnum;
-use report::gate::{self, Judgement, Subject};
-use report::{Gate, Summary};
+use model::{Gate, Subject};
 
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -28,7 +29,7 @@ fn long_help() -> String {
     format!(
         "A limit, judged by the interval. Repeat the flag for several limits. If a gate does not pass, \
          the exit code is 4.\n\n{}",
-        gate::grammar()
+        model::gate_grammar()
     )
 }
 
@@ -122,7 +123,10 @@ impl GateArgs {
     }
 
     /// Judges the gates on a comparison.
-    pub(crate) fn judge_comparison(&self, comparison: report::Comparison) -> report::Comparison {
+    pub(crate) fn judge_comparison(
+        &self,
+        comparison: analysis::Comparison,
+    ) -> analysis::Comparison {
         comparison.judged(&self.gates, self.undecided())
     }
 

@@ -75,15 +75,9 @@ use load::{AwakeCores, keep_cores_awake};
 use model::{InvalidKind, StatusRule};
 pub(crate) use peers::Peers;
 pub(crate) use pod_systems::wanted;
-use report::Recording;
-use report::recording::{ClusterText, Environment, Profile, RateChosen, RoundRecord};
-use reused_systems::ReusedSystems;
+use recording::{ClusterText, Environment, Profile, RateChosen, Recording, RoundRecord};
 use rig::machine::{self, Machine};
 use rig::{KeeperCommand, Rig};
-use round::Rounds;
-use round_loop::OnThisMachine;
-use session::Session;
-use settling_together::RESETTLE;
 
 use crate::build_cache::BuildCache;
 use crate::compose::Projects;
@@ -98,6 +92,11 @@ use crate::published::Account;
 use crate::record::{self, Outline};
 use crate::stop::Stop;
 use crate::systems::Addresses;
+use reused_systems::ReusedSystems;
+use round::Rounds;
+use round_loop::OnThisMachine;
+use session::Session;
+use settling_together::RESETTLE;
 
 /// Pairs of request and response that a measurement keeps for each kind of failure.
 pub(crate) const FAILURES_KEPT: usize = 3;

@@ -6,7 +6,7 @@ use load::{
     WalkError, walk,
 };
 use model::InvalidKind;
-use report::recording::{Header, Proof, ProofAnswer};
+use recording::{Header, Proof, ProofAnswer};
 
 use crate::digest::sha256;
 use crate::invalid::Invalid;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use load::{JobProgress, Live};
 use model::Load;
-use report::recording::RoundRecord;
+use recording::RoundRecord;
 
 use crate::console::Console;
 use crate::environment::{instant, now};

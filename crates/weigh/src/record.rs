@@ -5,16 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use analysis::Summary;
 use lab::{Lab, Setup, Variant};
 use load::{Job, Measurement};
 pub(crate) use model::micros;
 use model::{Load, Shard};
-use report::recording::{
-    self as wire, Environment, FileText, Format, Kind, LabText, LimitsText, LoadText, MachineUse,
-    Measured, Profile, ProtocolText, RequestText, RoundRecord, SystemRecord, SystemUsage,
-    VariantRecord, VariantStatus, Windows,
+use recording::{
+    self as wire, Environment, FileText, Format, Hdr, Kind, LabText, LimitsText, LoadText, METHOD,
+    MachineUse, Measured, Profile, ProtocolText, Recording, RequestText, RoundRecord, SystemRecord,
+    SystemUsage, VariantRecord, VariantStatus, Windows,
 };
-use report::{Hdr, METHOD, Recording, Summary};
 use rig::{Moment, Usage};
 use stats::Histogram;
 

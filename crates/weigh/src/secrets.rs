@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use report::recording::Header;
+use recording::Header;
 
 /// The replacement of a credential.
 const HIDDEN: &str = "(hidden)";

@@ -20,16 +20,16 @@ use std::time::Duration;
 use lab::{Endpoint, Lab, Setup};
 use load::{Address, Target};
 use model::{InvalidKind, Protocol, Trust, Version};
-use process::Process;
-use report::recording::{LimitsText, SystemRecord};
+use recording::{LimitsText, SystemRecord};
 use rig::{Rig, Usage};
-use start::probe;
 use tempfile::TempDir;
 
 use crate::compose::Projects;
 use crate::invalid::{Invalid, invalid_ready};
 use crate::secrets;
 use crate::stop::Stop;
+use process::Process;
+use start::probe;
 
 pub(crate) use addresses::{Addresses, ConsentArgs};
 pub(crate) use instances::{Shares, Tally, between};

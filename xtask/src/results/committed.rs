@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use report::{Metric, Recording, Summary};
+use analysis::Summary;
+use model::Metric;
+use recording::Recording;
 
 use crate::repository::{root, tracked};
 

@@ -7,16 +7,18 @@
 //! ```
 //!
 //! The placeholder names a recording in `records/` next to the document, or `FOLDER/NAME` in `labs/`. It also
-//! names the variant, the figure and its form ([`report::quoted::Form`]). `cargo xtask figures` fills all
+//! names the variant, the figure and its form ([`analysis::quoted::Form`]). `cargo xtask figures` fills all
 //! placeholders, and a test compares them with the recordings.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use analysis::Summary;
+use analysis::quoted::{Form, quoted};
 use anyhow::{Context as _, bail};
-use report::quoted::{Form, quoted};
-use report::{Metric, Recording, Summary};
+use model::Metric;
+use recording::Recording;
 
 use crate::repository::{root, tracked};
 

@@ -1,8 +1,9 @@
 //! Drawing of a flamegraph as one self-contained SVG file.
 
+use recording::digits;
+
 use super::tree::Frame;
 use super::{Scale, Stacks};
-use crate::digits;
 use crate::xml::escape;
 
 const WIDTH: f64 = 1200.0;
@@ -73,7 +74,7 @@ pub fn difference_svg(
 }
 
 fn describe(scale: &Scale) -> String {
-    let samples = crate::describe::plural(scale.samples, "sample");
+    let samples = recording::describe::plural(scale.samples, "sample");
     match scale.cpu_us_per_request {
         Some(us) => format!("{} us of CPU a request, {samples}", digits::value(us, None)),
         None => samples,

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use recording::float;
+
 use super::{Scale, Stacks};
-use crate::float::float;
 
 /// A frame with all its callees. Amounts are microseconds per request, or shares if the processor time is
 /// unknown.

@@ -1,10 +1,11 @@
 //! Bars of the cost of each system of a variant. The sum of the bars is the figure of the table.
 
+use analysis::summary::{MetricSummary, Summary, SystemSummary, VariantSummary};
+use model::{Metric, Unit};
+
 use super::escape::escape;
 use super::plot::Scale;
 use crate::cell;
-use crate::metric::{Metric, Unit};
-use crate::summary::{MetricSummary, Summary, SystemSummary, VariantSummary};
 
 /// Bars of processor time and of memory, with a legend if there is more than one system.
 pub(super) fn bars(summary: &Summary) -> String {

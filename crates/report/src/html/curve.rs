@@ -1,15 +1,16 @@
 //! A curve as one HTML page: overhead against load, with bands.
 
+use analysis::curve::{Curve, LoadLevel, Point};
+use analysis::summary::VariantSummary;
+use model::Metric;
+use recording::digits;
+
 use super::document;
 use super::escape::escape;
 use super::markup::{Grid, figure, list, name, prose, words};
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series};
-use crate::curve::text::{judgements, rows, sentences};
-use crate::curve::{Curve, LoadLevel, Point};
-use crate::digits;
-use crate::gate;
-use crate::metric::Metric;
-use crate::summary::VariantSummary;
+use crate::curve::{judgements, rows, sentences};
+use crate::gates;
 
 /// Minimum ratio of the highest to the lowest load for a logarithmic scale.
 const LOG_FROM: f64 = 8.0;
@@ -28,7 +29,7 @@ pub fn curve(curve: &Curve) -> String {
     let gates = if gates.is_empty() {
         String::new()
     } else {
-        let lines = gate::shown::lines(&gates);
+        let lines = gates::lines(&gates);
         format!(
             "<section id=\"gates\">\n<h2>Gates</h2>\n{}</section>\n",
             list(&lines)

@@ -2,11 +2,12 @@
 //!
 //! Every number of the picture is also next to it as text.
 
+use analysis::summary::{EffectSummary, FactorsSummary, Summary};
+use model::Metric;
+
 use super::forest::class;
 use super::panels;
 use super::waterfall::{Bar, drawn};
-use crate::metric::Metric;
-use crate::summary::{EffectSummary, FactorsSummary, Summary};
 use crate::tables::factors::{alone_name, name, text};
 
 /// A picture for latency or rate, processor time and memory. Empty without factors.

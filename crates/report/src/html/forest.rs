@@ -3,12 +3,13 @@
 //! Every number of the picture is also next to it as text. So users of screen readers and users who paste the
 //! page lose no information.
 
+use analysis::summary::{ClaimName, MetricSummary, Summary, VariantSummary, Verdict};
+use model::Metric;
+
 use super::escape::escape;
 use super::markup::prose;
 use super::plot::Scale;
 use crate::cell;
-use crate::metric::Metric;
-use crate::summary::{ClaimName, MetricSummary, Summary, VariantSummary, Verdict};
 
 /// One overhead in the unit of the plot.
 #[derive(Clone, Copy)]
@@ -156,7 +157,7 @@ fn mark_of(row: &VariantSummary, metric: Metric, summary: &MetricSummary) -> Opt
 pub(super) fn title(metric: Metric) -> String {
     let (label, sign) = (metric.label(), metric.unit().sign());
     match metric.unit() {
-        crate::metric::Unit::Milliseconds => format!("{label} latency, {sign}"),
+        model::Unit::Milliseconds => format!("{label} latency, {sign}"),
         _ => label.to_owned(),
     }
 }

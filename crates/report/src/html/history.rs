@@ -1,12 +1,13 @@
 //! A history as one HTML page: the cost of each variant by run, and its changes.
 
+use analysis::history::{Change, Entry, Series, name_of};
+use recording::float;
+
 use super::document;
 use super::escape::escape;
 use super::markup::{Grid, figure, list, name, prose};
 use super::plot::{Frame, Scale, Tick};
 use crate::cell;
-use crate::float::float;
-use crate::history::{Change, Entry, Series, name_of};
 
 /// Maximum number of runs in a picture. The latest runs are shown.
 const SHOWN: usize = 200;
@@ -202,8 +203,8 @@ fn table(series: &Series) -> String {
     ))
 }
 
-fn cpu(figure: crate::history::Figure) -> String {
-    let (from, to) = crate::digits::interval_ends(figure.low, figure.high);
+fn cpu(figure: analysis::history::Figure) -> String {
+    let (from, to) = recording::digits::interval_ends(figure.low, figure.high);
     format!("{from} to {to}")
 }
 
@@ -224,8 +225,42 @@ fn day(entry: &Entry) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use analysis::history::{Figure, Format};
+    use model::{Metric, Order};
+
     use super::*;
-    use crate::history::tests::entry;
+
+    /// The overhead of one variant in the run of day `number`, with an interval of 4 us on both sides.
+    fn entry(number: usize, value: f64) -> Entry {
+        Entry {
+            format: Format::History,
+            lab: "api".to_owned(),
+            variant: "head".to_owned(),
+            baseline: "base".to_owned(),
+            load: "100 requests/s".to_owned(),
+            metric: Metric::Typical,
+            overhead: Figure {
+                value,
+                low: value - 4.0,
+                high: value + 4.0,
+                confidence: Some(0.95),
+            },
+            cpu_us: None,
+            widths: BTreeMap::new(),
+            value: 200.0 + value,
+            started_at: format!("2026-11-{:02}T10:00:00Z", number + 1),
+            commit: Some(format!("{number:02}3456789012")),
+            machine: "AMD EPYC, 2 cores".to_owned(),
+            method: 2,
+            order: Order::SideBySide,
+            rounds: 8,
+            round_s: None,
+            recording: format!("recordings/{number}"),
+            sha256: format!("{number:064}"),
+        }
+    }
 
     #[test]
     fn a_page_names_the_change_and_links_each_run() {

@@ -1,13 +1,13 @@
 //! Picture of the latency distribution over percentiles, in the form of HdrHistogram's plot. The axis is
 //! logarithmic in 1 - quantile, so that the tail is visible.
 
+use analysis::summary::tail::BEYOND;
+use analysis::summary::{Summary, VariantSummary, complete_rounds};
+use recording::{Recording, float};
+use stats::Histogram;
+
 use super::escape::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series, spread};
-use crate::float::float;
-use crate::recording::Recording;
-use crate::summary::tail::BEYOND;
-use crate::summary::{Summary, VariantSummary, complete_rounds};
-use stats::Histogram;
 
 /// Height of the plot in pixels, as in the style sheet.
 const HEIGHT: f64 = 320.0;
@@ -216,9 +216,9 @@ impl Curve<'_> {
             Some(of) => format!(
                 "{}: median {}, 99 % within {}, longest {}",
                 self.row.name,
-                crate::digits::duration_ns(of.latency_us_p50 * 1e3),
-                crate::digits::duration_ns(of.latency_us_p99 * 1e3),
-                crate::digits::duration_ns(of.latency_us_max * 1e3),
+                recording::digits::duration_ns(of.latency_us_p50 * 1e3),
+                recording::digits::duration_ns(of.latency_us_p99 * 1e3),
+                recording::digits::duration_ns(of.latency_us_max * 1e3),
             ),
             None => self.row.name.clone(),
         }

@@ -4,8 +4,9 @@
 //! drawn in an inner picture that stretches, and text keeps its size. So the same markup is readable at any
 //! width and on paper, without a script.
 
+use recording::digits;
+
 use super::escape::escape;
-use crate::digits;
 
 /// Mapping of values to places between two edges.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,11 +1,9 @@
 //! Origin of the figures: machine, systems, requests, files, and the command that repeats the run.
 
+use recording::{Recording, RequestText, SystemRecord, VariantRecord, describe, digits, float};
+
 use super::escape::escape;
 use super::markup::{Grid, folded, name, prose};
-use crate::describe;
-use crate::digits;
-use crate::float::float;
-use crate::recording::{Recording, RequestText, SystemRecord, VariantRecord};
 
 /// A list of labels and values.
 fn facts(facts: &[(&str, String)]) -> String {

@@ -1,16 +1,16 @@
 //! Pictures of the overhead at every quantile: the difference from the baseline, with intervals that all hold
 //! together.
 
+use analysis::summary::tail::BEYOND;
+use analysis::summary::{ClaimName, Summary, complete_rounds};
+use model::{Metric, Unit};
+use recording::{Recording, RoundPart, digits};
+use stats::Histogram;
+use stats::shift::Shift;
+
 use super::escape::escape;
 use super::forest::class;
 use super::plot::{Frame, Scale, Tick};
-use crate::digits;
-use crate::metric::{Metric, Unit};
-use crate::recording::{Recording, RoundPart};
-use crate::summary::tail::BEYOND;
-use crate::summary::{ClaimName, Summary, complete_rounds};
-use stats::Histogram;
-use stats::shift::Shift;
 
 const QUANTILES: [(f64, &str); 8] = [
     (0.1, "p10"),
@@ -91,7 +91,7 @@ fn shift(
         .iter()
         .map(|(share, _)| *share)
         // A tenth of a hundred requests is ten, but slightly less in floating point.
-        .filter(|share| (1.0 - share) * crate::float::float(fewest) + 1e-6 >= BEYOND)
+        .filter(|share| (1.0 - share) * recording::float(fewest) + 1e-6 >= BEYOND)
         .collect();
     let shifts = stats::shift::shift(&base, &own, &quantiles, confidence).ok()?;
     // All intervals must exist, because the picture promises that its intervals hold together.

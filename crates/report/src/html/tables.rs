@@ -1,14 +1,16 @@
 //! Tables of the HTML page.
 
+use analysis::gate::Judgement;
+use analysis::summary::{Check, CheckState, Summary, VariantSummary};
+use model::{Metric, Unit};
+use recording::{Profile, Recording};
+
 use super::escape::escape;
 use super::forest::{class, verdict_class};
 use super::markup::{Grid, figure, folded, list, name, prose, table, words};
 use crate::cell;
 use crate::explain;
-use crate::gate;
-use crate::metric::{Metric, Unit};
-use crate::recording::{Profile, Recording};
-use crate::summary::{Check, CheckState, Summary, VariantSummary};
+use crate::gates;
 use crate::tables;
 use crate::text::{counts, latencies};
 
@@ -41,19 +43,19 @@ pub(super) fn results(summary: &Summary) -> String {
         Unit::Mebibytes => "memory\nMiB".to_owned(),
         _ => metric.label().to_owned(),
     }));
-    if summary.kind == crate::recording::Kind::Lab {
+    if summary.kind == recording::Kind::Lab {
         header.push("Verdict".to_owned());
     }
     let row = |row: &VariantSummary| {
         let figures = columns.iter().map(|metric| result(row, *metric));
         let figures: String = figures.collect();
         let verdict = match summary.kind {
-            crate::recording::Kind::Lab => format!(
+            recording::Kind::Lab => format!(
                 "<td class=\"words verdict {}\">{}</td>",
                 verdict_class(&row.verdict),
                 prose(&row.verdict_text)
             ),
-            crate::recording::Kind::Load => String::new(),
+            recording::Kind::Load => String::new(),
         };
         let class = if row.verdict.is_invalid() {
             " class=\"invalid\""
@@ -124,8 +126,8 @@ pub(super) fn in_words(summary: &Summary) -> String {
 }
 
 pub(super) fn gates(summary: &Summary) -> String {
-    let row = |judgement: &gate::Judgement| {
-        let [gate, variant, ruling, reason] = gate::shown::cells(judgement);
+    let row = |judgement: &Judgement| {
+        let [gate, variant, ruling, reason] = gates::cells(judgement);
         let class = if judgement.is_passed {
             "same"
         } else {
@@ -143,7 +145,7 @@ pub(super) fn gates(summary: &Summary) -> String {
     };
     let table = Grid {
         caption: "",
-        header: gate::shown::HEADINGS.map(str::to_owned).to_vec(),
+        header: gates::HEADINGS.map(str::to_owned).to_vec(),
         words: &[0, 1, 2, 3],
         rows: summary.gates.iter().map(row).collect(),
     };

@@ -1,11 +1,11 @@
 //! Explanations of technical words in the text of the page. A reader opens one with the pointer, a key or a
 //! finger. On paper they are at the end of the page.
 
+use analysis::summary::Summary;
 use model::Metric;
+use recording::describe;
 
 use super::escape::escape;
-use crate::describe;
-use crate::summary::Summary;
 
 /// A word and its meaning in reports.
 struct Term {

@@ -1,9 +1,10 @@
+use analysis::gate;
+use model::{Gate, InvalidKind};
+use recording::sample::SampleRun;
+use recording::{Profile, VariantStatus};
+
 use super::*;
 use crate::cell;
-use crate::recording::{Profile, VariantStatus};
-use crate::sample::Sample;
-use crate::{Gate, gate};
-use model::InvalidKind;
 
 fn page(recording: &Recording) -> String {
     html(recording, &Summary::of(recording))
@@ -11,7 +12,7 @@ fn page(recording: &Recording) -> String {
 
 #[test]
 fn the_page_loads_nothing() {
-    let out = page(&Sample::graphql_server());
+    let out = page(&SampleRun::graphql_server());
     for word in [
         "http://", "https://", "<script", "<img", "@import", "url(", "src=",
     ] {
@@ -23,7 +24,7 @@ fn the_page_loads_nothing() {
 #[test]
 fn what_the_user_wrote_is_text_and_never_markup() {
     let evil = "<script>alert(1)</script>\"'&\u{1b}";
-    let mut recording = Sample::closed()
+    let mut recording = SampleRun::closed()
         .variant("a", 700.0)
         .variant(evil, 800.0)
         .variant("c", 800.0)
@@ -97,15 +98,15 @@ fn assert_closed(page: &str) {
 
 #[test]
 fn every_opened_element_is_closed() {
-    let mut recording = Sample::graphql_server();
+    let mut recording = SampleRun::graphql_server();
     recording.variants[2].proof = None;
     assert_closed(&page(&recording));
-    assert_closed(&page(&Sample::load_alone(true)));
+    assert_closed(&page(&SampleRun::load_alone(true)));
 }
 
 #[test]
 fn a_row_without_a_number_shows_why() {
-    let mut recording = Sample::closed()
+    let mut recording = SampleRun::closed()
         .variant("a", 700.0)
         .variant("b", 800.0)
         .build();
@@ -130,7 +131,7 @@ fn a_row_without_a_number_shows_why() {
 
 #[test]
 fn an_interrupted_run_is_said_at_the_top() {
-    let mut recording = Sample::closed()
+    let mut recording = SampleRun::closed()
         .variant("a", 700.0)
         .variant("b", 800.0)
         .build();
@@ -146,7 +147,7 @@ fn an_interrupted_run_is_said_at_the_top() {
 #[test]
 fn the_picture_says_its_figures_as_text() {
     let summary = Summary::of(
-        &Sample::open()
+        &SampleRun::open()
             .variant("a", 700.0)
             .variant("b", 800.0)
             .build(),
@@ -159,7 +160,7 @@ fn the_picture_says_its_figures_as_text() {
 
 #[test]
 fn too_few_rounds_for_an_interval_give_no_picture_of_a_difference() {
-    let sample = Sample::open()
+    let sample = SampleRun::open()
         .rounds(5)
         .variant("a", 700.0)
         .variant("b", 800.0);
@@ -174,7 +175,7 @@ fn too_few_rounds_for_an_interval_give_no_picture_of_a_difference() {
 
 #[test]
 fn the_shift_function_has_an_interval_at_every_quantile() {
-    let recording = Sample::closed()
+    let recording = SampleRun::closed()
         .rounds(12)
         .variant("a", 700.0)
         .variant("b", 900.0)
@@ -191,7 +192,7 @@ fn the_shift_function_has_an_interval_at_every_quantile() {
 
 #[test]
 fn what_became_of_gates_is_on_the_page() {
-    let recording = Sample::open()
+    let recording = SampleRun::open()
         .variant("a", 700.0)
         .variant("b", 800.0)
         .build();
@@ -207,7 +208,7 @@ fn a_page_of_many_variants_and_rounds_stays_below_two_megabytes() {
     let names = [
         "config", "rhai", "rust", "go", "node", "csharp", "java", "python",
     ];
-    let sample = Sample::open().rounds(8).variant("baseline", 680.0);
+    let sample = SampleRun::open().rounds(8).variant("baseline", 680.0);
     let sample = names.iter().zip(1..).fold(sample, |sample, (name, step)| {
         sample.variant(name, 700.0 + 40.0 * f64::from(step))
     });

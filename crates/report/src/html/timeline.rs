@@ -1,12 +1,11 @@
 //! Pictures of rate, latency and errors over time. The rounds of a variant follow one another, so that a
 //! drift from round to round and a stall inside a round are visible.
 
+use analysis::summary::{Summary, complete_rounds};
+use recording::{Recording, RoundRecord, digits, float};
+
 use super::escape::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series};
-use crate::digits;
-use crate::float::float;
-use crate::recording::{Recording, RoundRecord};
-use crate::summary::{Summary, complete_rounds};
 
 /// Maximum number of points of one line. Windows are merged to stay below it.
 const POINTS: usize = 400;
@@ -231,12 +230,13 @@ fn points(round: &RoundRecord, index: usize, together: usize) -> Vec<Point> {
 
 #[cfg(test)]
 mod tests {
+    use recording::sample::SampleRun;
+
     use super::*;
-    use crate::sample::Sample;
 
     #[test]
     fn merged_windows_lose_no_answer() {
-        let recording = Sample::closed().variant("a", 700.0).build();
+        let recording = SampleRun::closed().variant("a", 700.0).build();
         let round = &recording.rounds[0];
         let whole = usize::try_from(round.elapsed_us / round.windows.width_us).unwrap();
         let counted: u64 = round.windows.completed.iter().take(whole).sum();

@@ -2,16 +2,17 @@
 //!
 //! Every number of the picture is also next to it as text.
 
+use analysis::summary::{
+    BreakdownSummary, ClaimName, LadderStep, LadderSummary, Summary, VariantSummary,
+};
+use model::Metric;
+use recording::digits;
+
 use super::escape::escape;
 use super::forest::{class, title};
 use super::panels;
 use super::plot::Scale;
 use crate::cell;
-use crate::digits;
-use crate::metric::Metric;
-use crate::summary::{
-    BreakdownSummary, ClaimName, LadderStep, LadderSummary, Summary, VariantSummary,
-};
 use crate::tables::breakdown;
 
 /// One bar in the unit of its picture.

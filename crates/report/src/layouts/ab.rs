@@ -6,10 +6,10 @@
 
 use std::fmt::Write as _;
 
+use recording::float;
 use stats::Histogram;
 
 use super::merged::{Merged, max_ms, mean_ms, min_ms, quantile_ms, stddev_ms};
-use crate::float::float;
 
 pub(super) fn ab(merged: &Merged<'_>) -> String {
     let url = merged.url();

@@ -8,12 +8,11 @@
 //! Intermediate reports cover ten seconds and have only counts and means, because distributions are recorded
 //! per round.
 
+use recording::{RoundRecord, float};
 use serde_json::{Map, Value, json};
 use stats::Histogram;
 
 use super::merged::{Merged, max_ms, mean_ms, min_ms, quantile_ms};
-use crate::float::float;
-use crate::recording::RoundRecord;
 
 const PERIOD_US: u64 = 10_000_000;
 

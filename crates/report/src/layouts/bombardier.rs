@@ -6,11 +6,11 @@
 use std::fmt::Write as _;
 
 use model::{Load, micros};
+use recording::float;
 use serde_json::{Map, Value, json};
 use stats::sample;
 
 use super::merged::Merged;
-use crate::float::float;
 
 const SHARES: [(&str, f64); 5] = [
     ("50", 0.5),

@@ -5,9 +5,8 @@
 
 use std::fmt::Write as _;
 
+use recording::float;
 use stats::Histogram;
-
-use crate::float::float;
 
 const ROWS_PER_HALVING: f64 = 5.0;
 

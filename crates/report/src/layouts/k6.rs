@@ -5,11 +5,11 @@
 //! counts requests that did not pass, so its `passes` are failures, as in k6. Sending, receiving and blocked
 //! times are not recorded separately and are left out.
 
+use recording::float;
 use serde_json::{Map, Value, json};
 use stats::Histogram;
 
 use super::merged::{Merged, max_ms, mean_ms, min_ms, quantile_ms};
-use crate::float::float;
 
 const CHECK: &str = "answer as expected";
 /// MD5 of the paths `` and `::answer as expected`. k6 identifies groups and checks by this hash.

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{Iterations, Outcomes};
+use recording::{Recording, RequestText, RoundRecord, float};
 use stats::Histogram;
-
-use crate::float::float;
-use crate::recording::{Recording, RequestText, RoundRecord};
 
 /// All complete rounds of a variant as one measurement.
 pub(super) struct Merged<'a> {
@@ -149,7 +147,7 @@ impl<'a> Merged<'a> {
 
     /// Responses per second in whole windows.
     pub(super) fn rates(&self) -> Vec<f64> {
-        crate::summary::rates(&self.rounds)
+        analysis::summary::rates(&self.rounds)
     }
 
     /// Start of the first round and end of the last one.

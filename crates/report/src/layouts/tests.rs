@@ -1,11 +1,12 @@
+use model::{InvalidKind, Metric};
+use recording::VariantStatus;
+use recording::sample::SampleRun;
+
 use super::*;
-use crate::recording::VariantStatus;
-use crate::sample::Sample;
-use model::InvalidKind;
 
 /// 100,000 requests. One was refused, two timed out, and three had another body.
 fn troubled() -> Recording {
-    let mut recording = Sample::load_alone(false);
+    let mut recording = SampleRun::load_alone(false);
     let round = &mut recording.rounds[0];
     round.outcomes.passed -= 6;
     round.outcomes.failed.connect = 1;
@@ -25,7 +26,7 @@ fn value(layout: Layout, recording: &Recording) -> serde_json::Value {
 
 #[test]
 fn hgrm() {
-    insta::assert_snapshot!(show(Layout::Hgrm, &Sample::load_alone(false)));
+    insta::assert_snapshot!(show(Layout::Hgrm, &SampleRun::load_alone(false)));
 }
 
 #[test]
@@ -55,18 +56,18 @@ fn bombardier_text() {
 
 #[test]
 fn bombardier_json() {
-    insta::assert_snapshot!(show(Layout::BombardierJson, &Sample::load_alone(true)));
+    insta::assert_snapshot!(show(Layout::BombardierJson, &SampleRun::load_alone(true)));
 }
 
 #[test]
 fn artillery_json() {
-    insta::assert_snapshot!(show(Layout::ArtilleryJson, &Sample::load_alone(true)));
+    insta::assert_snapshot!(show(Layout::ArtilleryJson, &SampleRun::load_alone(true)));
 }
 
 /// Each layout has its own unit, and all must show the same p50.
 #[test]
 fn every_layout_tells_the_same_median_in_its_own_unit() {
-    let recording = Sample::load_alone(false);
+    let recording = SampleRun::load_alone(false);
     let p50_ns = recording.rounds[0]
         .latency_ns_hdr
         .histogram()
@@ -117,7 +118,7 @@ fn rates_and_counts_agree_with_the_recording() {
 
 #[test]
 fn a_bombardier_deviation_counts_every_sample() {
-    let recording = Sample::load_alone(false);
+    let recording = SampleRun::load_alone(false);
     let stddev = value(Layout::BombardierJson, &recording)["result"]["latency"]["stddev"].clone();
     let expected = recording.rounds[0]
         .latency_ns_hdr
@@ -130,7 +131,7 @@ fn a_bombardier_deviation_counts_every_sample() {
 
 #[test]
 fn a_lab_lays_out_one_variant_with_its_rounds_merged() {
-    let recording = Sample::closed()
+    let recording = SampleRun::closed()
         .variant("a", 700.0)
         .variant("b", 800.0)
         .build();
@@ -146,7 +147,7 @@ fn a_lab_lays_out_one_variant_with_its_rounds_merged() {
 
 #[test]
 fn a_variant_without_a_number_gives_none_in_any_layout() {
-    let mut recording = Sample::closed().variant("a", 700.0).build();
+    let mut recording = SampleRun::closed().variant("a", 700.0).build();
     recording.variants[0].status = VariantStatus::Invalid {
         kind: InvalidKind::Crashed,
         reason: "`server` was killed by signal 9".to_owned(),
@@ -162,9 +163,9 @@ fn a_variant_without_a_number_gives_none_in_any_layout() {
 
 #[test]
 fn a_load_without_a_single_answer_still_has_a_layout() {
-    let mut recording = Sample::load_alone(false);
+    let mut recording = SampleRun::load_alone(false);
     let round = &mut recording.rounds[0];
-    let empty = crate::Hdr::of(&stats::Histogram::new());
+    let empty = recording::Hdr::of(&stats::Histogram::new());
     for histogram in [
         &mut round.latency_ns_hdr,
         &mut round.service_ns_hdr,
@@ -180,5 +181,31 @@ fn a_load_without_a_single_answer_still_has_a_layout() {
     for layout in Layout::ALL {
         let shown = show(layout, &recording);
         assert!(!shown.contains("NaN"), "{}: {shown}", layout.name());
+    }
+}
+
+#[test]
+fn what_our_own_layouts_write_is_read_back_with_the_same_meaning() {
+    let recording = SampleRun::load_alone(false);
+    let own = Summary::of(&recording);
+    let own = |metric| own.variants[0].metric(metric).unwrap().value;
+    for (layout, tolerance) in [
+        (Layout::VegetaJson, 0.001),
+        (Layout::VegetaText, 0.002),
+        (Layout::K6Json, 0.001),
+        (Layout::BombardierJson, 0.001),
+        (Layout::BombardierText, 0.01),
+        (Layout::ArtilleryJson, 0.1),
+        (Layout::Hgrm, 0.002),
+    ] {
+        let run = &recording::import::read(&show(layout, &recording)).unwrap()[0];
+        for metric in [Metric::P50, Metric::P90, Metric::Max] {
+            let found = run.figures[&metric][0];
+            let is_near = (found / own(metric) - 1.0).abs() <= tolerance;
+            assert!(is_near, "{}: {metric:?} {found}", layout.name());
+        }
+        if layout != Layout::Hgrm {
+            assert_eq!(run.succeeded, Some(100_000), "{}", layout.name());
+        }
     }
 }

@@ -7,10 +7,10 @@
 
 use std::fmt::Write as _;
 
+use recording::float;
 use serde_json::{Map, Value, json};
 
 use super::merged::Merged;
-use crate::float::float;
 
 pub(super) fn json(merged: &Merged<'_>) -> String {
     let latency = &merged.latency;

@@ -1,10 +1,8 @@
 //! Small pictures of characters for a single load: the distribution of its latencies, and its rate over time.
 
+use recording::{Windows, digits, float};
 use stats::Histogram;
 
-use crate::digits;
-use crate::float::float;
-use crate::recording::Windows;
 use crate::text::plots::LEVELS;
 
 /// Number of steps of latency, one per row of the histogram.

@@ -1,7 +1,8 @@
 //! Table of the encoding and the bytes of response bodies.
 
+use analysis::summary::{Summary, VariantSummary};
+
 use crate::bodies;
-use crate::summary::{Summary, VariantSummary};
 use crate::table::{Column, Table, row};
 
 /// A row for each variant with counted bodies, with the necessary remarks.

@@ -1,9 +1,10 @@
 //! Table of the parts of each latency difference.
 
-use crate::digits;
-use crate::summary::{
+use analysis::summary::{
     Activity, BreakdownSummary, ClaimName, CostPart, CountChange, CountName, Summary,
 };
+use recording::digits;
+
 use crate::table::{Cell, Column, Table};
 
 /// Title of the table.

@@ -1,10 +1,11 @@
 //! Table of the effects of factors.
 
+use analysis::summary::{EffectFigure, EffectSummary, FactorsSummary, Summary};
+use model::Metric;
+use recording::digits;
+
 use super::ladder;
 use crate::cell;
-use crate::digits;
-use crate::metric::Metric;
-use crate::summary::{EffectFigure, EffectSummary, FactorsSummary, Summary};
 use crate::table::{Cell, Table};
 
 /// Title of the table.

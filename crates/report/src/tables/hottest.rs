@@ -1,9 +1,8 @@
 //! Table of the ten functions with the most processor time of a system.
 
+use recording::{Profile, digits, float};
+
 use crate::cell;
-use crate::digits;
-use crate::float::float;
-use crate::recording::Profile;
 use crate::table::{Column, Table, row};
 
 /// Maximum number of functions per system.
@@ -15,7 +14,7 @@ pub(crate) fn title(profile: &Profile) -> String {
     if profile.samples > 0 {
         text += &format!(
             " ({} at {} a second",
-            crate::describe::plural(profile.samples, "sample"),
+            recording::describe::plural(profile.samples, "sample"),
             profile.rate_hz
         );
         if let Some(us) = profile.cpu_us_per_request {

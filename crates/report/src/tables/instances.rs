@@ -1,9 +1,10 @@
 //! Table of responses by instance behind a balancer.
 
+use analysis::summary::{InstanceSummary, Summary};
+use model::Unit;
+use recording::digits;
+
 use crate::cell;
-use crate::digits;
-use crate::metric::Unit;
-use crate::summary::{InstanceSummary, Summary};
 use crate::table::{Column, Table, row};
 
 /// One row for each instance, and one for the sum over all instances of a system.
@@ -51,14 +52,15 @@ pub(crate) fn table(summary: &Summary) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use recording::InstanceUsage;
+    use recording::sample::SampleRun;
+
     use super::*;
-    use crate::recording::InstanceUsage;
-    use crate::sample::Sample;
     use crate::{Terminal, full_text, html, json, markdown};
 
     #[test]
     fn every_rendering_says_what_each_instance_answered() {
-        let mut recording = Sample::open()
+        let mut recording = SampleRun::open()
             .variant("one", 700.0)
             .variant("four", 500.0)
             .build();

@@ -1,8 +1,9 @@
 //! Table of the steps between variants that build on each other.
 
+use analysis::summary::{LadderStep, Summary};
+use model::Metric;
+
 use crate::cell;
-use crate::metric::Metric;
-use crate::summary::{LadderStep, Summary};
 use crate::table::{Cell, Column, Table};
 
 /// Title of the table.

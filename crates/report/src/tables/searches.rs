@@ -1,9 +1,10 @@
 //! Table of searches for the highest rate.
 
+use analysis::summary::{SearchSummary, Summary};
+use model::Unit;
+use recording::digits;
+
 use crate::cell;
-use crate::digits;
-use crate::metric::Unit;
-use crate::summary::{SearchSummary, Summary};
 use crate::table::{Column, Table, row};
 
 /// One row for each search.
@@ -55,15 +56,16 @@ fn rate(per_s: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use analysis::summary::Verdict;
+    use recording::sample::SampleRun;
+    use recording::{SearchRecord, SearchStep};
+
     use super::*;
-    use crate::recording::{SearchRecord, SearchStep};
-    use crate::sample::Sample;
-    use crate::summary::Verdict;
     use crate::{Terminal, full_text, html, markdown};
 
     #[test]
     fn every_rendering_says_which_rate_was_sustained_and_which_was_not() {
-        let mut recording = Sample::open()
+        let mut recording = SampleRun::open()
             .variant("one", 700.0)
             .variant("four", 700.0)
             .build();

@@ -1,9 +1,10 @@
 //! Table of the requests that variants received.
 
+use analysis::summary::{SentSummary, Summary, VariantSummary};
+use model::Unit;
+use recording::digits;
+
 use crate::cell;
-use crate::digits;
-use crate::metric::Unit;
-use crate::summary::{SentSummary, Summary, VariantSummary};
 use crate::table::{Cell, Column, Table};
 
 /// Bytes of a request and of a response. With batches, the table also has the cost of an operation. Latency

@@ -1,7 +1,8 @@
 //! Table of latency by status.
 
-use crate::digits;
-use crate::summary::Summary;
+use analysis::summary::Summary;
+use recording::digits;
+
 use crate::table::{Column, Table, row};
 
 /// A row for each status of each variant that has several right statuses.

@@ -1,8 +1,9 @@
 //! Table of the steps of a scenario.
 
+use model::Unit;
+use recording::Recording;
+
 use crate::cell;
-use crate::metric::Unit;
-use crate::recording::Recording;
 use crate::step;
 use crate::table::{Column, Table, row};
 

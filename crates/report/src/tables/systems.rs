@@ -1,9 +1,10 @@
 //! Table of costs, with each system of each variant.
 
+use analysis::summary::{MetricSummary, Summary, SystemSummary, VariantSummary};
+use model::{Metric, Unit};
+use recording::digits;
+
 use crate::cell;
-use crate::digits;
-use crate::metric::{Metric, Unit};
-use crate::summary::{MetricSummary, Summary, SystemSummary, VariantSummary};
 use crate::table::{Cell, Column, Table};
 
 /// A row for each system of each variant that has a number. A variant with several systems also has a row for

@@ -1,8 +1,8 @@
 //! Small pictures of characters: the overhead with its interval, and the figure of every round.
 
-use crate::digits;
-use crate::metric::Metric;
-use crate::summary::{MetricSummary, Summary, VariantSummary};
+use analysis::summary::{MetricSummary, Summary, VariantSummary};
+use model::Metric;
+use recording::digits;
 
 /// Width of the widest picture, in columns.
 const WIDTH_MAX: usize = 60;

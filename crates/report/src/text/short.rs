@@ -1,16 +1,16 @@
 //! The report on one screen: the result, one table, and the failed checks.
 
+use analysis::summary::{Summary, VariantSummary};
+use model::Metric;
+use recording::{Recording, describe};
+
 use super::{heading_of, hottest, invalid, list, printed, table, verdict_word, wrapped};
 use crate::answer;
 use crate::bodies;
 use crate::cell;
-use crate::describe;
 use crate::explain;
-use crate::gate;
-use crate::metric::Metric;
-use crate::recording::Recording;
+use crate::gates;
 use crate::sent;
-use crate::summary::{Summary, VariantSummary};
 use crate::tables;
 use crate::terminal::{Terminal, Tone, finished, toned};
 
@@ -57,7 +57,7 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     for (title, costs) in tables::costs(summary) {
         add(title, &printed(&costs, width));
     }
-    add("Gates", &list(&gate::shown::lines(&summary.gates), width));
+    add("Gates", &list(&gates::lines(&summary.gates), width));
     add("Invalid", &list(&invalid(summary), width));
     // This is shown only if the user requested it.
     add("Hottest functions", &hottest(recording, width));
@@ -110,13 +110,14 @@ fn figures(summary: &Summary, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use analysis::gate::Undecided;
+    use recording::sample::SampleRun;
+
     use super::*;
-    use crate::gate::Undecided;
-    use crate::sample::Sample;
 
     #[test]
     fn a_lab_is_one_screen() {
-        let recording = Sample::graphql_server();
+        let recording = SampleRun::graphql_server();
         let gates = ["p99 overhead < 1us".parse().unwrap()];
         let summary = Summary::of(&recording).judged(&gates, Undecided::Fails);
         let text = text(&recording, &summary, Terminal::plain(100));
@@ -126,7 +127,9 @@ mod tests {
 
     #[test]
     fn nine_variants_are_one_screen() {
-        let mut sample = Sample::side_by_side().rounds(12).variant("baseline", 190.0);
+        let mut sample = SampleRun::side_by_side()
+            .rounds(12)
+            .variant("baseline", 190.0);
         for (index, name) in [
             "config", "rhai", "rust", "go", "node", "csharp", "java", "python",
         ]
@@ -143,7 +146,7 @@ mod tests {
 
     #[test]
     fn requests_without_an_answer_are_said_first_and_all() {
-        let mut sample = Sample::side_by_side().variant("baseline", 190.0);
+        let mut sample = SampleRun::side_by_side().variant("baseline", 190.0);
         for name in ["a", "b", "c", "d", "e", "f"] {
             sample = sample.variant(name, 250.0);
         }
@@ -172,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_said_first() {
-        let mut recording = Sample::side_by_side()
+        let mut recording = SampleRun::side_by_side()
             .variant("baseline", 190.0)
             .variant("rhai", 250.0)
             .build();

@@ -149,10 +149,10 @@ fn cell(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+    use generated::assert_generated;
 
     use super::*;
     use crate::cli::Cli;
-    use crate::files::generated_tests::assert_generated;
 
     #[test]
     fn the_page_of_commands_is_up_to_date() {

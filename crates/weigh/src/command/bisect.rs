@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use analysis::Summary;
+use analysis::gate::Ruling;
 use lab::Lab;
-use report::Summary;
-use report::gate::Ruling;
 
 use super::lab as labs_command;
 use super::pr::{Change, Repository, State, Worktrees, WorktreesArgs, git};

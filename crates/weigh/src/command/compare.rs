@@ -2,9 +2,9 @@
 
 mod operand;
 
+use analysis::Comparison;
+use analysis::compare::Row;
 use clap::ValueEnum;
-use report::Comparison;
-use report::compare::{self, Row};
 
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -61,10 +61,10 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     args.gates.check(&names.collect::<Vec<_>>())?;
     let comparison = args.gates.judge_comparison(comparison);
     console.answer(&match args.format {
-        Page::Text => compare::comparison_text(&comparison, console.width),
-        Page::Md => compare::comparison_markdown(&comparison),
-        Page::Json => compare::comparison_json(&comparison),
-        Page::Junit => compare::comparison_junit(&comparison),
+        Page::Text => report::comparison_text(&comparison, console.width),
+        Page::Md => report::comparison_markdown(&comparison),
+        Page::Json => report::comparison_json(&comparison),
+        Page::Junit => report::comparison_junit(&comparison),
     });
     Ok(exit_of(&comparison))
 }

@@ -5,8 +5,8 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use analysis::history::{self, Entry, EntryOrigin, Series};
 use clap::ValueEnum;
-use report::history::{self, Entry, EntryOrigin, Series};
 
 use super::recording_file::{parse, read_text};
 use crate::console::Console;
@@ -103,7 +103,7 @@ fn show(args: &Args, console: Console) -> Result<Exit, Failure> {
         entries.retain(|entry| entry.lab == *lab);
     }
     console.answer(&match args.format {
-        Layout::Text => history::text(&Series::all(&entries)),
+        Layout::Text => report::history::text(&Series::all(&entries)),
         Layout::Html => report::history_page(&Series::all(&entries)),
         Layout::Json => serde_json::to_string_pretty(&entries).expect("text and finite numbers"),
     });

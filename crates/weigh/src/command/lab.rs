@@ -5,10 +5,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use analysis::{Summary, Verdict};
 use lab::{Lab, Variant};
 use model::{Goal, Order};
-use report::recording::Revisions;
-use report::{Recording, Summary, Verdict};
+use recording::{Recording, Revisions};
 
 use crate::build_cache::BuildCache;
 use crate::command::tare::Tare;
@@ -391,7 +391,7 @@ fn until_help() -> String {
 fn hurry(lab: &mut Lab) {
     let is_together = lab.is_loaded_at_once();
     let compared = lab.variants.iter().filter(|it| it.against.is_some());
-    let fewest = stats::multiple::rounds_by_ranks(report::CONFIDENCE, compared.count());
+    let fewest = stats::multiple::rounds_by_ranks(analysis::CONFIDENCE, compared.count());
     // With the fewest rounds, the ends of an interval are the extreme rounds, so one odd round decides. One
     // more round makes the interval a quarter narrower.
     let rounds = fewest + usize::from(is_together);

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use analysis::Summary;
 use http::Uri;
 use lab::Table;
 use load::{Bounds, Job, LoadError, Request};
@@ -11,8 +12,7 @@ use model::{
     Arrival, BodyRule, Data, Expectation, Outcomes, Phase, Protocol, RowOrder, Shard,
     Stop as StopRule, Trust, Version,
 };
-use report::Summary;
-use report::recording::{Environment, RoundRecord};
+use recording::{Environment, RoundRecord};
 
 use crate::address;
 use crate::console::Console;

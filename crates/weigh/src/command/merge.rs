@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use report::summary::CheckState;
-use report::{Recording, Summary};
+use analysis::Summary;
+use analysis::summary::CheckState;
+use recording::Recording;
 
 use super::load;
 use super::recording_file::read;
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         }
         shards.push((path.display().to_string(), recording));
     }
-    let whole = report::merge(shards).map_err(|error| Failure::bad_input(error.to_string()))?;
+    let whole = recording::merge(shards).map_err(|error| Failure::bad_input(error.to_string()))?;
     if let Some(path) = &args.record {
         fs::write(path, whole.to_json()).map_err(|error| {
             Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))

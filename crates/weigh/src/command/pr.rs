@@ -6,10 +6,10 @@ mod worktrees;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use analysis::history::{Forecast, Plan, load_of, machine_of};
 use lab::{Lab, Setup, Variant};
 use model::Goal;
-use report::history::{Forecast, Plan, load_of, machine_of};
-use report::recording::Revisions;
+use recording::Revisions;
 use stats::sequential::LOOKS;
 
 use super::{history, lab as labs_command};
@@ -268,7 +268,7 @@ fn foretell(file: &Path, labs: &[Lab], gates: &GateArgs, console: Console) -> Re
         let undecidable = given
             .all()
             .iter()
-            .find_map(|gate| report::history::undecidable(&entries, plan, gate));
+            .find_map(|gate| analysis::history::undecidable(&entries, plan, gate));
         if let Some(reason) = undecidable {
             return Err(Failure::bad_input(reason));
         }

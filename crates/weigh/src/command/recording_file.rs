@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use report::Recording;
+use recording::Recording;
 
 use crate::exit::Failure;
 use crate::files;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use report::Summary;
+use analysis::Summary;
 
 use super::lab::curve_in;
 use super::recording_file::read;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lab::{Lab, Variant};
 use model::InvalidKind;
-use report::recording::{Proof, SystemRecord, VariantRecord, VariantStatus};
+use recording::{Proof, SystemRecord, VariantRecord, VariantStatus};
 
 use super::candidate_id::CandidateId;
 use super::footprint::Footprint;

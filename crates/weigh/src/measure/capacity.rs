@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use load::{Job, Measurement};
 use model::{Capacity, InvalidKind, Load, Phase, Rate};
-use report::recording::{SearchRecord, SearchStep};
+use recording::{SearchRecord, SearchStep};
 use schedule::Search;
 
 use super::Experiment;

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use load::{Job, Measurement, SlotTimes};
 use model::{Load, Shard};
-use report::Hdr;
-use report::recording::{LatencyMeans, LeftOut, LeftOutAnswers, RequestRecord};
+use recording::{Hdr, LatencyMeans, LeftOut, LeftOutAnswers, RequestRecord};
 use schedule::OpenPlan;
 use stats::cycles::{Cause, Disturbance, Validity};
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use lab::{Setup, Variant};
 use model::Order;
-use report::recording::Measured;
+use recording::Measured;
 use schedule::Spread;
 
 use super::Experiment;

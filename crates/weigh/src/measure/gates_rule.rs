@@ -5,16 +5,15 @@
 
 use std::time::Duration;
 
+use analysis::Summary;
+use analysis::gate::Ruling;
 use lab::Lab;
-use model::Goal;
-use report::Summary;
-use report::gate::Ruling;
-use report::recording::{DecidedText, UntilEnd};
+use model::{Goal, micros};
+use recording::{DecidedText, UntilEnd};
 use stats::sequential::LOOKS;
 
 use super::stopping_rule::Next;
 use crate::gates::GateArgs;
-use model::micros;
 
 /// Measures until the gates are decided, or until time or rounds run out.
 pub(super) struct GatesRule {

@@ -9,9 +9,8 @@ use cluster::ClusterError;
 use cluster::kubelet::Readings;
 use cluster::state::{Phase, PodState};
 use model::InvalidKind;
-use report::Recording;
-use report::recording::{
-    ClusterText, Environment, PlacedText, RoundRecord, SystemUsage, VariantStatus,
+use recording::{
+    ClusterText, Environment, PlacedText, Recording, RoundRecord, SystemUsage, VariantStatus,
 };
 
 use super::Experiment;
@@ -302,7 +301,7 @@ impl Experiment<'_> {
             let is_whole = |attempt: &Vec<RoundRecord>| attempt.len() == recordings.len();
             let own = parts.get(name).filter(|all| all.iter().all(is_whole));
             for attempt in own.into_iter().flatten() {
-                let mut whole = report::merge_parts(attempt.clone());
+                let mut whole = recording::merge_parts(attempt.clone());
                 let moments = moments(first, &attempt[0]);
                 // Calculated from the end, because the offsets of pods count from their own start.
                 let before_end_us = ended_us.saturating_sub(attempt[0].started_offset_us);

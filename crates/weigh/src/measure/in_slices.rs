@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use load::{Job, Measurement, Slice, Window};
-use model::{Load, Pause, Stop};
-use report::recording::{LeftOut, SlicesRecord};
+use model::{Load, Pause, Stop, micros};
+use recording::{LeftOut, SlicesRecord};
 use schedule::{PlannedSlice, SliceLengths, SlicePlan};
 use stats::Histogram;
 use stats::cycles::Cause;
@@ -27,7 +27,6 @@ use super::host_watch::HostWatch;
 use super::round::Round;
 use super::running_variant::{RunningVariant, nanoseconds};
 use crate::invalid::Invalid;
-use model::micros;
 
 /// Maximum number of requests with recorded times per candidate and round, 32 bytes each. In a round with
 /// more requests all slices count.

@@ -3,7 +3,7 @@
 
 use load::Job;
 use model::InvalidKind;
-use report::recording::RoundRecord;
+use recording::RoundRecord;
 use rig::Rig;
 
 use super::Experiment;
@@ -125,8 +125,9 @@ impl Measuring<'_> {
             let measured = self.measure(&job)?;
             let mut record = self.record(&measured);
             // The last attempt is never marked, because a machine that is always disturbed must show as such.
-            record.disturbed =
-                attempt < ATTEMPTS && !record.interrupted && report::summary::is_disturbed(&record);
+            record.disturbed = attempt < ATTEMPTS
+                && !record.interrupted
+                && analysis::summary::is_disturbed(&record);
             let is_disturbed = record.disturbed;
             let wrong = record::wrong_answers(&record)
                 .map(|reason| Invalid::new(InvalidKind::Mismatched, reason));

@@ -12,8 +12,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use load::Address;
-use report::Hdr;
-use report::recording::NetworkRecord;
+use recording::{Hdr, NetworkRecord};
 use rig::Segments;
 use stats::Histogram;
 

@@ -6,8 +6,7 @@ use cluster::kubelet::{Readings, Used};
 use cluster::state::PodState;
 use jiff::Timestamp;
 use model::Load;
-use report::Recording;
-use report::recording::{RoundRecord, SystemUsage};
+use recording::{Recording, RoundRecord, SystemUsage};
 
 use crate::pods::stage::Stage;
 use crate::pods::wanted::Wanted;

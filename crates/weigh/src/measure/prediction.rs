@@ -170,11 +170,11 @@ impl Experiment<'_> {
         let rounds = self.rounds.planned();
         let compared = self.candidates.names_compared().len();
         let overall = match self.session.lab.until {
-            Some(Goal::Gates) => stats::sequential::look_confidence(report::CONFIDENCE),
-            Some(Goal::Width(_)) | None => report::CONFIDENCE,
+            Some(Goal::Gates) => stats::sequential::look_confidence(analysis::CONFIDENCE),
+            Some(Goal::Width(_)) | None => analysis::CONFIDENCE,
         };
         let confidence = stats::multiple::per_comparison_confidence(overall, compared.max(1));
-        let needed = stats::multiple::rounds_needed(report::CONFIDENCE, compared.max(1));
+        let needed = stats::multiple::rounds_needed(analysis::CONFIDENCE, compared.max(1));
         let trial_of = |id: CandidateId| {
             let mut all = predicted.tried.iter();
             all.find(|(other, _)| *other == id).map(|(_, trial)| trial)

@@ -134,9 +134,9 @@ impl Experiment<'_> {
         // A finding about several variants is printed for the first. The report names all.
         let others = self.candidates.iter().filter(|other| other.is_proven());
         let told: Vec<String> = others
-            .flat_map(|other| report::body_notes(candidate.name(), &other.proven().proof))
+            .flat_map(|other| analysis::body_notes(candidate.name(), &other.proven().proof))
             .collect();
-        for note in report::body_notes(candidate.name(), &proven.proof) {
+        for note in analysis::body_notes(candidate.name(), &proven.proof) {
             if !told.contains(&note) {
                 self.session.progress.note(&note);
             }

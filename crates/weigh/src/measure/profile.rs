@@ -11,8 +11,8 @@ use std::time::Duration;
 use lab::{Setup, Text};
 use load::Job;
 use model::InvalidKind;
+use recording::Profile;
 use report::flame::{self, Stacks};
-use report::recording::Profile;
 use rig::Rig;
 
 use super::Experiment;

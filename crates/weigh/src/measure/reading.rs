@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use lab::Variant;
 use load::Measurement;
-use report::recording::{MachineUse, ProofSeen, RoundRecord, SystemUsage};
+use recording::{MachineUse, ProofSeen, RoundRecord, SystemUsage};
 use rig::{Moment, Rig};
 
 use super::round::Position;

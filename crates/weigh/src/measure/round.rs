@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lab::Lab;
-use report::recording::{DecidedText, RoundRecord, UntilText};
+use recording::{DecidedText, RoundRecord, UntilText};
 use stats::sequential::LOOKS;
 
 use super::candidate::Candidates;

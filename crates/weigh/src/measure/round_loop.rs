@@ -107,10 +107,10 @@ impl Experiment<'_> {
     }
 
     /// The summary of all rounds until now.
-    fn summary_so_far(&mut self) -> report::Summary {
+    fn summary_so_far(&mut self) -> analysis::Summary {
         let profiles = std::mem::take(&mut self.profiles);
         let recording = self.recording();
-        let summary = report::Summary::of(&recording);
+        let summary = analysis::Summary::of(&recording);
         self.records = recording.rounds;
         self.profiles = profiles;
         summary

@@ -11,8 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use load::{Job, Measurement};
 use model::InvalidKind;
-use report::Recording;
-use report::recording::{GeneratorRecord, RoundRecord};
+use recording::{GeneratorRecord, Recording, RoundRecord};
 use serde::{Deserialize, Serialize};
 use stats::cycles::Cause;
 
@@ -54,7 +53,7 @@ impl Attempt {
     pub(super) fn of(records: &[RoundRecord]) -> Attempt {
         Attempt {
             is_interrupted: records.iter().any(|record| record.interrupted),
-            is_disturbed: records.iter().any(report::summary::is_disturbed),
+            is_disturbed: records.iter().any(analysis::summary::is_disturbed),
         }
     }
 }

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use load::{Address, Job, Live, LoadError, Measurement};
 use model::{InvalidKind, Order, Rate};
-use report::recording::{RoundRecord, SystemUsage};
+use recording::{RoundRecord, SystemUsage};
 use schedule::{SlicePlan, Spread};
 use stats::cycles::Validity;
 

@@ -6,12 +6,12 @@
 
 use std::time::Duration;
 
+use analysis::until::{Seen, Watch, is_reached, width_in_words};
 use lab::Lab;
-use report::recording::{PilotText, RoundRecord, UntilEnd, UntilText};
-use report::until::{Seen, Watch, is_reached, width_in_words};
+use model::micros;
+use recording::{PilotText, RoundRecord, UntilEnd, UntilText};
 
 use super::duration_text::duration_text;
-use model::micros;
 
 /// Maximum number of rounds of any lab.
 pub(super) const ROUNDS_MAX: usize = 1_000;
@@ -52,7 +52,7 @@ impl StoppingRule {
             ended: UntilEnd::Stopped,
             pilot: None,
         };
-        let confidence = stats::width::watched_confidence(report::CONFIDENCE);
+        let confidence = stats::width::watched_confidence(analysis::CONFIDENCE);
         let needed = stats::multiple::rounds_needed(confidence, lab.variants.len());
         let compared = lab.variants.iter().filter_map(|variant| {
             let baseline = variant.against.clone()?;

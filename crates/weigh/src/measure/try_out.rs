@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use load::{Job, Measurement};
 use model::{Arrival, Load, Order, Phase, Rate, Shard, Stop};
-use report::recording::{RateChosen, TriedVariant};
+use recording::{RateChosen, TriedVariant};
 use rig::Rig;
 use schedule::fit::{self, Fit, Limit, Observed};
 use stats::Histogram;

@@ -16,8 +16,7 @@ use cluster::state::{Phase, PodState};
 use cluster::workload::{SERVES, service};
 use cluster::{ApiConnection, ClusterError, Run};
 use lab::Endpoint;
-use report::Recording;
-use report::recording::{NodeText, PlacedText};
+use recording::{NodeText, PlacedText, Recording};
 use serde_json::Value;
 
 mod manifests;

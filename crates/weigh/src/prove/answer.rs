@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lab::{HeaderValues, Proof, ProofWhat, Variant};
 use load::{Answer, Target};
-use report::recording::ProofSeen;
+use recording::ProofSeen;
 use serde_json::Value;
 
 use super::compression::CONTENT_MAX;

@@ -1,7 +1,7 @@
 //! The proof by balancers: every instance responds, and their responses add up to all responses.
 
 use model::InvalidKind;
-use report::recording::ProofSeen;
+use recording::ProofSeen;
 
 use super::RequestCounts;
 use crate::invalid::Invalid;
@@ -65,7 +65,7 @@ pub(crate) fn by_instance(
 
 #[cfg(test)]
 mod tests {
-    use report::recording::InstanceUsage;
+    use recording::InstanceUsage;
 
     use super::*;
 

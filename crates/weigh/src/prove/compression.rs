@@ -6,7 +6,7 @@ use std::time::Duration;
 use lab::RequestTemplate;
 use load::{Answer, EncodedBody, Expectation, Request, StatusRule, Target};
 use model::InvalidKind;
-use report::recording::EncodingRecord;
+use recording::EncodingRecord;
 use serde_json::Value;
 
 use crate::invalid::Invalid;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab::{ProofWhat, SeenNumber, SeenRule, Text, Variant};
 use load::{Answer, Request, Target};
-use report::recording::ProofSeen;
+use recording::ProofSeen;
 use serde_json::Value;
 
 use super::compression::CONTENT_MAX;

@@ -1,7 +1,7 @@
 //! The factorial design of a lab, as its recording has it.
 
 use lab::Factors;
-use report::recording::{FactorText, FactorsText, GeneratorText};
+use recording::{FactorText, FactorsText, GeneratorText};
 
 /// The design of a lab.
 pub(super) fn text(factors: &Factors) -> FactorsText {

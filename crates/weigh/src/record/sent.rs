@@ -1,9 +1,8 @@
 //! Sent requests in the form of a recording.
 
 use lab::{Lab, RequestTemplate, Variant};
-use report::recording::{ProtocolText, RequestText};
-
 use model::micros;
+use recording::{ProtocolText, RequestText};
 
 use crate::digest::sha256;
 use crate::secrets;

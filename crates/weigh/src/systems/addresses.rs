@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use lab::{Elsewhere, Endpoint, Lab, Setup, Variant};
 use model::{Goal, Load};
-use report::recording::VariantRecord;
+use recording::VariantRecord;
 use stats::sequential::LOOKS;
 
 use crate::address;

@@ -3,14 +3,13 @@
 
 use std::time::Duration;
 
-use model::{InvalidKind, Throttled};
-use report::recording::InstanceUsage;
+use model::{InvalidKind, Throttled, micros};
+use recording::InstanceUsage;
 use rig::{ContextSwitches, Rig, Usage};
 
 use super::balancer::answered;
 use super::{BalancedSystem, RunningSystems};
 use crate::invalid::Invalid;
-use model::micros;
 
 /// The instances of one system at one moment.
 pub(crate) struct Tally {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use engine::{Engine, Health, Member};
 use lab::{Compose, Endpoint, Setup};
 use model::InvalidKind;
-use report::recording::{LimitsText, SystemRecord};
+use recording::{LimitsText, SystemRecord};
 use rig::{Attached, Rig, State, SystemSpec, Usage};
 
 use super::readiness::wait_until_ready;

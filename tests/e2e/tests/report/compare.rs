@@ -21,7 +21,7 @@ fn json(arguments: &[&str]) -> Value {
 
 /// A result file of another tool.
 fn sample(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/report/samples");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/recording/samples");
     path.join(name).display().to_string()
 }
 

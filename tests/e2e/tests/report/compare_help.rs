@@ -46,7 +46,7 @@ fn keeps(schema: &str, answer: &str) {
 
 #[test]
 fn what_is_printed_for_programs_keeps_its_schema() {
-    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/report/samples");
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/recording/samples");
     let output = weigh_command()
         .arg("compare")
         .args([samples.join("wrk.txt"), samples.join("hey.txt")])

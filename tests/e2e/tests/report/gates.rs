@@ -19,7 +19,7 @@ fn a_gate_is_held_broken_or_undecided_and_ci_is_told() {
     // 2 ms differ clearly from 1 us and from 1 s.
     let world = tempfile::tempdir().expect("a temporary folder");
     let folder = world.path().join("recording.json");
-    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/report/samples/lab.json");
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/recording/samples/lab.json");
     std::fs::copy(lab, &folder).expect("a copy");
     let held = report(&folder, &["--gate", "slow mean overhead < 1s"]).exits_with(0);
     held.shows("`slow mean overhead < 1s`: holds: ");

@@ -106,7 +106,7 @@ fn a_lab_shows_the_tare_of_its_machine_and_of_no_other() {
 #[test]
 fn an_overhead_below_the_floor_is_marked_in_the_table_itself() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/report/samples/lab.json");
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/recording/samples/lab.json");
     let text = std::fs::read_to_string(lab).expect("a recording");
     let mut recording: Value = serde_json::from_str(&text).expect("JSON");
     let report = |recording: &Value, format: &str| {

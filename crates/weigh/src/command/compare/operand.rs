@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use report::compare::{Operand, OperandSource};
+use analysis::compare::{Operand, OperandSource};
 
 use crate::exit::Failure;
 

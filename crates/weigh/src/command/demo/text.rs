@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use report::{Summary, Verdict};
+use analysis::{Summary, Verdict};
 
 use super::FILE;
 use crate::yaml_text::quoted;

@@ -8,7 +8,7 @@ mod walk;
 
 use std::path::Path;
 
-use report::gate::Gate;
+use model::Gate;
 use tree_sitter::{Node, Parser};
 
 use super::requests::Requests;

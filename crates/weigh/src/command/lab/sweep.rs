@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use analysis::Summary;
+use analysis::curve::{Curve, LoadLevel};
 use lab::{Lab, Level};
-use report::Summary;
-use report::curve::{self, Curve};
+use report::curve;
 
 use super::{Recorded, Run, summarize};
 use crate::build_cache::BuildCache;
@@ -67,7 +68,7 @@ impl Run<'_> {
             let Recorded {
                 recording, summary, ..
             } = run;
-            levels.push(curve::LoadLevel {
+            levels.push(LoadLevel {
                 folder: name,
                 recording,
                 summary,
@@ -133,7 +134,7 @@ pub(in crate::command) fn curve_in(
         let names = recording.variants.iter().map(|variant| &*variant.name);
         gates.check(&names.collect::<Vec<_>>())?;
         let summary = gates.judge(Summary::of(&recording));
-        levels.push(curve::LoadLevel {
+        levels.push(LoadLevel {
             folder: name,
             recording,
             summary,

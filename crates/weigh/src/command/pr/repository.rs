@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use report::recording::Revision;
+use recording::Revision;
 
 use crate::environment;
 use crate::exit::Failure;

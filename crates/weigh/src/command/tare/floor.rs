@@ -5,10 +5,10 @@ use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use analysis::CONFIDENCE;
 use load::null::{Behavior, serve};
 use load::{Address, Bounds, Expectation, Job, Live, Measurement, Request, Target};
 use model::{Arrival, Load, Phase, Rate};
-use report::CONFIDENCE;
 use rustix::thread::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use report::recording::NoiseFloor;
+use recording::NoiseFloor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -95,8 +95,9 @@ impl Tare {
 
 #[cfg(test)]
 mod tests {
+    use generated::assert_generated;
+
     use super::*;
-    use crate::files::generated_tests::assert_generated;
 
     #[test]
     fn the_committed_schema_is_that_of_the_answer() {

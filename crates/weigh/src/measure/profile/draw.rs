@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use recording::Profile;
 use report::flame::{self, Scale};
-use report::recording::Profile;
 
 use super::{FOLDER, Sampled};
 use crate::record;

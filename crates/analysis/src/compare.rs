@@ -1,0 +1,332 @@
+//! Comparison of two results: recordings, or result files of other tools.
+//!
+//! Two variants of one run are paired by round, because both met the same conditions in a round. All other
+//! comparisons are unpaired. Their interval covers only the spread within each run, and the report states
+//! this. A file of another tool is one run, so there is a difference and no interval.
+//!
+//! The comparison names each obstacle that makes two results incomparable, and withholds the verdict. It
+//! still shows the figures. It refuses recordings that were computed by different methods.
+
+mod comparability;
+mod rows;
+mod side;
+
+use std::collections::BTreeMap;
+
+use model::{Gate, Metric};
+use recording::import::{self, ForeignRun, ImportError};
+use recording::{ReadError, Recording};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::gate::{self, Judged, Judgement, Role, Undecided};
+use crate::summary::{Invalidity, MetricSummary, Verdict};
+
+/// Content of a file, or of a folder of files.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OperandSource {
+    /// A recording that `weigh` made.
+    Recording(Box<Recording>),
+    /// Runs of another tool: all runs of one file, or the runs of several files merged into one.
+    Runs(Vec<ForeignRun>),
+}
+
+/// One of the two results, with its label.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operand {
+    /// The name to show, as the user wrote it.
+    pub label: String,
+    /// The requested variant, command or place in the file. `None` if the user did not select one.
+    pub variant: Option<String>,
+    /// The parsed content of the file or folder.
+    pub source: OperandSource,
+}
+
+/// Reason why a file has no usable result.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The file is marked as a recording but cannot be read as one.
+    #[error(transparent)]
+    Recording(#[from] ReadError),
+    /// No known tool writes this file, or the file is incomplete.
+    #[error("{file}{error}")]
+    Import {
+        /// The file's name and a colon if the folder has several files. Empty for a single file.
+        file: String,
+        /// The error of the reader.
+        error: ImportError,
+    },
+    /// A JSON summary of `weigh`. It does not contain the rounds.
+    #[error(
+        "expected a recording, found the output of `--format json`, which has no histograms. Compare the `recording.json` of that run"
+    )]
+    Summary,
+    /// The files of a folder are not runs of one target by one tool.
+    #[error(
+        "expected {expected} like the files before it, found {found} in {file}. A folder must contain runs of one target by one tool"
+    )]
+    Mixed {
+        /// The file that does not fit.
+        file: String,
+        /// Tool and target of this file.
+        found: String,
+        /// Tool and target of the files before it.
+        expected: String,
+    },
+}
+
+/// Reason why two results cannot be compared at all.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompareError {
+    /// The numbers of the two results were computed by different methods. See [`recording::METHOD`].
+    #[error(
+        "expected two recordings of one method, found method {a_method} in `{a}` and method {b_method} in `{b}`. Their numbers have different meanings (see \"Numbers\" in CHANGELOG.md). Record the older one again"
+    )]
+    Methods {
+        /// Label of the first result.
+        a: String,
+        /// Method of the first result.
+        a_method: u32,
+        /// Label of the second result.
+        b: String,
+        /// Method of the second result.
+        b_method: u32,
+    },
+    /// Both operands are the same result.
+    #[error("expected two different results, found `{label}` twice. {advice}")]
+    Same {
+        /// Label of the result on both sides.
+        label: String,
+        /// Suggestion of a comparison that the user may have meant.
+        advice: String,
+    },
+    /// A result has no variant with the requested name.
+    #[error("expected a variant of `{label}`, found `{name}`. The variants are {known}")]
+    UnknownVariant {
+        /// Label of the result without the variant.
+        label: String,
+        /// Requested name of a variant.
+        name: String,
+        /// Names of the variants that the result contains.
+        known: String,
+    },
+    /// The two results have no common variant, and the user did not select one.
+    #[error(
+        "expected a common variant, found {a_has} in `{a}` and {b_has} in `{b}`. Name the variants to compare, as in `FILE#NAME`"
+    )]
+    NothingInCommon {
+        /// Label of the first result.
+        a: String,
+        /// Variants of the first result, in words.
+        a_has: String,
+        /// Label of the second result.
+        b: String,
+        /// Variants of the second result, in words.
+        b_has: String,
+    },
+}
+
+/// The relation between the rounds of the two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pairing {
+    /// The sides are two variants of one run, compared round by round.
+    Paired,
+    /// The sides are runs at different times. Only the spread within each run can be measured.
+    Unpaired,
+    /// A side has only one run, so there is a difference but no interval.
+    Single,
+}
+
+/// General information about one of the two results.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Origin {
+    /// The label, as the user wrote it.
+    pub label: String,
+    /// A description of the result in one line.
+    pub text: String,
+    /// Facts that a reader of the figures needs.
+    pub notes: Vec<String>,
+}
+
+/// A comparison of two results.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Comparison {
+    /// The name of the format, which identifies the JSON of a comparison.
+    pub format: &'static str,
+    /// The first result, which is the reference.
+    pub a: Origin,
+    /// The second result, which is compared with the first.
+    pub b: Origin,
+    /// The relation between the rounds of the two sides.
+    pub pairing: Pairing,
+    /// The metric that decides verdicts.
+    pub headline: Metric,
+    /// Confidence of all verdicts together.
+    pub confidence: f64,
+    /// Confidence of each interval of a difference (Bonferroni over the rows).
+    pub confidence_each: f64,
+    /// Reasons why the results are not comparable. Any reason withholds every verdict.
+    pub obstacles: Vec<String>,
+    /// Other differences between the results, and facts that a reader needs.
+    pub notes: Vec<String>,
+    /// The compared variants, one row each.
+    pub rows: Vec<Row>,
+    /// Results of the gates that the user requested. Absent without gates.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub gates: Vec<Judgement>,
+}
+
+/// One variant, command or target of the first result, compared with one of the second.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Row {
+    /// The name of the row, which gates use.
+    pub name: String,
+    /// The name in the first result.
+    pub name_a: String,
+    /// The name in the second result.
+    pub name_b: String,
+    /// True if it is the baseline of both results.
+    pub is_baseline: bool,
+    /// The verdict. Absent if the figures support no verdict.
+    pub verdict: Option<Verdict>,
+    /// The verdict in words, or the reason why there is no verdict.
+    pub verdict_text: String,
+    /// The meaning of the verdict for a user, in a sentence. Absent without a verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_words: Option<String>,
+    /// Figures of both sides. Empty if a side has no number.
+    pub metrics: BTreeMap<Metric, Compared>,
+    /// The overhead in each result, against the baseline of that result. A disturbance of a whole run cancels
+    /// out.
+    pub overheads: BTreeMap<Metric, Compared>,
+    /// The reason why a side has no number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_number: Option<NoNumber>,
+}
+
+/// The reason why a side has no number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct NoNumber {
+    /// The kind of the problem.
+    pub kind: Invalidity,
+    /// The side and the problem, in words.
+    pub reason: String,
+}
+
+/// One metric of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Compared {
+    /// The figure of the first result.
+    pub a: MetricSummary,
+    /// The figure of the second result, with its difference from the first.
+    pub b: MetricSummary,
+}
+
+impl OperandSource {
+    /// Reads the files of one operand and recognizes them by content. A file is a recording or a result of
+    /// another tool. With several files, each is a run of one other tool.
+    ///
+    /// # Errors
+    /// When a file is neither, is incomplete, or comes from another tool than the files before it.
+    pub fn read(files: &[(String, String)]) -> Result<Self, SourceError> {
+        // Only a single file can be a recording. Several recordings in a folder are not rounds of one run.
+        if let [(_, text)] = files {
+            return match format_of(text).as_deref() {
+                Some("weighbridge-recording") => {
+                    Ok(Self::Recording(Box::new(Recording::from_json(text)?)))
+                }
+                Some("weighbridge-summary" | "weighbridge-comparison") => Err(SourceError::Summary),
+                _ => import::read(text).map(Self::Runs).map_err(|error| {
+                    let file = String::new();
+                    SourceError::Import { file, error }
+                }),
+            };
+        }
+        let mut all: Vec<ForeignRun> = Vec::new();
+        for (name, text) in files {
+            let runs = import::read(text).map_err(|error| SourceError::Import {
+                file: format!("`{name}`: "),
+                error,
+            })?;
+            for run in runs {
+                // The interval of a mixture of tools or targets would have no meaning.
+                let is_other =
+                    |one: &&ForeignRun| one.shape != run.shape || one.subject != run.subject;
+                if let Some(first) = all.first().filter(is_other) {
+                    return Err(SourceError::Mixed {
+                        file: format!("`{name}`"),
+                        found: run.title(),
+                        expected: first.title(),
+                    });
+                }
+                all.push(run);
+            }
+        }
+        Ok(Self::Runs(ForeignRun::of_all(all).into_iter().collect()))
+    }
+}
+
+/// The value of `format` in a JSON file. `None` if the file has no such key.
+fn format_of(text: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        format: String,
+    }
+    // Invalid or unknown JSON is not yet an error. The readers of other tools try the file next.
+    serde_json::from_str::<Head>(text)
+        .ok()
+        .map(|head| head.format)
+}
+
+impl Comparison {
+    /// The JSON Schema of `weigh compare --format json`, committed at
+    /// `schemas/comparison.schema.json`.
+    #[must_use]
+    pub fn schema() -> serde_json::Value {
+        schemars::schema_for!(Self).to_value()
+    }
+
+    /// Compares `b` with `a`. With `despite`, differences of load or machine do not withhold the verdict.
+    ///
+    /// # Errors
+    /// When the results have no comparable variants or figures, or were computed by different methods.
+    pub fn of(a: &Operand, b: &Operand, despite: bool) -> Result<Self, CompareError> {
+        rows::compare(a, b, despite)
+    }
+
+    /// Judges gates. The overhead is the second result minus the first.
+    #[must_use]
+    pub fn judged(self, gates: &[Gate], undecided: Undecided) -> Self {
+        let why_not = |row: &Row| {
+            let withheld = || {
+                let obstacles = self.obstacles.join("; ");
+                (!self.obstacles.is_empty())
+                    .then(|| format!("the two are not comparable: {obstacles}"))
+            };
+            let no_number = row.no_number.as_ref();
+            no_number
+                .map(|none| format!("there is no number {}", none.reason))
+                .or_else(withheld)
+        };
+        let rows: Vec<Judged<'_>> = self
+            .rows
+            .iter()
+            .map(|row| Judged {
+                name: &row.name,
+                // Neither side is a baseline here. Each row is judged on its own difference.
+                role: Role::Compared,
+                no_number: why_not(row),
+                metric: Box::new(|metric| row.metrics.get(&metric).map(|compared| &compared.b)),
+                outcomes: None,
+            })
+            .collect();
+        let gates = gate::judge(gates, undecided, &rows);
+        drop(rows);
+        Self { gates, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! One side of one row, with its figures by round.
+
+use std::collections::BTreeMap;
+
+use model::Metric;
+use recording::import::ForeignRun;
+use recording::{Kind, Recording, RoundPart, digits};
+
+use super::{NoNumber, Operand, OperandSource};
+use crate::metric::figure;
+use crate::summary::{Invalidity, Summary, Verdict, mean_by_round};
+
+/// One side of one row.
+pub(super) struct Side {
+    pub(super) name: String,
+    pub(super) is_baseline: bool,
+    /// Values by round and group. Runs of other tools are numbered in their order.
+    pub(super) figures: BTreeMap<Metric, BTreeMap<RoundPart, f64>>,
+    /// Values of the baseline in the same result, by round and group. Empty without a baseline.
+    pub(super) of_baseline: BTreeMap<Metric, BTreeMap<RoundPart, f64>>,
+    /// Percentiles with too few requests per round, in this variant or its baseline.
+    pub(super) sparse: Vec<Metric>,
+    /// All variants of the run, if they were measured side by side. Their figures show the speed of the
+    /// machine in a round.
+    pub(super) others: Vec<Other>,
+    pub(super) no_number: Option<NoNumber>,
+    /// Reason why the figures are doubtful. `None` if they are not.
+    pub(super) trouble: Option<String>,
+}
+
+/// A variant that may be on neither side.
+pub(super) struct Other {
+    pub(super) name: String,
+    pub(super) figures: BTreeMap<Metric, BTreeMap<RoundPart, f64>>,
+}
+
+/// Names of the variants or commands that the user may select.
+pub(super) fn names(operand: &Operand) -> Vec<String> {
+    match &operand.source {
+        OperandSource::Recording(recording) => recording
+            .variants
+            .iter()
+            .map(|variant| variant.name.clone())
+            .collect(),
+        OperandSource::Runs(runs) if runs.len() == 1 => vec![operand.label.clone()],
+        // Several runs are commands of hyperfine. The subject of each run is its command.
+        OperandSource::Runs(runs) => runs
+            .iter()
+            .map(|run| run.subject.clone().unwrap_or_default())
+            .collect(),
+    }
+}
+
+impl Side {
+    /// The side with this index in [`names`].
+    pub(super) fn of(operand: &Operand, summary: Option<&Summary>, index: usize) -> Self {
+        match (&operand.source, summary) {
+            (OperandSource::Recording(recording), Some(summary)) => {
+                Self::of_recording(recording, summary, index)
+            }
+            (OperandSource::Recording(recording), None) => {
+                Self::of_recording(recording, &Summary::of(recording), index)
+            }
+            (OperandSource::Runs(runs), _) => {
+                Self::of_run(&runs[index], names(operand).swap_remove(index))
+            }
+        }
+    }
+
+    fn of_recording(recording: &Recording, summary: &Summary, index: usize) -> Self {
+        let row = &summary.variants[index];
+        let baseline = summary.variant(&row.baseline);
+        let baseline = baseline.filter(|baseline| {
+            // An overhead needs a baseline with a number, and the baseline itself has no overhead.
+            recording.kind == Kind::Lab && !baseline.verdict.is_invalid() && !row.is_baseline
+        });
+        let no_number = match &row.verdict {
+            Verdict::Invalid { kind, reason } => Some(NoNumber {
+                kind: *kind,
+                reason: reason.clone(),
+            }),
+            Verdict::Withheld { .. } => Some(NoNumber {
+                kind: Invalidity::CheckFailed,
+                reason: row.verdict.cause().unwrap_or_default(),
+            }),
+            // Other verdicts have figures. A variant that its own run could not compare may be compared here.
+            _ => None,
+        };
+        Self {
+            name: row.name.clone(),
+            is_baseline: row.is_baseline,
+            figures: by_unit(recording, &row.name),
+            of_baseline: baseline
+                .map_or_else(BTreeMap::new, |baseline| by_unit(recording, &baseline.name)),
+            sparse: [Some(row), baseline]
+                .into_iter()
+                .flatten()
+                .flat_map(|row| &row.metrics)
+                .filter(|(_, figure)| figure.is_sparse)
+                .map(|(metric, _)| *metric)
+                .collect(),
+            others: others(recording, summary),
+            no_number,
+            trouble: None,
+        }
+    }
+
+    fn of_run(run: &ForeignRun, name: String) -> Self {
+        let part = |round: u32| RoundPart { round, group: 0 };
+        let numbered = |values: &Vec<f64>| (0..).map(part).zip(values.iter().copied()).collect();
+        // Failures are an obstacle and not a missing number, because other tools include failed requests in
+        // their figures.
+        let trouble = run.failed.filter(|failed| *failed > 0).map(|failed| {
+            format!(
+                "{} of the requests of {name} did not succeed",
+                digits::count(failed)
+            )
+        });
+        Self {
+            name,
+            is_baseline: false,
+            figures: run
+                .figures
+                .iter()
+                .map(|(metric, values)| (*metric, numbered(values)))
+                .collect(),
+            of_baseline: BTreeMap::new(),
+            sparse: Vec::new(),
+            others: Vec::new(),
+            no_number: None,
+            trouble,
+        }
+    }
+
+    /// The figure of each round. A baseline has several measurements in a round with several groups, and they
+    /// count as one.
+    pub(super) fn rounds(&self, metric: Metric) -> Option<Vec<f64>> {
+        let values = self.figures.get(&metric)?;
+        let pairs = values.iter().map(|(part, value)| (part.round, *value));
+        Some(mean_by_round(pairs))
+    }
+
+    /// Variant minus own baseline, for the rounds with measurements of both.
+    pub(super) fn overheads(&self, metric: Metric) -> Vec<f64> {
+        let (Some(own), Some(base)) = (self.figures.get(&metric), self.of_baseline.get(&metric))
+        else {
+            return Vec::new();
+        };
+        let pairs = own
+            .iter()
+            .filter_map(|(part, value)| Some(value - base.get(part)?));
+        pairs.collect()
+    }
+}
+
+/// All valid variants, if they were measured side by side.
+fn others(recording: &Recording, summary: &Summary) -> Vec<Other> {
+    if !recording.tells_pace() {
+        return Vec::new();
+    }
+    let believed = summary.variants.iter();
+    believed
+        .filter(|row| !row.verdict.is_invalid())
+        .map(|row| Other {
+            name: row.name.clone(),
+            figures: by_unit(recording, &row.name),
+        })
+        .collect()
+}
+
+/// The figures of the complete measurements of a variant.
+fn by_unit(recording: &Recording, name: &str) -> BTreeMap<Metric, BTreeMap<RoundPart, f64>> {
+    let mut figures: BTreeMap<Metric, BTreeMap<RoundPart, f64>> = BTreeMap::new();
+    for round in recording.rounds_of(name) {
+        // The rounds are the same as in the summary, so interrupted and disturbed measurements do not count.
+        if (round.interrupted || round.disturbed) && recording.kind == Kind::Lab {
+            continue;
+        }
+        let latency = round.latency_ns_hdr.histogram();
+        for metric in Metric::ALL {
+            if let Some(value) = figure(metric, round, &latency) {
+                figures
+                    .entry(metric)
+                    .or_default()
+                    .insert(round.part(), value);
+            }
+        }
+    }
+    figures
+}

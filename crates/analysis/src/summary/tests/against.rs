@@ -1,0 +1,48 @@
+//! Variants that are compared with another variant instead of the baseline.
+
+use super::*;
+
+/// `log` is compared with `proxy`, and `proxy` with the baseline.
+fn chain() -> Recording {
+    let mut recording = SampleRun::side_by_side()
+        .variant("direct", 700.0)
+        .variant("proxy", 840.0)
+        .variant("log", 861.0)
+        .build();
+    recording.variants[2].baseline = Some("proxy".to_owned());
+    recording
+}
+
+#[test]
+fn the_difference_is_from_the_named_variant() {
+    let recording = chain();
+    let summary = Summary::of(&recording);
+    assert_eq!((summary.comparisons, summary.baselines), (2, 1));
+    let difference = |name: &str| {
+        let row = summary.variant(name).unwrap();
+        let metric = row.metric(Metric::Mean).unwrap();
+        metric.overhead.as_ref().unwrap().difference
+    };
+    assert!((difference("proxy") - 140.0).abs() < 5.0);
+    assert!((difference("log") - 21.0).abs() < 5.0);
+    let row = summary.variant("log").unwrap();
+    assert_eq!(row.compared_with.as_deref(), Some("proxy"));
+    assert!(
+        row.in_words.as_ref().unwrap().contains("`proxy`'s"),
+        "{row:?}"
+    );
+    assert_eq!(summary.variant("proxy").unwrap().compared_with, None);
+}
+
+#[test]
+fn without_its_reference_a_variant_has_no_verdict() {
+    let mut recording = chain();
+    recording.variants[1].status = VariantStatus::Invalid {
+        kind: InvalidKind::NotProven,
+        reason: "it did not answer".to_owned(),
+    };
+    recording.rounds.retain(|round| round.variant != "proxy");
+    let summary = Summary::of(&recording);
+    let row = summary.variant("log").unwrap();
+    assert!(matches!(row.verdict, Verdict::NotCompared), "{row:?}");
+}

@@ -1,0 +1,212 @@
+//! Effects of factors.
+
+use recording::{FactorText, FactorsText};
+
+use super::*;
+use crate::summary::{EffectSummary, FactorsSummary};
+
+fn text(names: &[&str], variants: &[&str]) -> FactorsText {
+    let owned = |word: &&str| (*word).to_owned();
+    FactorsText {
+        factors: names
+            .iter()
+            .map(|name| FactorText {
+                name: owned(name),
+                setting: format!("server.{name}"),
+                levels: ["off", "on"].map(str::to_owned),
+            })
+            .collect(),
+        generators: Vec::new(),
+        variants: variants.iter().map(owned).collect(),
+    }
+}
+
+const SQUARE: [&str; 4] = ["plain", "log on", "tls on", "log on, tls on"];
+
+/// Two factors with 20 us and 100 us, and 40 us more for both.
+fn square(sample: SampleRun) -> Recording {
+    let costs = [700.0, 720.0, 800.0, 860.0];
+    let named = SQUARE.into_iter().zip(costs);
+    let sample = named.fold(sample, |sample, (name, us)| sample.variant(name, us));
+    let mut recording = sample.build();
+    let lab = recording.lab.as_mut().unwrap();
+    lab.factors = Some(text(&["log", "tls"], &SQUARE));
+    recording
+}
+
+fn factors(recording: &Recording) -> FactorsSummary {
+    Summary::of(recording).factors.unwrap()
+}
+
+fn contains(effect: &EffectSummary, metric: Metric, planted: f64) -> bool {
+    let figure = &effect.metrics[&metric];
+    let (low, high) = figure.low.zip(figure.high).unwrap();
+    low < planted && planted < high
+}
+
+#[test]
+fn planted_effects_and_their_interaction_are_in_their_intervals() {
+    let recording = square(SampleRun::side_by_side().rounds(12));
+    let found = factors(&recording);
+    let names: Vec<String> = found
+        .effects
+        .iter()
+        .map(|it| it.factors.join(" × "))
+        .collect();
+    assert_eq!(names, ["log", "tls", "log × tls"]);
+    // A main effect has half of the interaction.
+    for (effect, planted) in found.effects.iter().zip([40.0, 120.0, 40.0]) {
+        assert!(contains(effect, Metric::Mean, planted), "{effect:?}");
+    }
+    for (effect, planted) in found.alone.iter().zip([20.0, 100.0]) {
+        assert!(contains(effect, Metric::Mean, planted), "{effect:?}");
+    }
+    assert_eq!(found.variants, 4);
+    assert!(found.missing.is_empty());
+}
+
+#[test]
+fn an_effect_is_the_contrast_of_the_variants_in_each_round() {
+    // In turn, no figure is adjusted, so the effects can be computed from the figures of the report.
+    let recording = square(SampleRun::open().rounds(8));
+    let summary = Summary::of(&recording);
+    let rounds = |name: &str| {
+        let figure = summary.variant(name).unwrap().metric(Metric::Mean);
+        figure.unwrap().rounds.clone()
+    };
+    let [none, log, tls, both] = SQUARE.map(rounds);
+    let by_hand = |of: fn([f64; 4]) -> f64| {
+        let each = (0..8).map(|at| of([none[at], log[at], tls[at], both[at]]));
+        stats::hodges_lehmann(&each.collect::<Vec<f64>>()).unwrap()
+    };
+    let expected = [
+        by_hand(|[none, log, tls, both]| ((log - none) + (both - tls)) / 2.0),
+        by_hand(|[none, log, tls, both]| ((tls - none) + (both - log)) / 2.0),
+        by_hand(|[none, log, tls, both]| both - log - tls + none),
+    ];
+    let found = summary.factors.unwrap();
+    for (effect, expected) in found.effects.iter().zip(expected) {
+        let value = effect.metrics[&Metric::Mean].value;
+        assert!((value - expected).abs() < 1e-9, "{value} {expected}");
+    }
+    let alone = found.alone[0].metrics[&Metric::Mean].value;
+    let row = summary.variants[1].metric(Metric::Mean).unwrap();
+    let difference = row.overhead.as_ref().unwrap().difference;
+    assert!((alone - difference).abs() < 1e-9, "{alone} {difference}");
+}
+
+#[test]
+fn side_by_side_the_cost_alone_is_the_difference_of_the_main_table() {
+    let recording = square(SampleRun::side_by_side().rounds(12));
+    let summary = Summary::of(&recording);
+    let found = summary.factors.as_ref().unwrap();
+    for (effect, row) in found.alone.iter().zip(&summary.variants[1..]) {
+        for metric in [Metric::Typical, Metric::Cpu] {
+            let overhead = row.metric(metric).unwrap().overhead.as_ref().unwrap();
+            assert!(overhead.adjusted_by > 0);
+            let alone = effect.metrics[&metric].value;
+            assert!((alone - overhead.difference).abs() < 1e-9, "{metric:?}");
+        }
+    }
+}
+
+/// Three factors: 20 us, 0 us and 100 us, without interactions.
+fn cube() -> Recording {
+    let names: Vec<String> = (0..8)
+        .map(|run| match run {
+            0 => "plain".to_owned(),
+            _ => format!("run {run}"),
+        })
+        .collect();
+    let mut sample = SampleRun::side_by_side().rounds(10);
+    for (run, name) in names.iter().enumerate() {
+        let on = |bit: usize| if run >> bit & 1 == 1 { 1.0 } else { 0.0 };
+        sample = sample.variant(name, 700.0 + 20.0 * on(0) + 100.0 * on(2));
+    }
+    let mut recording = sample.build();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let lab = recording.lab.as_mut().unwrap();
+    lab.factors = Some(text(&["log", "same", "tls"], &names));
+    recording
+}
+
+#[test]
+fn three_factors_have_all_interactions() {
+    let found = factors(&cube());
+    assert_eq!((found.effects.len(), found.alone.len()), (7, 3));
+    let planted = [20.0, 0.0, 100.0, 0.0, 0.0, 0.0, 0.0];
+    for (effect, planted) in found.effects.iter().zip(planted) {
+        assert!(contains(effect, Metric::Mean, planted), "{effect:?}");
+        assert_eq!(effect.confounded, None);
+    }
+    let words = found.in_words.unwrap();
+    assert!(
+        words.contains("over all levels of the other factors"),
+        "{words}"
+    );
+    assert!(
+        words.contains("no interaction shown for 3 of 3 pairs"),
+        "{words}"
+    );
+    // Four pairs of variants tell more than one.
+    let width = |effect: &EffectSummary| {
+        let figure = &effect.metrics[&Metric::Mean];
+        figure.high.unwrap() - figure.low.unwrap()
+    };
+    assert!(width(&found.effects[0]) < width(&found.alone[0]));
+}
+
+/// A sample of the given number of factors. Factor `i` costs `10 (i + 1)` us.
+fn many(factors: usize) -> Recording {
+    let runs = 0..1_usize << factors;
+    let names: Vec<String> = runs.map(|run| format!("run {run}")).collect();
+    let mut sample = SampleRun::side_by_side().rounds(8);
+    for (run, name) in names.iter().enumerate() {
+        let on = (0..factors).filter(|factor| run >> factor & 1 == 1);
+        let cost: f64 = on.map(|factor| 10.0 * (factor + 1) as f64).sum();
+        sample = sample.variant(name, 700.0 + cost);
+    }
+    let mut recording = sample.build();
+    let variants: Vec<&str> = names.iter().map(String::as_str).collect();
+    let words: Vec<String> = (0..factors).map(|factor| format!("f{factor}")).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    recording.lab.as_mut().unwrap().factors = Some(text(&words, &variants));
+    recording
+}
+
+#[test]
+fn many_factors_have_interactions_of_two_and_a_short_sentence() {
+    let found = factors(&many(5));
+    assert_eq!((found.effects.len(), found.alone.len()), (15, 5));
+    let words = found.in_words.unwrap();
+    let named = words.split(';').next().unwrap();
+    assert!(named.contains("`f4` costs"), "{words}");
+    assert!(!named.contains("`f0`"), "{words}");
+    assert!(named.ends_with("and 1 more of the factors"), "{words}");
+}
+
+#[test]
+fn variants_in_groups_are_each_relative_to_the_baseline_of_their_group() {
+    let mut recording = square(SampleRun::side_by_side().rounds(12));
+    let group = |variants: &[&str]| variants.iter().map(|it| (*it).to_owned()).collect();
+    recording.measured.as_mut().unwrap().groups = vec![
+        group(&["plain", "log on"]),
+        group(&["plain", "tls on", "log on, tls on"]),
+    ];
+    let mut again = Vec::new();
+    for round in &mut recording.rounds {
+        let in_second = round.variant.contains("tls");
+        round.group = Some(u32::from(in_second));
+        if round.variant == "plain" {
+            // The second group ran while the machine was slower. Its baseline shows it.
+            let mut second = round.clone();
+            second.group = Some(1);
+            again.push(second);
+        }
+    }
+    recording.rounds.extend(again);
+    let found = factors(&recording);
+    for (effect, planted) in found.effects.iter().zip([40.0, 120.0, 40.0]) {
+        assert!(contains(effect, Metric::Mean, planted), "{effect:?}");
+    }
+}

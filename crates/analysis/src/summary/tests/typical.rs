@@ -1,0 +1,111 @@
+//! Tests of the typical latency, which decides side by side.
+
+use model::Gate;
+use recording::Hdr;
+use stats::Histogram;
+
+use super::*;
+use crate::compare::{Comparison, Operand, OperandSource};
+use crate::gate::Undecided;
+
+/// Ratio of the typical latency to the mean, for a log-normal distribution with a deviation of 0.3. The
+/// formula is `Φ(z - 0.3) / 0.75`. Here z is the 75 % quantile of the normal distribution.
+const OF_MEAN: f64 = 0.8613;
+
+fn beside(variants: &[(&str, f64)]) -> Recording {
+    let sample = variants
+        .iter()
+        .fold(SampleRun::side_by_side(), |sample, (name, us)| {
+            sample.variant(name, *us)
+        });
+    sample.build()
+}
+
+#[test]
+fn an_open_loop_side_by_side_is_judged_by_typical_latency() {
+    let recording = beside(&[
+        ("plain", 723.0),
+        ("same", 723.0),
+        ("quick", 600.0),
+        ("slow", 760.0),
+    ]);
+    assert_eq!(Summary::of(&recording).headline, Metric::Typical);
+    insta::assert_snapshot!(verdicts(&recording), @"
+    plain: baseline
+    same: no difference shown
+    quick: faster by 0.095 to 0.114 ms
+    slow: slower by 17 to 44 us
+    ");
+}
+
+#[test]
+fn the_planted_difference_is_inside_the_interval_and_in_words() {
+    let summary = Summary::of(&beside(&[("plain", 700.0), ("slow", 770.0)]));
+    let row = summary.variant("slow").unwrap();
+    let overhead = row.metric(Metric::Typical).unwrap().overhead.as_ref();
+    let ends = overhead.and_then(|it| it.difference_low.zip(it.difference_high));
+    let (low, high) = ends.unwrap();
+    let truth = 70.0 * OF_MEAN;
+    assert!(low < truth && truth < high, "{low} to {high}");
+    insta::assert_snapshot!(row.in_words.as_ref().unwrap(), @"`slow` costs a typical request 59 us (55 to 67), some 9.7 % of the baseline's typical 610 us");
+}
+
+#[test]
+fn what_only_the_slowest_tenth_pays_is_told_by_the_mean() {
+    let mut recording = beside(&[("plain", 700.0), ("stalls", 700.0)]);
+    for round in &mut recording.rounds {
+        if round.variant == "stalls" {
+            round.latency_ns_hdr = Hdr::of(&slowed(&round.latency_ns_hdr.histogram()));
+        }
+    }
+    let summary = Summary::of(&recording);
+    let row = summary.variant("stalls").unwrap();
+    assert_eq!(
+        row.verdict_text,
+        "no difference shown; mean +160 us (about a tenth of the requests pay)"
+    );
+    let words = row.in_words.as_ref().unwrap();
+    let (_, mean) = words.split_once(". On average").unwrap();
+    insta::assert_snapshot!(mean, @", slow requests included, it costs 157 us (154 to 164): about a tenth of the requests pay. The slowest quarter of the requests takes 635 us (626 to 643) longer");
+}
+
+/// The slowest 8 % of the requests take 2 ms more.
+fn slowed(latency: &Histogram) -> Histogram {
+    let border = latency.quantile_ns(0.92).unwrap();
+    let mut slowed = Histogram::new();
+    for (value_ns, count) in latency.recorded() {
+        let more_ns = if value_ns > border { 2_000_000 } else { 0 };
+        slowed.record_n_ns(value_ns + more_ns, count);
+    }
+    slowed
+}
+
+#[test]
+fn a_gate_and_a_comparison_know_it() {
+    let recording = beside(&[("plain", 700.0), ("slow", 770.0)]);
+    let gate = |text: &str| text.parse::<Gate>().unwrap();
+    let gates = [
+        gate("slow typical overhead < 100us"),
+        gate("slow trimmed overhead < 30us"),
+    ];
+    let judged = Summary::of(&recording).judged(&gates, Undecided::Fails);
+    let passed: Vec<bool> = judged.gates.iter().map(|it| it.is_passed).collect();
+    assert_eq!(passed, [true, false]);
+
+    let mut other = beside(&[("plain", 700.0), ("slow", 800.0)]);
+    other.started_at = "2026-02-02T10:00:00Z".to_owned();
+    let compared = |a: &Recording, b: &Recording| {
+        let operand = |label: &str, recording: &Recording| Operand {
+            label: label.to_owned(),
+            source: OperandSource::Recording(Box::new(recording.clone())),
+            variant: Some("slow".to_owned()),
+        };
+        Comparison::of(&operand("a", a), &operand("b", b), true).unwrap()
+    };
+    let found = compared(&recording, &other);
+    assert_eq!(found.headline, Metric::Typical);
+    assert!(found.rows[0].overheads.contains_key(&Metric::Typical));
+    // In a run in turn, the mean decides.
+    other.measured = None;
+    assert_eq!(compared(&recording, &other).headline, Metric::Mean);
+}

@@ -1,0 +1,124 @@
+//! Tests that a withheld verdict leaves an estimate with its cause.
+
+use model::Gate;
+use recording::Hdr;
+use stats::Histogram;
+
+use super::*;
+use crate::gate::Undecided;
+
+/// Moves the lateness of every send by `by_us` microseconds.
+fn later(round: &mut RoundRecord, by_us: u64) {
+    let mut late = Histogram::new();
+    for (value_ns, count) in round.lateness_ns_hdr.histogram().recorded() {
+        late.record_n_ns(value_ns + by_us * 1000, count);
+    }
+    round.lateness_ns_hdr = Hdr::of(&late);
+}
+
+fn sample(sample: SampleRun) -> Recording {
+    sample.variant("a", 700.0).variant("b", 790.0).build()
+}
+
+/// A run in turn. `b` was late while other programs used most of the machine.
+fn late_on_a_busy_machine() -> Recording {
+    let mut recording = sample(SampleRun::open());
+    for round in &mut recording.rounds {
+        if round.variant == "b" {
+            later(round, 2_240);
+            round.machine.as_mut().unwrap().busy_us += round.elapsed_us * 148 / 100;
+        }
+    }
+    recording
+}
+
+fn gates() -> Vec<Gate> {
+    vec!["mean overhead < 1s".parse().unwrap()]
+}
+
+#[test]
+fn a_gate_on_it_is_undecided_and_says_why() {
+    let recording = late_on_a_busy_machine();
+    let summary = Summary::of(&recording).judged(&gates(), Undecided::Fails);
+    let gate = &summary.gates[0];
+    assert!(!gate.is_passed);
+    insta::assert_snapshot!(gate.reason, @"undecided: the verdict on `b` is withheld: other programs used 75 % of the cores (failed check: lateness)");
+}
+
+#[test]
+fn side_by_side_equal_lateness_asks_for_care_and_a_difference_withholds() {
+    let mut recording = sample(SampleRun::side_by_side());
+    recording.rounds.iter_mut().for_each(|it| later(it, 2_240));
+    let summary = Summary::of(&recording);
+    for name in ["a", "b"] {
+        assert_eq!(state(&summary, name, CheckName::Lateness), CheckState::Weak);
+    }
+    assert_eq!(
+        state(&summary, "b", CheckName::LatenessApart),
+        CheckState::Ok
+    );
+    assert!(matches!(
+        summary.variants[1].verdict,
+        Verdict::Slower { .. }
+    ));
+    // 60 us exceed half of the interval's width of about 80 us.
+    for round in recording.rounds.iter_mut().filter(|it| it.variant == "b") {
+        later(round, 60);
+    }
+    let summary = Summary::of(&recording);
+    let check = |summary: &Summary| {
+        let checks = summary.variants[1].checks.iter();
+        let apart = |it: &&Check| it.name == CheckName::LatenessApart;
+        checks.clone().find(apart).cloned().unwrap()
+    };
+    let found = check(&summary);
+    assert_eq!(found.state, CheckState::Failed, "{found:?}");
+    assert!((60.0..63.0).contains(&found.figure), "{found:?}");
+    insta::assert_snapshot!(summary.variants[1].verdict_text, @"no verdict: its sends and the baseline's differ in lateness by at least 61.2 us; ~+77 us (72 to 84), not trusted");
+    // A load that opens a connection for each request waits for it. This wait is a part of the measurement.
+    for round in recording.rounds.iter_mut().filter(|it| it.variant == "b") {
+        round.connect_ns_hdr = round.latency_ns_hdr.clone();
+    }
+    let summary = Summary::of(&recording);
+    let mut checks = summary.variants[1].checks.iter();
+    assert!(checks.all(|it| it.name != CheckName::LatenessApart));
+}
+
+#[test]
+fn in_turn_the_same_lateness_withholds() {
+    let mut recording = sample(SampleRun::open());
+    recording.rounds.iter_mut().for_each(|it| later(it, 2_240));
+    let summary = Summary::of(&recording);
+    assert_eq!(
+        state(&summary, "b", CheckName::Lateness),
+        CheckState::Failed
+    );
+}
+
+#[test]
+fn side_by_side_pauses_of_both_ask_for_care_and_those_of_one_withhold() {
+    let disturb = |round: &mut RoundRecord| {
+        let length = Duration::from_micros(round.elapsed_us / 20);
+        round.generator.pauses = vec![Pause {
+            at: Duration::from_secs(1),
+            length,
+        }];
+        let waited = Duration::from_micros(round.elapsed_us * 7 / 10);
+        round.generator.waited_for_cpu = Some(waited);
+    };
+    let names = [CheckName::GeneratorPauses, CheckName::GeneratorStarved];
+    let mut recording = sample(SampleRun::side_by_side());
+    recording.rounds.iter_mut().for_each(disturb);
+    let summary = Summary::of(&recording);
+    for name in names {
+        assert_eq!(state(&summary, "b", name), CheckState::Weak);
+    }
+    assert!(summary.variants[1].has_number());
+    let mut recording = sample(SampleRun::side_by_side());
+    let own = recording.rounds.iter_mut().filter(|it| it.variant == "b");
+    own.for_each(disturb);
+    let summary = Summary::of(&recording);
+    for name in names {
+        assert_eq!(state(&summary, "b", name), CheckState::Failed);
+    }
+}

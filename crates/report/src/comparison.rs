@@ -1,0 +1,295 @@
+//! Text, Markdown, JSON and JUnit forms of a comparison.
+
+use analysis::compare::{Compared, Comparison, Origin, Pairing, Row};
+use model::{Metric, Unit};
+use recording::describe;
+
+use crate::cell;
+use crate::gates;
+use crate::junit::{self, Case, Outcome};
+use crate::markdown;
+use crate::terminal::printable;
+use crate::text;
+
+/// The comparison as text for a terminal of this many columns, without color.
+#[must_use]
+pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
+    let mut out = String::new();
+    for (name, origin) in [("A", &comparison.a), ("B", &comparison.b)] {
+        let line = format!("{name}: {} ({})", origin.label, origin.text);
+        out += &text::wrapped("", &line, width);
+    }
+    out += &text::wrapped("", &pairing(comparison), width);
+    let mut add = |title: &str, body: &str| {
+        if !body.is_empty() {
+            out += &format!("\n{title}\n{body}");
+        }
+    };
+    add("NOT COMPARABLE", &text::list(&comparison.obstacles, width));
+    for row in &comparison.rows {
+        let title = text::wrapped("", &format!("{}: {}", title(row), row.verdict_text), width);
+        let figures = lines(&row.metrics, comparison.pairing);
+        let header = HEADINGS.map(str::to_owned).to_vec();
+        // Column 0 has words and is aligned left.
+        let table = text::table(width, header, figures.into_iter(), &[0]);
+        let words = row.in_words.iter();
+        let words: String = words.map(|it| text::wrapped("", it, width)).collect();
+        let title = title + &words;
+        add(title.trim_end(), if table.is_empty() { "" } else { &table });
+        if table.is_empty() {
+            add(title.trim_end(), "no figures\n");
+        }
+    }
+    add(
+        OVERHEADS,
+        &overheads(comparison, |header, rows| {
+            text::table(width, header, rows.into_iter(), &[0, 1])
+        }),
+    );
+    add(
+        "Gates",
+        &text::list(&gates::lines(&comparison.gates), width),
+    );
+    add("Other differences", &text::list(&comparison.notes, width));
+    for (title, notes) in notes(comparison) {
+        add(&title, &text::list(notes, width));
+    }
+    add(
+        "How to read it",
+        &text::list(&how_to_read(comparison), width),
+    );
+    printable(&out)
+}
+
+/// The comparison as GitHub-flavored Markdown.
+#[must_use]
+pub fn comparison_markdown(comparison: &Comparison) -> String {
+    let mut out = format!(
+        "# {} against {}\n\n",
+        markdown::escape(&comparison.b.label),
+        markdown::escape(&comparison.a.label)
+    );
+    out += &markdown::list(&[
+        format!("A: {} ({})", comparison.a.label, comparison.a.text),
+        format!("B: {} ({})", comparison.b.label, comparison.b.text),
+        pairing(comparison),
+    ]);
+    let mut add = |title: &str, body: &str| {
+        if !body.is_empty() {
+            out += &format!("\n## {title}\n\n{body}");
+        }
+    };
+    add("Not comparable", &markdown::list(&comparison.obstacles));
+    add("Gates", &markdown::gates_table(&comparison.gates));
+    for row in &comparison.rows {
+        let figures = lines(&row.metrics, comparison.pairing);
+        let table = markdown::grid(&HEADINGS.map(str::to_owned), &figures);
+        let words = row.in_words.iter();
+        let words: String = words
+            .map(|it| format!("{}\n\n", markdown::escape(it)))
+            .collect();
+        let body = format!(
+            "**{}**\n\n{words}{table}",
+            markdown::escape(&row.verdict_text)
+        );
+        add(&markdown::escape(&title(row)), body.trim_start());
+    }
+    add(
+        OVERHEADS,
+        &overheads(comparison, |header, rows| markdown::grid(&header, &rows)),
+    );
+    add("Other differences", &markdown::list(&comparison.notes));
+    for (title, notes) in notes(comparison) {
+        add(&title, &markdown::list(notes));
+    }
+    add("How to read it", &markdown::list(&how_to_read(comparison)));
+    out
+}
+
+/// The comparison as JSON for programs. Every figure has its unit in its name.
+///
+/// # Panics
+/// Never, because a comparison has only text keys.
+#[must_use]
+pub fn comparison_json(comparison: &Comparison) -> String {
+    serde_json::to_string_pretty(comparison).expect("a comparison has only text keys") + "\n"
+}
+
+/// The comparison as JUnit's XML: a test case for each row and for each gate.
+#[must_use]
+pub fn comparison_junit(comparison: &Comparison) -> String {
+    let row = |row: &Row| Case {
+        name: title(row),
+        seconds: 0.0,
+        outcome: match (&row.no_number, comparison.obstacles.is_empty()) {
+            (Some(none), _) => Outcome::Error(none.reason.clone()),
+            (None, false) => Outcome::Error(comparison.obstacles.join("; ")),
+            (None, true) => {
+                Outcome::Passed(junit::verdict(&row.verdict_text, row.in_words.as_deref()))
+            }
+        },
+    };
+    let name = format!("{} against {}", comparison.b.label, comparison.a.label);
+    let cases: Vec<Case> = comparison.rows.iter().map(row).collect();
+    junit::document(&name, &cases, &comparison.gates)
+}
+
+const HEADINGS: [&str; 5] = ["figure", "A", "B", "B - A", "change"];
+const OVERHEADS: &str = "Overhead against each one's own baseline (ms, CPU us/request)";
+
+fn title(row: &Row) -> String {
+    if row.name_a == row.name_b {
+        row.name.clone()
+    } else {
+        format!("{} against {}", row.name_b, row.name_a)
+    }
+}
+
+/// Notes on the figures of each side. One list if both sides have the same notes.
+fn notes(comparison: &Comparison) -> Vec<(String, &[String])> {
+    let (a, b) = (&comparison.a, &comparison.b);
+    let title =
+        |name: &str, origin: &Origin| format!("Notes on the figures of {name} ({})", origin.text);
+    // Two files of one tool have equal notes, which need to be read only once.
+    if a.notes == b.notes && a.text == b.text {
+        return vec![(title("A and B", a), &a.notes)];
+    }
+    vec![(title("A", a), &a.notes), (title("B", b), &b.notes)]
+}
+
+fn pairing(comparison: &Comparison) -> String {
+    match comparison.pairing {
+        Pairing::Paired => "paired: two variants of one run, round by round".to_owned(),
+        Pairing::Unpaired => "UNPAIRED: measured in different runs".to_owned(),
+        Pairing::Single => {
+            "UNPAIRED, and single runs: differences only, without an interval and without a verdict"
+                .to_owned()
+        }
+    }
+}
+
+fn name_of(metric: Metric) -> String {
+    match metric.unit() {
+        Unit::Milliseconds => format!("{} (ms)", metric.label()),
+        _ => metric.label().to_owned(),
+    }
+}
+
+fn difference(compared: &Compared, unit: Unit) -> Option<String> {
+    // The larger value decides the digits, so that a difference has as many as its values support.
+    let scale = compared.a.value.abs().max(compared.b.value.abs());
+    cell::difference_of(&compared.b, unit, scale)
+}
+
+/// One line per figure.
+fn lines(
+    metrics: &std::collections::BTreeMap<Metric, Compared>,
+    pairing: Pairing,
+) -> Vec<Vec<String>> {
+    let line = |metric: Metric| {
+        let compared = metrics.get(&metric)?;
+        let unit = metric.unit();
+        // A round has too few requests for this percentile, so its rounds have no useful values.
+        let is_sparse = compared.a.is_sparse || compared.b.is_sparse;
+        let value = |summary| match pairing {
+            _ if is_sparse => cell::NOTHING.to_owned(),
+            Pairing::Single => cell::of(summary, unit),
+            _ => cell::with_error(summary, unit),
+        };
+        let or_nothing = |cell: Option<String>| {
+            let shown = cell.filter(|_| !is_sparse);
+            shown.unwrap_or_else(|| cell::NOTHING.to_owned())
+        };
+        Some(vec![
+            name_of(metric),
+            value(&compared.a),
+            value(&compared.b),
+            or_nothing(difference(compared, unit)),
+            or_nothing(compared.b.change()),
+        ])
+    };
+    Metric::ALL.into_iter().filter_map(line).collect()
+}
+
+/// The overheads of both results and their changes. Empty without overheads.
+fn overheads(
+    comparison: &Comparison,
+    table: impl FnOnce(Vec<String>, Vec<Vec<String>>) -> String,
+) -> String {
+    let mut rows = Vec::new();
+    for row in &comparison.rows {
+        for (metric, compared) in &row.overheads {
+            if compared.a.is_sparse || compared.b.is_sparse {
+                continue;
+            }
+            let unit = metric.unit();
+            rows.push(vec![
+                row.name.clone(),
+                metric.label().to_owned(),
+                cell::with_error(&compared.a, unit),
+                cell::with_error(&compared.b, unit),
+                difference(compared, unit).unwrap_or_else(|| cell::NOTHING.to_owned()),
+            ]);
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let header = [
+        "variant",
+        "figure",
+        "overhead in A",
+        "overhead in B",
+        "B - A",
+    ];
+    table(header.map(str::to_owned).to_vec(), rows)
+}
+
+fn how_to_read(comparison: &Comparison) -> Vec<String> {
+    let confidence = describe::percent(comparison.confidence_each);
+    let mut sentences = Vec::new();
+    match comparison.pairing {
+        Pairing::Paired => sentences.push(format!(
+            "A difference is the Hodges-Lehmann estimate of the differences of the rounds. ± is \
+             half of its {confidence} Wilcoxon interval."
+        )),
+        Pairing::Unpaired => {
+            sentences.push(format!(
+                "A difference is the Hodges-Lehmann estimate of the shift between the rounds of \
+                 both runs. ± is half of its {confidence} Mann-Whitney interval."
+            ));
+            sentences.push(
+                "An unpaired interval covers only the spread within each run. Runs of one target at \
+                 different times differ by more. To be sure, measure both as variants of one lab."
+                    .to_owned(),
+            );
+        }
+        Pairing::Single => sentences.push(
+            "A run of another tool has many requests but one round, so it cannot show how much the \
+             next run would differ. For an interval, put six runs of each into a folder."
+                .to_owned(),
+        ),
+    }
+    let is_sparse = |row: &Row| {
+        row.metrics
+            .values()
+            .any(|it| it.a.is_sparse || it.b.is_sparse)
+    };
+    if comparison.rows.iter().any(is_sparse) {
+        sentences.push(
+            "A percentile is compared only if at least ten requests of a round lie beyond it."
+                .to_owned(),
+        );
+    }
+    if comparison.rows.iter().any(|row| !row.overheads.is_empty()) {
+        sentences.push(
+            "The overhead against its own baseline was paired within each run, so a disturbance of \
+             a whole run cancels. In the figures above it does not cancel."
+                .to_owned(),
+        );
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! Tests that figures of a summary reach every rendering.
+
+use std::time::Duration;
+
+use analysis::summary::{CheckName, CheckState, FewPay, Summary, Verdict};
+use model::{InvalidKind, Metric};
+use recording::sample::SampleRun;
+use recording::{Proof, Recording, RoundRecord, VariantStatus};
+
+mod against;
+mod breakdown;
+mod factors;
+mod few;
+mod groups;
+mod ladder;
+mod left_out;
+mod noise;
+mod split;
+mod stopped;
+mod typical;
+mod until;
+mod withheld;
+
+/// All formats of a report, with their names.
+fn renderings(recording: &Recording, summary: &Summary) -> [(&'static str, String); 8] {
+    let terminal = crate::Terminal::plain(100);
+    [
+        ("text", crate::text(recording, summary, terminal)),
+        ("full", crate::full_text(recording, summary, terminal)),
+        ("markdown", crate::markdown(recording, summary)),
+        ("comment", crate::comment(recording, summary)),
+        ("html", crate::html(recording, summary)),
+        ("json", crate::json(recording, summary)),
+        ("junit", crate::junit(recording, summary)),
+        ("csv", crate::csv(recording, summary)),
+    ]
+}

@@ -1,0 +1,89 @@
+//! Tests of costs that few requests pay. The costs are planted into a recording of a lab.
+
+use recording::Hdr;
+use stats::Histogram;
+
+use super::*;
+use crate::Terminal;
+
+const LAB: &str = include_str!("../../../../labs/router-extensibility/records/batching.json");
+const ROW: &str = "one by one, batches allowed";
+
+/// Changes the latency of every `each`th request of a variant by `of`. It does this in every round, also for
+/// each request of the rotation.
+fn planted_in(variant: &str, each: u64, of: impl Fn(u64) -> u64) -> Recording {
+    let planted = |latency: &Hdr| {
+        let mut planted = Histogram::new();
+        let mut seen = 0;
+        for (value_ns, count) in latency.histogram().recorded() {
+            for _ in 0..count {
+                seen += 1;
+                let is_meant = seen % each == 0;
+                planted.record_ns(if is_meant { of(value_ns) } else { value_ns });
+            }
+        }
+        Hdr::of(&planted)
+    };
+    let mut recording: Recording = serde_json::from_str(LAB).unwrap();
+    let rounds = recording.rounds.iter_mut();
+    for round in rounds.filter(|it| it.variant == variant) {
+        round.latency_ns_hdr = planted(&round.latency_ns_hdr);
+        // The exact means are of the latencies without the planted cost.
+        round.latency_means = None;
+        round.all_latency_ns_hdr = round.all_latency_ns_hdr.as_ref().map(planted);
+        for request in &mut round.requests {
+            request.latency_ns_hdr = planted(&request.latency_ns_hdr);
+        }
+    }
+    recording
+}
+
+fn planted(each: u64, more_ns: u64) -> Recording {
+    planted_in(ROW, each, |value_ns| value_ns + more_ns)
+}
+
+fn few(recording: &Recording) -> (Summary, FewPay) {
+    let summary = Summary::of(recording);
+    let few = summary.variant(ROW).unwrap().few_pay.clone();
+    let few = few.unwrap_or_else(|| panic!("{}", summary.variant(ROW).unwrap().verdict_text));
+    (summary, few)
+}
+
+#[test]
+fn every_format_says_both_and_who_pays() {
+    let (summary, few) = few(&planted(50, 5_000_000));
+    let recording = planted(50, 5_000_000);
+    insta::assert_snapshot!(few.words, @"mean +93 us (about 2 % of the requests pay)");
+    insta::assert_snapshot!(summary.variant(ROW).unwrap().verdict_text, @"no difference shown; mean +93 us (about 2 % of the requests pay)");
+    insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"Compared with `one by one` (203 us), at 100 requests/s, a typical request takes 17 us (15 to 24) longer with `batch of 2`, 264 us (258 to 281) longer with `batch of 10`; no difference shown for 1 of 3; on average, slow requests included, +93 us (84 to 101) with `one by one, batches allowed`: about 2 % of the requests pay.");
+    let one = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (format, text) in renderings(&recording, &summary) {
+        let text = one(text);
+        for part in ["+93 us", "about 2 % of the requests pay"] {
+            assert!(text.contains(part), "no `{part}` in {format}:\n{text}");
+        }
+    }
+    let wide = crate::text(&recording, &summary, Terminal::plain(200));
+    assert!(
+        one(wide.clone()).contains("no difference shown; mean +93 us"),
+        "{wide}"
+    );
+}
+
+#[test]
+fn the_picture_has_a_second_mark_on_an_axis_that_holds_it() {
+    let recording = planted(10, 20_000_000);
+    let page = crate::html(&recording, &Summary::of(&recording));
+    assert_eq!(page.matches("<g class=\"mark worse mean\">").count(), 1);
+    let plain: Recording = serde_json::from_str(LAB).unwrap();
+    let without = crate::html(&plain, &Summary::of(&plain));
+    assert!(!without.contains(" mean\">"));
+    // No mark lies outside the picture.
+    let places = page.split("cx=\"").skip(1);
+    let places = places.filter_map(|rest| rest.split_once('%')?.0.parse::<f64>().ok());
+    let places: Vec<f64> = places.collect();
+    assert!(
+        places.iter().all(|it| (0.0..=100.0).contains(it)),
+        "{places:?}"
+    );
+}
