@@ -28,6 +28,7 @@ fn in_groups() -> Recording {
         because: None,
         groups: vec![group("light"), group("heavy")],
         groups_because: Some("`heavy` uses 0.50 of 2 cores, the median of all is 0.01".to_owned()),
+        leaves_at_any_time: false,
     });
     recording
 }
