@@ -32,6 +32,22 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("rig", &["model"]),
     ("engine", &[]),
     (
+        "experiment",
+        &[
+            "model",
+            "lab",
+            "schedule",
+            "stats",
+            "recording",
+            "analysis",
+            "report",
+            "load",
+            "rig",
+            "cluster",
+            "engine",
+        ],
+    ),
+    (
         "weigh",
         &[
             "model",
@@ -45,6 +61,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "rig",
             "cluster",
             "engine",
+            "experiment",
         ],
     ),
 ];

@@ -6,16 +6,16 @@ mod reference;
 use std::io::ErrorKind;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use experiment::console::Console;
+use experiment::environment;
+use experiment::exit::{self, Exit};
+use experiment::stop::StopSignal;
 
 use crate::command::{
     ab, bisect, book, check, compare, completions, demo, generator, history, init, lab, load,
     man_pages, merge, null_server, pr, report, tare, up,
 };
-use crate::console::Console;
 use crate::debug_log;
-use crate::environment;
-use crate::exit::{self, Exit};
-use crate::stop::Stop;
 
 /// Measures the cost of a layer in an API stack.
 ///
@@ -23,7 +23,7 @@ use crate::stop::Stop;
 /// the same requests to all variants side by side, and reports the difference with a confidence
 /// interval. Results go to stdout, diagnostics to stderr.
 #[derive(Debug, Parser)]
-#[command(name = "weigh", version = env!("WEIGH_VERSION"), after_help = exit::TABLE)]
+#[command(name = "weigh", version = environment::VERSION, after_help = exit::TABLE)]
 struct Cli {
     #[command(subcommand)]
     command: Subcommands,
@@ -76,7 +76,7 @@ pub(crate) fn main() -> Exit {
         console.error(&failure.message);
         return failure.exit;
     }
-    let stop = match Stop::listen() {
+    let stop = match StopSignal::listen() {
         Ok(stop) => stop,
         Err(error) => {
             console.error(format_args!("cannot catch Ctrl-C: {error}"));

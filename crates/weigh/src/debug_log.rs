@@ -6,19 +6,18 @@
 
 use std::io::{self, Write};
 
+use experiment::exit::Failure;
 use tracing::Subscriber;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::time::SystemTime;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use crate::exit::Failure;
-
 /// The variable that selects the events.
 pub(crate) const VARIABLE: &str = "WEIGH_LOG";
 
 /// The crates that `-v` selects.
-const OURS: [&str; 2] = ["weigh", "rig"];
+const OURS: [&str; 3] = ["weigh", "experiment", "rig"];
 
 /// Starts the log: `-v` is debug for the crates of `weigh`, and `-vv` is trace. Flags override the variable.
 ///
@@ -95,7 +94,21 @@ fn parsed(text: &str) -> Result<Targets, Failure> {
             return Err(wrong(part.trim()));
         }
     }
-    text.parse().map_err(|_| wrong(text))
+    let targets = text.parse().map_err(|_| wrong(text))?;
+    Ok(with_experiment(targets))
+}
+
+/// Gives `experiment` the level of `weigh`, because a user knows one program. A level of its own wins.
+fn with_experiment(targets: Targets) -> Targets {
+    let level_of = |name: &str| {
+        let mut all = targets.iter();
+        all.find(|(target, _)| *target == name)
+            .map(|(_, level)| level)
+    };
+    match (level_of("weigh"), level_of("experiment")) {
+        (Some(level), None) => targets.with_target("experiment", level),
+        _ => targets,
+    }
 }
 
 #[cfg(test)]
@@ -153,7 +166,8 @@ mod tests {
     fn flags_are_about_our_crates_and_win_over_the_variable() {
         assert!(enabled(1, Some("off"), "rig::rig", Level::DEBUG));
         assert!(!enabled(1, None, "rig", Level::TRACE));
-        assert!(enabled(2, None, "weigh::measure", Level::TRACE));
+        assert!(enabled(2, None, "weigh::command", Level::TRACE));
+        assert!(enabled(2, None, "experiment::measure", Level::TRACE));
         assert!(!enabled(2, None, "h2", Level::ERROR));
     }
 
@@ -163,6 +177,9 @@ mod tests {
         let both = Some("rig=trace,weigh=debug");
         assert!(enabled(0, both, "rig", Level::TRACE));
         assert!(!enabled(0, both, "weigh", Level::TRACE));
+        assert!(enabled(0, both, "experiment::systems", Level::DEBUG));
+        let apart = Some("weigh=debug,experiment=off");
+        assert!(!enabled(0, apart, "experiment", Level::ERROR));
         for wrong in ["loud", "rig=loud", "rig", "debug,,", "7x"] {
             let failure = targets(0, Some(wrong)).unwrap_err();
             assert!(failure.message.contains("expected off, error"), "{wrong}");

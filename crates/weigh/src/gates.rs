@@ -3,10 +3,10 @@
 use analysis::Summary;
 use analysis::gate::{self, Judgement};
 use clap::ValueEnum;
+use experiment::console::Console;
+use experiment::exit::{Exit, Failure};
+use experiment::gates::Gates;
 use model::{Gate, Subject};
-
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
 
 /// Limits that must be kept.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -115,6 +115,14 @@ impl GateArgs {
         let new = self.gates.iter().filter(|gate| !lab.gates.contains(gate));
         all.gates.extend(new.cloned());
         all.about(&lab.names())
+    }
+
+    /// The gates of an experiment.
+    pub(crate) fn to_gates(&self) -> Gates {
+        Gates {
+            all: self.gates.clone(),
+            undecided: self.undecided(),
+        }
     }
 
     /// Judges the gates on a summary.

@@ -3,9 +3,8 @@
 use std::env::ArgsOs;
 use std::process::ExitCode;
 
+use experiment::{containers, pods};
 use rig::keeper::OwnerEnd;
-
-use crate::{containers, pods};
 
 /// The hidden subcommand that stops all systems when `weigh` ends.
 const KEEPER: &str = "keeper";

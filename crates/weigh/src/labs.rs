@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use experiment::console::Console;
+use experiment::exit::Failure;
+use experiment::files::Disk;
 use lab::{Files, Lab, Mistakes, Variant};
-
-use crate::console::Console;
-use crate::exit::Failure;
-use crate::files::Disk;
 
 /// Settings that a person wants otherwise than a lab has them.
 #[derive(Debug, clap::Args)]
@@ -268,8 +267,9 @@ pub(crate) fn stranger(lab: &Lab, name: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use experiment::files::Unwritten;
+
     use super::*;
-    use crate::files::Unwritten;
 
     const CHAIN: &str = "question: q\nload: {rate: 100/s, duration: 1s}\nrounds: 6\n\
         systems: {api: {run: 'x {{addr}}'}}\ntarget: api\nbaseline: {name: direct}\n\

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::{Arg, Command};
-
-use crate::exit;
+use experiment::exit;
 
 /// Line that the page starts with.
 const HEAD: &str = "<!-- Made from crates/weigh by `cargo xtask schema`; do not edit. -->

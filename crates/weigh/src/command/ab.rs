@@ -6,19 +6,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use experiment::address;
+use experiment::build_cache::BuildCache;
+use experiment::console::Console;
+use experiment::exit::{Exit, Failure};
+use experiment::stop::StopSignal;
 use http::Uri;
 use model::{Rate, StatusPart};
 
 use super::lab::Run;
 use super::load::ArrivalName;
-use crate::address;
-use crate::build_cache::BuildCache;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use crate::consent::ConsentArgs;
 use crate::format::PageArgs;
 use crate::gates::GateArgs;
-use crate::stop::Stop;
-use crate::systems::ConsentArgs;
 use text::{Arrivals, Comparison, FILE, Side};
 
 /// Compare two URLs of running servers: what does B cost, compared with A?
@@ -144,7 +144,7 @@ Examples:
   weigh ab https://old.example.com/api https://new.example.com/api -r 20 \\
       --yes-load old.example.com --yes-load new.example.com";
 
-pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
     let comparison = comparison(args)?;
     if let Some(folder) = &args.write_lab {
         return write(folder, &comparison, console);

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use analysis::Summary;
 use analysis::gate::Ruling;
+use experiment::build_cache::BuildCache;
+use experiment::console::Console;
+use experiment::exit::{Exit, Failure};
+use experiment::published::Published;
+use experiment::stop::StopSignal;
 use lab::Lab;
 
 use super::lab as labs_command;
 use super::pr::{Change, Repository, State, Worktrees, WorktreesArgs, git};
-use crate::build_cache::BuildCache;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
 use crate::labs;
-use crate::published::Published;
-use crate::stop::Stop;
 
 /// Find the first commit that breaks a gate, by binary search.
 ///
@@ -49,7 +49,7 @@ Examples:
 /// Maximum number of measured commits. Binary search needs 64 steps for 2^64 commits.
 const STEPS_MAX: usize = 64;
 
-pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
     let own = labs::read(&args.lab.labs, args.lab.wishes(), console)?;
     let [lab] = own.as_slice() else {
         return Err(Failure::bad_input(format!(
@@ -135,7 +135,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn find(&self, bad: &State, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+    fn find(&self, bad: &State, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
         // Checks the gates with the lab of the bad commit. A later commit without the variant of a gate is
         // skipped.
         let change = Change::new(self.repository, self.good, bad, self.worktrees);
@@ -195,7 +195,7 @@ impl Search<'_> {
     }
 
     /// Compares the commit in the worktree of the newer revision with the good commit.
-    fn judge(&self, state: &State, console: Console, stop: &Stop) -> Result<Found, Failure> {
+    fn judge(&self, state: &State, console: Console, stop: &StopSignal) -> Result<Found, Failure> {
         let change = Change::new(self.repository, self.good, state, self.worktrees);
         let shown = format!("{} ({})", state.shown.in_short(), state.shown.subject);
         let lab = match change.both(self.place, &self.args.lab, false, console) {

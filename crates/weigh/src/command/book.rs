@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::console::Console;
-use crate::environment;
-use crate::exit::{Exit, Failure};
+use experiment::console::Console;
+use experiment::environment;
+use experiment::exit::{Exit, Failure};
 
 /// Open the book: tutorial, guides and reference.
 ///

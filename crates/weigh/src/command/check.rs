@@ -1,16 +1,18 @@
 //! `weigh check`: checks lab files and proofs, without measuring.
 
+use experiment::build_cache::BuildCache;
+use experiment::console::Console;
+use experiment::exit::{Exit, Failure};
+use experiment::files::Disk;
+use experiment::measure::Experiment;
+use experiment::pods::{manifests, refusal};
+use experiment::stop::StopSignal;
+use experiment::systems::Addresses;
 use lab::Factors;
 
-use crate::build_cache::BuildCache;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::files::Disk;
+use crate::cluster_args::ClusterKind;
+use crate::consent::ConsentArgs;
 use crate::labs::{self, SettingArgs};
-use crate::measure::Experiment;
-use crate::pods::{ClusterKind, manifests, refusal};
-use crate::stop::Stop;
-use crate::systems::{Addresses, ConsentArgs};
 
 /// Validate lab files and prove their variants without measuring.
 ///
@@ -69,7 +71,7 @@ fn design(factors: &Factors) -> Vec<String> {
     lines
 }
 
-pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
     let mut labs = labs::read(&args.labs, args.settings.wishes(), console)?;
     let mut worst = Exit::Done;
     let mut builds = BuildCache::default();
@@ -100,7 +102,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Fa
         let logs = tempfile::tempdir().map_err(|error| {
             Failure::not_ready(format!("cannot create a temporary folder: {error}"))
         })?;
-        let addresses = Addresses::of(lab, &args.consent)?;
+        let addresses = Addresses::of(lab, &args.consent.given())?;
         let experiment = Experiment::new(lab, addresses, logs.path(), console, stop)?;
         let checked = experiment.check(&mut builds)?;
         for (name, invalid) in checked.verdicts {

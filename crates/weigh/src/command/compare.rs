@@ -5,9 +5,9 @@ mod operand;
 use analysis::Comparison;
 use analysis::compare::Row;
 use clap::ValueEnum;
+use experiment::console::Console;
+use experiment::exit::{Exit, Failure};
 
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
 use crate::gates::{self, GateArgs};
 
 /// Compare two recordings, or result files of other tools.

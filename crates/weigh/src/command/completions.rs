@@ -1,9 +1,8 @@
 //! `weigh completions`: shell scripts that complete subcommands and flags.
 
 use clap_complete::Shell;
-
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use experiment::console::Console;
+use experiment::exit::{Exit, Failure};
 
 /// Print completions for a shell.
 #[derive(Debug, clap::Args)]

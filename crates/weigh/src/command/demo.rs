@@ -4,17 +4,18 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
+use experiment::build_cache::BuildCache;
+use experiment::console::Console;
+use experiment::environment;
+use experiment::exit::{Exit, Failure};
+use experiment::files::Unwritten;
+use experiment::record;
+use experiment::stop::StopSignal;
+
 use super::lab::Run;
-use crate::build_cache::BuildCache;
-use crate::console::Console;
-use crate::environment;
-use crate::exit::{Exit, Failure};
-use crate::files::Unwritten;
+use crate::consent::ConsentArgs;
 use crate::format::Page;
 use crate::gates::GateArgs;
-use crate::record;
-use crate::stop::Stop;
-use crate::systems::ConsentArgs;
 use text::Found;
 
 /// Measure a planted delay of 200 us on this machine, in about 12 s.
@@ -32,7 +33,7 @@ pub(crate) struct Args {
 /// The name of the lab file.
 const FILE: &str = "demo.yaml";
 
-pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
     let program = environment::own_path()
         .map_err(|error| Failure::bug(format!("weigh cannot find its own program: {error}")))?;
     let lab_text = text::lab(&program.to_string_lossy());

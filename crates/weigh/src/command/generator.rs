@@ -5,13 +5,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::measure::{Experiment, Peers};
-use crate::pods::barrier::GeneratorBarrier;
-use crate::pods::{result, round_spec};
-use crate::stop::Stop;
-use crate::systems::Addresses;
+use experiment::console::Console;
+use experiment::exit::{Exit, Failure};
+use experiment::measure::{Experiment, Peers};
+use experiment::pods::barrier::GeneratorBarrier;
+use experiment::pods::{result, round_spec};
+use experiment::stop::StopSignal;
+use experiment::systems::Addresses;
 
 /// Send one shard of a round, and write what was seen to stdout (started by weigh lab --on kubernetes).
 #[derive(Debug, clap::Args)]
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     node: String,
 }
 
-pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
     let spec = round_spec::read(&args.told).map_err(Failure::bad_input)?;
     let shard = spec.shard(args.index).map_err(Failure::bad_input)?;
     let lab = spec.lab(shard).map_err(Failure::bad_input)?;

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use analysis::history::{self, Entry, EntryOrigin, Series};
 use clap::ValueEnum;
+use experiment::console::Console;
+use experiment::digest::sha256;
+use experiment::environment;
+use experiment::exit::{Exit, Failure};
+use experiment::files;
 
 use super::recording_file::{parse, read_text};
-use crate::console::Console;
-use crate::digest::sha256;
-use crate::environment;
-use crate::exit::{Exit, Failure};
-use crate::files;
 
 /// Show the cost of variants run by run, and the runs at which the cost changed.
 ///

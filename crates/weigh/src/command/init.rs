@@ -16,12 +16,12 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
+use experiment::address;
+use experiment::console::Console;
+use experiment::exit::{Exit, Failure};
+use experiment::files::Unwritten;
 use http::Uri;
 
-use crate::address;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::files::Unwritten;
 use compose::Wanted;
 use lab_text::{Draft, Proxy, Server, Setup};
 use proxies::KnownProxy;

@@ -6,24 +6,26 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analysis::{Summary, Verdict};
+use experiment::build_cache::BuildCache;
+use experiment::console::Console;
+use experiment::environment;
+use experiment::exit::{Exit, Failure};
+use experiment::measure::Experiment;
+use experiment::published::{Account, Published};
+use experiment::record;
+use experiment::stop::StopSignal;
+use experiment::systems::Addresses;
 use lab::{Lab, Variant};
 use model::{Goal, Order};
 use recording::{Recording, Revisions};
 
-use crate::build_cache::BuildCache;
+use crate::cluster_args::ClusterArgs;
 use crate::command::tare::Tare;
-use crate::console::Console;
-use crate::environment;
-use crate::exit::{Exit, Failure};
+use crate::consent::ConsentArgs;
 use crate::format::{Page, PageArgs};
 use crate::gates::{self, GateArgs};
 use crate::labs::{self, SettingArgs, Wishes};
-use crate::measure::Experiment;
-use crate::pods::ClusterArgs;
-use crate::published::{Account, PublishArgs, Published};
-use crate::record;
-use crate::stop::Stop;
-use crate::systems::{Addresses, ConsentArgs};
+use crate::publish::PublishArgs;
 
 mod in_cluster;
 mod sweep;
@@ -117,7 +119,7 @@ const QUICK_WARMUP_TOGETHER: Duration = Duration::from_millis(200);
 /// their rounds would withhold their verdicts. Other systems settle sooner.
 const QUICK_SETTLE: Duration = Duration::from_secs(12);
 
-pub(crate) fn run(args: &LabArgs, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &LabArgs, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
     let LabArgs { run: args, against } = args;
     let read = labs::read(&args.labs, args.wishes(), console)?;
     let mut labs = Vec::new();
@@ -266,7 +268,7 @@ impl Run<'_> {
         lab: &Lab,
         builds: &mut BuildCache,
         console: Console,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<Exit, Failure> {
         if !lab.sweep.is_empty() {
             return self.swept(lab, builds, console, stop);
@@ -290,7 +292,7 @@ impl Run<'_> {
         lab: &Lab,
         builds: &mut BuildCache,
         console: Console,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<Recorded, Failure> {
         let folder = || record::new_folder(self.out, &lab.name);
         self.recorded_in(folder, lab, builds, console, stop)
@@ -304,12 +306,12 @@ impl Run<'_> {
         lab: &Lab,
         builds: &mut BuildCache,
         console: Console,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<Recorded, Failure> {
         if let Some(args) = self.cluster {
             return self.recorded_in_cluster(args, folder, lab, console, stop);
         }
-        let addresses = Addresses::of(lab, self.consent)?;
+        let addresses = Addresses::of(lab, &self.consent.given())?;
         let folder = folder()?;
         let tare = Tare::stored(&rig::machine::snapshot());
         let mut experiment = Experiment::new(lab, addresses, &folder, console, stop)?
@@ -320,7 +322,7 @@ impl Run<'_> {
         if self.quick {
             experiment = experiment.reusing_systems();
         }
-        experiment = experiment.deciding(self.gates.with_those_of(lab));
+        experiment = experiment.deciding(self.gates.with_those_of(lab).to_gates());
         let mut recording = experiment.run(builds)?;
         recording.environment.noise_floor = tare.as_ref().and_then(Tare::noise_floor);
         self.saved(folder, lab, recording)

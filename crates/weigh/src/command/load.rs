@@ -5,6 +5,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use analysis::Summary;
+use experiment::address;
+use experiment::console::Console;
+use experiment::environment;
+use experiment::exit::{Exit, Failure};
+use experiment::measure::{FAILURES_KEPT, LOOK_BEFORE};
+use experiment::progress::Progress;
+use experiment::published::{Published, Receiver};
+use experiment::record;
+use experiment::stop::StopSignal;
 use http::Uri;
 use lab::Table;
 use load::{Bounds, Job, LoadError, Request};
@@ -14,17 +23,8 @@ use model::{
 };
 use recording::{Environment, RoundRecord};
 
-use crate::address;
-use crate::console::Console;
-use crate::environment;
-use crate::exit::{Exit, Failure};
 use crate::format::Format;
 use crate::gates;
-use crate::measure::{FAILURES_KEPT, LOOK_BEFORE};
-use crate::progress::Progress;
-use crate::published::{Published, Receiver};
-use crate::record;
-use crate::stop::Stop;
 
 mod flags;
 pub(super) mod phases;
@@ -38,7 +38,7 @@ use flags::OrderName;
 pub(crate) use phases::rate;
 use start::StartAt;
 
-pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
     args.gates.check_load()?;
     let (url, job) = job(args)?;
     let url = url.to_string();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::exit::{Exit, Failure};
+use experiment::exit::{Exit, Failure};
 
 /// Write a manual page for each command into a folder.
 #[derive(Debug, clap::Args)]

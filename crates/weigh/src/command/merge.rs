@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use analysis::Summary;
 use analysis::summary::CheckState;
+use experiment::console::Console;
+use experiment::exit::{Exit, Failure};
 use recording::Recording;
 
 use super::load;
 use super::recording_file::read;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
 use crate::format::Format;
 
 /// Merge the shards of one load.

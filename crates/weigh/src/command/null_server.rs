@@ -3,11 +3,10 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
+use experiment::console::Console;
+use experiment::exit::{Exit, Failure};
+use experiment::stop::StopSignal;
 use load::null::{Behavior, Jitter, Mix, NullEncoding, Pace, Slow, Stall, serve};
-
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::stop::Stop;
 
 /// Serve responses after an exact delay, to calibrate load generators.
 ///
@@ -88,7 +87,7 @@ pub(crate) struct Args {
     realtime: bool,
 }
 
-pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
     let behavior = Behavior {
         pace: match (args.service, &args.mix) {
             (Some(time), _) => Pace::Service(time),

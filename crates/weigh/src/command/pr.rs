@@ -7,21 +7,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use analysis::history::{Forecast, Plan, load_of, machine_of};
+use experiment::build_cache::BuildCache;
+use experiment::console::Console;
+use experiment::environment;
+use experiment::exit::{Exit, Failure};
+use experiment::files::Disk;
+use experiment::published::Published;
+use experiment::stop::StopSignal;
 use lab::{Lab, Setup, Variant};
 use model::Goal;
 use recording::Revisions;
 use stats::sequential::LOOKS;
 
 use super::{history, lab as labs_command};
-use crate::build_cache::BuildCache;
-use crate::console::Console;
-use crate::environment;
-use crate::exit::{Exit, Failure};
-use crate::files::Disk;
 use crate::gates::GateArgs;
 use crate::labs::{self, Wishes};
-use crate::published::Published;
-use crate::stop::Stop;
 pub(super) use repository::{Repository, State, git};
 pub(super) use worktrees::{Worktrees, WorktreesArgs};
 
@@ -60,7 +60,7 @@ Examples:
   weigh pr labs/api.yaml --base origin/main --format comment > comment.md
   weigh pr api --base HEAD~1 --all-variants";
 
-pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
     // First in the user's own tree, so that mistakes are reported in files that the user can fix.
     let own = labs::read(&args.lab.labs, args.lab.wishes(), console)?;
     let repository = Repository::here()?;
@@ -106,7 +106,7 @@ impl<'a> Change<'a> {
         places: &[PathBuf],
         args: &Args,
         console: Console,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<Exit, Failure> {
         let mut labs = Vec::new();
         for place in places {

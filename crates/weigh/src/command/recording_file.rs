@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use experiment::exit::Failure;
+use experiment::files;
 use recording::Recording;
-
-use crate::exit::Failure;
-use crate::files;
 
 /// Reads the recording of a file or of a folder.
 ///

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use analysis::Summary;
+use experiment::console::Console;
+use experiment::exit::{Exit, Failure};
 
 use super::lab::curve_in;
 use super::recording_file::read;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
 use crate::format::{Format, Page};
 use crate::gates::{self, GateArgs};
 

@@ -3,13 +3,12 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use experiment::console::Console;
+use experiment::environment;
+use experiment::exit::{Exit, Failure};
+use experiment::progress::Progress;
+use experiment::stop::StopSignal;
 use model::Rate;
-
-use crate::console::Console;
-use crate::environment;
-use crate::exit::{Exit, Failure};
-use crate::progress::Progress;
-use crate::stop::Stop;
 
 mod floor;
 mod host_checks;
@@ -69,7 +68,7 @@ enum Layout {
     Json,
 }
 
-pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
     let made_at = environment::now().to_string();
     let mut facts = Facts::read(rig::machine::snapshot());
     let weighing = Weighing {

@@ -3,17 +3,17 @@
 use std::thread;
 use std::time::Duration;
 
+use experiment::build_cache::{BuildCache, missing_program};
+use experiment::compose::Projects;
+use experiment::console::Console;
+use experiment::exit::{Exit, Failure};
+use experiment::invalid::Invalid;
+use experiment::measure::start_rig;
+use experiment::stop::StopSignal;
+use experiment::systems::{Addresses, RunningSystems, Startup};
 use lab::{Lab, Variant};
 
-use crate::build_cache::{BuildCache, missing_program};
-use crate::compose::Projects;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::invalid::Invalid;
 use crate::labs::{self, SettingArgs};
-use crate::measure::start_rig;
-use crate::stop::Stop;
-use crate::systems::{Addresses, RunningSystems, Startup};
 
 /// Start the systems of a lab and keep them up until Ctrl-C.
 #[derive(Debug, clap::Args)]
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 /// Interval between two checks of running systems.
 const WATCH: Duration = Duration::from_millis(100);
 
-pub(crate) fn run(args: &Args, console: Console, stop: &Stop) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
     let labs = labs::read(
         std::slice::from_ref(&args.lab),
         args.settings.wishes(),

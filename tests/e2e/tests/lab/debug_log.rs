@@ -34,7 +34,7 @@ fn a_lab_that_waits_says_for_what_while_it_waits() {
         &["DEBUG rig", "starting the keeper"][..],
         &["DEBUG rig", "starting a process"],
         &[
-            "DEBUG weigh",
+            "DEBUG experiment",
             "waiting until it is ready",
             "url=\"http://127.0.0.1:",
             "/health",
@@ -67,7 +67,9 @@ fn nothing_is_logged_unless_asked_for_and_the_variable_asks_too() {
     assert!(!log("NOTHING", "").talk().contains("DEBUG"));
     let traced = log("WEIGH_LOG", "rig=trace,weigh=off");
     traced.says("TRACE rig::link: to the keeper");
-    assert!(!traced.talk().contains(" weigh::"), "{}", traced.talk());
+    for target in [" weigh::", " experiment::"] {
+        assert!(!traced.talk().contains(target), "{}", traced.talk());
+    }
 }
 
 #[test]

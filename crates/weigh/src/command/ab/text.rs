@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use experiment::address;
+use experiment::files::Unwritten;
 use http::Uri;
 use model::StatusPart;
 
-use crate::address;
-use crate::files::Unwritten;
 use crate::yaml_text::quoted;
 
 /// The name of the lab file.

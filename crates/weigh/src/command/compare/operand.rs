@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use analysis::compare::{Operand, OperandSource};
-
-use crate::exit::Failure;
+use experiment::exit::Failure;
 
 const EXPECTED: &str = "Give a recording folder, a recording.json or a result file of another tool";
 
@@ -85,7 +84,7 @@ fn files(given: &Path) -> Result<Vec<(String, String)>, Failure> {
 /// The name and the text of a file.
 fn file(path: &Path) -> Result<(String, String), Failure> {
     let shown = path.display();
-    let bytes = crate::files::read_result(path).map_err(|error| {
+    let bytes = experiment::files::read_result(path).map_err(|error| {
         Failure::bad_input(format!("`{shown}` cannot be read: {error}. {EXPECTED}"))
     })?;
     let text = text_of(bytes)

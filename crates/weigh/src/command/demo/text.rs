@@ -156,8 +156,9 @@ fn nothing(reasons: &[String]) -> String {
 mod tests {
     use std::path::PathBuf;
 
+    use experiment::files::Unwritten;
+
     use super::*;
-    use crate::files::Unwritten;
 
     #[test]
     fn the_lab_is_right_whatever_the_program_is_called() {

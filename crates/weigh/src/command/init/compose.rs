@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use experiment::compose::{Resolved, Tool};
+use experiment::exit::{Exit, Failure};
 use serde_json::Value;
 use yaml_with_places::did_you_mean;
-
-use crate::compose::{Resolved, Tool};
-use crate::exit::{Exit, Failure};
 
 /// A compose file with and without one service.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! Requests that a browser has recorded, from the HAR format of its developer tools.
 
+use experiment::address;
 use http::Uri;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::origins::{Origins, origin};
 use super::requests::{Given, Requests};
-use crate::address;
 
 /// A request and its response.
 #[derive(Debug, Deserialize)]

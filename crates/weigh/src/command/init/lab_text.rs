@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use experiment::address;
 use http::Uri;
 
 use super::compose::ComposeDraft;
 use super::proxies::{FOLDER, KnownProxy};
 use super::requests::Requests;
-use crate::address;
 use crate::yaml_text::quoted;
 
 /// The setup that a lab compares.
@@ -365,8 +365,9 @@ fn is_here(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use experiment::files::Unwritten;
+
     use super::*;
-    use crate::files::Unwritten;
 
     fn draft(setup: &Setup) -> Draft<'_> {
         Draft {

@@ -112,7 +112,7 @@ impl Operation<'_> {
             let place = parameter.get("in").map(plain).unwrap_or_default();
             let name = parameter.get("name").map(plain).unwrap_or_default();
             let is_required = parameter.get("required") == Some(&Value::Bool(true));
-            if place == "cookie" || (place == "header" && crate::secrets::is_secret(&name)) {
+            if place == "cookie" || (place == "header" && experiment::secrets::is_secret(&name)) {
                 requests.hide(&name);
                 continue;
             }

@@ -1,9 +1,9 @@
 //! The servers of the requests in a file. A lab loads one of them.
 
+use experiment::address;
 use http::Uri;
 
 use super::requests::Requests;
-use crate::address;
 
 /// The server of a URL, always with a port.
 pub(super) fn origin(url: &Uri) -> String {

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use experiment::secrets::{is_secret, named};
 use serde_json::Value;
 
-use crate::secrets::{is_secret, named};
 use crate::yaml_text::quoted;
 
 /// Maximum number of requests of a lab. All are proved before each load, one after the other.

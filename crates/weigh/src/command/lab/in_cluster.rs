@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use cluster::workload::dns_label;
 use cluster::{ApiConnection, ClusterError};
+use experiment::console::Console;
+use experiment::environment;
+use experiment::exit::Failure;
+use experiment::files::{Disk, Kept};
+use experiment::measure::{ATTEMPTS, Experiment, Source, wanted};
+use experiment::pods::stage::{BESIDE_LOAD, Stage};
+use experiment::pods::{cleanup_task, manifests, refusal};
+use experiment::stop::StopSignal;
+use experiment::systems::Addresses;
 use lab::Lab;
 
 use super::{Recorded, Run};
-use crate::console::Console;
-use crate::environment;
-use crate::exit::Failure;
-use crate::files::{Disk, Kept};
-use crate::measure::{ATTEMPTS, Experiment, Source, wanted};
-use crate::pods::stage::{BESIDE_LOAD, Stage};
-use crate::pods::{ClusterArgs, cleanup_task, manifests, refusal};
-use crate::stop::Stop;
-use crate::systems::Addresses;
+use crate::cluster_args::ClusterArgs;
 
 impl Run<'_> {
     /// Runs one lab in a cluster and records it in a folder. The folder is created after all checks have
@@ -27,7 +28,7 @@ impl Run<'_> {
         folder: impl FnOnce() -> Result<PathBuf, Failure>,
         lab: &Lab,
         console: Console,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<Recorded, Failure> {
         if let Some(reason) = refusal::refusal(lab, lab.generators) {
             return Err(Failure::bad_input(format!(
@@ -57,7 +58,7 @@ impl Run<'_> {
         let folder = folder()?;
         let mut experiment = Experiment::new(lab, Addresses::default(), &folder, console, stop)?
             .published(self.account.clone())
-            .deciding(self.gates.with_those_of(lab));
+            .deciding(self.gates.with_those_of(lab).to_gates());
         let id = run_id(&lab.name);
         // Registered before the first object is created, because this process may be killed at any moment.
         experiment.keep(&cleanup_task::of_run(&id, &place, connection.namespace()))?;

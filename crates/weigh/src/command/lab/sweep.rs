@@ -5,19 +5,19 @@ use std::path::Path;
 
 use analysis::Summary;
 use analysis::curve::{Curve, LoadLevel};
+use experiment::build_cache::BuildCache;
+use experiment::console::Console;
+use experiment::environment;
+use experiment::exit::{Exit, Failure};
+use experiment::record;
+use experiment::stop::StopSignal;
+use experiment::systems::Addresses;
 use lab::{Lab, Level};
 use report::curve;
 
 use super::{Recorded, Run, summarize};
-use crate::build_cache::BuildCache;
 use crate::command::recording_file::{parse, read_text};
-use crate::console::Console;
-use crate::environment;
-use crate::exit::{Exit, Failure};
 use crate::gates::GateArgs;
-use crate::record;
-use crate::stop::Stop;
-use crate::systems::Addresses;
 
 /// Prefix of a level's folder, within the folder of the run.
 const PREFIX: &str = "at-";
@@ -32,11 +32,11 @@ impl Run<'_> {
         lab: &Lab,
         builds: &mut BuildCache,
         console: Console,
-        stop: &Stop,
+        stop: &StopSignal,
     ) -> Result<Exit, Failure> {
         // Checked before the folder is created. Each level checks its own consent too.
         if self.cluster.is_none() {
-            Addresses::of(lab, self.consent)?;
+            Addresses::of(lab, &self.consent.given())?;
         }
         let folder = record::new_folder(self.out, &lab.name)?;
         let seed = lab.seed.unwrap_or_else(environment::fresh_seed);

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use experiment::address;
 use http::Uri;
 use model::{Rate, Shard, StatusRule};
 
 use super::phases;
 use super::start::StartAt;
-use crate::address;
 use crate::format::Format;
 use crate::gates::GateArgs;
-use crate::published::PublishArgs;
+use crate::publish::PublishArgs;
 
 /// Load one HTTP server and report latency, rate and outcomes.
 ///

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use experiment::exit::Failure;
+use experiment::files::Disk;
+use experiment::sending;
 use http::Uri;
 use load::Job;
 
 use super::{Args, empty_job, with_credentials, with_headers};
-use crate::exit::Failure;
-use crate::files::Disk;
-use crate::sending;
 
 /// The job that the flags and the scenario describe.
 ///

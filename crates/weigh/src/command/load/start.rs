@@ -4,11 +4,10 @@ use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
+use experiment::environment;
+use experiment::exit::Failure;
+use experiment::stop::StopSignal;
 use jiff::Timestamp;
-
-use crate::environment;
-use crate::exit::Failure;
-use crate::stop::Stop;
 
 /// A start further ahead is treated as a mistake in the date.
 const AHEAD_MAX: Duration = Duration::from_secs(3_600);
@@ -63,7 +62,7 @@ pub(super) fn check(at: Timestamp) -> Result<(), Failure> {
     clippy::disallowed_methods,
     reason = "a time of the day is the condition that is waited for"
 )]
-pub(super) fn wait_until(at: Timestamp, stop: &Stop) {
+pub(super) fn wait_until(at: Timestamp, stop: &StopSignal) {
     while !stop.is_asked() {
         let left = Duration::try_from(at.duration_since(environment::now()));
         match left {

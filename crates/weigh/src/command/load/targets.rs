@@ -6,12 +6,11 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use experiment::address;
+use experiment::exit::Failure;
 use http::Uri;
 use load::{Expectation, Request};
 use serde::Deserialize;
-
-use crate::address;
-use crate::exit::Failure;
 
 /// One line of the JSON syntax.
 #[derive(Debug, Deserialize)]

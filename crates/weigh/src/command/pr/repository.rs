@@ -5,10 +5,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use experiment::environment;
+use experiment::exit::Failure;
 use recording::Revision;
-
-use crate::environment;
-use crate::exit::Failure;
 
 /// A revision, with its commit and its display form.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use experiment::console::Console;
+use experiment::environment;
+use experiment::exit::Failure;
+use experiment::measure::start_rig;
 use rig::Rig;
 
 use super::repository::{Repository, State};
-use crate::console::Console;
-use crate::environment;
-use crate::exit::Failure;
-use crate::measure::start_rig;
 
 /// Where worktrees are made.
 #[derive(Debug, clap::Args)]

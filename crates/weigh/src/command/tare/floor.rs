@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use analysis::CONFIDENCE;
+use experiment::exit::Failure;
+use experiment::progress::Progress;
+use experiment::stop::StopSignal;
 use load::null::{Behavior, serve};
 use load::{Address, Bounds, Expectation, Job, Live, Measurement, Request, Target};
 use model::{Arrival, Load, Phase, Rate};
@@ -13,10 +16,6 @@ use rustix::thread::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
-
-use crate::exit::Failure;
-use crate::progress::Progress;
-use crate::stop::Stop;
 
 /// The settings of the comparison.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +87,7 @@ fn quantile(histogram: &Histogram, quantile: f64) -> Option<f64> {
 pub(super) fn weigh(
     weighing: Weighing,
     progress: &Progress,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<Weighed, Failure> {
     let bound = TcpListener::bind("127.0.0.1:0").and_then(|listener| {
         let address = listener.local_addr()?;
@@ -120,7 +119,7 @@ fn pairs(
     weighing: Weighing,
     job: &Job,
     progress: &Progress,
-    stop: &Stop,
+    stop: &StopSignal,
 ) -> Result<Vec<[Measurement; 2]>, Failure> {
     let mut pairs = Vec::new();
     let measure = |label: &str, job: &Job| {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use experiment::environment;
 use recording::NoiseFloor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::floor::Floor;
 use super::host_checks::Finding;
-use crate::environment;
 
 /// The result of `weigh tare`: its JSON output, and the file that later labs read.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -1,16 +1,16 @@
 //! Calls of `k6/http`, and the requests that they send.
 
+use experiment::address;
+use experiment::secrets::is_secret;
 use http::Uri;
 use tree_sitter::Node;
 
 use super::js::{self, Js};
 use super::script::children;
 use super::walk::{SENT_MAX, Sent, Walk};
-use crate::address;
 use crate::command::init::origins::origin;
 use crate::command::init::requests::Given;
 use crate::command::init::values::encoded;
-use crate::secrets::is_secret;
 
 impl<'t> Walk<'t> {
     /// Handles a call of a function of `k6/http`.

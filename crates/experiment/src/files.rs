@@ -1,0 +1,103 @@
+//! File access for labs, and for result files of other tools.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Reads lab files and the files that they name from the disk.
+pub struct Disk;
+
+impl lab::Files for Disk {
+    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+        fs::read(path).map_err(|error| error.to_string())
+    }
+
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String> {
+        let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
+        let mut paths = entries
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| error.to_string())?;
+        // The order of a folder's files is arbitrary, and labs are measured in the order of their names.
+        paths.sort();
+        Ok(paths)
+    }
+}
+
+/// A lab with its files that are not on the disk yet: paths and contents.
+pub struct Unwritten(pub Vec<(PathBuf, Vec<u8>)>);
+
+impl lab::Files for Unwritten {
+    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+        let found = self.0.iter().find(|(known, _)| known == path);
+        let (_, content) = found.ok_or_else(|| "the file does not exist".to_owned())?;
+        Ok(content.clone())
+    }
+
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String> {
+        let paths = self.0.iter().map(|(path, _)| path);
+        let inside = paths.filter(|path| path.parent() == Some(folder));
+        Ok(inside.cloned().collect())
+    }
+}
+
+/// Reads from the disk and keeps the contents, so that another machine can read the same files.
+#[derive(Default)]
+pub struct Kept(RefCell<BTreeMap<PathBuf, Vec<u8>>>);
+
+impl Kept {
+    /// Every file that was read, by its path.
+    pub fn files(self) -> Vec<(PathBuf, Vec<u8>)> {
+        self.0.into_inner().into_iter().collect()
+    }
+}
+
+impl lab::Files for Kept {
+    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+        let content = Disk.read(path)?;
+        self.0.borrow_mut().insert(path.to_owned(), content.clone());
+        Ok(content)
+    }
+
+    fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String> {
+        Disk.list(folder)
+    }
+}
+
+/// Maximum size of a result file in bytes. Recordings are much smaller, at some megabytes.
+const RESULT_BYTES_MAX: u64 = 1 << 30;
+
+/// Reads a recording or another tool's result. The file may be untrusted, and it may be a device.
+pub fn read_result(path: &Path) -> io::Result<Vec<u8>> {
+    read_at_most(fs::File::open(path)?, RESULT_BYTES_MAX)
+}
+
+/// Reads a recording or another tool's result as text.
+pub fn read_result_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_result(path)?).map_err(io::Error::other)
+}
+
+fn read_at_most(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // One byte more than the limit, to distinguish a longer file from one at the limit.
+    from.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let why = format!("it is longer than {limit} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_an_end_is_not_read_to_it() {
+        assert_eq!(read_at_most(&b"abc"[..], 3).unwrap(), b"abc");
+        let error = read_at_most(io::repeat(b'a'), 3).unwrap_err();
+        assert_eq!(error.to_string(), "it is longer than 3 bytes");
+    }
+}

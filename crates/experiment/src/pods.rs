@@ -1,0 +1,27 @@
+//! Labs with systems and generators in pods of a cluster.
+//!
+//! | topic | module |
+//! |---|---|
+//! | labs that a cluster cannot measure | [`refusal`] |
+//! | pods of the systems | [`systems`] |
+//! | manifests of the user | [`manifests`] |
+//! | the cluster's part of a run and of its rounds | [`stage`] |
+//! | the generator that ended a round, if one was lost | [`loss`] |
+//! | systems that a round needs | [`wanted`] |
+//! | the start of these systems | [`start_progress`] |
+//! | the input of a generator | [`round_spec`] |
+//! | the connections between generators | [`barrier`] |
+//! | the result of a generator | [`result`] |
+//! | the task of the keeper after the end of `weigh` | [`cleanup_task`] |
+
+pub mod barrier;
+pub mod cleanup_task;
+mod loss;
+pub mod manifests;
+pub mod refusal;
+pub mod result;
+pub mod round_spec;
+pub mod stage;
+mod start_progress;
+pub(crate) mod systems;
+pub mod wanted;

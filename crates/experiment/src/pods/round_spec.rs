@@ -1,0 +1,277 @@
+//! The job of the generators of a round: the lab, its files, and the addresses of its systems.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use lab::{Elsewhere, Lab, Variant};
+use model::{Load, Settle, Shard};
+use serde::{Deserialize, Serialize};
+
+use super::barrier::BarrierAddress;
+use crate::environment;
+use crate::files::Unwritten;
+
+/// Maximum size of a job in bytes: the size limit of a Secret minus its other fields.
+pub(crate) const BYTES_MOST: usize = 900 * 1024;
+/// Port of the barrier on the first generator.
+pub const BARRIER_PORT: u16 = 7100;
+
+/// The job of the generators of a round.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RoundSpec {
+    /// The version of `weigh` that created the job. Another version would plan differently.
+    pub weigh: String,
+    /// Path of the lab file.
+    lab: PathBuf,
+    /// All files of the lab, in base64.
+    files: BTreeMap<PathBuf, String>,
+    /// Settings of the command line.
+    settings: Vec<(String, String)>,
+    /// The remaining variants. The generators leave out all other variants.
+    variants: Vec<String>,
+    /// The load, with the changes of the command line.
+    load: Load,
+    warmup_us: u64,
+    settle: Option<Settle>,
+    pub seed: u64,
+    /// Number of the round, from 0.
+    pub round: usize,
+    rounds: u32,
+    generators: u32,
+    /// Address of the first generator for the other generators.
+    #[serde(rename = "meeting")]
+    barrier: SocketAddr,
+    /// A secret that only the generators of this round share.
+    token: String,
+    /// Time limit of the barrier, in seconds.
+    pub(crate) wait_s: u64,
+    /// The address of each system of each variant.
+    places: Vec<Place>,
+}
+
+/// The address of a system of a variant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) variant: String,
+    pub(crate) system: String,
+    pub(crate) address: SocketAddr,
+    /// The addresses of the instances, for proofs by counting. Empty for a single instance.
+    pub(crate) instances: Vec<SocketAddr>,
+}
+
+/// The values that change from round to round.
+pub(crate) struct ThisRound {
+    pub(crate) number: usize,
+    pub(crate) variants: Vec<String>,
+    pub(crate) places: Vec<Place>,
+    pub(crate) generators: u32,
+    pub(crate) barrier: SocketAddr,
+    pub(crate) token: String,
+}
+
+impl RoundSpec {
+    /// The job for a lab that was read from these files.
+    pub(crate) fn of(
+        lab: &Lab,
+        seed: u64,
+        files: &[(PathBuf, Vec<u8>)],
+        settings: &[(String, String)],
+        round: ThisRound,
+    ) -> RoundSpec {
+        let files = files
+            .iter()
+            .map(|(path, content)| (path.clone(), STANDARD.encode(content)));
+        RoundSpec {
+            weigh: environment::version().version,
+            lab: lab.path.clone(),
+            files: files.collect(),
+            settings: settings.to_vec(),
+            variants: round.variants,
+            load: lab.load.clone(),
+            warmup_us: model::micros(lab.warmup),
+            settle: lab.settle,
+            seed,
+            round: round.number,
+            rounds: lab.rounds,
+            generators: round.generators,
+            barrier: round.barrier,
+            token: round.token,
+            wait_s: 120,
+            places: round.places,
+        }
+    }
+
+    /// The shard of a generator. `index` counts from 0.
+    ///
+    /// # Errors
+    /// When there is no such part.
+    pub fn shard(&self, index: u32) -> Result<Shard, String> {
+        Shard::new(index.saturating_add(1), self.generators).map_err(|error| error.to_string())
+    }
+
+    /// The addresses of the barrier.
+    pub fn barrier(&self, listen: SocketAddr) -> BarrierAddress<'_> {
+        BarrierAddress {
+            listen,
+            connect: self.barrier,
+            token: &self.token,
+            within: Duration::from_secs(self.wait_s),
+        }
+    }
+
+    /// The lab as a generator runs it. Only the first generator compares counters of systems with the
+    /// requests of all generators.
+    ///
+    /// # Errors
+    /// When the job comes from another version of `weigh`.
+    pub fn lab(&self, shard: Shard) -> Result<Lab, String> {
+        let own = environment::version().version;
+        if self.weigh != own {
+            return Err(format!(
+                "the image has weigh {own}, but the run has weigh {}. Use the image of the same version",
+                self.weigh
+            ));
+        }
+        let mut files = Vec::new();
+        for (path, content) in &self.files {
+            let content = STANDARD
+                .decode(content)
+                .map_err(|error| error.to_string())?;
+            files.push((path.clone(), content));
+        }
+        let mut lab = lab::parse_with(&self.lab, &Unwritten(files), &self.settings)
+            .map_err(|mistakes| mistakes.render(false))?;
+        lab.load = self.load.clone();
+        lab.sweep.clear();
+        lab.warmup = Duration::from_micros(self.warmup_us);
+        lab.settle = self.settle;
+        lab.rounds = self.rounds;
+        lab.until = None;
+        lab.seed = Some(self.seed);
+        self.leave_out(&mut lab)?;
+        if shard.index() > 0 {
+            for variant in std::iter::once(&mut lab.baseline).chain(&mut lab.variants) {
+                variant.proofs.clear();
+            }
+        }
+        lab.relocated(&|variant, system| self.place(variant, system))
+    }
+
+    fn leave_out(&self, lab: &mut Lab) -> Result<(), String> {
+        let is_in = |variant: &Variant| self.variants.contains(&variant.name);
+        lab.variants.retain(is_in);
+        let has_baseline = is_in(&lab.baseline);
+        for variant in &mut lab.variants {
+            // A variant without its baseline is a baseline of this run.
+            let is_left = |name: &String| self.variants.contains(name);
+            variant.against = variant.against.take().filter(is_left);
+        }
+        if has_baseline {
+            return Ok(());
+        }
+        let first = lab.variants.iter().position(|it| it.against.is_none());
+        let first =
+            first.ok_or_else(|| format!("the baseline `{}` is missing", lab.baseline.name))?;
+        let baseline = lab.variants.remove(first);
+        lab.set_baseline(baseline);
+        Ok(())
+    }
+
+    fn place(&self, variant: &str, system: &str) -> Option<Elsewhere> {
+        let mut places = self.places.iter();
+        let place = places.find(|place| place.variant == variant && place.system == system)?;
+        let authority = place.address.to_string();
+        Some(Elsewhere {
+            host: place.address.ip().to_string(),
+            port: place.address.port(),
+            authority,
+            attach: None,
+            instances: place.instances.clone(),
+        })
+    }
+}
+
+/// Reads the job of a generator.
+///
+/// # Errors
+/// When the file is missing or unreadable.
+pub fn read(path: &Path) -> Result<RoundSpec, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("`{}` cannot be read: {error}", path.display()))?;
+    serde_json::from_str(&text)
+        .map_err(|error| format!("`{}` is not a job of a generator: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAB: &str = "question: Why?\nload: {rate: 10/s, duration: 1s, requests: r.json}\n\
+        target: server\nsystems:\n  server: {image: 'a:1', port: 80, replicas: 2}\n\
+        baseline: {name: a}\nvariants: [{name: b}, {name: c}]\nexpect: {status: 200}\n\
+        proof: [{name: seen, ask: '{{server.url}}/seen', json: /n, at-least-per-request: 1}]\n";
+
+    fn spec() -> RoundSpec {
+        let files = vec![
+            (PathBuf::from("l/lab.yaml"), LAB.as_bytes().to_vec()),
+            (PathBuf::from("l/r.json"), br#"{"query": "{ a }"}"#.to_vec()),
+        ];
+        let lab = lab::parse(Path::new("l/lab.yaml"), &Unwritten(files.clone()))
+            .unwrap_or_else(|mistakes| panic!("{}", mistakes.render(false)));
+        let place = |variant: &str, last: u8| Place {
+            variant: variant.to_owned(),
+            system: "server".to_owned(),
+            address: SocketAddr::from(([10, 0, 0, last], 80)),
+            instances: vec![SocketAddr::from(([10, 1, 0, last], 80))],
+        };
+        let round = ThisRound {
+            number: 3,
+            variants: vec!["a".to_owned(), "c".to_owned()],
+            places: vec![place("a", 1), place("c", 3)],
+            generators: 2,
+            barrier: SocketAddr::from(([10, 0, 0, 9], BARRIER_PORT)),
+            token: "t".to_owned(),
+        };
+        let spec = RoundSpec::of(&lab, 7, &files, &[], round);
+        let text = serde_json::to_string(&spec).expect("JSON");
+        serde_json::from_str(&text).expect("the same")
+    }
+
+    #[test]
+    fn a_generator_reads_the_same_lab_with_the_addresses_of_its_systems() {
+        let spec = spec();
+        let lab = spec.lab(spec.shard(0).expect("a shard")).expect("a lab");
+        assert_eq!(lab.names(), ["a", "c"]);
+        assert_eq!(lab.seed, Some(7));
+        let places: Vec<&str> = lab
+            .all()
+            .map(|variant| {
+                assert_eq!(variant.systems().len(), 1, "no balancer of ours");
+                let elsewhere = variant.systems()[0].elsewhere().expect("it runs already");
+                assert_eq!(elsewhere.instances.len(), 1);
+                elsewhere.host.as_str()
+            })
+            .collect();
+        assert_eq!(places, ["10.0.0.1", "10.0.0.3"]);
+        assert_eq!(lab.baseline.proofs.len(), 1);
+        // Only the first generator compares the counters of systems with all requests.
+        let other = spec.lab(spec.shard(1).expect("a shard")).expect("a lab");
+        assert!(other.baseline.proofs.is_empty());
+        assert!(spec.shard(2).is_err());
+    }
+
+    #[test]
+    fn a_generator_of_another_version_refuses() {
+        let mut spec = spec();
+        spec.weigh = "0.0.0".to_owned();
+        let refused = spec
+            .lab(spec.shard(0).expect("a shard"))
+            .err()
+            .unwrap_or_default();
+        assert!(refused.contains("the run has weigh 0.0.0"), "{refused}");
+    }
+}

@@ -1,0 +1,495 @@
+//! The cluster's part of a run: objects that last for all rounds, and pods that last for one round.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cluster::call::Resource;
+use cluster::connection::Heed;
+use cluster::generators::{GENERATORS, Generators, TOLD_IN};
+use cluster::kubelet::Readings;
+use cluster::node::NodeDescription;
+use cluster::owner::Round as OwnedRound;
+use cluster::state::{Phase, PodState};
+use cluster::workload::{SERVES, service};
+use cluster::{ApiConnection, ClusterError, Run};
+use lab::Endpoint;
+use recording::{NodeText, PlacedText, Recording};
+use serde_json::Value;
+
+mod manifests;
+
+use super::loss::{Loss, first_loss};
+use super::manifests::OfSystems;
+use super::result;
+use super::round_spec::{self, BARRIER_PORT, RoundSpec};
+use super::start_progress::{PLACED_WITHIN, StartProgress};
+use super::systems::{self, Which};
+use super::wanted::Wanted;
+use crate::environment::instant;
+use crate::invalid::Invalid;
+
+/// Pause between two checks of pods.
+const LOOK: Duration = Duration::from_millis(500);
+/// Pause between two readings from kubelets.
+const READ: Duration = Duration::from_secs(3);
+/// Time limit of a round besides its load: pods start, generators wait for each other and prove.
+pub const BESIDE_LOAD: Duration = Duration::from_secs(300);
+
+/// Host names with their addresses.
+type Hosts = Vec<(String, IpAddr)>;
+
+/// The cluster objects that last for all rounds of a run.
+pub struct Stage<'c> {
+    run: Run<'c>,
+    image: String,
+    pub generators: u32,
+    /// The address of each Service that receives load, by its name.
+    services: BTreeMap<String, SocketAddr>,
+    manifests: OfSystems,
+    /// The addresses of the Services of manifests, by their names in the files.
+    hosts: BTreeMap<(Option<usize>, String), Hosts>,
+    pub(crate) nodes: BTreeMap<String, NodeDescription>,
+    pub(crate) placed: Vec<PlacedText>,
+    /// True if `weigh` has permission to read kubelets.
+    pub(crate) reads_kubelets: bool,
+    /// Time limit of a round.
+    deadline: Duration,
+}
+
+/// The pods of one round.
+pub(crate) struct RunningPods<'s, 'c> {
+    owner: OwnedRound<'s, 'c>,
+    /// The pods of systems at the time when all were ready.
+    pub(crate) pods: Vec<PodState>,
+    /// Variants that did not start, by position. `None` for the position means all variants, because a shared
+    /// system failed.
+    pub(crate) failed: Vec<(Option<usize>, Invalid)>,
+}
+
+/// The reason for a round without a result.
+pub(crate) enum RoundError {
+    /// A request to the cluster failed.
+    Cluster(ClusterError),
+    /// A generator has not sent its part.
+    Generator(String),
+}
+
+impl From<ClusterError> for RoundError {
+    fn from(error: ClusterError) -> RoundError {
+        RoundError::Cluster(error)
+    }
+}
+
+impl<'c> Stage<'c> {
+    /// Creates the owner object of the run, and the Services of all systems. They last for the run, so that
+    /// addresses stay the same.
+    ///
+    /// # Errors
+    /// When the cluster refuses a request. The owner is then deleted.
+    pub fn begin(
+        run: Run<'c>,
+        wanted: &[Wanted<'_>],
+        manifests: OfSystems,
+        image: String,
+        generators: u32,
+        deadline: Duration,
+    ) -> Result<Stage<'c>, ClusterError> {
+        let mut stage = Stage {
+            run,
+            image,
+            generators,
+            services: BTreeMap::new(),
+            manifests,
+            hosts: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            placed: Vec::new(),
+            reads_kubelets: true,
+            deadline,
+        };
+        match stage.make_services(wanted) {
+            Ok(()) => Ok(stage),
+            Err(error) => {
+                // The first error is returned. `end` itself reports a failed deletion of the owner.
+                let _also = stage.run.end();
+                Err(error)
+            }
+        }
+    }
+
+    fn make_services(&mut self, wanted: &[Wanted<'_>]) -> Result<(), ClusterError> {
+        for one in wanted {
+            let which = self.which(one);
+            let (name, port) = (which.name(), which.port());
+            if self.manifests_of(one).is_some() {
+                self.make_services_of_manifests(one, &name)?;
+            } else if !self.services.contains_key(&name) {
+                let address = self.make_service(service(&name, port), port)?;
+                self.services.insert(name, address);
+            }
+        }
+        let barrier = self.generators_of(0).meeting();
+        let address = self.make_service(barrier, BARRIER_PORT)?;
+        self.services.insert(self.barrier_name(), address);
+        Ok(())
+    }
+
+    fn make_service(&self, object: Value, port: u16) -> Result<SocketAddr, ClusterError> {
+        let name = cluster::connection::name_of(&object).to_owned();
+        let made = self.run.create(Resource::Services, object)?;
+        let address = made["spec"]["clusterIP"]
+            .as_str()
+            .and_then(|ip| ip.parse().ok());
+        let ip = address.ok_or_else(|| ClusterError::Unreadable {
+            what: format!("create the Service `{name}`"),
+            reason: format!("it has no address: {}", made["spec"]["clusterIP"]),
+        })?;
+        Ok(SocketAddr::new(ip, port))
+    }
+
+    fn which<'a>(&'a self, wanted: &Wanted<'a>) -> Which<'a> {
+        Which {
+            run: self.run.id(),
+            variant: wanted.variant,
+            setup: wanted.setup,
+        }
+    }
+
+    fn barrier_name(&self) -> String {
+        format!("wb-{}-generators", self.run.id())
+    }
+
+    fn generators_of(&self, round: u32) -> Generators {
+        Generators {
+            name: self.barrier_name(),
+            object: format!("{}-r{round}", self.barrier_name()),
+            image: self.image.clone(),
+            pull: "IfNotPresent",
+            args: vec!["generator".to_owned(), format!("{TOLD_IN}/job.json")],
+            count: self.generators,
+            port: BARRIER_PORT,
+            deadline: self.deadline,
+        }
+    }
+
+    /// The address of the first generator, used by the barrier.
+    pub fn barrier(&self) -> SocketAddr {
+        self.services[&self.barrier_name()]
+    }
+
+    /// The address of a system's Service.
+    pub(crate) fn address(&self, wanted: &Wanted<'_>) -> SocketAddr {
+        self.services[&self.which(wanted).name()]
+    }
+
+    /// The address of a system as seen by another: first the system of its own variant, then the shared
+    /// system.
+    fn address_for(&self, one: &Wanted<'_>, system: &str) -> Option<SocketAddr> {
+        let of = |variant: Option<usize>| {
+            let name = systems::service_name(self.run.id(), variant, system);
+            self.services.get(&name).copied()
+        };
+        of(one.variant).or_else(|| of(None))
+    }
+
+    /// The pods of a system.
+    pub(crate) fn pods_of<'p>(
+        &self,
+        wanted: &Wanted<'_>,
+        pods: &'p [PodState],
+    ) -> Vec<&'p PodState> {
+        let name = self.which(wanted).name();
+        let serves = |pod: &&PodState| pod.labels.get(SERVES) == Some(&name);
+        pods.iter().filter(serves).collect()
+    }
+
+    /// The port of a system in its pods.
+    pub(crate) fn port_of(&self, wanted: &Wanted<'_>) -> u16 {
+        match self.manifests_of(wanted) {
+            Some(manifests) => manifests.target_port(),
+            None => self.which(wanted).port(),
+        }
+    }
+
+    fn connection(&self) -> &'c ApiConnection {
+        self.run.connection
+    }
+
+    /// Starts the systems of a round, each after its dependencies.
+    ///
+    /// # Errors
+    /// When the cluster cannot be reached. The result contains systems that did not start.
+    pub(crate) fn bring_up<'s>(
+        &'s self,
+        round: u32,
+        wanted: &[Wanted<'_>],
+    ) -> Result<RunningPods<'s, 'c>, ClusterError> {
+        self.run.live_on(self.deadline + PLACED_WITHIN)?;
+        let owner = self.run.round(round)?;
+        let mut progress = StartProgress::of(wanted);
+        loop {
+            let pods = self.pods(&owner.selector())?;
+            for index in 0..wanted.len() {
+                let one = &wanted[index];
+                if progress.is_due(index, wanted) {
+                    self.start(&owner, one, index, &mut progress)?;
+                } else if progress.is_watched(index) {
+                    let own = self.pods_of(one, &pods);
+                    progress.look(index, one, self.count_of(one), &own);
+                    if own.is_empty() && progress.waits_for_pods(index) {
+                        self.look_for_refusal(&owner, one, index, &mut progress)?;
+                    }
+                }
+            }
+            if progress.is_over() {
+                return Ok(RunningPods {
+                    owner,
+                    pods,
+                    failed: progress.failed(wanted),
+                });
+            }
+            if self.connection().is_stopped() {
+                return Err(ClusterError::Stopped {
+                    what: "bring the systems of a round up".to_owned(),
+                });
+            }
+            self.connection().pause(LOOK);
+        }
+    }
+
+    fn start(
+        &self,
+        owner: &OwnedRound<'_, '_>,
+        one: &Wanted<'_>,
+        index: usize,
+        progress: &mut StartProgress,
+    ) -> Result<(), ClusterError> {
+        let which = self.which(one);
+        if let Some(manifests) = self.manifests_of(one) {
+            return self.start_manifests(owner, one, manifests, index, progress);
+        }
+        let find = |system: &str| self.address_for(one, system).map(Endpoint::from);
+        let object = format!("{}-r{}", which.name(), owner.number());
+        match which.workload(object, self.deadline, &find) {
+            Ok(workload) => {
+                if let Some(files) = workload.config_map() {
+                    owner.create(Resource::ConfigMaps, files)?;
+                }
+                let (resource, object) = workload.object();
+                match owner.create(resource, object) {
+                    Ok(_) => progress.has_started(index),
+                    Err(ClusterError::Refused { message, .. }) => progress.fail(index, message),
+                    Err(error) => return Err(error),
+                }
+            }
+            Err(reason) => progress.fail(index, reason),
+        }
+        Ok(())
+    }
+
+    fn pods(&self, selector: &str) -> Result<Vec<PodState>, ClusterError> {
+        let pods = self
+            .connection()
+            .list(Resource::Pods, selector, Heed::Stop)?;
+        Ok(pods.iter().map(PodState::of).collect())
+    }
+
+    /// Starts the generators of a round, and returns the recording of each.
+    ///
+    /// # Errors
+    /// When one of them does not send its part, or the cluster cannot be reached.
+    pub(crate) fn generate(
+        &self,
+        up: &RunningPods<'_, '_>,
+        spec: &RoundSpec,
+        readings: &mut Readings,
+    ) -> Result<(Vec<Recording>, Vec<PodState>), RoundError> {
+        let text =
+            serde_json::to_vec(spec).map_err(|error| RoundError::Generator(error.to_string()))?;
+        if text.len() > round_spec::BYTES_MOST {
+            return Err(RoundError::Generator(format!(
+                "the job of the generators has {} bytes, but a Secret holds only {}. Send fewer or shorter requests",
+                text.len(),
+                round_spec::BYTES_MOST
+            )));
+        }
+        let generators = self.generators_of(up.owner.number());
+        up.owner
+            .create(Resource::Secrets, generators.secret(&STANDARD.encode(text)))?;
+        up.owner.create(Resource::Jobs, generators.job())?;
+        let pods = self.watch(up, readings)?;
+        let mut recordings = Vec::new();
+        for pod in &pods {
+            recordings.push(self.result_of(pod)?);
+        }
+        Ok((recordings, pods))
+    }
+
+    /// Waits until all generators have finished. Returns their pods, in the order of their shards.
+    fn watch(
+        &self,
+        up: &RunningPods<'_, '_>,
+        readings: &mut Readings,
+    ) -> Result<Vec<PodState>, RoundError> {
+        let began = instant();
+        let mut seen: BTreeMap<u32, PodState> = BTreeMap::new();
+        let mut read_at: Option<Instant> = None;
+        loop {
+            let pods = self.pods(&up.owner.selector())?;
+            if read_at.is_none_or(|at| at.elapsed() >= READ) {
+                self.read_kubelets(&pods, readings);
+                read_at = Some(instant());
+            }
+            let now: BTreeMap<u32, PodState> = generators_among(pods);
+            if let Some(loss) = first_loss(&seen, &now) {
+                return Err(RoundError::Generator(self.in_words(&loss)));
+            }
+            let is_done = |pod: &PodState| pod.phase == Phase::Succeeded;
+            if now.len() == self.generators as usize && now.values().all(is_done) {
+                return Ok(now.into_values().collect());
+            }
+            seen = now;
+            if began.elapsed() > self.deadline {
+                return Err(RoundError::Generator(self.overdue(&seen)));
+            }
+            if self.connection().is_stopped() {
+                let what = "wait for the generators".to_owned();
+                return Err(ClusterError::Stopped { what }.into());
+            }
+            self.connection().pause(LOOK);
+        }
+    }
+
+    fn overdue(&self, seen: &BTreeMap<u32, PodState>) -> String {
+        let of = self.generators;
+        let late = seen.iter().find(|(_, pod)| pod.phase != Phase::Succeeded);
+        let which = late.map_or_else(
+            || "the cluster has not created a pod of it".to_owned(),
+            |(index, pod)| {
+                let why = match &pod.phase {
+                    Phase::Coming(why) => format!(", {why}"),
+                    _ => String::new(),
+                };
+                format!("generator {} of {of}, {}{why}", index + 1, pod.placed())
+            },
+        );
+        let seconds = self.deadline.as_secs();
+        format!("after {seconds} s some generators have not ended: {which}")
+    }
+
+    /// The state of a generator, with its output if there is any.
+    fn in_words(&self, loss: &Loss) -> String {
+        let Loss { index, pod, why } = loss;
+        let log = self.connection().text(Resource::PodLogs, &pod.name);
+        let words = log.map(|log| result::last_words(&log)).unwrap_or_default();
+        let words = match words.is_empty() {
+            true => String::new(),
+            false => format!(". Its output: {words}"),
+        };
+        format!(
+            "generator {} of {}, {}, {why}{words}",
+            index + 1,
+            self.generators,
+            pod.placed()
+        )
+    }
+
+    fn result_of(&self, pod: &PodState) -> Result<Recording, RoundError> {
+        let log = self.connection().text(Resource::PodLogs, &pod.name)?;
+        let wrong = |reason: String| RoundError::Generator(format!("{}: {reason}", pod.placed()));
+        let bytes = result::read(&log).map_err(wrong)?;
+        let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
+        Recording::from_json(&text).map_err(|error| wrong(error.to_string()))
+    }
+
+    /// Reads the kubelets of these pods. A kubelet without a response does not end the run.
+    fn read_kubelets(&self, pods: &[PodState], readings: &mut Readings) {
+        if !self.reads_kubelets {
+            return;
+        }
+        let nodes: BTreeSet<&String> = pods.iter().filter_map(|pod| pod.node.as_ref()).collect();
+        for node in nodes {
+            match self.connection().get(Resource::NodeProxy, node) {
+                Ok(summary) => readings.add(&summary, self.connection().namespace()),
+                Err(error) => tracing::debug!(node, %error, "the kubelet was not read"),
+            }
+        }
+    }
+
+    /// Checks once if `weigh` may read kubelets. Returns the reason if it may not.
+    pub(crate) fn may_read_kubelets(&mut self, pods: &[PodState]) -> Option<String> {
+        let node = pods.iter().find_map(|pod| pod.node.as_ref())?;
+        match self.connection().get(Resource::NodeProxy, node) {
+            Err(error @ ClusterError::Forbidden { .. }) => {
+                self.reads_kubelets = false;
+                Some(error.to_string())
+            }
+            _ => None,
+        }
+    }
+
+    /// Reads the nodes of these pods that were not read before. Without permission, a node has only its name.
+    pub(crate) fn know_nodes(&mut self, pods: &[PodState]) {
+        for node in pods.iter().filter_map(|pod| pod.node.as_ref()) {
+            if self.nodes.contains_key(node) {
+                continue;
+            }
+            let known = self.connection().get(Resource::Nodes, node);
+            let known = known.map_or_else(
+                |_| NodeDescription::of(&serde_json::json!({"metadata": {"name": node}})),
+                |found| NodeDescription::of(&found),
+            );
+            self.nodes.insert(node.clone(), known);
+        }
+    }
+
+    /// The current pods of a round.
+    ///
+    /// # Errors
+    /// When the cluster cannot be reached.
+    pub(crate) fn pods_now(&self, up: &RunningPods<'_, '_>) -> Result<Vec<PodState>, ClusterError> {
+        self.pods(&up.owner.selector())
+    }
+
+    /// Ends a round. Its pods are then deleted.
+    ///
+    /// # Errors
+    /// When the cluster cannot be reached, or an object remains.
+    pub(crate) fn end_round(up: RunningPods<'_, '_>) -> Result<(), ClusterError> {
+        up.owner.end()
+    }
+
+    /// Ends the run. All its objects are then deleted.
+    ///
+    /// # Errors
+    /// When the cluster cannot be reached, or an object remains.
+    pub fn end(self) -> Result<(), ClusterError> {
+        self.run.end()
+    }
+
+    /// The nodes in the form of a recording.
+    pub(crate) fn node_texts(&self) -> Vec<NodeText> {
+        let text = |node: &NodeDescription| NodeText {
+            name: node.name.clone(),
+            kernel: node.kernel.clone(),
+            os: node.os.clone(),
+            runtime: node.runtime.clone(),
+            kubelet: node.kubelet.clone(),
+            cpu: node.cpu.clone(),
+            memory: node.memory.clone(),
+        };
+        self.nodes.values().map(text).collect()
+    }
+}
+
+/// The generators among pods, by their shards.
+fn generators_among(pods: Vec<PodState>) -> BTreeMap<u32, PodState> {
+    let generators = pods
+        .into_iter()
+        .filter(|pod| pod.labels.contains_key(GENERATORS));
+    generators
+        .filter_map(|pod| Some((pod.index?, pod)))
+        .collect()
+}

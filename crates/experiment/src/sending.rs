@@ -1,0 +1,26 @@
+//! Converts the requests of a lab to requests of the load engine.
+
+use lab::{Expect, RequestTemplate};
+use load::Request;
+use model::Data;
+
+/// A request with its expectation. `usual` applies if the request has no expectation.
+pub fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
+    Request {
+        method: asked.method.clone(),
+        path: asked.path.clone(),
+        headers: asked.headers.clone(),
+        body: asked.body.clone(),
+        expect: asked.expect.as_ref().unwrap_or(usual).answer.clone(),
+        weight: asked.weight,
+    }
+}
+
+/// The values of placeholders that differ from request to request, drawn with the seed of the run.
+pub fn data(data: Option<&Data>, seed: u64) -> Data {
+    Data {
+        seed,
+        // A lab without data still has a seed for random placeholders.
+        ..data.cloned().unwrap_or_default()
+    }
+}
