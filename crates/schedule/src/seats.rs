@@ -31,7 +31,7 @@ pub enum Spread {
     /// A seat of its own. The requests of a cycle then hardly meet, if responses are shorter than the gap.
     #[default]
     Seats,
-    /// The whole gap, independent of the other variants. Requests whose responses outlast the gap overlap in
+    /// The whole gap, independent of the other variants. If responses outlast the gap, requests overlap in
     /// any case. With seats, two variants would rarely leave at nearly the same time, so the responses of the
     /// slower one would follow responses of the faster one more often than the other way round. The generator
     /// is awake then, and each would arrive some microseconds earlier.
