@@ -154,12 +154,13 @@ impl Seats {
         }
     }
 
-    /// The seat in the next cycle, below the number of variants.
+    /// The seat in the next cycle, below the number of variants. Without seats, the number of the variant.
     #[inline]
     fn next(&mut self) -> usize {
-        // One variant needs no draw, because its slots keep the due times of the plan.
-        if self.seat.variants == 1 {
-            return 0;
+        // One variant needs no draw, because its slots keep the due times of the plan. Without seats, only the
+        // phase of a variant is drawn.
+        if self.seat.variants == 1 || self.seat.spread == Spread::Gap {
+            return self.seat.variant;
         }
         if self.block.is_empty() {
             self.draw();
@@ -178,20 +179,16 @@ impl Seats {
         assert_eq!(self.block.len(), variants, "a cycle seats every variant");
     }
 
-    /// The phase of this variant in the next cycle, as 32 bits of a whole. All variants of a plan draw the
-    /// same phases, one for each seat, or one for each variant if they have no seats.
+    /// The phase of this seat in the next cycle, as 32 bits of a whole. All variants of a plan draw the same
+    /// phases, one for each seat.
     #[inline]
     fn next_phase(&mut self, seat: usize) -> u64 {
         let mut own = 0;
-        let place = match self.seat.spread {
-            Spread::Seats => seat,
-            Spread::Gap => self.seat.variant,
-        };
         // One variant needs no draw, because its slots keep the due times of the plan.
         if self.seat.variants > 1 {
             for other in 0..self.seat.variants {
                 let drawn = self.phases.next() >> 32;
-                if other == place {
+                if other == seat {
                     own = drawn;
                 }
             }
