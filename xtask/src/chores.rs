@@ -151,6 +151,8 @@ pub(crate) fn schema() -> anyhow::Result<()> {
             "weigh",
             "--package",
             "gateway-config",
+            "--package",
+            "ratelimiter",
         ],
         &[("UPDATE_SCHEMAS", "1")],
     )

@@ -723,19 +723,7 @@ fn every_key_of_the_schema_is_described() {
 
 #[test]
 fn the_committed_schema_is_the_schema() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/gateway.schema.json");
-    let now = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-    #[expect(clippy::disallowed_methods, reason = "set by `cargo xtask schema`")]
-    let update = std::env::var("UPDATE_SCHEMAS").is_ok();
-    if update {
-        std::fs::write(&path, now).unwrap();
-        return;
-    }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == now,
-        "schemas/gateway.schema.json is old; run `cargo xtask schema`"
-    );
+    generated::assert_schema("gateway", &schema());
 }
 
 proptest::proptest! {

@@ -28,40 +28,15 @@ impl Files for Disk {
     }
 }
 
-/// Compares a generated file with the committed file, or writes it.
-#[expect(clippy::disallowed_methods, reason = "the one switch of these tests")]
-fn check_generated(path: &str, generated: &str) {
-    let path = root().join(path);
-    if std::env::var("UPDATE_SCHEMAS").is_ok() {
-        fs::write(&path, generated).unwrap();
-    }
-    let committed = fs::read_to_string(&path).unwrap_or_default();
-    let different = committed
-        .lines()
-        .zip(generated.lines())
-        .position(|(committed, generated)| committed != generated)
-        .unwrap_or(committed.lines().count().min(generated.lines().count()));
-    assert!(
-        committed == generated,
-        "{} is out of date from line {}; run `cargo xtask schema`\n  committed: {:?}\n  generated: {:?}",
-        path.display(),
-        different + 1,
-        committed.lines().nth(different),
-        generated.lines().nth(different),
-    );
-}
-
 #[test]
 fn the_committed_schema_is_the_one_that_checks() {
-    let schema = serde_json::to_string_pretty(&lab::schema()).unwrap();
-    check_generated("schemas/lab.schema.json", &format!("{schema}\n"));
-    let schema = serde_json::to_string_pretty(&lab::scenario_schema()).unwrap();
-    check_generated("schemas/scenario.schema.json", &format!("{schema}\n"));
+    generated::assert_schema("lab", &lab::schema());
+    generated::assert_schema("scenario", &lab::scenario_schema());
 }
 
 #[test]
 fn the_committed_manual_is_made_from_the_schema() {
-    check_generated("docs/labs.md", &lab::manual());
+    generated::assert_generated("docs/labs.md", &lab::manual());
 }
 
 /// Returns the folder and all folders below it.

@@ -124,18 +124,6 @@ fn one_reading_finds_all_mistakes_and_the_log_has_them_in_one_line() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the switch that writes the file")]
 fn the_committed_schema_is_the_schema_of_the_structs() {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/ratelimiter-rules.schema.json");
-    let text = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-    if std::env::var_os("UPDATE_SCHEMAS").is_some() {
-        std::fs::write(&path, &text).unwrap();
-    }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == text,
-        "run with UPDATE_SCHEMAS=1 to renew {}",
-        path.display()
-    );
+    generated::assert_schema("ratelimiter-rules", &schema());
 }
