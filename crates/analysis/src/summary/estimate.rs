@@ -204,6 +204,28 @@ impl OverheadSummary {
         }
     }
 
+    /// Widens the intervals for systems with one start in all rounds. `start` is half of the width that the
+    /// difference of two starts needs, and `base` the figure of the baseline, in the metric's unit.
+    ///
+    /// The rounds show random errors only. Both errors are independent, so the squares of their widths add up
+    /// (JCGM 100:2008, "Guide to the expression of uncertainty in measurement", 5.1.2).
+    #[must_use]
+    pub(crate) fn with_one_start(mut self, start: f64, base: Option<f64>) -> Self {
+        let down = |low: f64, from: f64, start: f64| from - (from - low).hypot(start);
+        let up = |high: f64, from: f64, start: f64| from + (high - from).hypot(start);
+        let from = self.difference;
+        self.difference_low = self.difference_low.map(|low| down(low, from, start));
+        self.difference_high = self.difference_high.map(|high| up(high, from, start));
+        let base = base.filter(|base| *base > 0.0);
+        if let Some((ratio, base)) = self.ratio.zip(base) {
+            self.ratio_low = self.ratio_low.map(|low| down(low, ratio, start / base));
+            self.ratio_high = self.ratio_high.map(|high| up(high, ratio, start / base));
+        }
+        self.claim = ClaimName::of_ends(self.difference_low.zip(self.difference_high));
+        self.detectable = self.detectable.map(|least| least.hypot(start));
+        self
+    }
+
     /// True if the median of the rounds is more than two half widths from the estimate.
     pub fn is_far_from_median(&self) -> bool {
         let far = self.median_of_rounds.zip(self.half_width());

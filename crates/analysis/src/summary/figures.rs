@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::Metric;
 use recording::{RoundPart, RoundRecord, SystemUsage, VariantRecord};
-use stats::{Histogram, paired};
+use stats::{Histogram, paired, sample};
 
 use super::estimate::{MetricSummary, OverheadSummary, mean_by_round};
 use super::system::{SystemFigures, SystemSummary};
@@ -27,11 +27,18 @@ pub(crate) struct Figures {
     pub(crate) lateness: Histogram,
 }
 
+/// Half of the width of the interval that contains the difference of two starts of one fast server, in
+/// microseconds. The source is METHODOLOGY.md, "Services of any latency".
+const START_US: f64 = 0.5;
+
 /// The baseline of a variant, with the other variants for the adjustment.
 pub(crate) struct Against<'f> {
     pub(crate) baseline: &'f Figures,
     /// Variants on neither side of the difference. Empty unless they were measured at the same time.
     pub(crate) others: Vec<&'f Figures>,
+    /// True if a system of the variant or of its baseline ran before the lab. It then has one start in all
+    /// rounds, so the rounds do not show differences between starts.
+    pub(crate) has_one_start: bool,
 }
 
 impl Figures {
@@ -113,7 +120,12 @@ impl Figures {
             confidence,
         )?;
         let needed = paired::rounds_needed(confidence);
-        Some(OverheadSummary::of_paired(&found, needed))
+        let summary = OverheadSummary::of_paired(&found, needed);
+        let is_latency = metric.is_of_speed() && !matches!(metric, Metric::Requests | Metric::Cpu);
+        Some(match against.has_one_start && is_latency {
+            true => summary.with_one_start(START_US / by, sample::median(&found.base)),
+            false => summary,
+        })
     }
 
     /// The differences from the baseline in a metric, by round.

@@ -186,6 +186,10 @@ impl<'a> Row<'a> {
                 .filter(|(name, _)| !pair.contains(name))
                 .map(|(_, figures)| *figures)
                 .collect(),
+            has_one_start: [self, baseline]
+                .into_iter()
+                .flat_map(|row| &row.variant.systems)
+                .any(|system| system.url.is_some()),
         }
     }
 

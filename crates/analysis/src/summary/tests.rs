@@ -9,6 +9,7 @@ mod against;
 mod another_baseline;
 mod factors;
 mod few;
+mod one_start;
 mod typical;
 mod withheld;
 

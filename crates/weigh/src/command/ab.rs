@@ -25,8 +25,8 @@ use text::{Arrivals, Comparison, FILE, Side};
 ///
 /// First, both must give the same response. Then each due time sends one request to each, in a random
 /// order. The load has several blocks of time, and the interval of the difference follows from the
-/// blocks. `weigh` starts and stops no server, so the interval does not contain differences between
-/// starts.
+/// blocks. `weigh` starts and stops no server, so the load shows no differences between starts. The
+/// interval of a latency contains 0.5 us for them.
 ///
 /// The comparison is a lab with two systems with `url`. --write-lab writes it to a folder, where you can
 /// change it and run it with `weigh lab`.
