@@ -18,6 +18,7 @@ mod latency;
 mod neighbors;
 mod orders;
 mod planted;
+mod truth;
 
 use std::cell::Cell;
 use std::fs;

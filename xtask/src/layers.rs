@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use analysis::summary::quantity;
 use analysis::{MetricSummary, Summary};
 use anyhow::Context as _;
 use model::Metric;
@@ -88,20 +89,13 @@ impl Layer {
     fn difference(&self, metric: Metric) -> Option<String> {
         let overhead = self.metrics.get(&metric)?.overhead.as_ref()?;
         let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
-        Some(in_words(overhead.difference, low, high))
+        Some(quantity::signed(
+            metric.unit(),
+            overhead.difference,
+            low,
+            high,
+        ))
     }
-}
-
-/// A difference in microseconds. From 10 ms on, the unit is the millisecond.
-fn in_words(value: f64, low: f64, high: f64) -> String {
-    let (unit, by) = match value.abs() {
-        large if large >= 10_000.0 => ("ms", 1e3),
-        _ => ("us", 1.0),
-    };
-    // The interval decides about the digits, as in reports.
-    let decimals = usize::from((high - low) / by < 10.0);
-    let [value, low, high] = [value, low, high].map(|it| it / by);
-    format!("{value:+.decimals$} {unit} ({low:.decimals$} to {high:.decimals$})")
 }
 
 fn table(layers: &[Layer]) -> String {
@@ -138,18 +132,5 @@ mod tests {
             let lab = root().join(FOLDER).join(&layer.lab).with_extension("yaml");
             assert!(lab.is_file(), "{} is not a lab", lab.display());
         }
-    }
-
-    #[test]
-    fn digits_follow_the_interval() {
-        assert_eq!(
-            in_words(136.72, 134.4, 138.42),
-            "+136.7 us (134.4 to 138.4)"
-        );
-        assert_eq!(in_words(292.3, 270.0, 300.2), "+292 us (270 to 300)");
-        assert_eq!(
-            in_words(40_100.0, 39_000.0, 41_000.0),
-            "+40.1 ms (39.0 to 41.0)"
-        );
     }
 }

@@ -1,12 +1,11 @@
 //! Planted factors: null servers that answer later, each by the sum of its factors.
 
-use std::fmt::Write as _;
-
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::figures::{Difference, list, median};
+use super::figures::{Difference, list};
 use super::labs::Bench;
+use super::truth::{self, Row};
 use crate::bench;
 
 /// Each row of the report with its planted effect in microseconds. The log costs 5 us, TLS 20 us, auth 100 us,
@@ -29,34 +28,26 @@ const TYPICAL: &str = "latency_us_typical";
 
 pub(super) fn section(bench: &Bench, repeat: u64) -> anyhow::Result<String> {
     let lab = lab(bench);
-    let mut runs: Vec<Vec<Difference>> = Vec::new();
+    let mut rows = PLANTED.map(|(name, planted_us)| Row {
+        planted_us,
+        subject: name.to_owned(),
+        found: Vec::new(),
+    });
     for seed in 1..=repeat {
         let run = bench.lab("factors", &lab, seed)?;
         let found = effects(&run.summary["factors"])?;
         let wrong = wrong(&found);
         bench::say(&format!("factors, {seed}/{repeat}: {wrong} of 10 outside"));
-        runs.push(found);
+        for (row, found) in rows.iter_mut().zip(found) {
+            row.found.push(found);
+        }
     }
-    let mut rows = String::new();
-    for (index, (name, planted)) in PLANTED.into_iter().enumerate() {
-        let each = || runs.iter().map(|run| run[index]);
-        let claimed = each().filter(|it| it.is_claimed()).count();
-        let inside = each().filter(|it| it.contains(planted)).count();
-        let of = |of: fn(Difference) -> f64| median(&each().map(of).collect::<Vec<f64>>());
-        let _ = writeln!(
-            rows,
-            "| {name} | {planted:.0} us | {claimed} of {repeat} | {inside} of {repeat} | {:+.1} us ±{:.1} |",
-            of(|it| it.value),
-            of(Difference::half_width)
-        );
-    }
-    let together = runs.iter().filter(|run| wrong(run) == 0).count();
     Ok(format!(
         "Null servers with three factors: the log costs 5 us, TLS 20 us, auth 100 us, and log with TLS 20 us \
-         more; {}, {repeat} runs. All ten intervals of a run were right in **{together} of {repeat}**:\n\n\
-         | effect on the typical latency | planted | claimed in | inside the interval in | typical result |\n\
-         |---|---|---|---|---|\n{rows}",
-        bench.setting(PLANTED.len())
+         more; {}, {repeat} runs. All ten intervals of a run were right in **{} of {repeat}**:\n\n{}",
+        bench.setting(PLANTED.len()),
+        truth::right_together(&rows),
+        truth::table("effect on the typical latency", &rows),
     ))
 }
 

@@ -7,8 +7,9 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::figures::{Difference, list, median};
+use super::figures::{Difference, list};
 use super::labs::Bench;
+use super::truth::{self, Row};
 use crate::bench;
 
 /// The steps of the ladder, in microseconds.
@@ -22,96 +23,69 @@ const FIGURES: [[&str; 2]; 2] = [
     ["mean", "latency_us_mean"],
 ];
 
-/// The steps found in the runs, for one figure.
-struct Found {
-    name: &'static str,
-    key: &'static str,
-    /// For each run the steps and then the whole ladder.
-    runs: Vec<Vec<Difference>>,
-}
-
 pub(super) fn section(bench: &Bench, repeat: u64) -> anyhow::Result<String> {
     let lab = lab(bench);
-    let mut figures = FIGURES.map(|[name, key]| Found {
-        name,
-        key,
-        runs: Vec::new(),
-    });
+    let mut figures = FIGURES.map(|[name, _]| rows(name));
     for seed in 1..=repeat {
         let run = bench.lab("ladder", &lab, seed)?;
         let mut line = format!("{seed}/{repeat}:");
-        for figure in &mut figures {
-            let steps = figure.steps(&run.summary["ladder"])?;
-            for (step, planted) in steps.iter().zip(planted()) {
-                let is_missed = !step.contains(f64::from(planted));
-                let mark = if is_missed { " missed" } else { "" };
-                let _ = write!(
-                    line,
-                    " {planted}: {:+.1} to {:+.1}{mark},",
-                    step.low, step.high
-                );
+        for (rows, [_, key]) in figures.iter_mut().zip(FIGURES) {
+            let steps = steps(&run.summary["ladder"], key)?;
+            for (row, step) in rows.iter_mut().zip(steps) {
+                let planted = row.planted_us;
+                let mark = if step.contains(planted) {
+                    ""
+                } else {
+                    " missed"
+                };
+                let (low, high) = (step.low, step.high);
+                let _ = write!(line, " {planted}: {low:+.1} to {high:+.1}{mark},");
+                row.found.push(step);
             }
-            figure.runs.push(steps);
         }
         bench::say(line.trim_end_matches(','));
     }
-    let rows: String = figures.iter().map(Found::rows).collect();
+    let together = figures.each_ref().map(|rows| truth::right_together(rows));
     Ok(format!(
-        "A ladder of four null servers, each later than the one before it; {}, {repeat} runs:\n\n\
-         | figure | planted | inside the interval in | typical result |\n|---|---|---|---|\n{rows}",
+        "A ladder of four null servers, each later than the one before it; {}, {repeat} runs. All intervals of \
+         a run were right in **{} of {repeat}** for the typical latency, and in **{} of {repeat}** for the \
+         mean:\n\n{}",
         bench.setting(STEPS.len()),
+        together[0],
+        together[1],
+        truth::table(
+            "figure",
+            &figures.into_iter().flatten().collect::<Vec<Row>>()
+        ),
     ))
 }
 
-/// The planted steps, and their sum.
-fn planted() -> impl Iterator<Item = u32> {
-    STEPS.into_iter().chain([STEPS.iter().sum()])
+/// A row for each planted step of a figure, and one for their sum.
+fn rows(figure: &str) -> Vec<Row> {
+    let row = |planted: u32, subject: String| Row {
+        planted_us: planted.into(),
+        subject,
+        found: Vec::new(),
+    };
+    let steps = STEPS.into_iter().map(|step| row(step, figure.to_owned()));
+    let whole = row(STEPS.iter().sum(), format!("{figure}, all steps"));
+    steps.chain([whole]).collect()
 }
 
-impl Found {
-    /// The steps of a ladder and the whole ladder.
-    fn steps(&self, ladder: &Value) -> anyhow::Result<Vec<Difference>> {
-        let whole = std::iter::once(&ladder["whole"]);
-        let steps = list(&ladder["steps"]).chain(whole);
-        steps.map(|step| Difference::of(step, self.key)).collect()
-    }
-
-    /// The lines of the table.
-    fn rows(&self) -> String {
-        let total = self.runs.len();
-        let mut rows = String::new();
-        for (index, planted) in planted().enumerate() {
-            let found: Vec<Difference> = self.runs.iter().map(|run| run[index]).collect();
-            let inside = found
-                .iter()
-                .filter(|it| it.contains(f64::from(planted)))
-                .count();
-            let median_of =
-                |of: fn(&Difference) -> f64| median(&found.iter().map(of).collect::<Vec<_>>());
-            let what = match index < STEPS.len() {
-                true => format!("{planted} us"),
-                false => format!("{planted} us, all steps"),
-            };
-            let _ = writeln!(
-                rows,
-                "| {} | {what} | {inside} of {total} | {:+.1} us ±{:.1} |",
-                self.name,
-                median_of(|it| it.value),
-                median_of(|it| it.half_width()),
-            );
-        }
-        let all = |run: &&Vec<Difference>| {
-            let mut pairs = run.iter().zip(planted());
-            pairs.all(|(step, planted)| step.contains(f64::from(planted)))
-        };
-        let together = self.runs.iter().filter(all).count();
-        let _ = writeln!(
-            rows,
-            "| {} | all at once | {together} of {total} | |",
-            self.name
-        );
-        rows
-    }
+/// The steps of a ladder and the whole ladder.
+fn steps(ladder: &Value, key: &str) -> anyhow::Result<Vec<Difference>> {
+    let whole = std::iter::once(&ladder["whole"]);
+    let steps = list(&ladder["steps"]).chain(whole);
+    let found: Vec<Difference> = steps
+        .map(|step| Difference::of(step, key))
+        .collect::<anyhow::Result<_>>()?;
+    let planted = STEPS.len() + 1;
+    anyhow::ensure!(
+        found.len() == planted,
+        "a ladder of {} rows, planted {planted}",
+        found.len()
+    );
+    Ok(found)
 }
 
 fn lab(bench: &Bench) -> String {
@@ -147,35 +121,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_count_alone_and_together() {
-        let step = |low: f64, high: f64| Difference {
-            value: f64::midpoint(low, high),
-            low,
-            high,
+    fn a_ladder_is_read_with_its_whole() {
+        let step = |value: f64| {
+            let overhead = serde_json::json!(
+                {"difference": value, "difference_low": value - 1.0, "difference_high": value + 1.0});
+            serde_json::json!({"metrics": {"latency_us_mean": {"overhead": overhead}}})
         };
-        let good = vec![
-            step(4.0, 6.0),
-            step(18.0, 21.0),
-            step(99.0, 102.0),
-            step(124.0, 127.0),
-        ];
-        let mut missed = good.clone();
-        missed[1] = step(21.0, 24.0);
-        let found = Found {
-            name: "typical",
-            key: "latency_us_typical",
-            runs: vec![good, missed],
-        };
-        let rows = found.rows();
-        assert!(rows.contains("| typical | 5 us | 2 of 2 |"), "{rows}");
-        assert!(rows.contains("| typical | 20 us | 1 of 2 |"), "{rows}");
-        assert!(
-            rows.contains("| typical | 125 us, all steps | 2 of 2 |"),
-            "{rows}"
-        );
-        assert!(
-            rows.contains("| typical | all at once | 1 of 2 |"),
-            "{rows}"
-        );
+        let mut ladder = serde_json::json!(
+            {"steps": STEPS.map(|it| step(it.into())), "whole": step(125.0)});
+        let found = steps(&ladder, "latency_us_mean").unwrap();
+        for (row, found) in rows("mean").iter().zip(&found) {
+            assert!(found.contains(row.planted_us), "{}", row.subject);
+        }
+        assert_eq!(found.len(), rows("mean").len());
+        ladder["steps"].as_array_mut().unwrap().pop();
+        assert!(steps(&ladder, "latency_us_mean").is_err());
     }
 }

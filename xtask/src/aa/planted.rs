@@ -10,8 +10,9 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use super::figures::{Difference, Figure, Tally};
+use super::figures::{Difference, Figure};
 use super::labs::Bench;
+use super::truth::{self, Row};
 use crate::bench;
 use crate::repository::root;
 
@@ -74,41 +75,34 @@ fn section(
     amounts: &[u32],
     repeat: u64,
 ) -> anyhow::Result<String> {
-    let mut rows = String::new();
+    let mut rows = Vec::new();
     for amount in amounts {
         let lab = lab(bench, planted, *amount)?;
-        let truth = f64::from(*amount);
-        let mut tallies = Tally::each(planted.figures);
+        let mut found = vec![Vec::new(); planted.figures.len()];
         for seed in 1..=repeat {
             let run = bench.lab(&format!("planted-{amount}"), &lab, seed)?;
             let mut line = format!("{amount} us, {seed}/{repeat}:");
-            for tally in &mut tallies {
-                let figure = tally.figure.name();
-                for Difference { low, high, .. } in tally.add(&run, &["planted"])? {
-                    let _ = write!(line, " {figure} {low:+.1} to {high:+.1} us,");
-                }
+            for (found, figure) in found.iter_mut().zip(planted.figures) {
+                let difference = run.difference("planted", *figure)?;
+                let Difference { low, high, .. } = difference;
+                let _ = write!(line, " {} {low:+.1} to {high:+.1} us,", figure.name());
+                found.push(difference);
             }
             bench::say(line.trim_end_matches(','));
         }
-        for tally in &tallies {
-            let found = tally.count(|difference| difference.low > 0.0);
-            let inside = tally.count(|difference| difference.contains(truth));
-            let _ = writeln!(
-                rows,
-                "| {amount} us | {} | {found} of {repeat} | {inside} of {repeat} | {:+.1} us ±{:.1} |",
-                tally.figure.name(),
-                tally.value(),
-                tally.half_width()
-            );
-        }
+        let row = |(found, figure): (Vec<Difference>, &Figure)| Row {
+            planted_us: f64::from(*amount),
+            subject: figure.name().to_owned(),
+            found,
+        };
+        rows.extend(found.into_iter().zip(planted.figures).map(row));
     }
     Ok(format!(
         "A gateway whose coprocessor is so much {}, against one whose coprocessor is not; {}, \
-         {repeat} runs each:\n\n\
-         | planted | figure | found in | inside the interval in | typical result |\n\
-         |---|---|---|---|---|\n{rows}",
+         {repeat} runs each:\n\n{}",
         planted.what,
-        bench.setting(1)
+        bench.setting(1),
+        truth::table("figure", &rows),
     ))
 }
 
