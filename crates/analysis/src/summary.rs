@@ -33,7 +33,7 @@ mod system;
 pub mod tail;
 mod verdict;
 
-pub use bodies::{BodiesSummary, StatusSummary, notes as body_notes};
+pub use bodies::{BodiesSummary, BodyNote, StatusSummary, notes as body_notes};
 pub use breakdown::{Activity, BreakdownSummary, CostPart, CountChange, CountName};
 pub use check::{
     Check, CheckName, CheckState, PAUSED_SHARE_MAX, STARVED_SHARE_MAX, is_disturbed, named_outcomes,
@@ -113,10 +113,6 @@ pub struct Summary {
     /// are in no interval. Absent if every round started every system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starts_omitted: Option<String>,
-    /// Sentence about the adjustment of differences by the machine's speed, which the other variants reveal.
-    /// Absent if no difference was adjusted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub adjusted: Option<String>,
     /// The two compared revisions, as a sentence. Absent if the run compared no revisions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revisions: Option<String>,
@@ -301,7 +297,6 @@ impl Summary {
             confidence: CONFIDENCE,
             comparisons,
             confidence_each: frame.confidence_each(frame.headline),
-            adjusted: adjusted(&variants, frame.headline),
             ladder: ladder::of(recording, &rows, &frame),
             factors: factors::of(recording, &rows, &frame),
             variants,
@@ -428,47 +423,6 @@ fn told_by<'a>(recording: &Recording, rows: &'a [Row<'a>]) -> Vec<(&'a str, &'a 
     believed
         .map(|row| (row.variant.name.as_str(), &row.figures))
         .collect()
-}
-
-/// Explains adjusted differences. `None` if no difference was adjusted.
-fn adjusted(variants: &[VariantSummary], headline: Metric) -> Option<String> {
-    let overheads = variants
-        .iter()
-        .filter_map(|one| one.metric(headline)?.overhead.as_ref());
-    let adjusted = overheads.filter(|overhead| overhead.adjusted_by > 0);
-    let fewest = adjusted.min_by_key(|overhead| overhead.usual_rounds)?;
-    let (usual, all) = (fewest.usual_rounds, fewest.rounds);
-    let rounds = match all - usual {
-        0 => format!("{all} rounds"),
-        left_out => {
-            format!(
-                "{usual} usual rounds (without {left_out} rounds at a far lower or higher speed)"
-            )
-        }
-    };
-    let far: Vec<String> = variants
-        .iter()
-        .filter_map(|row| {
-            let overhead = row.metric(headline)?.overhead.as_ref()?;
-            let median = overhead
-                .median_of_rounds
-                .filter(|_| overhead.is_far_from_median())?;
-            let sign = if median < 0.0 { '-' } else { '+' };
-            let size = quantity::figure(headline.unit(), median.abs());
-            Some(format!("{sign}{size} with `{}`", row.name))
-        })
-        .collect();
-    let far = match far.is_empty() {
-        true => String::new(),
-        false => format!(
-            " Without this adjustment, the median of the rounds is {}.",
-            far.join(", ")
-        ),
-    };
-    Some(format!(
-        "Differences apply to the speed of the machine in these {rounds}, estimated from the other \
-         variants. No interval contains the changes of that speed between rounds.{far}"
-    ))
 }
 
 /// The metric that decides the verdict.

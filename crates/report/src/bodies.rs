@@ -1,6 +1,6 @@
 //! Tables and sentences about the bodies of responses, and about their statuses.
 
-use analysis::summary::{Summary, VariantSummary};
+use analysis::summary::{BodyNote, Summary, VariantSummary};
 use recording::{describe, digits, float};
 
 /// The title of the table of bodies.
@@ -56,23 +56,22 @@ pub(crate) fn sentence_if_telling(summary: &Summary) -> Option<String> {
 
 /// Findings about bodies that a reader must know. A finding about several variants is one note.
 pub(crate) fn notes(summary: &Summary) -> Vec<String> {
-    let mut findings: Vec<(String, Vec<String>)> = Vec::new();
+    let mut findings: Vec<(&BodyNote, Vec<String>)> = Vec::new();
     for row in &summary.variants {
-        let name = format!("`{}`", row.name);
         for note in &row.bodies.notes {
-            let finding = note.strip_prefix(&name).unwrap_or(note);
-            match findings.iter_mut().find(|(known, _)| known == finding) {
-                Some((_, names)) => names.push(name.clone()),
-                None => findings.push((finding.to_owned(), vec![name.clone()])),
+            let name = format!("`{}`", row.name);
+            match findings.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, names)) => names.push(name),
+                None => findings.push((note, vec![name])),
             }
         }
     }
-    let note = |(finding, names): (String, Vec<String>)| match names.as_slice() {
-        [name] => format!("{name}{finding}"),
-        all if all.len() == summary.variants.len() => format!("Every variant{finding}"),
-        several => format!("Each of {}{finding}", several.join(", ")),
+    let sentence = |(note, names): (&BodyNote, Vec<String>)| match names.as_slice() {
+        [name] => note.sentence(name),
+        all if all.len() == summary.variants.len() => note.sentence("Every variant"),
+        several => note.sentence(&format!("Each of {}", several.join(", "))),
     };
-    findings.into_iter().map(note).collect()
+    findings.into_iter().map(sentence).collect()
 }
 
 /// The statuses of one variant, in words: `200: 90 % (50 % 1.2 ms), 429: 10 % (50 % 300 us)`.
@@ -111,22 +110,20 @@ mod tests {
     fn a_finding_about_several_variants_is_one_note() {
         let sample = SampleRun::closed().variant("a", 700.0).variant("b", 800.0);
         let mut summary = Summary::of(&sample.variant("c", 900.0).build());
-        let finding = |name: &str| format!("`{name}` compresses when asked");
         let mut notes_of = |names: &[&str]| {
             for row in &mut summary.variants {
                 let is_named = names.contains(&row.name.as_str());
-                row.bodies.notes = is_named.then(|| finding(&row.name)).into_iter().collect();
+                let coding = "gzip".to_owned();
+                let note = is_named.then_some(BodyNote::CompressesIfAsked { coding });
+                row.bodies.notes = note.into_iter().collect();
             }
-            notes(&summary)
+            let notes = notes(&summary);
+            assert_eq!(notes.len(), 1);
+            let subject = notes[0].split_once(" can compress").unwrap().0;
+            subject.to_owned()
         };
-        assert_eq!(notes_of(&["b"]), ["`b` compresses when asked"]);
-        assert_eq!(
-            notes_of(&["a", "c"]),
-            ["Each of `a`, `c` compresses when asked"]
-        );
-        assert_eq!(
-            notes_of(&["a", "b", "c"]),
-            ["Every variant compresses when asked"]
-        );
+        assert_eq!(notes_of(&["b"]), "`b`");
+        assert_eq!(notes_of(&["a", "c"]), "Each of `a`, `c`");
+        assert_eq!(notes_of(&["a", "b", "c"]), "Every variant");
     }
 }

@@ -1,8 +1,13 @@
 //! Cells of report tables: figures in the unit of their column.
 
-use analysis::summary::{MetricSummary, PooledDifference, VariantSummary, tail};
+use analysis::summary::{
+    ClaimName, FewPay, MetricSummary, PooledDifference, VariantSummary, Verdict, tail,
+};
 use model::{Metric, Unit};
 use recording::digits;
+
+use crate::table::{Cell, Look};
+use crate::terminal::Tone;
 
 pub(crate) use recording::digits::NOTHING;
 
@@ -141,6 +146,89 @@ pub(crate) fn change(row: &VariantSummary, metric: Metric) -> Option<String> {
         || estimated(row, metric)?.change().map(doubtful),
         MetricSummary::change,
     )
+}
+
+/// The overhead as it decides: the change of a rate, and the difference of any other metric.
+pub(crate) fn overhead(row: &VariantSummary, metric: Metric) -> Option<String> {
+    match metric {
+        Metric::Requests => change(row, metric),
+        _ => difference(row, metric),
+    }
+}
+
+/// The value of a metric with its overhead.
+pub(crate) fn compared(row: &VariantSummary, metric: Metric) -> Cell {
+    let value = value(row, metric);
+    if value == NOTHING {
+        return value.into();
+    }
+    let found = row.metric(metric);
+    let remark = match found {
+        None => "an estimate that is not trusted".to_owned(),
+        Some(_) if is_pooled(row, metric) => "over the requests of all rounds together".to_owned(),
+        Some(summary) => with_error(summary, metric.unit()),
+    };
+    // A claim applies to rounds, and a sparse figure is not from rounds.
+    let trusted = found.filter(|it| !it.is_sparse);
+    let claimed = trusted.and_then(|it| it.overhead.as_ref());
+    Cell {
+        tone: claimed.and_then(|it| tone_of_claim(metric, it.claim)),
+        difference: overhead(row, metric),
+        remark: Some(remark),
+        metric: Some(metric),
+        ..Cell::from(value)
+    }
+}
+
+/// The tone of a difference. `None` if no difference is shown.
+pub(crate) fn tone_of_claim(metric: Metric, claim: ClaimName) -> Option<Tone> {
+    match claim {
+        ClaimName::Higher if metric.is_better_low() => Some(Tone::Worse),
+        ClaimName::Lower if !metric.is_better_low() => Some(Tone::Worse),
+        ClaimName::Higher | ClaimName::Lower => Some(Tone::Better),
+        ClaimName::NoDifferenceShown | ClaimName::TooFewRounds => None,
+    }
+}
+
+pub(crate) fn tone_of_verdict(verdict: &Verdict) -> Option<Tone> {
+    match verdict {
+        Verdict::Slower { .. } => Some(Tone::Worse),
+        Verdict::Faster { .. } => Some(Tone::Better),
+        Verdict::Invalid { .. } | Verdict::Withheld { .. } => Some(Tone::Refused),
+        _ => None,
+    }
+}
+
+/// The verdict, in few words for a terminal.
+pub(crate) fn verdict(row: &VariantSummary) -> Cell {
+    let look = Look::Verdict {
+        is_invalid: row.verdict.is_invalid(),
+    };
+    let tone = tone_of_verdict(&row.verdict);
+    Cell::long(row.verdict_short(), &row.verdict_text).looks(look, tone)
+}
+
+/// The verdict in one word for a terminal. The table next to it shows the size.
+pub(crate) fn verdict_word(row: &VariantSummary) -> Cell {
+    let cell = verdict(row);
+    let word = match &row.verdict {
+        Verdict::Slower { .. } => "slower",
+        Verdict::Faster { .. } => "faster",
+        Verdict::Withheld { .. } | Verdict::NotCompared => {
+            let brief = row.verdict.short();
+            return Cell { brief, ..cell };
+        }
+        _ if row.few_pay.is_some() => "no difference shown",
+        _ => return cell,
+    };
+    // The share of the requests that pay the cost is in the sentence at the top.
+    let mean = row.few_pay.as_ref().map(FewPay::mean);
+    let remark = mean.as_ref().or(row.remark.as_ref());
+    Cell {
+        brief: remark.map_or_else(|| word.to_owned(), |remark| format!("{word}; {remark}")),
+        tone: cell.tone.or(Some(Tone::Heading)),
+        ..cell
+    }
 }
 
 /// A single number in the metric's unit, without an interval.

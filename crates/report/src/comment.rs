@@ -11,7 +11,8 @@ use crate::answer;
 use crate::bodies;
 use crate::explain;
 use crate::gates;
-use crate::markdown::{capital, escape, grid, with_difference};
+use crate::markdown::{escape, printed_short};
+use crate::tables;
 use crate::terminal::one_line;
 
 /// Maximum number of lines of a comment.
@@ -119,35 +120,14 @@ fn table(summary: &Summary) -> String {
     .into_iter()
     .flatten()
     .collect();
-    let mut header = vec!["Variant".to_owned()];
-    header.extend(columns.iter().map(|metric| heading(*metric)));
-    header.push("Verdict".to_owned());
-    let row = |row: &VariantSummary| {
-        let mut cells = vec![escape(&row.title())];
-        let figures = columns.iter();
-        cells.extend(figures.map(|metric| with_difference(row, *metric, " ")));
-        cells.push(escape(&row.verdict_short()));
-        cells
-    };
     let shown = summary.variants.len().min(ROWS);
-    let rows: Vec<_> = in_order(summary)[..shown]
-        .iter()
-        .map(|one| row(one))
-        .collect();
+    let rows = in_order(summary).into_iter().take(shown);
     let more = match summary.variants.len() - shown {
         0 => String::new(),
         more => format!("\n\n{more} more in the report."),
     };
-    grid(&header, &rows).trim_end().to_owned() + &more
-}
-
-fn heading(metric: Metric) -> String {
-    match metric {
-        Metric::Requests => "Requests/s".to_owned(),
-        Metric::Cpu => "CPU (us/request)".to_owned(),
-        Metric::Memory => "Peak memory (MiB)".to_owned(),
-        latency => format!("{} (ms)", capital(latency.label())),
-    }
+    let table = printed_short(&tables::results::table(rows, &columns));
+    table.trim_end().to_owned() + &more
 }
 
 /// A line for each gate. Gates that do not pass come first.

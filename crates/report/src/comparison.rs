@@ -1,13 +1,12 @@
 //! Text, Markdown, JSON and JUnit forms of a comparison.
 
-use analysis::compare::{Compared, Comparison, Origin, Pairing, Row};
-use model::{Metric, Unit};
+use analysis::compare::{Comparison, Origin, Pairing, Row};
 use recording::describe;
 
-use crate::cell;
 use crate::gates;
 use crate::junit::{self, Case, Outcome};
 use crate::markdown;
+use crate::tables::comparison as tables;
 use crate::terminal::printable;
 use crate::text;
 
@@ -28,23 +27,19 @@ pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
     add("NOT COMPARABLE", &text::list(&comparison.obstacles, width));
     for row in &comparison.rows {
         let title = text::wrapped("", &format!("{}: {}", title(row), row.verdict_text), width);
-        let figures = lines(&row.metrics, comparison.pairing);
-        let header = HEADINGS.map(str::to_owned).to_vec();
-        // Column 0 has words and is aligned left.
-        let table = text::table(width, header, figures.into_iter(), &[0]);
+        let table = text::printed(&tables::figures(row, comparison.pairing), width);
         let words = row.in_words.iter();
         let words: String = words.map(|it| text::wrapped("", it, width)).collect();
         let title = title + &words;
-        add(title.trim_end(), if table.is_empty() { "" } else { &table });
-        if table.is_empty() {
-            add(title.trim_end(), "no figures\n");
-        }
+        let body = match table.as_str() {
+            "" => "no figures\n",
+            table => table,
+        };
+        add(title.trim_end(), body);
     }
     add(
-        OVERHEADS,
-        &overheads(comparison, |header, rows| {
-            text::table(width, header, rows.into_iter(), &[0, 1])
-        }),
+        tables::OVERHEADS,
+        &text::printed(&tables::overheads(comparison), width),
     );
     add(
         "Gates",
@@ -80,10 +75,10 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         }
     };
     add("Not comparable", &markdown::list(&comparison.obstacles));
-    add("Gates", &markdown::gates_table(&comparison.gates));
+    let gates = crate::tables::gates::table(&comparison.gates);
+    add("Gates", &markdown::printed(&gates));
     for row in &comparison.rows {
-        let figures = lines(&row.metrics, comparison.pairing);
-        let table = markdown::grid(&HEADINGS.map(str::to_owned), &figures);
+        let table = markdown::printed(&tables::figures(row, comparison.pairing));
         let words = row.in_words.iter();
         let words: String = words
             .map(|it| format!("{}\n\n", markdown::escape(it)))
@@ -95,8 +90,8 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         add(&markdown::escape(&title(row)), body.trim_start());
     }
     add(
-        OVERHEADS,
-        &overheads(comparison, |header, rows| markdown::grid(&header, &rows)),
+        tables::OVERHEADS,
+        &markdown::printed(&tables::overheads(comparison)),
     );
     add("Other differences", &markdown::list(&comparison.notes));
     for (title, notes) in notes(comparison) {
@@ -134,9 +129,6 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
     junit::document(&name, &cases, &comparison.gates)
 }
 
-const HEADINGS: [&str; 5] = ["figure", "A", "B", "B - A", "change"];
-const OVERHEADS: &str = "Overhead against each one's own baseline (ms, CPU us/request)";
-
 fn title(row: &Row) -> String {
     if row.name_a == row.name_b {
         row.name.clone()
@@ -166,83 +158,6 @@ fn pairing(comparison: &Comparison) -> String {
                 .to_owned()
         }
     }
-}
-
-fn name_of(metric: Metric) -> String {
-    match metric.unit() {
-        Unit::Milliseconds => format!("{} (ms)", metric.label()),
-        _ => metric.label().to_owned(),
-    }
-}
-
-fn difference(compared: &Compared, unit: Unit) -> Option<String> {
-    // The larger value decides the digits, so that a difference has as many as its values support.
-    let scale = compared.a.value.abs().max(compared.b.value.abs());
-    cell::difference_of(&compared.b, unit, scale)
-}
-
-/// One line per figure.
-fn lines(
-    metrics: &std::collections::BTreeMap<Metric, Compared>,
-    pairing: Pairing,
-) -> Vec<Vec<String>> {
-    let line = |metric: Metric| {
-        let compared = metrics.get(&metric)?;
-        let unit = metric.unit();
-        // A round has too few requests for this percentile, so its rounds have no useful values.
-        let is_sparse = compared.a.is_sparse || compared.b.is_sparse;
-        let value = |summary| match pairing {
-            _ if is_sparse => cell::NOTHING.to_owned(),
-            Pairing::Single => cell::of(summary, unit),
-            _ => cell::with_error(summary, unit),
-        };
-        let or_nothing = |cell: Option<String>| {
-            let shown = cell.filter(|_| !is_sparse);
-            shown.unwrap_or_else(|| cell::NOTHING.to_owned())
-        };
-        Some(vec![
-            name_of(metric),
-            value(&compared.a),
-            value(&compared.b),
-            or_nothing(difference(compared, unit)),
-            or_nothing(compared.b.change()),
-        ])
-    };
-    Metric::ALL.into_iter().filter_map(line).collect()
-}
-
-/// The overheads of both results and their changes. Empty without overheads.
-fn overheads(
-    comparison: &Comparison,
-    table: impl FnOnce(Vec<String>, Vec<Vec<String>>) -> String,
-) -> String {
-    let mut rows = Vec::new();
-    for row in &comparison.rows {
-        for (metric, compared) in &row.overheads {
-            if compared.a.is_sparse || compared.b.is_sparse {
-                continue;
-            }
-            let unit = metric.unit();
-            rows.push(vec![
-                row.name.clone(),
-                metric.label().to_owned(),
-                cell::with_error(&compared.a, unit),
-                cell::with_error(&compared.b, unit),
-                difference(compared, unit).unwrap_or_else(|| cell::NOTHING.to_owned()),
-            ]);
-        }
-    }
-    if rows.is_empty() {
-        return String::new();
-    }
-    let header = [
-        "variant",
-        "figure",
-        "overhead in A",
-        "overhead in B",
-        "B - A",
-    ];
-    table(header.map(str::to_owned).to_vec(), rows)
 }
 
 fn how_to_read(comparison: &Comparison) -> Vec<String> {

@@ -2,16 +2,17 @@
 
 use analysis::curve::{Curve, LoadLevel, overhead_of};
 use analysis::gate::{Judgement, Ruling};
-use analysis::summary::{ClaimName, VariantSummary, Verdict};
+use analysis::summary::{ClaimName, VariantSummary};
 use model::Metric;
 use recording::digits;
 
 use crate::cell;
 use crate::gates;
 use crate::junit as cases;
-use crate::markdown::{capital, escape, gates_table, grid};
+use crate::markdown::escape;
+use crate::tables;
 use crate::terminal::{Terminal, Tone, finished, toned};
-use crate::text::{heading_of, list, table, verdict_word, wrapped};
+use crate::text::{list, printed, wrapped};
 
 /// Maximum number of rows of the table in a comment.
 const ROWS_MAX: usize = 12;
@@ -24,15 +25,8 @@ pub fn text(curve: &Curve, terminal: Terminal) -> String {
     let width = terminal.width;
     let mut out = wrapped("", &toned(Tone::Heading, &title(curve)), width);
     out += &list(&sentences(curve), width);
-    let words = [0, 1, headings(curve).len() - 1];
-    // The lines below the table have room for the reason of an invalid level.
-    let verdict = |row: &VariantSummary| match row.verdict {
-        Verdict::Invalid { .. } => toned(Tone::Worse, "invalid"),
-        Verdict::Withheld { .. } => toned(Tone::Worse, "not trusted"),
-        _ => verdict_word(row),
-    };
-    let rows = rows(curve, verdict).into_iter();
-    out += &format!("\n{}", table(width, headings(curve), rows, &words));
+    let levels = tables::levels::table(curve);
+    out += &format!("\n{}", printed(&levels, width));
     let invalid = invalid(curve);
     if !invalid.is_empty() {
         let lines = list(&invalid, width);
@@ -58,7 +52,8 @@ pub fn markdown(curve: &Curve) -> String {
     ];
     let gates = judgements(curve);
     if !gates.is_empty() {
-        parts.push(format!("## Gates\n\n{}", gates_table(&gates).trim_end()));
+        let table = crate::markdown::printed(&tables::gates::table(&gates));
+        parts.push(format!("## Gates\n\n{}", table.trim_end()));
     }
     parts.join("\n\n") + "\n"
 }
@@ -187,62 +182,10 @@ fn invalid(curve: &Curve) -> Vec<String> {
     curve.levels().iter().flat_map(of_level).collect()
 }
 
-fn headings(curve: &Curve) -> Vec<String> {
-    let mut all = vec![
-        curve.kind().replace("requests", "load\nreq"),
-        "variant".to_owned(),
-    ];
-    all.extend(
-        [curve.metric(), Metric::P99, Metric::Cpu]
-            .into_iter()
-            .flat_map(|metric| [heading_of(metric), "overhead".to_owned()]),
-    );
-    all.push("verdict".to_owned());
-    all
-}
-
-/// A row for each variant at each level, baselines included.
-pub(crate) fn rows(curve: &Curve, verdict: impl Fn(&VariantSummary) -> String) -> Vec<Vec<String>> {
-    let mut rows = Vec::new();
-    for level in curve.levels() {
-        for (index, row) in level.summary.variants.iter().enumerate() {
-            // The load is shown once for all variants of the level.
-            let load = if index == 0 {
-                level.number()
-            } else {
-                String::new()
-            };
-            let mut cells = vec![load, row.name.clone()];
-            for metric in [curve.metric(), Metric::P99, Metric::Cpu] {
-                let overhead = match metric {
-                    Metric::Requests => cell::change(row, metric),
-                    _ => cell::difference(row, metric),
-                };
-                let nothing = if row.is_baseline { "" } else { cell::NOTHING };
-                cells.push(cell::value(row, metric));
-                cells.push(overhead.unwrap_or_else(|| nothing.to_owned()));
-            }
-            cells.push(verdict(row));
-            rows.push(cells);
-        }
-    }
-    rows
-}
-
 fn whole_table(curve: &Curve, most: usize) -> String {
-    let header: Vec<String> = headings(curve)
-        .iter()
-        .map(|heading| match heading.split_once('\n') {
-            Some((name, unit)) => format!("{} ({unit})", capital(name)),
-            None => capital(heading),
-        })
-        .collect();
-    let mut rows: Vec<Vec<String>> = rows(curve, VariantSummary::verdict_short)
-        .into_iter()
-        .map(|cells| cells.iter().map(|cell| escape(cell)).collect())
-        .collect();
-    let more = rows.len().saturating_sub(most);
-    rows.truncate(most);
+    let mut table = tables::levels::table(curve);
+    let more = table.rows.len().saturating_sub(most);
+    table.rows.truncate(most);
     let more = match more {
         0 => String::new(),
         more => format!(
@@ -250,7 +193,7 @@ fn whole_table(curve: &Curve, most: usize) -> String {
             digits::count(more as u64)
         ),
     };
-    grid(&header, &rows).trim_end().to_owned() + &more
+    crate::markdown::printed(&table).trim_end().to_owned() + &more
 }
 
 /// The gates of all levels, each with its load next to the variant.

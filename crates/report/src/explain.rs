@@ -3,7 +3,7 @@
 use analysis::company;
 use analysis::summary::{
     Check, CheckName, CheckState, ClaimName, PAUSED_SHARE_MAX, STARVED_SHARE_MAX, SplitSummary,
-    Summary, VariantSummary,
+    Summary, VariantSummary, quantity,
 };
 use model::{Metric, Order};
 use recording::describe::{percent, plural};
@@ -143,7 +143,7 @@ pub(crate) fn statistics(summary: &Summary) -> Vec<String> {
         });
     }
     sentences.extend(company::sentences(summary));
-    sentences.extend(summary.adjusted.clone());
+    sentences.extend(adjusted(summary));
     sentences.extend(summary.starts_omitted.clone());
     sentences.extend(left_out(summary));
     sentences.extend(sent::sentences(summary));
@@ -186,6 +186,49 @@ fn sparse(summary: &Summary) -> Option<String> {
             sparse.join(", ")
         )
     })
+}
+
+/// Explains differences that are adjusted by the machine's speed, which the other variants reveal. `None` if no
+/// difference was adjusted.
+fn adjusted(summary: &Summary) -> Option<String> {
+    let (variants, headline) = (&summary.variants, summary.headline);
+    let overheads = variants
+        .iter()
+        .filter_map(|one| one.metric(headline)?.overhead.as_ref());
+    let adjusted = overheads.filter(|overhead| overhead.adjusted_by > 0);
+    let fewest = adjusted.min_by_key(|overhead| overhead.usual_rounds)?;
+    let (usual, all) = (fewest.usual_rounds, fewest.rounds);
+    let rounds = match all - usual {
+        0 => format!("{all} rounds"),
+        left_out => {
+            format!(
+                "{usual} usual rounds (without {left_out} rounds at a far lower or higher speed)"
+            )
+        }
+    };
+    let far: Vec<String> = variants
+        .iter()
+        .filter_map(|row| {
+            let overhead = row.metric(headline)?.overhead.as_ref()?;
+            let median = overhead
+                .median_of_rounds
+                .filter(|_| overhead.is_far_from_median())?;
+            let sign = if median < 0.0 { '-' } else { '+' };
+            let size = quantity::figure(headline.unit(), median.abs());
+            Some(format!("{sign}{size} with `{}`", row.name))
+        })
+        .collect();
+    let far = match far.is_empty() {
+        true => String::new(),
+        false => format!(
+            " Without this adjustment, the median of the rounds is {}.",
+            far.join(", ")
+        ),
+    };
+    Some(format!(
+        "Differences apply to the speed of the machine in these {rounds}, estimated from the other \
+         variants. No interval contains the changes of that speed between rounds.{far}"
+    ))
 }
 
 /// The kind of the differences of this recording: with an interval, or with too few rounds for an interval.

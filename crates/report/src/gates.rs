@@ -27,27 +27,3 @@ pub(crate) fn subject(judgement: &Judgement) -> String {
         format!("`{}` on {variant}", judgement.gate)
     }
 }
-
-/// Cells of a table: gate, variant, ruling, interval or reason.
-pub(crate) fn cells(judgement: &Judgement) -> [String; 4] {
-    let ruling = if judgement.is_passed {
-        judgement.ruling.to_string()
-    } else {
-        format!("**{}**", judgement.ruling)
-    };
-    let reason = judgement.why();
-    [
-        judgement.gate.clone(),
-        judgement.variant.clone(),
-        ruling,
-        reason.to_owned(),
-    ]
-}
-
-/// The headings of the cells.
-pub(crate) const HEADINGS: [&str; 4] = [
-    "Gate",
-    "Variant",
-    "Ruling",
-    "Interval, or why it is missing",
-];

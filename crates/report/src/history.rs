@@ -3,8 +3,8 @@
 use analysis::history::{Series, name_of};
 use recording::describe::plural;
 
+use crate::course::course;
 use crate::terminal::printable;
-use crate::text::plots::course;
 
 /// Maximum number of runs in a line of bars. The latest runs are shown.
 const BARS_MAX: usize = 60;

@@ -146,7 +146,7 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
         ),
         ladder(summary),
         factors(summary),
-        Section::new("gates", "Gates", tables::gates(summary)),
+        Section::of("gates", "Gates", &models::gates::table(&summary.gates)),
         Section::new("words", "In words", tables::in_words(summary)),
         Section::new("results", "Results", tables::results(summary)),
         Section::new("overhead", "Overhead by metric", overheads(summary)).lead(format!(
@@ -179,10 +179,10 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
         statuses(summary),
         Section::of("sent", sent::TITLE, &models::sent::table(summary)),
         hottest(recording),
-        Section::new(
+        Section::of(
             "traffic",
-            "Rates, throughput and outcomes",
-            tables::traffic(summary),
+            models::traffic::TITLE,
+            &models::traffic::table(summary),
         ),
         Section::new("checks", "Checks", tables::checks(summary)).lead(
             "Checks made while each variant was measured. Read the figures with care if a check is \

@@ -12,6 +12,7 @@ mod bodies;
 mod cell;
 mod comment;
 mod comparison;
+mod course;
 mod csv;
 pub mod curve;
 mod explain;

@@ -1,24 +1,19 @@
 //! The report in Markdown, to paste into a pull request.
 //!
-//! The first table has a row per variant. The columns show latency from min to max, and the difference from
-//! the baseline is in brackets below each figure. Side by side, the latency that decides comes first.
+//! The first table has a row per variant, and the difference from the baseline is in brackets below each
+//! figure. Side by side, the latency that decides comes first.
 
-use analysis::gate::Judgement;
-use analysis::summary::{CheckState, Summary, VariantSummary};
-use model::{Metric, Unit};
-use recording::{Profile, Recording, describe, digits};
+use analysis::summary::Summary;
+use recording::{Profile, Recording, describe};
 
 use crate::answer;
 use crate::bodies;
-use crate::cell;
 use crate::explain;
-use crate::gates;
 use crate::sent;
 use crate::step;
-use crate::table::{Cell, Column, Table};
+use crate::table::{Cell, Column, Look, Table};
 use crate::tables;
 use crate::terminal::one_line;
-use crate::text::latencies;
 
 /// Renders a recording as GitHub-flavored Markdown.
 pub fn markdown(recording: &Recording, summary: &Summary) -> String {
@@ -43,8 +38,10 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
             out += &format!("\n## {title}\n\n{body}");
         }
     };
-    add("Gates", &gates_table(&summary.gates));
-    add("Latency", &house_table(summary));
+    add("Gates", &printed(&tables::gates::table(&summary.gates)));
+    let metrics = tables::results::on_page(summary);
+    let results = tables::results::table(&summary.variants, &metrics);
+    add("Results", &printed(&results));
     for (title, costs) in tables::costs(summary) {
         add(title, &printed(&costs));
     }
@@ -53,10 +50,9 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     if in_words.len() > 1 {
         add("In words", &list(&in_words));
     }
-    add("Rate and cost", &cost_table(summary));
     add(sent::TITLE, &printed(&tables::sent::table(summary)));
     add(
-        "The highest rate sustained, by round",
+        tables::searches::TITLE,
         &printed(&tables::searches::table(summary)),
     );
     for (title, table) in tables::of_systems(summary) {
@@ -69,107 +65,19 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     );
     add("Hottest functions", &hottest_tables(recording));
     add(
-        "Latency over the requests of all rounds",
-        &distribution_table(summary),
+        tables::distributions::TITLE,
+        &printed(&tables::distributions::table(summary)),
     );
     add(step::TITLE, &printed(&tables::steps::table(recording)));
-    add("Outcomes", &outcomes_table(summary));
+    add(
+        tables::traffic::TITLE,
+        &printed(&tables::traffic::table(summary)),
+    );
     add("Checks", &checks(summary));
     add("How to read it", &how_to_read(summary));
     add("How it was measured", &how_measured(recording));
     add("How to reproduce it", &how_to_reproduce(recording));
     out
-}
-
-fn house_table(summary: &Summary) -> String {
-    let mut columns = vec![
-        Metric::Min,
-        Metric::Mean,
-        Metric::P50,
-        Metric::P90,
-        Metric::P95,
-        Metric::P99,
-        Metric::Max,
-    ];
-    if summary.headline == Metric::Typical {
-        columns.insert(0, Metric::Typical);
-    }
-    if summary.few_pay() {
-        columns.insert(1, Metric::SlowQuarter);
-    }
-    let mut header = vec!["Variant".to_owned()];
-    let title = |metric: &Metric| format!("{} (ms)", capital(metric.label()));
-    header.extend(columns.iter().map(title));
-    header.push("Verdict".to_owned());
-    let row = |row: &VariantSummary| {
-        let mut cells = vec![escape(&row.title())];
-        cells.extend(
-            columns
-                .iter()
-                .map(|metric| with_difference(row, *metric, "<br>")),
-        );
-        cells.push(escape(&row.verdict_text));
-        cells
-    };
-    grid(
-        &header,
-        &summary.variants.iter().map(row).collect::<Vec<_>>(),
-    )
-}
-
-/// The results of the gates. Empty without gates.
-pub(crate) fn gates_table(gates: &[Judgement]) -> String {
-    let row = |judgement: &Judgement| {
-        let [gate, variant, ruling, reason] = gates::cells(judgement);
-        vec![
-            escape(&format!("`{gate}`")),
-            escape(&variant),
-            ruling,
-            escape(&reason),
-        ]
-    };
-    let rows: Vec<_> = gates.iter().map(row).collect();
-    grid(&gates::HEADINGS.map(str::to_owned), &rows)
-}
-
-fn cost_table(summary: &Summary) -> String {
-    let windows = explain::windows(summary).map_or_else(String::new, |text| format!(" ({text})"));
-    let header = [
-        "Variant",
-        "Requests/s",
-        &format!("Stdev{windows}"),
-        &format!("Max{windows}"),
-        "Throughput (MB/s)",
-        "CPU (us/request)",
-        "Generator CPU (us/request)",
-        "Peak memory (MiB)",
-    ];
-    let row = |row: &VariantSummary| {
-        let rates = row.rate_windows.as_ref();
-        let stdev = rates.and_then(|rates| rates.requests_per_s_stdev);
-        let max = rates.map(|rates| rates.requests_per_s_max);
-        let requests = match cell::change(row, Metric::Requests) {
-            Some(change) => format!("{}<br>({change})", cell::value(row, Metric::Requests)),
-            None => cell::value(row, Metric::Requests),
-        };
-        vec![
-            escape(&row.name),
-            requests,
-            cell::single(stdev, Unit::PerSecond),
-            cell::single(max, Unit::PerSecond),
-            cell::value(row, Metric::Throughput),
-            with_difference(row, Metric::Cpu, "<br>"),
-            cell::value(row, Metric::GeneratorCpu),
-            with_difference(row, Metric::Memory, "<br>"),
-        ]
-    };
-    let rows: Vec<_> = summary
-        .variants
-        .iter()
-        .filter(|row| row.has_number() || row.estimate.is_some())
-        .map(row)
-        .collect();
-    grid(&header.map(str::to_owned), &rows)
 }
 
 /// The functions with the most processor time, for each system. Empty without profiles.
@@ -181,91 +89,17 @@ fn hottest_tables(recording: &Recording) -> String {
     recording.profiles.iter().map(table).collect()
 }
 
-fn distribution_table(summary: &Summary) -> String {
-    let header = [
-        "Variant",
-        "Min (ms)",
-        "Avg (ms)",
-        "Stdev (ms)",
-        "50 %",
-        "75 %",
-        "90 %",
-        "95 %",
-        "99 %",
-        "99.9 %",
-        "Max (ms)",
-    ];
-    let row = |row: &VariantSummary| {
-        let distribution = row.distribution.as_ref()?;
-        let mut cells = vec![escape(&row.name)];
-        cells.extend(latencies(distribution).map(|us| cell::single(us, Unit::Milliseconds)));
-        Some(cells)
-    };
-    let rows: Vec<_> = summary.variants.iter().filter_map(row).collect();
-    grid(&header.map(str::to_owned), &rows)
-}
-
-fn outcomes_table(summary: &Summary) -> String {
-    let header = [
-        "Variant",
-        "Passed",
-        "Mismatched",
-        "Failed",
-        "Missed",
-        "1xx",
-        "2xx",
-        "3xx",
-        "4xx",
-        "5xx",
-        "Others",
-    ];
-    let row = |row: &VariantSummary| {
-        let outcomes = &row.outcomes;
-        let counts = [
-            outcomes.passed,
-            outcomes.mismatched.total(),
-            outcomes.failed.total(),
-            outcomes.missed,
-        ];
-        let classes = row.status_classes().map(|(_, count)| count);
-        let mut cells = vec![escape(&row.name)];
-        cells.extend(counts.into_iter().chain(classes).map(digits::count));
-        cells
-    };
-    grid(
-        &header.map(str::to_owned),
-        &summary.variants.iter().map(row).collect::<Vec<_>>(),
-    )
-}
-
 fn checks(summary: &Summary) -> String {
-    let header = ["Variant", "Check", "State", "Figure"].map(str::to_owned);
-    let of_row = |row: &VariantSummary| {
-        let line = |check: &analysis::summary::Check| {
-            let state = match check.state {
-                CheckState::Ok => "ok".to_owned(),
-                other => format!("**{other}**"),
-            };
-            vec![
-                escape(&row.name),
-                check.name.to_string(),
-                state,
-                escape(&check.text),
-            ]
-        };
-        row.checks.iter().map(line).collect::<Vec<_>>()
-    };
-    let rows: Vec<_> = summary.variants.iter().flat_map(of_row).collect();
-    let bad = explain::troubles(summary).len();
-    let verdict = match bad {
-        0 => "All in order.".to_owned(),
-        _ => format!("{} not in order.", describe::plural(bad as u64, "check")),
-    };
+    let every = tables::checks::every(summary);
     // Without checks, "All in order" would be a false claim.
-    if rows.is_empty() {
+    if every.rows.is_empty() {
         return String::new();
     }
-    let table = grid(&header, &rows);
+    let verdict = match explain::troubles(summary).len() {
+        0 => "All in order.".to_owned(),
+        bad => format!("{} not in order.", describe::plural(bad as u64, "check")),
+    };
+    let table = printed(&every);
     format!("{verdict}\n\n<details><summary>every check</summary>\n\n{table}\n</details>\n")
 }
 
@@ -284,47 +118,45 @@ fn how_to_reproduce(recording: &Recording) -> String {
     // The command is on one line, so that its text cannot start a line that ends the block.
     let command = one_line(&describe::command(recording));
     let mut out = format!("```console\n$ {command}\n```\n");
-    let Some(lab) = &recording.lab else {
-        return out;
-    };
-    let rows: Vec<Vec<String>> = lab
-        .files
-        .iter()
-        .map(|file| [&file.path, &file.sha256].map(|text| escape(&format!("`{text}`"))))
-        .map(Vec::from)
-        .collect();
-    out += &format!(
-        "\n{}",
-        grid(&["File".to_owned(), "SHA-256".to_owned()], &rows)
-    );
+    if let Some(lab) = &recording.lab {
+        out += &format!("\n{}", printed(&tables::files::table(&lab.files)));
+    }
     out
 }
 
-/// A figure with its difference, `0.90<br>(+0.22 ±0.03)`. `between` is the text between the two.
-pub(crate) fn with_difference(row: &VariantSummary, metric: Metric, between: &str) -> String {
-    let value = cell::value(row, metric);
-    let shown = match cell::difference(row, metric) {
-        Some(difference) => format!("{value}{between}({difference})"),
-        None => value,
-    };
-    // Two tildes would strike out the text between them.
-    shown.replace('~', "\\~")
+/// Prints a table, and its notes as a list.
+pub(crate) fn printed(table: &Table) -> String {
+    let grid = grid(table, |cell| shown(cell, cell.whole(), "<br>"));
+    let between = if table.notes.is_empty() { "" } else { "\n" };
+    format!("{grid}{between}{}", list(&table.notes))
 }
 
-/// Prints a table, and its notes as a list.
-fn printed(table: &Table) -> String {
-    let row = |row: &Vec<_>| row.iter().map(|cell: &Cell| escape(cell.whole())).collect();
-    let header: Vec<String> = table.columns.iter().map(Column::on_one_line).collect();
-    let rows: Vec<Vec<String>> = table.rows.iter().map(row).collect();
-    let between = if table.notes.is_empty() { "" } else { "\n" };
-    format!("{}{between}{}", grid(&header, &rows), list(&table.notes))
+/// Prints a table with short verdicts, and with differences next to their figures.
+pub(crate) fn printed_short(table: &Table) -> String {
+    grid(table, |cell| shown(cell, &cell.brief, " "))
+}
+
+/// A cell with its difference, `0.90<br>(+0.22 ±0.03)`. `between` is the text between the two.
+fn shown(cell: &Cell, text: &str, between: &str) -> String {
+    let text = match cell.look {
+        Look::Code => escape(&format!("`{text}`")),
+        Look::State | Look::Ruling if cell.is_toned() => format!("**{}**", escape(text)),
+        _ => escape(text),
+    };
+    match &cell.difference {
+        Some(difference) => format!("{text}{between}({})", escape(difference)),
+        None => text,
+    }
 }
 
 /// A table with readable source. Empty without rows.
-pub(crate) fn grid(header: &[String], rows: &[Vec<String>]) -> String {
-    if rows.is_empty() {
+fn grid(table: &Table, shown: impl Fn(&Cell) -> String) -> String {
+    if table.rows.is_empty() {
         return String::new();
     }
+    let header: Vec<String> = table.columns.iter().map(Column::on_one_line).collect();
+    let rows = table.rows.iter();
+    let rows: Vec<Vec<String>> = rows.map(|row| row.iter().map(&shown).collect()).collect();
     // Three dashes are the shortest rule that every Markdown reader accepts.
     let width = |index: usize| {
         let cells = rows
@@ -347,7 +179,7 @@ pub(crate) fn grid(header: &[String], rows: &[Vec<String>]) -> String {
     };
     let rule: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
     let body: String = rows.iter().map(|row| line(row)).collect();
-    line(header) + &line(&rule) + &body
+    line(&header) + &line(&rule) + &body
 }
 
 pub(crate) fn list(lines: &[String]) -> String {
@@ -391,16 +223,6 @@ fn escape_plain(text: &str) -> String {
         }
     }
     out
-}
-
-pub(crate) fn capital(label: &str) -> String {
-    match label {
-        "min" => "Min".to_owned(),
-        "mean" => "Mean".to_owned(),
-        "max" => "Max".to_owned(),
-        "typical" => "Typical".to_owned(),
-        other => other.to_owned(),
-    }
 }
 
 #[cfg(test)]

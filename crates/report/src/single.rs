@@ -10,8 +10,9 @@ use crate::bodies;
 use crate::cell;
 use crate::explain;
 use crate::step;
+use crate::tables::traffic::counts;
 use crate::terminal::{Terminal, printable};
-use crate::text::{counts, wrapped};
+use crate::text::wrapped;
 
 /// Renders a single load for a terminal.
 pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {

@@ -1,4 +1,8 @@
-//! The model of a report's table. Text, Markdown and HTML print it without knowing its content.
+//! The model of a report's table. Text, Markdown, HTML and CSV print it without knowing its content.
+
+use model::{Metric, Unit};
+
+use crate::terminal::Tone;
 
 /// A table, built once for all formats.
 pub(crate) struct Table {
@@ -24,29 +28,49 @@ pub(crate) enum Kind {
 
 pub(crate) struct Column {
     /// The heading in lower case, as text shows it.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// The unit of the figures. It may be empty.
-    unit: &'static str,
+    unit: String,
     /// A shorter heading for the terminal, with its unit on a second line.
-    short: Option<&'static str>,
+    short: Option<String>,
     pub(crate) kind: Kind,
 }
 
 impl Column {
-    pub(crate) fn words(name: &'static str) -> Self {
+    pub(crate) fn words(name: impl Into<String>) -> Self {
         Self {
-            name,
-            unit: "",
+            name: name.into(),
+            unit: String::new(),
             short: None,
             kind: Kind::Words,
         }
     }
 
-    pub(crate) fn figure(name: &'static str, unit: &'static str) -> Self {
+    pub(crate) fn figure(name: impl Into<String>, unit: impl Into<String>) -> Self {
         Self {
-            unit,
             kind: Kind::Figure,
-            ..Self::words(name)
+            ..Self::words(name).in_unit(unit)
+        }
+    }
+
+    /// The column of a metric.
+    pub(crate) fn of(metric: Metric) -> Self {
+        match metric {
+            Metric::Cpu => Self::figure("CPU", "us/request").short("CPU\nus/req"),
+            Metric::GeneratorCpu => {
+                Self::figure("generator CPU", "us/request").short("generator\nus/req")
+            }
+            Metric::Memory => Self::figure("peak memory", "MiB").short("memory\nMiB"),
+            Metric::Throughput => Self::figure("throughput", "MB/s").short("MB/s"),
+            latency if latency.unit() == Unit::Milliseconds => Self::figure(latency.label(), "ms"),
+            other => Self::figure(other.label(), ""),
+        }
+    }
+
+    pub(crate) fn in_unit(self, unit: impl Into<String>) -> Self {
+        Self {
+            unit: unit.into(),
+            ..self
         }
     }
 
@@ -57,25 +81,25 @@ impl Column {
         }
     }
 
-    pub(crate) fn short(self, short: &'static str) -> Self {
+    pub(crate) fn short(self, short: impl Into<String>) -> Self {
         Self {
-            short: Some(short),
+            short: Some(short.into()),
             ..self
         }
     }
 
     /// The heading in a terminal.
     pub(crate) fn on_terminal(&self) -> String {
-        match (self.short, self.unit) {
-            (Some(short), _) => short.to_owned(),
-            (None, "") => self.name.to_owned(),
+        match (&self.short, self.unit.as_str()) {
+            (Some(short), _) => short.clone(),
+            (None, "") => self.name.clone(),
             (None, unit) => format!("{}\n{unit}", self.name),
         }
     }
 
     /// The heading on one line, with its unit in parentheses.
     pub(crate) fn on_one_line(&self) -> String {
-        match self.unit {
+        match self.unit.as_str() {
             "" => self.title(),
             unit => format!("{} ({unit})", self.title()),
         }
@@ -83,7 +107,7 @@ impl Column {
 
     /// The heading on a page, with its unit on a second line.
     pub(crate) fn on_page(&self) -> String {
-        match self.unit {
+        match self.unit.as_str() {
             "" => self.title(),
             unit => format!("{}\n{unit}", self.title()),
         }
@@ -94,50 +118,98 @@ impl Column {
         let mut words = self.name.split(|it: char| !it.is_ascii_alphanumeric());
         let first = words.next().unwrap_or_default();
         if !first.chars().all(|it| it.is_ascii_lowercase()) || first.is_empty() {
-            return self.name.to_owned();
+            return self.name.clone();
         }
         let (initial, rest) = self.name.split_at(1);
         initial.to_uppercase() + rest
     }
 }
 
-/// A cell in the unit of its column.
-pub(crate) enum Cell {
-    Text(String),
-    /// A figure. The terminal has no space for its error.
-    Measured {
-        value: String,
-        with_error: String,
+/// Meaning of a cell, for formats that show it by markup.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Look {
+    #[default]
+    Plain,
+    Code,
+    /// The verdict on a variant.
+    Verdict {
+        is_invalid: bool,
     },
+    /// The state of a check, or the ruling of a gate. It has a tone if it is not in order.
+    State,
+    Ruling,
+}
+
+/// A cell in the unit of its column.
+#[derive(Default)]
+pub(crate) struct Cell {
+    pub(crate) brief: String,
+    /// The text of formats with more space.
+    pub(crate) whole: Option<String>,
+    pub(crate) look: Look,
+    /// Tone of the text. For a figure with a difference, it is the tone of the difference.
+    pub(crate) tone: Option<Tone>,
+    /// The difference from the baseline. A terminal does not show it.
+    pub(crate) difference: Option<String>,
+    /// Explanation that a page shows under the pointer.
+    pub(crate) remark: Option<String>,
+    /// The metric, for scripts that read a page.
+    pub(crate) metric: Option<Metric>,
 }
 
 impl Cell {
-    /// The text in a terminal.
-    pub(crate) fn brief(&self) -> &str {
-        match self {
-            Self::Text(text) => text,
-            Self::Measured { value, .. } => value,
+    /// A text, and a longer one for formats with more space.
+    pub(crate) fn long(brief: impl Into<String>, whole: impl Into<String>) -> Self {
+        Self {
+            whole: Some(whole.into()),
+            ..Self::from(brief.into())
         }
+    }
+
+    pub(crate) fn looks(self, look: Look, tone: Option<Tone>) -> Self {
+        Self { look, tone, ..self }
     }
 
     /// The text on a page, with the error of a figure.
     pub(crate) fn whole(&self) -> &str {
-        match self {
-            Self::Text(text) => text,
-            Self::Measured { with_error, .. } => with_error,
-        }
+        self.whole.as_deref().unwrap_or(&self.brief)
+    }
+
+    /// True if the tone belongs to the text itself.
+    pub(crate) fn is_toned(&self) -> bool {
+        self.tone.is_some() && self.look != Look::Plain
     }
 }
 
 impl From<String> for Cell {
     fn from(text: String) -> Self {
-        Self::Text(text)
+        Self {
+            brief: text,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<&String> for Cell {
+    fn from(text: &String) -> Self {
+        Self::from(text.clone())
     }
 }
 
 impl From<&str> for Cell {
     fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
+        Self::from(text.to_owned())
+    }
+}
+
+impl Table {
+    /// The table without its last column.
+    pub(crate) fn without_last_column(mut self) -> Self {
+        self.columns.pop();
+        for row in &mut self.rows {
+            row.pop();
+        }
+        self
     }
 }
 

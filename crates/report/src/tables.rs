@@ -2,15 +2,24 @@
 
 pub(crate) mod bodies;
 pub(crate) mod breakdown;
+pub(crate) mod checks;
+pub(crate) mod comparison;
+pub(crate) mod distributions;
 pub(crate) mod factors;
+pub(crate) mod figures;
+pub(crate) mod files;
+pub(crate) mod gates;
 pub(crate) mod hottest;
 pub(crate) mod instances;
 pub(crate) mod ladder;
+pub(crate) mod levels;
+pub(crate) mod results;
 pub(crate) mod searches;
 pub(crate) mod sent;
 pub(crate) mod statuses;
 pub(crate) mod steps;
 pub(crate) mod systems;
+pub(crate) mod traffic;
 
 use analysis::summary::Summary;
 

@@ -1,15 +1,14 @@
 //! Text report for a terminal, readable at 100 columns and without color.
 
-pub(crate) mod plots;
+mod plots;
 mod short;
 mod table;
 
-use analysis::summary::{Distribution, FewPay, Summary, VariantSummary, Verdict, named_outcomes};
-use model::{Metric, Unit};
-use recording::{Profile, Recording, describe, digits};
+use analysis::summary::{Summary, Verdict};
+use model::Metric;
+use recording::{Profile, Recording, describe};
 
 use crate::bodies;
-use crate::cell;
 use crate::explain;
 use crate::gates;
 use crate::sent;
@@ -18,7 +17,7 @@ use crate::tables;
 use crate::terminal::{Terminal, Tone, columns, finished, toned};
 
 pub use short::text;
-pub(crate) use table::{printed, table};
+pub(crate) use table::printed;
 
 /// Renders a lab's recording for a terminal, with every table.
 pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
@@ -34,21 +33,24 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
             out += &format!("\n{title}{body}");
         }
     };
-    add("", &results(summary, width));
+    let metrics = tables::results::on_terminal(summary);
+    let results = tables::results::table(&summary.variants, &metrics);
+    add("", &printed(&results, width));
     for (title, costs) in tables::costs(summary) {
         add(title, &printed(&costs, width));
     }
     add("Gates", &list(&gates::lines(&summary.gates), width));
     add("Invalid", &list(&invalid(summary), width));
     add("In words", &list(&explain::in_words(summary), width));
-    add(&overhead_title(summary), &overheads(summary, width));
+    let overheads = tables::results::overheads(summary);
+    add(&overhead_title(summary), &printed(&overheads, width));
     add(&intervals_title(summary), &plots::intervals(summary, width));
     add(
-        "Latency over the requests of all rounds (ms)",
-        &distributions(summary, width),
+        tables::distributions::TITLE,
+        &printed(&tables::distributions::table(summary), width),
     );
     add(
-        "The highest rate sustained, by round",
+        tables::searches::TITLE,
         &printed(&tables::searches::table(summary), width),
     );
     add(
@@ -56,8 +58,8 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
         &printed(&tables::steps::table(recording), width),
     );
     add(
-        "Rates within rounds, throughput, outcomes",
-        &traffic(summary, width),
+        tables::traffic::TITLE,
+        &printed(&tables::traffic::table(summary), width),
     );
     for (title, table) in tables::of_systems(summary) {
         add(title, &printed(&table, width));
@@ -104,84 +106,6 @@ fn heading(recording: &Recording, summary: &Summary, width: usize) -> String {
     lines.iter().map(|line| wrapped("", line, width)).collect()
 }
 
-/// The main table, with the figures that users read first.
-fn results(summary: &Summary, width: usize) -> String {
-    let mut shown = vec![Metric::Requests];
-    if summary.is_open_loop {
-        shown = vec![Metric::Mean];
-    }
-    if summary.headline == Metric::Typical {
-        shown.insert(0, Metric::Typical);
-    }
-    if summary.few_pay() {
-        shown.push(Metric::SlowQuarter);
-    }
-    // In an open loop that searches for the highest rate, the rate is the result.
-    if summary.is_capacity {
-        shown.insert(0, Metric::Requests);
-    }
-    shown.extend([
-        Metric::P50,
-        Metric::P99,
-        Metric::Max,
-        Metric::Cpu,
-        Metric::Memory,
-    ]);
-    let mut header = vec!["variant".to_owned()];
-    header.extend(shown.iter().map(|metric| heading_of(*metric)));
-    header.push("verdict".to_owned());
-    let row = |row: &VariantSummary| {
-        let mut cells = vec![row.title()];
-        cells.extend(shown.iter().map(|metric| cell::value(row, *metric)));
-        cells.push(verdict(row));
-        cells
-    };
-    table(
-        width,
-        header,
-        summary.variants.iter().map(row),
-        &[0, shown.len() + 1],
-    )
-}
-
-/// The verdict in one word with its color. The table next to it shows the size.
-pub(crate) fn verdict_word(row: &VariantSummary) -> String {
-    let (tone, word) = match &row.verdict {
-        Verdict::Slower { .. } => (Tone::Worse, "slower"),
-        Verdict::Faster { .. } => (Tone::Better, "faster"),
-        Verdict::Withheld { .. } => return toned(Tone::Refused, &row.verdict.short()),
-        Verdict::NotCompared => return row.verdict.short(),
-        _ if row.few_pay.is_some() => (Tone::Heading, "no difference shown"),
-        _ => return verdict(row),
-    };
-    // The share of the requests that pay the cost is in the sentence at the top.
-    let mean = row.few_pay.as_ref().map(FewPay::mean);
-    match mean.as_ref().or(row.remark.as_ref()) {
-        Some(remark) => toned(tone, &format!("{word}; {remark}")),
-        None => toned(tone, word),
-    }
-}
-
-/// The verdict in few words with its color.
-fn verdict(row: &VariantSummary) -> String {
-    let text = row.verdict_short();
-    match &row.verdict {
-        Verdict::Slower { .. } => toned(Tone::Worse, &text),
-        Verdict::Faster { .. } => toned(Tone::Better, &text),
-        Verdict::Invalid { .. } | Verdict::Withheld { .. } => toned(Tone::Refused, &text),
-        _ => text,
-    }
-}
-
-pub(crate) fn heading_of(metric: Metric) -> String {
-    match metric.unit() {
-        Unit::Milliseconds => format!("{}\nms", metric.label()),
-        Unit::Microseconds => "CPU\nus/req".to_owned(),
-        Unit::Mebibytes => "memory\nMiB".to_owned(),
-        _ => metric.label().to_owned(),
-    }
-}
-
 fn overhead_title(summary: &Summary) -> String {
     let kind = explain::difference(summary);
     format!("Overhead against {} ({kind})", summary.against())
@@ -198,44 +122,6 @@ fn intervals_title(summary: &Summary) -> String {
     }
 }
 
-fn overheads(summary: &Summary, width: usize) -> String {
-    let compared: Vec<&VariantSummary> = summary
-        .variants
-        .iter()
-        .filter(|row| cell::difference(row, summary.headline).is_some())
-        .collect();
-    if compared.is_empty() {
-        return String::new();
-    }
-    // If the plan gives the rate, its column shows the figure that decides.
-    let first = match summary.headline {
-        Metric::Typical => Metric::Typical,
-        _ => Metric::Requests,
-    };
-    let mut columns = vec![first, Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu];
-    if summary.few_pay() {
-        columns.insert(2, Metric::SlowQuarter);
-    }
-    let mut header = vec!["variant".to_owned()];
-    header.extend(columns.iter().map(|metric| heading_of(*metric)));
-    let row = |row: &&VariantSummary| {
-        let difference = |metric: &Metric| match metric {
-            Metric::Requests => cell::change(row, *metric),
-            _ => cell::difference(row, *metric),
-        };
-        let shown = |metric| difference(metric).unwrap_or_else(|| cell::NOTHING.to_owned());
-        let mut cells = vec![row.title()];
-        cells.extend(columns.iter().map(shown));
-        cells
-    };
-    table(
-        width,
-        header,
-        compared.iter().map(row),
-        &[0, columns.len() + 1],
-    )
-}
-
 /// Variants without any figure, each with the reason. Causes of withheld verdicts are at the top and among
 /// the checks.
 fn invalid(summary: &Summary) -> Vec<String> {
@@ -245,65 +131,6 @@ fn invalid(summary: &Summary) -> Vec<String> {
         .filter(|row| matches!(row.verdict, Verdict::Invalid { .. }));
     rows.map(|row| format!("{}: {}", row.name, row.verdict_text))
         .collect()
-}
-
-fn distributions(summary: &Summary, width: usize) -> String {
-    let header = [
-        "variant", "min", "mean", "stdev", "p50", "p75", "p90", "p95", "p99", "p99.9", "max",
-    ];
-    let row = |row: &VariantSummary| {
-        let distribution = row.distribution.as_ref()?;
-        let mut cells = vec![row.name.clone()];
-        cells.extend(latencies(distribution).map(|us| cell::single(us, Unit::Milliseconds)));
-        Some(cells)
-    };
-    let header = header.map(str::to_owned).to_vec();
-    table(width, header, summary.variants.iter().filter_map(row), &[0])
-}
-
-/// The columns of the distribution, in microseconds. A percentile is `None` if too few requests lie beyond
-/// it.
-pub(crate) fn latencies(distribution: &Distribution) -> [Option<f64>; 10] {
-    [
-        Some(distribution.latency_us_min),
-        Some(distribution.latency_us_mean),
-        Some(distribution.latency_us_stdev),
-        distribution.percentile_us(Metric::P50),
-        distribution.percentile_us(Metric::P75),
-        distribution.percentile_us(Metric::P90),
-        distribution.percentile_us(Metric::P95),
-        distribution.percentile_us(Metric::P99),
-        distribution.percentile_us(Metric::P999),
-        Some(distribution.latency_us_max),
-    ]
-}
-
-fn traffic(summary: &Summary, width: usize) -> String {
-    let windows = explain::windows(summary).unwrap_or_else(|| "no whole window".to_owned());
-    let header = vec![
-        "variant".to_owned(),
-        "requests/s\navg".to_owned(),
-        format!("stdev\n{}", windows.replace(" windows", "")),
-        "max".to_owned(),
-        "by round".to_owned(),
-        "MB/s".to_owned(),
-        "outcomes and statuses".to_owned(),
-    ];
-    let row = |row: &VariantSummary| {
-        let rates = row.rate_windows.as_ref();
-        let stdev = rates.and_then(|rates| rates.requests_per_s_stdev);
-        let course = row.metric(Metric::Requests).and_then(plots::rounds);
-        vec![
-            row.name.clone(),
-            cell::value(row, Metric::Requests),
-            cell::single(stdev, Unit::PerSecond),
-            cell::single(rates.map(|rates| rates.requests_per_s_max), Unit::PerSecond),
-            course.unwrap_or_else(|| cell::NOTHING.to_owned()),
-            cell::value(row, Metric::Throughput),
-            counts(row),
-        ]
-    };
-    table(width, header, summary.variants.iter().map(row), &[0, 6])
 }
 
 /// The functions with the most processor time, for each sampled system.
@@ -318,21 +145,6 @@ fn hottest(recording: &Recording, width: usize) -> String {
 fn hot_functions(profile: &Profile, width: usize) -> String {
     let title = wrapped("", &tables::hottest::title(profile), width);
     title + &printed(&tables::hottest::table(profile), width)
-}
-
-/// The counts in words: `passed 16,000; 2xx 16,000`.
-pub(crate) fn counts(row: &VariantSummary) -> String {
-    let classes = row.status_classes();
-    let seen = classes.iter().filter(|(_, count)| *count > 0);
-    let classes: Vec<String> = seen
-        .map(|(name, count)| format!("{name} {}", digits::count(*count)))
-        .collect();
-    let outcomes = named_outcomes(&row.outcomes);
-    if classes.is_empty() {
-        outcomes
-    } else {
-        format!("{outcomes}; {}", classes.join(", "))
-    }
 }
 
 /// Sentences as a list with bullets.
@@ -369,6 +181,7 @@ mod tests {
     use recording::sample::SampleRun;
 
     use super::*;
+    use crate::cell;
 
     #[test]
     fn a_lab_reads_well_at_100_columns() {

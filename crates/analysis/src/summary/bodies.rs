@@ -27,9 +27,34 @@ pub struct BodiesSummary {
     /// Counts of the checks on encoded responses under load, by kind. Absent if no response was encoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked: Option<CodedAnswers>,
-    /// Remarks that a reader must see, as sentences.
+    /// Findings that a reader must see.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
+    pub notes: Vec<BodyNote>,
+}
+
+/// A finding of the proof about the bodies of a variant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum BodyNote {
+    /// The variant compresses its responses for a client that accepts this coding.
+    CompressesIfAsked {
+        /// The content coding.
+        coding: String,
+    },
+    /// A body was not compared with the body of the baseline.
+    NotCompared {
+        /// Name of the request.
+        request: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The same content has different bytes each time.
+    Varies {
+        /// Name of the request.
+        request: String,
+        /// The content coding.
+        coding: String,
+    },
 }
 
 /// Latency of responses with one status.
@@ -88,10 +113,7 @@ pub(super) fn of(
         is_equal_decoded: baseline
             .and_then(|baseline| equal_decoded(variant.proof.as_ref()?, baseline.proof.as_ref()?)),
         checked: (checked.total() > 0).then_some(checked),
-        notes: variant
-            .proof
-            .as_ref()
-            .map_or_else(Vec::new, |proof| notes(&variant.name, proof)),
+        notes: variant.proof.as_ref().map_or_else(Vec::new, notes),
     }
 }
 
@@ -116,28 +138,42 @@ fn equal_decoded(own: &Proof, baseline: &Proof) -> Option<bool> {
     pairs.reduce(|all, one| all && one)
 }
 
-/// Returns the findings of the proof about bodies that a reader must know.
+impl BodyNote {
+    /// The sentence about these variants, such as `` `rhai` ``.
+    #[must_use]
+    pub fn sentence(&self, subject: &str) -> String {
+        match self {
+            Self::CompressesIfAsked { coding } => format!(
+                "{subject} can compress its responses. To measure that, add `headers: {{Accept-Encoding: {coding}}}`"
+            ),
+            Self::NotCompared { request, reason } => format!(
+                "{subject}: the body of request `{request}` was not compared with the body of the baseline: {reason}"
+            ),
+            Self::Varies { request, coding } => format!(
+                "{subject} encodes the same content as different bytes each time (request `{request}`, {coding}), \
+                 so the bytes cannot show whether contents are equal"
+            ),
+        }
+    }
+}
+
+/// The findings of the proof about bodies that a reader must know.
 #[must_use]
-pub fn notes(variant: &str, proof: &Proof) -> Vec<String> {
+pub fn notes(proof: &Proof) -> Vec<BodyNote> {
     let mut notes = Vec::new();
     for answer in &proof.answers {
-        if let Some(coding) = &answer.coding_if_asked {
-            notes.push(format!(
-                "`{variant}` can compress its responses. To measure that, add `headers: {{Accept-Encoding: {coding}}}`"
-            ));
+        let request = || answer.request.clone();
+        if let Some(coding) = answer.coding_if_asked.clone() {
+            notes.push(BodyNote::CompressesIfAsked { coding });
         }
-        if let Some(why) = &answer.not_compared {
-            notes.push(format!(
-                "`{variant}`: the body of request `{}` was not compared with the body of the baseline: {why}",
-                answer.request
-            ));
+        if let Some(reason) = answer.not_compared.clone() {
+            let request = request();
+            notes.push(BodyNote::NotCompared { request, reason });
         }
         if let Some(encoding) = answer.encoding.as_ref().filter(|it| it.varies) {
-            notes.push(format!(
-                "`{variant}` encodes the same content as different bytes each time (request `{}`, \
-                 {}), so the bytes cannot show whether contents are equal",
-                answer.request, encoding.coding
-            ));
+            let coding = encoding.coding.clone();
+            let request = request();
+            notes.push(BodyNote::Varies { request, coding });
         }
     }
     notes

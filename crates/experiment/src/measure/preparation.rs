@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use analysis::summary::BodyNote;
 use model::{InvalidKind, Order};
 
 use super::Experiment;
@@ -133,12 +134,13 @@ impl Experiment<'_> {
         }
         // A finding about several variants is printed for the first. The report names all.
         let others = self.candidates.iter().filter(|other| other.is_proven());
-        let told: Vec<String> = others
-            .flat_map(|other| analysis::body_notes(candidate.name(), &other.proven().proof))
+        let told: Vec<BodyNote> = others
+            .flat_map(|other| analysis::body_notes(&other.proven().proof))
             .collect();
-        for note in analysis::body_notes(candidate.name(), &proven.proof) {
+        for note in analysis::body_notes(&proven.proof) {
             if !told.contains(&note) {
-                self.session.progress.note(&note);
+                let sentence = note.sentence(&format!("`{}`", candidate.name()));
+                self.session.progress.note(&sentence);
             }
         }
     }

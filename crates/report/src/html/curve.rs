@@ -1,16 +1,16 @@
 //! A curve as one HTML page: overhead against load, with bands.
 
 use analysis::curve::{Curve, LoadLevel, Point};
-use analysis::summary::VariantSummary;
 use model::Metric;
 use recording::digits;
 
 use super::document;
 use super::escape::escape;
-use super::markup::{Grid, figure, list, name, prose, words};
+use super::markup::{list, prose, table};
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series};
-use crate::curve::{judgements, rows, sentences};
-use crate::gates;
+use super::terms;
+use crate::curve::{judgements, sentences};
+use crate::tables;
 
 /// Minimum ratio of the highest to the lowest load for a logarithmic scale.
 const LOG_FROM: f64 = 8.0;
@@ -25,27 +25,21 @@ pub fn curve(curve: &Curve) -> String {
         escape(title),
         escape(question.unwrap_or("What does a request pay by load?"))
     );
-    let gates = judgements(curve);
-    let gates = if gates.is_empty() {
-        String::new()
-    } else {
-        let lines = gates::lines(&gates);
-        format!(
-            "<section id=\"gates\">\n<h2>Gates</h2>\n{}</section>\n",
-            list(&lines)
-        )
+    let gates = table(&tables::gates::table(&judgements(curve)), "");
+    let gates = match gates.as_str() {
+        "" => String::new(),
+        gates => format!("<section id=\"gates\">\n<h2>Gates</h2>\n{gates}</section>\n"),
     };
-    document(
-        &escape(title),
-        &format!(
-            "{header}<main>\n<section id=\"curve\">\n{}{}</section>\n{gates}\
-             <section id=\"levels\">\n<h2>By load</h2>\n{}{}</section>\n</main>\n",
-            list(&sentences(curve)),
-            picture(curve),
-            table(curve),
-            links(curve)
-        ),
-    )
+    let body = format!(
+        "{header}<main>\n<section id=\"curve\">\n{}{}</section>\n{gates}\
+         <section id=\"levels\">\n<h2>By load</h2>\n{}{}</section>\n",
+        list(&sentences(curve)),
+        picture(curve),
+        table(&tables::levels::table(curve), ""),
+        links(curve)
+    );
+    let meanings = terms::meanings(&body);
+    document(&escape(title), &format!("{body}{meanings}</main>\n"))
 }
 
 fn picture(curve: &Curve) -> String {
@@ -178,51 +172,6 @@ fn unit(curve: &Curve) -> &'static str {
         Metric::Requests => "% of requests/s",
         metric => metric.unit().sign(),
     }
-}
-
-fn table(curve: &Curve) -> String {
-    let mut load = String::new();
-    let row = |mut cells: Vec<String>| {
-        // Screen readers read row by row, so each row needs its load.
-        if cells[0].is_empty() {
-            cells[0].clone_from(&load);
-        }
-        load.clone_from(&cells[0]);
-        let last = cells.len() - 1;
-        let cells: String = cells
-            .iter()
-            .enumerate()
-            .map(|(index, cell)| match index {
-                0 => name(cell),
-                1 => words(cell),
-                index if index == last => words(cell),
-                _ => figure(cell),
-            })
-            .collect();
-        format!("<tr>{cells}</tr>\n")
-    };
-    let metric = curve.metric();
-    let header = [
-        format!("Load ({})", curve.kind()),
-        "Variant".to_owned(),
-        format!("{} ({})", metric.label(), metric.unit().sign()),
-        "Overhead".to_owned(),
-        "p99 (ms)".to_owned(),
-        "Overhead".to_owned(),
-        "CPU (us/request)".to_owned(),
-        "Overhead".to_owned(),
-        "Verdict".to_owned(),
-    ];
-    Grid {
-        caption: "",
-        header: header.to_vec(),
-        words: &[0, 1, 8],
-        rows: rows(curve, VariantSummary::verdict_short)
-            .into_iter()
-            .map(row)
-            .collect(),
-    }
-    .draw("figures by load")
 }
 
 /// Links to the report of each level.

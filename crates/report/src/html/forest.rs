@@ -3,11 +3,11 @@
 //! Every number of the picture is also next to it as text. So users of screen readers and users who paste the
 //! page lose no information.
 
-use analysis::summary::{ClaimName, MetricSummary, Summary, VariantSummary, Verdict};
+use analysis::summary::{ClaimName, MetricSummary, Summary, VariantSummary};
 use model::Metric;
 
 use super::escape::escape;
-use super::markup::prose;
+use super::markup::{class_of, prose};
 use super::plot::Scale;
 use crate::cell;
 
@@ -26,7 +26,7 @@ pub(super) fn answer(summary: &Summary) -> String {
     let row = |row: &VariantSummary| {
         let sentence = format!(
             "<span class=\"said {}\">{}</span>",
-            verdict_class(&row.verdict),
+            class_of(cell::tone_of_verdict(&row.verdict)),
             prose(&row.verdict_text)
         );
         let value = row.metric(metric).map(|figure| {
@@ -73,21 +73,7 @@ pub(super) fn forest(summary: &Summary, metric: Metric) -> Option<String> {
 
 /// The CSS class that colors a claim. The position relative to the zero line has the same meaning.
 pub(super) fn class(metric: Metric, claim: ClaimName) -> &'static str {
-    match claim {
-        ClaimName::Higher if metric.is_better_low() => "worse",
-        ClaimName::Lower if !metric.is_better_low() => "worse",
-        ClaimName::Higher | ClaimName::Lower => "better",
-        ClaimName::NoDifferenceShown | ClaimName::TooFewRounds => "same",
-    }
-}
-
-pub(super) fn verdict_class(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Slower { .. } => "worse",
-        Verdict::Faster { .. } => "better",
-        Verdict::Invalid { .. } | Verdict::Withheld { .. } => "refused",
-        _ => "same",
-    }
+    class_of(cell::tone_of_claim(metric, claim))
 }
 
 /// True for requests per second, which are compared by ratio. All other metrics are compared by difference.

@@ -3,7 +3,8 @@
 use super::escape::escape;
 use super::terms::explained;
 use crate::cell;
-use crate::table::{Column, Kind, Table};
+use crate::table::{Cell, Column, Kind, Look, Table};
+use crate::terminal::Tone;
 
 /// A table with its header. Columns in `words` are aligned left. Empty without rows.
 pub(super) struct Grid<'a> {
@@ -53,28 +54,85 @@ impl Grid<'_> {
 /// Prints a table, and its notes as a list. `caption` is markup.
 pub(super) fn table(table: &Table, caption: &str) -> String {
     let columns = || table.columns.iter();
-    let is_words = |column: &Column| column.kind != Kind::Figure;
     let words_at = columns().enumerate().filter(|(_, it)| is_words(it));
-    let row = |row: &Vec<crate::table::Cell>| {
-        let cells = row.iter().zip(columns()).enumerate();
-        let cells = cells.map(|(index, (cell, column))| match index {
-            0 => name(cell.whole()),
-            _ if is_words(column) => words(cell.whole()),
-            _ => figure(cell.whole()),
-        });
-        format!("<tr>{}</tr>\n", cells.collect::<String>())
-    };
     let grid = Grid {
         caption,
         header: columns().map(Column::on_page).collect(),
         words: &words_at.map(|(index, _)| index).collect::<Vec<_>>(),
-        rows: table.rows.iter().map(row).collect(),
+        rows: table.rows.iter().map(|row| line(row, columns())).collect(),
     };
     let notes = match table.notes.as_slice() {
         [] => String::new(),
         notes => list(notes),
     };
     grid.draw(table.label) + &notes
+}
+
+fn is_words(column: &Column) -> bool {
+    column.kind != Kind::Figure
+}
+
+fn line<'a>(row: &[Cell], columns: impl Iterator<Item = &'a Column>) -> String {
+    let cells = row.iter().zip(columns).enumerate();
+    let cells: String = cells
+        .map(|(index, (cell, column))| match (index, cell.look) {
+            (0, Look::Code) => format!(
+                "<th scope=\"row\" class=\"words\"><code>{}</code></th>",
+                escape(cell.whole())
+            ),
+            (0, _) => name(cell.whole()),
+            _ => data(cell, is_words(column)),
+        })
+        .collect();
+    let is_invalid = |cell: &Cell| matches!(cell.look, Look::Verdict { is_invalid: true });
+    match row.iter().any(is_invalid) {
+        true => format!("<tr class=\"invalid\">{cells}</tr>\n"),
+        false => format!("<tr>{cells}</tr>\n"),
+    }
+}
+
+fn data(cell: &Cell, is_words: bool) -> String {
+    let (text, class) = (cell.whole(), class_of(cell.tone));
+    let remark = cell.remark.as_deref().map(escape).unwrap_or_default();
+    match cell.look {
+        Look::Code => format!("<td class=\"words\"><code>{}</code></td>", escape(text)),
+        Look::Ruling => format!("<td class=\"words {class}\"><b>{}</b></td>", escape(text)),
+        Look::State => format!(
+            "<td class=\"words\" title=\"{remark}\"><span class=\"state {0}\">{0}</span></td>",
+            escape(text)
+        ),
+        Look::Verdict { .. } => {
+            format!("<td class=\"words verdict {class}\">{}</td>", prose(text))
+        }
+        Look::Plain => match cell.metric {
+            Some(metric) => format!(
+                "<td data-metric=\"{}\" title=\"{remark}\"><span>{}</span>{}</td>",
+                metric.key(),
+                escape(text),
+                beneath(cell, class)
+            ),
+            None if is_words => words(text),
+            None => figure(text),
+        },
+    }
+}
+
+/// The difference below a figure.
+fn beneath(cell: &Cell, class: &str) -> String {
+    let difference = cell.difference.as_deref();
+    difference.map_or_else(String::new, |text| {
+        format!("<small class=\"{class}\">{}</small>", escape(text))
+    })
+}
+
+/// The CSS class of a tone.
+pub(super) fn class_of(tone: Option<Tone>) -> &'static str {
+    match tone {
+        Some(Tone::Worse) => "worse",
+        Some(Tone::Better) => "better",
+        Some(Tone::Refused) => "refused",
+        Some(Tone::Heading) | None => "same",
+    }
 }
 
 /// The first cell of a row.

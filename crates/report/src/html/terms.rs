@@ -78,7 +78,7 @@ const TERMS: [Term; 18] = [
         meaning: Metric::Cpu.meaning(),
     },
     Term {
-        word: "memory",
+        word: "peak memory",
         meaning: Metric::Memory.meaning(),
     },
     Term {

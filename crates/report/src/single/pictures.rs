@@ -3,7 +3,7 @@
 use recording::{Windows, digits, float};
 use stats::Histogram;
 
-use crate::text::plots::LEVELS;
+use crate::course::LEVELS;
 
 /// Number of steps of latency, one per row of the histogram.
 const ROWS: u32 = 8;

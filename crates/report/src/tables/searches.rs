@@ -7,6 +7,9 @@ use recording::digits;
 use crate::cell;
 use crate::table::{Column, Table, row};
 
+/// Title of the table.
+pub(crate) const TITLE: &str = "The highest rate sustained, by round";
+
 /// One row for each search.
 pub(crate) fn table(summary: &Summary) -> Table {
     let mut rows = Vec::new();

@@ -45,10 +45,7 @@ pub(crate) fn table(summary: &Summary) -> Table {
 fn figure(value: Option<&MetricSummary>, unit: Unit) -> Cell {
     value.map_or_else(
         || cell::NOTHING.into(),
-        |value| Cell::Measured {
-            value: cell::of(value, unit),
-            with_error: cell::with_error(value, unit),
-        },
+        |value| Cell::long(cell::of(value, unit), cell::with_error(value, unit)),
     )
 }
 

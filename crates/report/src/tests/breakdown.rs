@@ -117,7 +117,7 @@ fn counts_that_changed_are_listed() {
         .iter()
         .map(|row| {
             row.iter()
-                .map(|cell| cell.brief())
+                .map(|cell| cell.brief.as_str())
                 .collect::<Vec<_>>()
                 .join("|")
         })

@@ -1,6 +1,6 @@
-//! Small pictures of characters: the overhead with its interval, and the figure of every round.
+//! Small pictures of characters: the overhead with its interval.
 
-use analysis::summary::{MetricSummary, Summary, VariantSummary};
+use analysis::summary::{Summary, VariantSummary};
 use model::Metric;
 use recording::digits;
 
@@ -8,9 +8,6 @@ use recording::digits;
 const WIDTH_MAX: usize = 60;
 /// Minimum width of a useful picture, in columns.
 const WIDTH_MIN: usize = 24;
-/// Bars from the lowest to the highest.
-pub(crate) const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-
 /// The overhead in the headline metric, one line per variant on one scale, with the axis below: `├──●──┤`.
 /// Empty without intervals or if the terminal is too narrow.
 pub(super) fn intervals(summary: &Summary, width: usize) -> String {
@@ -148,34 +145,6 @@ fn cut(name: &str, width: usize) -> String {
         .collect()
 }
 
-/// The figure of every round, between the lowest and the highest of its row: `▃▅█▂`. `None` for fewer than
-/// three rounds, which show no trend.
-pub(super) fn rounds(figure: &MetricSummary) -> Option<String> {
-    course(&figure.rounds)
-}
-
-/// The picture for any values in their order.
-pub(crate) fn course(values: &[f64]) -> Option<String> {
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if values.len() < 3 || high <= low {
-        return None;
-    }
-    let level = |value: &f64| {
-        // The range is the row's own lowest to highest value, because the picture shows the trend and not the
-        // size.
-        let share = (value - low) / (high - low);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a share of seven levels"
-        )]
-        let level = (share * 7.0).round() as usize;
-        LEVELS[level.min(7)]
-    };
-    Some(values.iter().map(level).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,22 +167,5 @@ mod tests {
             scale(-10.0, 14.0).axis(Metric::Mean),
             "-10 ms    0        +14 ms"
         );
-    }
-
-    #[test]
-    fn rounds_run_from_the_lowest_of_the_row_to_its_highest() {
-        let figure = |rounds: &[f64]| MetricSummary {
-            value: 1.0,
-            low: None,
-            high: None,
-            rounds: rounds.to_vec(),
-            overhead: None,
-            is_sparse: false,
-            blocks: None,
-            has_blocks: false,
-        };
-        assert_eq!(rounds(&figure(&[1.0, 2.0, 8.0])).unwrap(), "▁▂█");
-        assert_eq!(rounds(&figure(&[1.0, 1.0, 1.0])), None);
-        assert_eq!(rounds(&figure(&[1.0, 2.0])), None);
     }
 }

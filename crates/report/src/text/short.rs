@@ -1,13 +1,11 @@
 //! The report on one screen: the result, one table, and the failed checks.
 
-use analysis::summary::{Summary, VariantSummary};
-use model::Metric;
+use analysis::summary::Summary;
 use recording::{Recording, describe};
 
-use super::{heading_of, hottest, invalid, list, printed, table, verdict_word, wrapped};
+use super::{hottest, invalid, list, printed, wrapped};
 use crate::answer;
 use crate::bodies;
-use crate::cell;
 use crate::explain;
 use crate::gates;
 use crate::sent;
@@ -53,7 +51,8 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
             out += &format!("\n{title}{body}");
         }
     };
-    add("", &figures(summary, width));
+    let deciding = tables::results::deciding(summary);
+    add("", &printed(&deciding, width));
     for (title, costs) in tables::costs(summary) {
         add(title, &printed(&costs, width));
     }
@@ -70,42 +69,6 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     }
     add("Checks that were not in order", &list(&troubles, width));
     finished(&out, terminal)
-}
-
-/// The figures that a decision needs: each cost of a variant, next to its difference from the baseline.
-fn figures(summary: &Summary, width: usize) -> String {
-    let is_estimated = |row: &VariantSummary| cell::difference(row, summary.headline).is_some();
-    let is_compared = summary.comparisons > 0 || summary.variants.iter().any(is_estimated);
-    let columns = [summary.headline, Metric::P99, Metric::Cpu, Metric::Memory];
-    let has_overhead =
-        |metric: Metric| is_compared && !matches!(metric, Metric::P99 | Metric::Memory);
-    let mut header = vec!["variant".to_owned()];
-    for metric in columns {
-        header.push(heading_of(metric));
-        if has_overhead(metric) {
-            header.push("overhead".to_owned());
-        }
-    }
-    header.push("verdict".to_owned());
-    let last = header.len() - 1;
-    let row = |row: &VariantSummary| {
-        let mut cells = vec![row.title()];
-        for metric in columns {
-            cells.push(cell::value(row, metric));
-            if has_overhead(metric) {
-                let overhead = match metric {
-                    Metric::Requests => cell::change(row, metric),
-                    _ => cell::difference(row, metric),
-                };
-                // The baseline has no overhead, so its cell is empty and has no dash.
-                let nothing = if row.is_baseline { "" } else { cell::NOTHING };
-                cells.push(overhead.unwrap_or_else(|| nothing.to_owned()));
-            }
-        }
-        cells.push(verdict_word(row));
-        cells
-    };
-    table(width, header, summary.variants.iter().map(row), &[0, last])
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use comfy_table::{
 
 use super::{list, wrapped};
 use crate::table::{self, Kind};
-use crate::terminal::columns;
+use crate::terminal::{columns, toned};
 
 const STYLE: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -21,14 +21,22 @@ pub(crate) fn printed(model: &table::Table, width: usize) -> String {
     let words = columns.enumerate().filter(|(_, it)| it.kind == Kind::Words);
     let left: Vec<usize> = words.map(|(index, _)| index).collect();
     let rows = model.rows.iter();
-    let rows = rows.map(|row| row.iter().map(|cell| cell.brief().to_owned()).collect());
+    let rows = rows.map(|row| row.iter().map(shown).collect());
     table(width, header, rows, &left) + &list(&model.notes, width)
+}
+
+/// The text of a cell. A terminal does not show the difference of a figure, so it needs no tone.
+fn shown(cell: &table::Cell) -> String {
+    match cell.tone.filter(|_| cell.is_toned()) {
+        Some(tone) => toned(tone, &cell.brief),
+        None => cell.brief.clone(),
+    }
 }
 
 /// A table without lines. Columns that are not in `left` are aligned right.
 ///
 /// If the table is wider than the terminal, it drops figures from the right, and a line below names them.
-pub(crate) fn table(
+fn table(
     width: usize,
     mut header: Vec<String>,
     rows: impl Iterator<Item = Vec<String>>,

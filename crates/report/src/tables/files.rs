@@ -1,0 +1,19 @@
+//! Table of the files that a lab was read from.
+
+use recording::FileText;
+
+use crate::table::{Cell, Column, Look, Table};
+
+/// A row for each file.
+pub(crate) fn table(files: &[FileText]) -> Table {
+    let code = |text: &String| Cell::from(text).looks(Look::Code, None);
+    let rows = files.iter();
+    Table {
+        label: "files of the lab",
+        columns: ["file", "SHA-256"].map(Column::words).into(),
+        rows: rows
+            .map(|it| vec![code(&it.path), code(&it.sha256)])
+            .collect(),
+        notes: Vec::new(),
+    }
+}
