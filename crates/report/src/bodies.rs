@@ -1,12 +1,16 @@
 //! Tables and sentences about the bodies of responses, and about their statuses.
 
-use analysis::summary::{BodyNote, Summary, VariantSummary};
+use std::cmp::Reverse;
+
+use analysis::summary::{BodiesSummary, BodyNote, Summary, VariantSummary};
+use model::IDENTITY;
 use recording::{describe, digits, float};
 
 /// The title of the table of bodies.
 pub(crate) const TITLE: &str = "Bodies of responses";
 /// The title of the table of statuses.
 pub(crate) const STATUS_TITLE: &str = "Latency by status (all responses)";
+
 /// The variants with counted bodies.
 pub(crate) fn counted(summary: &Summary) -> impl Iterator<Item = &VariantSummary> {
     let rows = summary.variants.iter();
@@ -20,12 +24,16 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
             let bodies = &row.bodies;
             let encoded = match (bodies.encodings.is_empty(), bodies.decoded_bytes) {
                 (true, _) => String::new(),
-                (false, None) => format!(" in {}", bodies.encoding()),
+                (false, None) => format!(" in {}", encoding(bodies)),
                 (false, Some(_)) => {
-                    format!(" in {} ({} decoded)", bodies.encoding(), bodies.decoded())
+                    format!(
+                        " in {} ({} decoded)",
+                        encoding(bodies),
+                        bytes(bodies.decoded_bytes)
+                    )
                 }
             };
-            format!("`{}` {} bytes{encoded}", row.name, bodies.bytes())
+            format!("`{}` {} bytes{encoded}", row.name, bytes(bodies.bytes_mean))
         })
         .collect();
     if each.is_empty() {
@@ -41,6 +49,64 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
         Some(false) => ". The decoded bodies differ",
     };
     Some(format!("Bodies: {}{equal}.", each.join(", ")))
+}
+
+/// Returns `gzip`, `plain`, or the shares if responses differ: `gzip 60 %; plain 40 %`.
+pub(crate) fn encoding(bodies: &BodiesSummary) -> String {
+    let name = |coding: &str| match coding {
+        IDENTITY => "plain".to_owned(),
+        coding => coding.to_owned(),
+    };
+    let counted = bodies.responses_by_encoding.iter();
+    let mut counted: Vec<(&String, &u64)> = counted.filter(|(_, count)| **count > 0).collect();
+    counted.sort_by_key(|(_, count)| Reverse(**count));
+    let total: u64 = counted.iter().map(|(_, count)| **count).sum();
+    match counted.as_slice() {
+        [] if bodies.encodings.is_empty() => name(IDENTITY),
+        [] => bodies.encodings.join("; "),
+        [(only, _)] => name(only),
+        several => {
+            let shares = several.iter().map(|(coding, count)| {
+                let share = digits::percent(float(**count) / float(total));
+                format!("{} {share}", name(coding))
+            });
+            shares.collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
+/// A mean number of bytes: `1,234`, or a dash.
+pub(crate) fn bytes(mean: Option<f64>) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole bytes, never negative"
+    )]
+    let whole = |bytes: f64| digits::count(bytes.round().max(0.0) as u64);
+    mean.map_or_else(|| digits::NOTHING.to_owned(), whole)
+}
+
+/// The kinds of checks on encoded bodies under load, in words.
+pub(crate) fn checks(bodies: &BodiesSummary) -> String {
+    let Some(seen) = &bodies.checked else {
+        return String::new();
+    };
+    let parts = [
+        (seen.same_bytes, "by equal bytes"),
+        (seen.checksum, "by the checksum of gzip"),
+        (seen.decoded, "decoded at once"),
+        (seen.differing, "with different bytes"),
+    ];
+    let mut words: Vec<String> = parts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, how)| format!("{} {how}", digits::count(count)))
+        .collect();
+    if seen.checksum + seen.differing > 0 {
+        let sampled = digits::count(seen.sampled);
+        words.push(format!("{sampled} of these decoded after the load"));
+    }
+    words.join(", ")
 }
 
 /// The sentence if bodies are not all plain and equally long. `None` otherwise.

@@ -33,14 +33,14 @@ pub fn comment(recording: &Recording, summary: &Summary) -> String {
     let mut parts = vec![
         format!(
             "{}\n{}**{}**: {}",
-            marker(summary),
+            marker(&summary.title),
             passed(summary).unwrap_or_default(),
             escape(&summary.title),
             escape(&answer::sentence(recording, summary))
         ),
         table(summary),
     ];
-    parts.extend(gates(summary));
+    parts.extend(gates(&summary.gates, GATES));
     parts.push(folded(recording, summary));
     // Names and subjects come from the pull request. A name that begins with @ would notify a person or a
     // team.
@@ -54,8 +54,8 @@ pub fn comment(recording: &Recording, summary: &Summary) -> String {
 
 /// The first line, which identifies the comment for the next run of this lab. Markdown readers do not show
 /// it.
-fn marker(summary: &Summary) -> String {
-    let mut title = one_line(&summary.title);
+pub(crate) fn marker(title: &str) -> String {
+    let mut title = one_line(title);
     // Two dashes would end the HTML comment. Three dashes need several passes, because one pass may leave two
     // of them.
     while title.contains("--") {
@@ -130,9 +130,9 @@ fn table(summary: &Summary) -> String {
     table.trim_end().to_owned() + &more
 }
 
-/// A line for each gate. Gates that do not pass come first.
-fn gates(summary: &Summary) -> Option<String> {
-    let mut judged: Vec<&Judgement> = summary.gates.iter().collect();
+/// A line for each of the first gates. Gates that do not pass come first. `None` without gates.
+pub(crate) fn gates(judgements: &[Judgement], most: usize) -> Option<String> {
+    let mut judged: Vec<&Judgement> = judgements.iter().collect();
     judged.sort_by_key(|judgement| judgement.is_passed);
     let line = |judgement: &&Judgement| {
         let subject = gates::subject(judgement);
@@ -147,7 +147,7 @@ fn gates(summary: &Summary) -> Option<String> {
             escape(&judgement.reason)
         )
     };
-    let shown = judged.len().min(GATES);
+    let shown = judged.len().min(most);
     let mut lines: Vec<String> = judged[..shown].iter().map(line).collect();
     let more = judged.len() - shown;
     if more > 0 {

@@ -61,28 +61,15 @@ pub fn markdown(curve: &Curve) -> String {
 /// The curve as a comment on a pull request, of at most 30 lines.
 #[must_use]
 pub fn comment(curve: &Curve) -> String {
-    let mut gates = judgements(curve);
-    gates.sort_by_key(|judgement| judgement.is_passed);
-    let more = gates.len().saturating_sub(GATES_MAX);
-    gates.truncate(GATES_MAX);
-    let mut lines: Vec<String> = gates::lines(&gates)
-        .iter()
-        .map(|line| format!("- gate {}", escape(line)))
-        .collect();
-    if more > 0 {
-        lines.push(format!("- and {more} more of the gates"));
-    }
     let answer = sentences(curve).into_iter().take(3);
     let mut parts = vec![format!(
-        "<!-- weighbridge: {} -->\n**{}**: {}",
-        curve.title().replace("--", "-"),
+        "{}\n**{}**: {}",
+        crate::comment::marker(curve.title()),
         escape(curve.title()),
         answer.map(|it| escape(&it)).collect::<Vec<_>>().join("; ")
     )];
     parts.push(whole_table(curve, ROWS_MAX));
-    if !lines.is_empty() {
-        parts.push(lines.join("\n"));
-    }
+    parts.extend(crate::comment::gates(&judgements(curve), GATES_MAX));
     parts.join("\n\n").replace('@', "@\u{200b}") + "\n"
 }
 

@@ -172,7 +172,7 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
         cost(summary),
         Section::of(
             "instances",
-            "Requests by instance",
+            models::instances::TITLE,
             &models::instances::table(summary),
         ),
         Section::of("bodies", bodies::TITLE, &models::bodies::table(summary)),
@@ -448,7 +448,7 @@ fn cost(summary: &Summary) -> Section {
     };
     Section::new(
         "cost",
-        "Cost by system",
+        models::systems::TITLE,
         bars + &table(&models::systems::table(summary), ""),
     )
     .lead(lead)

@@ -7,10 +7,8 @@ use analysis::summary::Summary;
 use recording::{Profile, Recording, describe};
 
 use crate::answer;
-use crate::bodies;
 use crate::explain;
 use crate::sent;
-use crate::step;
 use crate::table::{Cell, Column, Look, Table};
 use crate::tables;
 use crate::terminal::one_line;
@@ -50,29 +48,10 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     if in_words.len() > 1 {
         add("In words", &list(&in_words));
     }
-    add(sent::TITLE, &printed(&tables::sent::table(summary)));
-    add(
-        tables::searches::TITLE,
-        &printed(&tables::searches::table(summary)),
-    );
-    for (title, table) in tables::of_systems(summary) {
+    for (title, table) in tables::evidence(recording, summary) {
         add(title, &printed(&table));
     }
-    add(bodies::TITLE, &printed(&tables::bodies::table(summary)));
-    add(
-        bodies::STATUS_TITLE,
-        &printed(&tables::statuses::table(summary)),
-    );
     add("Hottest functions", &hottest_tables(recording));
-    add(
-        tables::distributions::TITLE,
-        &printed(&tables::distributions::table(summary)),
-    );
-    add(step::TITLE, &printed(&tables::steps::table(recording)));
-    add(
-        tables::traffic::TITLE,
-        &printed(&tables::traffic::table(summary)),
-    );
     add("Checks", &checks(summary));
     add("How to read it", &how_to_read(summary));
     add("How it was measured", &how_measured(recording));

@@ -265,14 +265,17 @@ fn sent_again(times: u64) -> String {
 
 /// The bodies in words: `1,234 bytes a response, gzip. Encoded bodies checked: 100 by equal bytes`.
 fn bodies_of(row: &VariantSummary) -> String {
-    let bodies = &row.bodies;
-    let encoding = match bodies.responses_by_encoding.is_empty() {
+    let own = &row.bodies;
+    let encoding = match own.responses_by_encoding.is_empty() {
         // The recording is from a version that did not count encodings.
         true => String::new(),
-        false => format!(", {}", bodies.encoding()),
+        false => format!(", {}", bodies::encoding(own)),
     };
-    let bytes = format!("{} bytes a response{encoding}", bodies.bytes());
-    match bodies.checks().as_str() {
+    let bytes = format!(
+        "{} bytes a response{encoding}",
+        bodies::bytes(own.bytes_mean)
+    );
+    match bodies::checks(own).as_str() {
         "" => bytes,
         checks => format!("{bytes}. Encoded bodies checked: {checks}"),
     }

@@ -34,6 +34,8 @@ pub(crate) struct Column {
     /// A shorter heading for the terminal, with its unit on a second line.
     short: Option<String>,
     pub(crate) kind: Kind,
+    /// True if a terminal has no space for the column.
+    pub(crate) is_for_pages: bool,
 }
 
 impl Column {
@@ -43,6 +45,7 @@ impl Column {
             unit: String::new(),
             short: None,
             kind: Kind::Words,
+            is_for_pages: false,
         }
     }
 
@@ -57,9 +60,7 @@ impl Column {
     pub(crate) fn of(metric: Metric) -> Self {
         match metric {
             Metric::Cpu => Self::figure("CPU", "us/request").short("CPU\nus/req"),
-            Metric::GeneratorCpu => {
-                Self::figure("generator CPU", "us/request").short("generator\nus/req")
-            }
+            Metric::GeneratorCpu => Self::figure("generator CPU", "us/request"),
             Metric::Memory => Self::figure("peak memory", "MiB").short("memory\nMiB"),
             Metric::Throughput => Self::figure("throughput", "MB/s").short("MB/s"),
             latency if latency.unit() == Unit::Milliseconds => Self::figure(latency.label(), "ms"),
@@ -77,6 +78,13 @@ impl Column {
     pub(crate) fn aside(self) -> Self {
         Self {
             kind: Kind::Aside,
+            ..self
+        }
+    }
+
+    pub(crate) fn for_pages(self) -> Self {
+        Self {
+            is_for_pages: true,
             ..self
         }
     }
@@ -203,6 +211,31 @@ impl From<&str> for Cell {
 }
 
 impl Table {
+    pub(crate) fn new(
+        label: &'static str,
+        columns: impl Into<Vec<Column>>,
+        rows: impl IntoIterator<Item = Vec<Cell>>,
+    ) -> Self {
+        Self {
+            label,
+            columns: columns.into(),
+            rows: rows.into_iter().collect(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The table with a sentence below it. A table without rows has none.
+    pub(crate) fn with_note(self, note: &str) -> Self {
+        match self.rows.is_empty() {
+            true => self,
+            false => self.with_notes(vec![note.to_owned()]),
+        }
+    }
+
+    pub(crate) fn with_notes(self, notes: Vec<String>) -> Self {
+        Self { notes, ..self }
+    }
+
     /// The table without its last column.
     pub(crate) fn without_last_column(mut self) -> Self {
         self.columns.pop();

@@ -22,6 +22,7 @@ pub(crate) mod systems;
 pub(crate) mod traffic;
 
 use analysis::summary::Summary;
+use recording::Recording;
 
 use crate::table::Table;
 
@@ -33,12 +34,19 @@ pub(crate) fn costs(summary: &Summary) -> [(&'static str, Table); 2] {
     ]
 }
 
-/// The tables of costs by system and of their differences, each with its title.
-pub(crate) fn of_systems(summary: &Summary) -> [(&'static str, Table); 4] {
+/// The tables with the evidence, in the order of a report, each with its title.
+pub(crate) fn evidence(recording: &Recording, summary: &Summary) -> [(&'static str, Table); 11] {
     [
-        ("Cost by system", systems::table(summary)),
+        (distributions::TITLE, distributions::table(summary)),
+        (searches::TITLE, searches::table(summary)),
+        (crate::step::TITLE, steps::table(recording)),
+        (traffic::TITLE, traffic::table(summary)),
+        (systems::TITLE, systems::table(summary)),
         (breakdown::TITLE, breakdown::table(summary)),
         (breakdown::COUNTS_TITLE, breakdown::counts(summary)),
-        ("Requests by instance", instances::table(summary)),
+        (instances::TITLE, instances::table(summary)),
+        (crate::bodies::TITLE, bodies::table(summary)),
+        (crate::bodies::STATUS_TITLE, statuses::table(summary)),
+        (crate::sent::TITLE, sent::table(summary)),
     ]
 }

@@ -8,11 +8,8 @@ use analysis::summary::{Summary, Verdict};
 use model::Metric;
 use recording::{Profile, Recording, describe};
 
-use crate::bodies;
 use crate::explain;
 use crate::gates;
-use crate::sent;
-use crate::step;
 use crate::tables;
 use crate::terminal::{Terminal, Tone, columns, finished, toned};
 
@@ -45,34 +42,9 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     let overheads = tables::results::overheads(summary);
     add(&overhead_title(summary), &printed(&overheads, width));
     add(&intervals_title(summary), &plots::intervals(summary, width));
-    add(
-        tables::distributions::TITLE,
-        &printed(&tables::distributions::table(summary), width),
-    );
-    add(
-        tables::searches::TITLE,
-        &printed(&tables::searches::table(summary), width),
-    );
-    add(
-        step::TITLE,
-        &printed(&tables::steps::table(recording), width),
-    );
-    add(
-        tables::traffic::TITLE,
-        &printed(&tables::traffic::table(summary), width),
-    );
-    for (title, table) in tables::of_systems(summary) {
+    for (title, table) in tables::evidence(recording, summary) {
         add(title, &printed(&table, width));
     }
-    add(
-        bodies::TITLE,
-        &printed(&tables::bodies::table(summary), width),
-    );
-    add(
-        bodies::STATUS_TITLE,
-        &printed(&tables::statuses::table(summary), width),
-    );
-    add(sent::TITLE, &printed(&tables::sent::table(summary), width));
     add("Hottest functions", &hottest(recording, width));
     let troubles = explain::troubles(summary);
     // The report states explicitly that the checks were made.

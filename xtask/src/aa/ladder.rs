@@ -1,7 +1,7 @@
 //! A ladder of null servers with planted steps.
 //!
-//! The intervals of a ladder hold together. So the table counts the runs in which every interval contains its
-//! planted step, next to the runs of each step.
+//! The intervals of a ladder hold together. So the sentence above the table counts the runs with all intervals
+//! right.
 
 use std::fmt::Write as _;
 

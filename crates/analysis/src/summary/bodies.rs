@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{CodedAnswers, IDENTITY};
-use recording::{Proof, RoundRecord, VariantRecord, digits, float, latency_by_status};
+use recording::{Proof, RoundRecord, VariantRecord, float, latency_by_status};
 use serde::Serialize;
 
 /// The bodies of a variant's responses.
@@ -194,73 +194,4 @@ pub(super) fn by_status(rounds: &[&RoundRecord]) -> BTreeMap<u16, StatusSummary>
         Some((status, own))
     };
     all.into_iter().filter_map(summary).collect()
-}
-
-impl BodiesSummary {
-    /// Returns `gzip`, `plain`, or the shares if responses differ: `gzip 60 %; plain 40 %`.
-    pub fn encoding(&self) -> String {
-        let total: u64 = self.responses_by_encoding.values().sum();
-        let name = |coding: &str| match coding {
-            IDENTITY => "plain".to_owned(),
-            coding => coding.to_owned(),
-        };
-        match by_frequency(&self.responses_by_encoding).as_slice() {
-            [] if self.encodings.is_empty() => name(IDENTITY),
-            [] => self.encodings.join("; "),
-            [(only, _)] => name(only),
-            several => {
-                let shares = several.iter().map(|(coding, responses)| {
-                    let share = digits::percent(float(*responses) / float(total));
-                    format!("{} {share}", name(coding))
-                });
-                shares.collect::<Vec<_>>().join("; ")
-            }
-        }
-    }
-
-    /// The mean length: `1,234`, or a dash.
-    pub fn bytes(&self) -> String {
-        whole(self.bytes_mean)
-    }
-
-    /// The length of a decoded body, or a dash.
-    pub fn decoded(&self) -> String {
-        whole(self.decoded_bytes)
-    }
-
-    /// The kinds of checks on encoded bodies under load, in words.
-    pub fn checks(&self) -> String {
-        let Some(seen) = &self.checked else {
-            return String::new();
-        };
-        let parts = [
-            (seen.same_bytes, "by equal bytes"),
-            (seen.checksum, "by the checksum of gzip"),
-            (seen.decoded, "decoded at once"),
-            (seen.differing, "with different bytes"),
-        ];
-        let mut words: Vec<String> = parts
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, how)| format!("{} {how}", digits::count(count)))
-            .collect();
-        if seen.checksum + seen.differing > 0 {
-            words.push(format!(
-                "{} of these decoded after the load",
-                digits::count(seen.sampled)
-            ));
-        }
-        words.join(", ")
-    }
-}
-
-/// A mean number of bytes, as text.
-fn whole(bytes: Option<f64>) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "whole bytes, never negative"
-    )]
-    let whole = |bytes: f64| digits::count(bytes.round().max(0.0) as u64);
-    bytes.map_or_else(|| digits::NOTHING.to_owned(), whole)
 }

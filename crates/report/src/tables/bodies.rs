@@ -8,25 +8,25 @@ use crate::table::{Column, Table, row};
 /// A row for each variant with counted bodies, with the necessary remarks.
 pub(crate) fn table(summary: &Summary) -> Table {
     let of_variant = |variant: &VariantSummary| {
-        let bodies = &variant.bodies;
+        let own = &variant.bodies;
         row([
             variant.name.clone(),
-            bodies.encoding(),
-            bodies.bytes(),
-            bodies.decoded(),
-            bodies.checks(),
+            bodies::encoding(own),
+            bodies::bytes(own.bytes_mean),
+            bodies::bytes(own.decoded_bytes),
+            bodies::checks(own),
         ])
     };
-    Table {
-        label: "bodies of responses",
-        columns: vec![
+    Table::new(
+        "bodies of responses",
+        [
             Column::words("variant"),
             Column::words("encoding"),
             Column::figure("bytes/response", ""),
             Column::figure("decoded", ""),
             Column::words("checked under load"),
         ],
-        rows: bodies::counted(summary).map(of_variant).collect(),
-        notes: bodies::notes(summary),
-    }
+        bodies::counted(summary).map(of_variant),
+    )
+    .with_notes(bodies::notes(summary))
 }

@@ -19,24 +19,16 @@ pub(crate) fn table(summary: &Summary) -> Table {
             |[part, figure]: [String; 2]| Vec::from([row.title(), part, figure].map(Cell::from));
         rows.extend(lines.map(cells));
     }
-    Table {
-        label: "parts of the difference in mean latency",
-        columns: vec![
-            Column::words("variant"),
-            Column::words("part"),
-            Column::figure("difference", "us/request").short("difference\nus/req"),
-        ],
-        notes: match rows.is_empty() {
-            true => Vec::new(),
-            false => vec![
-                "The parts and the remainder add up to the difference in mean latency. The remainder contains \
-                 timers, wake-ups and the network. Work after a response is in a part and not in the latency, \
-                 so the remainder can be negative. Each interval holds alone with 95 %."
-                    .to_owned(),
-            ],
-        },
-        rows,
-    }
+    let columns = [
+        Column::words("variant"),
+        Column::words("part"),
+        Column::figure("difference", "us/request").short("difference\nus/req"),
+    ];
+    Table::new("parts of the difference in mean latency", columns, rows).with_note(
+        "The parts and the remainder add up to the difference in mean latency. The remainder contains timers, \
+         wake-ups and the network. Work after a response is in a part and not in the latency, so the remainder \
+         can be negative. Each interval holds alone with 95 %.",
+    )
 }
 
 /// Title of the table of counts.
@@ -52,21 +44,14 @@ pub(crate) fn counts(summary: &Summary) -> Table {
             rows.push(Vec::from(cells.map(Cell::from)));
         }
     }
-    Table {
-        label: "counts per request",
-        columns: vec![
-            Column::words("variant"),
-            Column::words("count"),
-            Column::figure("difference", "/request"),
-        ],
-        notes: match rows.is_empty() {
-            true => Vec::new(),
-            false => vec![
-                "Only counts with a shown difference are listed. Each interval holds alone with 95 %.".to_owned(),
-            ],
-        },
-        rows,
-    }
+    let columns = [
+        Column::words("variant"),
+        Column::words("count"),
+        Column::figure("difference", "/request"),
+    ];
+    Table::new("counts per request", columns, rows).with_note(
+        "Only counts with a shown difference are listed. Each interval holds alone with 95 %.",
+    )
 }
 
 /// True if the interval of a change does not contain 0.

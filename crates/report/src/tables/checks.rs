@@ -19,14 +19,11 @@ pub(crate) fn every(summary: &Summary) -> Table {
             ]);
         }
     }
-    Table {
-        label: "every check",
-        columns: ["variant", "check", "state", "figure"]
-            .map(Column::words)
-            .into(),
+    Table::new(
+        "every check",
+        ["variant", "check", "state", "figure"].map(Column::words),
         rows,
-        notes: Vec::new(),
-    }
+    )
 }
 
 /// A row for each variant, and a column for each check.
@@ -48,15 +45,10 @@ pub(crate) fn states(summary: &Summary) -> Table {
         }
         cells
     };
-    Table {
-        label: "states of the checks",
-        rows: summary.variants.iter().map(cells).collect(),
-        columns: std::iter::once("variant".to_owned())
-            .chain(names)
-            .map(Column::words)
-            .collect(),
-        notes: Vec::new(),
-    }
+    let rows: Vec<_> = summary.variants.iter().map(cells).collect();
+    let names = std::iter::once("variant".to_owned()).chain(names);
+    let columns: Vec<_> = names.map(Column::words).collect();
+    Table::new("states of the checks", columns, rows)
 }
 
 fn state(check: &Check) -> Cell {

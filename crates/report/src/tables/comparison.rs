@@ -38,12 +38,11 @@ pub(crate) fn figures(compared: &Row, pairing: Pairing) -> Table {
     };
     let mut columns = vec![Column::words("figure")];
     columns.extend(["A", "B", "B - A", "change"].map(|name| Column::figure(name, "")));
-    Table {
-        label: "figures",
+    Table::new(
+        "figures",
         columns,
-        rows: Metric::ALL.into_iter().filter_map(cells).collect(),
-        notes: Vec::new(),
-    }
+        Metric::ALL.into_iter().filter_map(cells),
+    )
 }
 
 /// A row for each overhead of both results. No rows without overheads.
@@ -67,12 +66,7 @@ pub(crate) fn overheads(comparison: &Comparison) -> Table {
     let mut columns = Vec::from(["variant", "figure"].map(Column::words));
     let figures = ["overhead in A", "overhead in B", "B - A"];
     columns.extend(figures.map(|name| Column::figure(name, "")));
-    Table {
-        label: "overheads",
-        columns,
-        rows,
-        notes: Vec::new(),
-    }
+    Table::new("overheads", columns, rows)
 }
 
 fn difference(compared: &Compared, unit: Unit) -> Option<String> {

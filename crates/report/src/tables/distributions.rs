@@ -37,10 +37,9 @@ pub(crate) fn table(summary: &Summary) -> Table {
         cells.extend(figures.map(|us| cell::single(us, Unit::Milliseconds).into()));
         Some(cells)
     };
-    Table {
-        label: "latency distribution",
+    Table::new(
+        "latency distribution",
         columns,
-        rows: summary.variants.iter().filter_map(cells).collect(),
-        notes: Vec::new(),
-    }
+        summary.variants.iter().filter_map(cells),
+    )
 }

@@ -30,12 +30,8 @@ pub(crate) fn table(summary: &Summary) -> Table {
         let alone = alone.map(|effect| cells(effect, alone_name(effect)));
         effects.chain(alone)
     });
-    Table {
-        label: "effects of the factors",
-        columns,
-        rows: rows.collect(),
-        notes: factors.map(notes).unwrap_or_default(),
-    }
+    Table::new("effects of the factors", columns, rows)
+        .with_notes(factors.map(notes).unwrap_or_default())
 }
 
 /// An effect with its interval: `+0.022 ±0.003`.

@@ -72,12 +72,7 @@ pub(crate) fn table(summary: &Summary) -> Table {
     let mut columns = Vec::from(["lab", "variant", "verdict", "metric"].map(Column::words));
     columns.extend(FIGURES.map(|name| Column::figure(name, "")));
     columns.push(Column::words("trusted"));
-    Table {
-        label: "every figure",
-        columns,
-        rows,
-        notes: Vec::new(),
-    }
+    Table::new("every figure", columns, rows)
 }
 
 fn of_variant(row: &VariantSummary, lab: &str) -> Vec<Vec<Cell>> {

@@ -8,12 +8,9 @@ use crate::table::{Cell, Column, Look, Table};
 pub(crate) fn table(files: &[FileText]) -> Table {
     let code = |text: &String| Cell::from(text).looks(Look::Code, None);
     let rows = files.iter();
-    Table {
-        label: "files of the lab",
-        columns: ["file", "SHA-256"].map(Column::words).into(),
-        rows: rows
-            .map(|it| vec![code(&it.path), code(&it.sha256)])
-            .collect(),
-        notes: Vec::new(),
-    }
+    Table::new(
+        "files of the lab",
+        ["file", "SHA-256"].map(Column::words),
+        rows.map(|it| vec![code(&it.path), code(&it.sha256)]),
+    )
 }

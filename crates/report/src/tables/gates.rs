@@ -16,17 +16,15 @@ pub(crate) fn table(gates: &[Judgement]) -> Table {
             judgement.why().into(),
         ]
     };
-    Table {
-        label: "gates",
-        columns: [
+    Table::new(
+        "gates",
+        [
             "gate",
             "variant",
             "ruling",
             "interval, or why it is missing",
         ]
-        .map(Column::words)
-        .into(),
-        rows: gates.iter().map(cells).collect(),
-        notes: Vec::new(),
-    }
+        .map(Column::words),
+        gates.iter().map(cells),
+    )
 }

@@ -45,15 +45,14 @@ pub(crate) fn table(profile: &Profile) -> Table {
             percent(hot.total_samples),
         ])
     });
-    Table {
-        label: "hottest functions",
-        columns: vec![
+    Table::new(
+        "hottest functions",
+        [
             Column::words("function"),
             Column::figure("own", "%"),
             Column::figure("own", "us/request"),
             Column::figure("with callees", "%"),
         ],
-        rows: rows.collect(),
-        notes: Vec::new(),
-    }
+        rows,
+    )
 }

@@ -7,6 +7,9 @@ use recording::digits;
 use crate::cell;
 use crate::table::{Column, Table, row};
 
+/// Title of the table.
+pub(crate) const TITLE: &str = "Requests by instance";
+
 /// One row for each instance, and one for the sum over all instances of a system.
 pub(crate) fn table(summary: &Summary) -> Table {
     let mut rows = Vec::new();
@@ -35,9 +38,9 @@ pub(crate) fn table(summary: &Summary) -> Table {
             ]));
         }
     }
-    Table {
-        label: "requests by instance",
-        columns: vec![
+    Table::new(
+        "requests by instance",
+        [
             Column::words("variant"),
             Column::words("system"),
             Column::words("instance"),
@@ -46,8 +49,7 @@ pub(crate) fn table(summary: &Summary) -> Table {
             Column::figure("CPU", "us/answer"),
         ],
         rows,
-        notes: Vec::new(),
-    }
+    )
 }
 
 #[cfg(test)]

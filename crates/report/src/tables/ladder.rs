@@ -49,13 +49,11 @@ pub(crate) fn table(summary: &Summary) -> Table {
         .collect();
     let whole = ladder.and_then(|it| it.whole.as_ref());
     rows.extend(whole.map(|whole| cells(whole, "all steps".to_owned())));
-    let note = whole.map(|_| {
-        "In each column, all intervals hold together with 95 %. The last row compares the ends directly.".to_owned()
-    });
-    Table {
-        label: "steps of the ladder",
-        columns,
-        rows,
-        notes: note.into_iter().collect(),
+    let table = Table::new("steps of the ladder", columns, rows);
+    match whole {
+        None => table,
+        Some(_) => table.with_note(
+            "In each column, all intervals hold together with 95 %. The last row compares the ends directly.",
+        ),
     }
 }

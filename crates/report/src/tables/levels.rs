@@ -34,12 +34,7 @@ pub(crate) fn table(curve: &Curve) -> Table {
             rows.push(cells);
         }
     }
-    Table {
-        label: "figures by load",
-        columns,
-        rows,
-        notes: Vec::new(),
-    }
+    Table::new("figures by load", columns, rows)
 }
 
 /// The verdict in few words, because the lines below the table have room for the reason of an invalid level.

@@ -63,12 +63,11 @@ pub(crate) fn table<'a>(
         let figures = metrics.iter().map(|metric| cell::compared(row, *metric));
         enclosed(row.title().into(), figures, cell::verdict(row))
     };
-    Table {
-        label: "results",
-        columns: enclosed(Column::words("variant"), columns, Column::words("verdict")),
-        rows: variants.into_iter().map(cells).collect(),
-        notes: Vec::new(),
-    }
+    Table::new(
+        "results",
+        enclosed(Column::words("variant"), columns, Column::words("verdict")),
+        variants.into_iter().map(cells),
+    )
 }
 
 /// The figures that a decision needs: each cost of a variant, next to its difference from the baseline.
@@ -83,12 +82,11 @@ pub(crate) fn deciding(summary: &Summary) -> Table {
         let figures = figures.flat_map(|it| cells_beside(row, it, is_beside(it)));
         enclosed(row.title().into(), figures, cell::verdict_word(row))
     };
-    Table {
-        label: "deciding figures",
-        columns: enclosed(Column::words("variant"), columns, Column::words("verdict")),
-        rows: summary.variants.iter().map(cells).collect(),
-        notes: Vec::new(),
-    }
+    Table::new(
+        "deciding figures",
+        enclosed(Column::words("variant"), columns, Column::words("verdict")),
+        summary.variants.iter().map(cells),
+    )
 }
 
 /// The column of a metric, with a column of its overhead.
@@ -125,12 +123,7 @@ pub(crate) fn overheads(summary: &Summary) -> Table {
     };
     let rows = summary.variants.iter();
     let compared = rows.filter(|row| cell::difference(row, summary.headline).is_some());
-    Table {
-        label: "overheads",
-        rows: compared.map(cells).collect(),
-        columns,
-        notes: Vec::new(),
-    }
+    Table::new("overheads", columns, compared.map(cells))
 }
 
 fn enclosed<T>(first: T, between: impl Iterator<Item = T>, last: T) -> Vec<T> {

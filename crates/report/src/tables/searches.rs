@@ -24,9 +24,9 @@ pub(crate) fn table(summary: &Summary) -> Table {
             ]));
         }
     }
-    Table {
-        label: "the highest rate sustained",
-        columns: vec![
+    Table::new(
+        "the highest rate sustained",
+        [
             Column::words("variant"),
             Column::figure("round", ""),
             Column::figure("sustained", "requests/s"),
@@ -34,8 +34,7 @@ pub(crate) fn table(summary: &Summary) -> Table {
             Column::words("not sustained"),
         ],
         rows,
-        notes: Vec::new(),
-    }
+    )
 }
 
 /// Reason why no higher rate was found.

@@ -47,10 +47,5 @@ pub(crate) fn table(summary: &Summary) -> Table {
         }
         cells
     };
-    Table {
-        label: "requests sent",
-        rows: rows().map(row).collect(),
-        columns,
-        notes: Vec::new(),
-    }
+    Table::new("requests sent", columns, rows().map(row))
 }

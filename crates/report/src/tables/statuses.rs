@@ -25,10 +25,5 @@ pub(crate) fn table(summary: &Summary) -> Table {
     let figures = ["responses", "mean", "50 %", "99 %", "max"];
     let mut columns = vec![Column::words("variant"), Column::words("status")];
     columns.extend(figures.map(|name| Column::figure(name, "")));
-    Table {
-        label: "latency by status",
-        columns,
-        rows,
-        notes: Vec::new(),
-    }
+    Table::new("latency by status", columns, rows)
 }

@@ -27,9 +27,9 @@ pub(crate) fn table(recording: &Recording) -> Table {
             ]));
         }
     }
-    Table {
-        label: "steps of the scenario",
-        columns: vec![
+    Table::new(
+        "steps of the scenario",
+        [
             Column::words("variant"),
             Column::words("step"),
             Column::figure("p50", "ms"),
@@ -38,6 +38,5 @@ pub(crate) fn table(recording: &Recording) -> Table {
             Column::words("outcomes"),
         ],
         rows,
-        notes: Vec::new(),
-    }
+    )
 }

@@ -7,6 +7,9 @@ use recording::digits;
 use crate::cell;
 use crate::table::{Cell, Column, Table};
 
+/// Title of the table.
+pub(crate) const TITLE: &str = "Cost by system";
+
 /// A row for each system of each variant that has a number. A variant with several systems also has a row for
 /// their sum.
 pub(crate) fn table(summary: &Summary) -> Table {
@@ -21,9 +24,9 @@ pub(crate) fn table(summary: &Summary) -> Table {
         }
         lines
     };
-    Table {
-        label: "cost by system",
-        columns: vec![
+    Table::new(
+        "cost by system",
+        [
             Column::words("variant"),
             Column::words("system"),
             Column::figure("CPU", "us/request").short("CPU\nus/req"),
@@ -36,9 +39,8 @@ pub(crate) fn table(summary: &Summary) -> Table {
                 .short("CPU read\nfrom")
                 .aside(),
         ],
-        rows: summary.variants.iter().flat_map(of_variant).collect(),
-        notes: Vec::new(),
-    }
+        summary.variants.iter().flat_map(of_variant),
+    )
 }
 
 /// A figure, with its error on pages.

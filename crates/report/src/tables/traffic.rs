@@ -32,21 +32,20 @@ pub(crate) fn table(summary: &Summary) -> Table {
             counts(variant),
         ])
     };
-    Table {
-        label: "rates, throughput and outcomes",
-        columns: vec![
+    Table::new(
+        "rates, throughput and outcomes",
+        [
             Column::words("variant"),
             Column::figure("requests/s", "").short("requests/s\navg"),
             Column::figure("stdev", &windows).short(short),
             Column::figure("max", windows).short("max"),
             Column::figure("by round", ""),
             Column::of(Metric::Throughput),
-            Column::of(Metric::GeneratorCpu),
+            Column::of(Metric::GeneratorCpu).for_pages(),
             Column::words("outcomes and statuses"),
         ],
-        rows: summary.variants.iter().map(cells).collect(),
-        notes: Vec::new(),
-    }
+        summary.variants.iter().map(cells),
+    )
 }
 
 /// The counts in words: `passed 16,000; 2xx 16,000`.

@@ -16,12 +16,16 @@ const WORDS: usize = 14;
 
 /// Prints a table, and its notes as a list.
 pub(crate) fn printed(model: &table::Table, width: usize) -> String {
-    let columns = model.columns.iter();
+    let columns = model.columns.iter().filter(|it| !it.is_for_pages);
     let header = columns.clone().map(table::Column::on_terminal).collect();
     let words = columns.enumerate().filter(|(_, it)| it.kind == Kind::Words);
     let left: Vec<usize> = words.map(|(index, _)| index).collect();
-    let rows = model.rows.iter();
-    let rows = rows.map(|row| row.iter().map(shown).collect());
+    let line = |row: &Vec<table::Cell>| {
+        let cells = row.iter().zip(&model.columns);
+        let cells = cells.filter(|(_, column)| !column.is_for_pages);
+        cells.map(|(cell, _)| shown(cell)).collect::<Vec<String>>()
+    };
+    let rows = model.rows.iter().map(line);
     table(width, header, rows, &left) + &list(&model.notes, width)
 }
 
@@ -163,6 +167,21 @@ fn drawn(width: usize, header: Vec<String>, rows: Vec<Vec<String>>, is_left: &[b
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::{Column, row};
+
+    #[test]
+    fn a_terminal_leaves_out_the_columns_of_pages() {
+        let columns = [
+            Column::words("variant"),
+            Column::figure("extra", "us").for_pages(),
+            Column::figure("mean", "ms"),
+        ];
+        let rows = [row(["plain", "1.5", "2.5"].map(str::to_owned))];
+        let shown = printed(&table::Table::new("means", columns, rows), 80);
+        let words: Vec<&str> = shown.split_whitespace().collect();
+        assert_eq!(words[..3], ["variant", "mean", "ms"], "{shown}");
+        assert_eq!(words[4..], ["plain", "2.5"], "{shown}");
+    }
 
     #[test]
     fn columns_are_given_up_from_the_right_and_named() {
