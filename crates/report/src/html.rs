@@ -108,32 +108,31 @@ pub fn html(recording: &Recording, summary: &Summary) -> String {
         .map(|section| format!("<a href=\"#{}\">{}</a>\n", section.id, section.title))
         .collect();
     let drawn = |sections: &[Section]| -> String { sections.iter().map(Section::draw).collect() };
-    let body = format!(
-        "{}<main>\n{}{}<nav aria-label=\"sections\">\n{links}</nav>\n{}",
-        heading(recording, summary),
+    let main = format!(
+        "{}{}<nav aria-label=\"sections\">\n{links}</nav>\n{}",
         drawn(&sections),
         facts(recording, summary),
         drawn(&rest)
     );
     document(
         &format!("{title}: cost of each variant"),
-        &format!(
-            "{body}{}</main>\n{}",
-            terms::meanings(&body),
-            footer(recording)
-        ),
+        &heading(recording, summary),
+        &main,
+        &footer(recording),
     )
 }
 
-/// A page. `title` and `body` are markup.
-fn document(title: &str, body: &str) -> String {
+/// A page with the meanings of its words. All parts are markup.
+fn document(title: &str, header: &str, main: &str, footer: &str) -> String {
+    let meanings = terms::meanings(main);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <link rel=\"icon\" href=\"data:,\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         {header}<main>\n{main}{meanings}</main>\n{footer}</body>\n</html>\n"
     )
 }
 

@@ -8,7 +8,6 @@ use super::document;
 use super::escape::escape;
 use super::markup::{list, prose, table};
 use super::plot::{Frame, STRETCHED, Scale, Tick, path, series};
-use super::terms;
 use crate::curve::{judgements, sentences};
 use crate::tables;
 
@@ -30,16 +29,15 @@ pub fn curve(curve: &Curve) -> String {
         "" => String::new(),
         gates => format!("<section id=\"gates\">\n<h2>Gates</h2>\n{gates}</section>\n"),
     };
-    let body = format!(
-        "{header}<main>\n<section id=\"curve\">\n{}{}</section>\n{gates}\
+    let main = format!(
+        "<section id=\"curve\">\n{}{}</section>\n{gates}\
          <section id=\"levels\">\n<h2>By load</h2>\n{}{}</section>\n",
         list(&sentences(curve)),
         picture(curve),
         table(&tables::levels::table(curve), ""),
         links(curve)
     );
-    let meanings = terms::meanings(&body);
-    document(&escape(title), &format!("{body}{meanings}</main>\n"))
+    document(&escape(title), &header, &main, "")
 }
 
 fn picture(curve: &Curve) -> String {

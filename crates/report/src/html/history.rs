@@ -5,9 +5,10 @@ use recording::float;
 
 use super::document;
 use super::escape::escape;
-use super::markup::{Grid, figure, list, name, prose};
+use super::markup::{figure, grid, list, name, prose};
 use super::plot::{Frame, Scale, Tick};
 use crate::cell;
+use crate::table::Column;
 
 /// Maximum number of runs in a picture. The latest runs are shown.
 const SHOWN: usize = 200;
@@ -45,14 +46,11 @@ pub fn history(series: &[Series]) -> String {
     };
     let sections = series.iter().enumerate();
     let sections: String = sections.map(|(index, one)| section(index, one)).collect();
-    document(
-        "Cost of each variant, run by run",
-        &format!(
-            "{header}<main>\n<section id=\"changes\">\n<h2>Changes</h2>\n<p class=\"lead\">A change \
-             is a new level of at least three runs (optimal partitioning, \
-             PELT).</p>\n{changed}</section>\n{sections}</main>\n"
-        ),
-    )
+    let main = format!(
+        "<section id=\"changes\">\n<h2>Changes</h2>\n<p class=\"lead\">A change is a new level of at least \
+         three runs (optimal partitioning, PELT).</p>\n{changed}</section>\n{sections}"
+    );
+    document("Cost of each variant, run by run", &header, &main, "")
 }
 
 fn section(index: usize, series: &Series) -> String {
@@ -188,19 +186,21 @@ fn table(series: &Series) -> String {
             linked(entry, &escape(&entry.recording))
         )
     };
+    let columns = [
+        Column::words("run"),
+        Column::figure("commit", ""),
+        Column::figure("overhead", ""),
+        Column::figure("CPU", "us/request"),
+        Column::words("recording"),
+    ];
     let rows = series.entries.iter().rev().take(ROWS);
-    Grid {
-        caption: "",
-        header: ["Run", "Commit", "Overhead", "CPU (us/request)", "Recording"]
-            .map(str::to_owned)
-            .to_vec(),
-        words: &[0, 4],
-        rows: rows.map(row).collect(),
-    }
-    .draw(&format!(
-        "the latest runs of {}",
-        series.title().replace('`', "")
-    ))
+    let title = series.title().replace('`', "");
+    grid(
+        &format!("the latest runs of {title}"),
+        "",
+        &columns,
+        &rows.map(row).collect::<String>(),
+    )
 }
 
 fn cpu(figure: analysis::history::Figure) -> String {

@@ -6,73 +6,55 @@ use crate::cell;
 use crate::table::{Cell, Column, Kind, Look, Table};
 use crate::terminal::Tone;
 
-/// A table with its header. Columns in `words` are aligned left. Empty without rows.
-pub(super) struct Grid<'a> {
-    /// Text above the table. It may contain markup.
-    pub(super) caption: &'a str,
-    /// Headings of the columns. A line break in a heading becomes a line break on the page.
-    pub(super) header: Vec<String>,
-    pub(super) words: &'a [usize],
-    /// Complete `<tr>` elements.
-    pub(super) rows: Vec<String>,
-}
-
-impl Grid<'_> {
-    /// The table in a region of this name. A wide table scrolls separately.
-    pub(super) fn draw(&self, label: &str) -> String {
-        if self.rows.is_empty() {
-            return String::new();
-        }
-        let head = |(index, label): (usize, &String)| {
-            let class = if self.words.contains(&index) {
-                " class=\"words\""
-            } else {
-                ""
-            };
-            // The unit on a second line is not part of the word.
-            let (word, unit) = label.split_once('\n').unwrap_or((label, ""));
-            let mut label = explained(word, word);
-            if !unit.is_empty() {
-                label += &format!("<br>{}", escape(unit));
-            }
-            format!("<th scope=\"col\"{class}>{label}</th>")
-        };
-        let head: String = self.header.iter().enumerate().map(head).collect();
-        let caption = match self.caption {
-            "" => String::new(),
-            text => format!("<p class=\"note\">{text}</p>\n"),
-        };
-        let rows = self.rows.concat();
-        format!(
-            "{caption}<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n\
-             <table><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table>\n</div>\n",
-            escape(label)
-        )
+/// A table of complete `<tr>` elements, in a region of this name. A wide table scrolls separately. `caption` is
+/// markup above the table. Empty without rows.
+pub(super) fn grid(label: &str, caption: &str, columns: &[Column], rows: &str) -> String {
+    if rows.is_empty() {
+        return String::new();
     }
+    let head = |column: &Column| {
+        let class = if is_words(column) {
+            " class=\"words\""
+        } else {
+            ""
+        };
+        // The unit on a second line is not part of the word.
+        let heading = column.on_page();
+        let (word, unit) = heading.split_once('\n').unwrap_or((&heading, ""));
+        let mut shown = explained(word, word);
+        if !unit.is_empty() {
+            shown += &format!("<br>{}", escape(unit));
+        }
+        format!("<th scope=\"col\"{class}>{shown}</th>")
+    };
+    let head: String = columns.iter().map(head).collect();
+    let caption = match caption {
+        "" => String::new(),
+        text => format!("<p class=\"note\">{text}</p>\n"),
+    };
+    format!(
+        "{caption}<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n\
+         <table><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table>\n</div>\n",
+        escape(label)
+    )
 }
 
 /// Prints a table, and its notes as a list. `caption` is markup.
 pub(super) fn table(table: &Table, caption: &str) -> String {
-    let columns = || table.columns.iter();
-    let words_at = columns().enumerate().filter(|(_, it)| is_words(it));
-    let grid = Grid {
-        caption,
-        header: columns().map(Column::on_page).collect(),
-        words: &words_at.map(|(index, _)| index).collect::<Vec<_>>(),
-        rows: table.rows.iter().map(|row| line(row, columns())).collect(),
-    };
+    let rows = table.rows.iter().map(|row| line(row, &table.columns));
+    let rows: String = rows.collect();
     let notes = match table.notes.as_slice() {
         [] => String::new(),
         notes => list(notes),
     };
-    grid.draw(table.label) + &notes
+    grid(table.label, caption, &table.columns, &rows) + &notes
 }
 
 fn is_words(column: &Column) -> bool {
     column.kind != Kind::Figure
 }
 
-fn line<'a>(row: &[Cell], columns: impl Iterator<Item = &'a Column>) -> String {
+fn line(row: &[Cell], columns: &[Column]) -> String {
     let cells = row.iter().zip(columns).enumerate();
     let cells: String = cells
         .map(|(index, (cell, column))| match (index, cell.look) {

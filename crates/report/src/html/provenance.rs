@@ -3,7 +3,8 @@
 use recording::{Recording, RequestText, SystemRecord, VariantRecord, describe, digits, float};
 
 use super::escape::escape;
-use super::markup::{Grid, folded, name, prose};
+use super::markup::{folded, grid, name, prose};
+use crate::table::Column;
 
 /// A list of labels and values.
 fn facts(facts: &[(&str, String)]) -> String {
@@ -38,17 +39,13 @@ pub(super) fn variants(recording: &Recording) -> String {
             systems.join("")
         )
     };
-    let table = Grid {
-        caption: "",
-        header: ["Variant", "With", "Systems"].map(str::to_owned).to_vec(),
-        words: &[0, 1, 2],
-        rows: recording.variants.iter().map(row).collect(),
-    };
     // A single load has one target, which is in the head of the page.
     if recording.lab.is_none() {
         return String::new();
     }
-    table.draw("variants and systems")
+    let columns = ["variant", "with", "systems"].map(Column::words);
+    let rows: String = recording.variants.iter().map(row).collect();
+    grid("variants and systems", "", &columns, &rows)
 }
 
 fn system(system: &SystemRecord) -> String {
