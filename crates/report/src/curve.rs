@@ -7,6 +7,7 @@ use model::Metric;
 use recording::digits;
 
 use crate::cell;
+use crate::explain;
 use crate::gates;
 use crate::junit as cases;
 use crate::markdown::escape;
@@ -110,10 +111,7 @@ fn at(name: &str, level: &LoadLevel) -> String {
 }
 
 fn title(curve: &Curve) -> String {
-    match &curve.levels()[0].summary.question {
-        Some(question) => format!("{}: {question}", curve.title()),
-        None => curve.title().to_owned(),
-    }
+    explain::title(&curve.levels()[0].summary)
 }
 
 /// The cost of each variant at the lowest and the highest load with a known cost.

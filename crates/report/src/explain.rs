@@ -11,6 +11,14 @@ use recording::{Kind, digits};
 
 use crate::sent;
 
+/// The title with the question, if there is one.
+pub(crate) fn title(summary: &Summary) -> String {
+    match &summary.question {
+        Some(question) => format!("{}: {question}", summary.title),
+        None => summary.title.clone(),
+    }
+}
+
 /// The rounds: `8 rounds, each variant once per round in shuffled order, seed 7`.
 // The planned number of rounds is shown only if it differs from the measured number.
 pub(crate) fn rounds(summary: &Summary) -> String {

@@ -65,11 +65,7 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
 }
 
 fn heading(recording: &Recording, summary: &Summary, width: usize) -> String {
-    let title = match &summary.question {
-        Some(question) => format!("{}: {question}", summary.title),
-        None => summary.title.clone(),
-    };
-    let mut lines = vec![toned(Tone::Heading, &title)];
+    let mut lines = vec![toned(Tone::Heading, &explain::title(summary))];
     lines.push(describe::load(recording));
     lines.push(explain::rounds(summary));
     lines.extend(summary.revisions.clone());

@@ -19,17 +19,13 @@ const TROUBLES_MAX: usize = 4;
 /// the rest.
 pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
     let width = terminal.width;
-    let title = match &summary.question {
-        Some(question) => format!("{}: {question}", summary.title),
-        None => summary.title.clone(),
-    };
     let answer = answer::sentence(recording, summary);
     let answer = if summary.interrupted {
         toned(Tone::Refused, &answer)
     } else {
         answer
     };
-    let mut lines = vec![toned(Tone::Heading, &title), answer];
+    let mut lines = vec![toned(Tone::Heading, &explain::title(summary)), answer];
     lines.extend(summary.revisions.clone());
     lines.push(explain::rounds_in_short(summary));
     // The network's share of the latencies follows the overhead.
