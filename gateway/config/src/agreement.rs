@@ -163,6 +163,7 @@ fn missing_message(source: &SelectorSource, path: &[&str]) -> Option<&'static st
     let is_request = path.last() == Some(&"request");
     let is_subgraph = path.first() == Some(&"subgraph");
     let is_router = path.first() == Some(&"router");
+    let is_supergraph = path.first() == Some(&"supergraph");
     if is_request && source.needs_response() {
         return Some("the condition of a request stage cannot look at the response");
     }
@@ -174,6 +175,11 @@ fn missing_message(source: &SelectorSource, path: &[&str]) -> Option<&'static st
     if !is_request && source.reads_subgraph_request() {
         return Some(
             "the response stage does not have the request to the subgraph: write the condition at the request stage",
+        );
+    }
+    if is_request && (is_router || is_supergraph) && source.needs_plan() {
+        return Some(
+            "the size of the operation is known only after planning: write the condition at the request of the execution stage, or at a response stage",
         );
     }
     (is_router && is_request && source.reads_client_request()).then_some(

@@ -123,7 +123,7 @@ pub use response_headers::{Merge, ResponseRule};
 pub use rest_endpoints::{QueryCollection, RestEndpoint, RestMethod, StoredQuery, StoredQueryName};
 pub use rhai_limits::RhaiLimits;
 pub use schema::schema;
-pub use selector::{CostValue, Redact, Selector, SelectorSource};
+pub use selector::{CostValue, QuerySize, Redact, Selector, SelectorSource};
 pub use session_variables::{MappedClaim, SessionName, SessionVariables};
 pub use shaping::{
     Compression, CompressionAsked, EffectiveShaping, RateLimit, Retry, RouterShaping,

@@ -73,6 +73,8 @@ pub enum SelectorSource {
     Baggage(String),
     /// The text of the client's operation.
     Query,
+    /// A size of the client's operation.
+    QuerySize(QuerySize),
     /// A variable of the client's operation.
     QueryVariable(String),
     /// The text of the subgraph's operation.
@@ -95,6 +97,19 @@ pub enum SelectorSource {
     ErrorReason,
     /// The cost of the operation, from `demand_control`.
     Cost(CostValue),
+}
+
+/// A size of an operation. `limits` counts it in the same way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuerySize {
+    /// Number of aliased fields.
+    Aliases,
+    /// Nesting of fields.
+    Depth,
+    /// Number of fields.
+    Height,
+    /// Number of root fields.
+    RootFields,
 }
 
 /// A value of demand control.
@@ -180,9 +195,16 @@ impl SelectorSource {
                 | Self::OperationNameHash
                 | Self::OperationKind
                 | Self::Query
+                | Self::QuerySize(_)
                 | Self::QueryVariable(_)
                 | Self::Cost(_)
         )
+    }
+
+    /// True if the value exists only after the operation was planned.
+    #[must_use]
+    pub fn needs_plan(&self) -> bool {
+        matches!(self, Self::QuerySize(_))
     }
 
     /// True if the value is in the body of the response.
@@ -224,6 +246,34 @@ enum NameForm {
 enum TextForm {
     /// The value as text.
     String,
+}
+
+/// The form of the client's operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum QueryForm {
+    /// The text of the operation.
+    String,
+    /// Number of aliased fields, as `limits.max_aliases` counts them.
+    Aliases,
+    /// Nesting of fields, as `limits.max_depth` counts it.
+    Depth,
+    /// Number of fields, as `limits.max_height` counts them.
+    Height,
+    /// Number of root fields, as `limits.max_root_fields` counts them.
+    RootFields,
+}
+
+impl QueryForm {
+    fn source(self) -> SelectorSource {
+        match self {
+            Self::String => SelectorSource::Query,
+            Self::Aliases => SelectorSource::QuerySize(QuerySize::Aliases),
+            Self::Depth => SelectorSource::QuerySize(QuerySize::Depth),
+            Self::Height => SelectorSource::QuerySize(QuerySize::Height),
+            Self::RootFields => SelectorSource::QuerySize(QuerySize::RootFields),
+        }
+    }
 }
 
 /// The form of an error.
@@ -285,10 +335,10 @@ pub(crate) struct SelectorFile {
     trace_id: Option<TraceIdFormat>,
     /// The item with this name in the client's `baggage`.
     baggage: Option<String>,
-    /// The text of the client's operation.
-    query: Option<TextForm>,
-    /// The text of the client's operation. It equals `query`.
-    supergraph_query: Option<TextForm>,
+    /// The text or a size of the client's operation.
+    query: Option<QueryForm>,
+    /// The text or a size of the client's operation. It equals `query`.
+    supergraph_query: Option<QueryForm>,
     /// The variable with this name.
     query_variable: Option<String>,
     /// The variable with this name. It equals `query_variable`.
@@ -380,8 +430,8 @@ impl SelectorFile {
             self.operation_kind.map(|_| SelectorSource::OperationKind),
             self.supergraph_operation_kind
                 .map(|_| SelectorSource::OperationKind),
-            self.query.map(|_| SelectorSource::Query),
-            self.supergraph_query.map(|_| SelectorSource::Query),
+            self.query.map(QueryForm::source),
+            self.supergraph_query.map(QueryForm::source),
             self.query_variable.take().map(variable),
             self.supergraph_query_variable.take().map(variable),
             self.subgraph_query.map(|_| SelectorSource::SubgraphQuery),

@@ -112,9 +112,10 @@ pub struct RequestLimits {
     pub max_selections: u32,
     /// Maximum number of levels of fields, after fragments are resolved. `null` removes the limit.
     pub max_depth: Option<usize>,
-    /// Maximum number of fields, after fragments are resolved. Without this key, there is no limit.
+    /// Maximum number of fields, after fragments are resolved. Each alias counts. Without this key, there is no
+    /// limit.
     pub max_height: Option<usize>,
-    /// Maximum number of root fields, after fragments are resolved. `null` removes the limit.
+    /// Maximum number of root fields, after fragments are resolved. Each alias counts. `null` removes the limit.
     pub max_root_fields: Option<usize>,
     /// Maximum number of aliases, after fragments are resolved. `null` removes the limit.
     pub max_aliases: Option<usize>,

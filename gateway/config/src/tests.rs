@@ -5,6 +5,9 @@ use insta::assert_snapshot;
 
 use super::*;
 
+mod coprocessor;
+mod warnings;
+
 /// An environment and a file system from a table.
 struct Table(HashMap<&'static str, &'static str>);
 
@@ -184,150 +187,6 @@ fn a_variable_that_is_missing_is_named() {
 }
 
 #[test]
-fn a_stage_is_on_as_soon_as_a_key_differs_from_its_default() {
-    let config = config(
-        "coprocessor:\n  url: http://localhost:1\n  router: {request: {headers: true}, response: {headers: false}}\n  supergraph: {request: {}, response: {body: {errors: true}}}\n  execution: {response: {condition: {exists: {response_header: x-a}}}}\n  subgraph: {all: {request: {url: 'unix:///s?path=/p', context: {selective: [a]}}}}\n",
-    );
-    let coprocessor = config.coprocessor.unwrap();
-    assert!(coprocessor.router.request.unwrap().headers);
-    assert!(coprocessor.router.response.is_none());
-    assert!(coprocessor.supergraph.request.is_none());
-    let body = coprocessor.supergraph.response.unwrap().body;
-    let only_errors = BodyParts::Selected {
-        data: false,
-        errors: true,
-        extensions: false,
-    };
-    assert_eq!(body, only_errors);
-    assert!(coprocessor.execution.response.unwrap().condition.is_some());
-    let stage = coprocessor.subgraph.request.unwrap();
-    assert_eq!(stage.context, ContextParts::Selective(vec!["a".to_owned()]));
-    let unix = ServiceAddress::Unix {
-        socket: "/s".into(),
-        path: "/p".to_owned(),
-    };
-    assert_eq!(stage.url, Some(unix));
-}
-
-#[test]
-fn a_switch_of_another_stage_is_an_unknown_key() {
-    assert_snapshot!(mistakes("coprocessor:\n  url: http://localhost:1\n  router: {request: {service_name: true}}\n  subgraph: {planets: {request: {headers: true}}}\n"), @r"
-    error: unknown key `service_name`
-     --> router.yaml:3:22
-      |
-    3 |   router: {request: {service_name: true}}
-      |                      ^^^^^^^^^^^^
-      |
-      = help: the keys here are body, condition, context, headers, method, path, sdl, url
-
-    error: unknown key `planets`
-     --> router.yaml:4:14
-      |
-    4 |   subgraph: {planets: {request: {headers: true}}}
-      |              ^^^^^^^
-      |
-      = help: the keys here are all
-    ");
-}
-
-#[test]
-fn conditions_nest_and_name_their_selectors() {
-    let text = "coprocessor: {url: 'http://h', router: {request: {condition: {all: [{eq: [{request_header: x-a, default: none}, b]}, {not: {gt: [{env: N}, 3]}}, true]}}}}";
-    let condition = config(text)
-        .coprocessor
-        .unwrap()
-        .router
-        .request
-        .unwrap()
-        .condition;
-    let header = Selector {
-        source: SelectorSource::RequestHeader(http::HeaderName::from_static("x-a")),
-        default: Some("none".into()),
-        redact: None,
-    };
-    let environment = Selector {
-        source: SelectorSource::Environment("N".to_owned()),
-        default: None,
-        redact: None,
-    };
-    let expected = Condition::All(vec![
-        Condition::Equal(Operand::Selector(header), Operand::Literal("b".into())),
-        Condition::Not(Box::new(Condition::Greater(
-            Operand::Selector(environment),
-            Operand::Literal(3.into()),
-        ))),
-        Condition::Always(true),
-    ]);
-    assert_eq!(condition, Some(expected));
-}
-
-#[test]
-fn wrong_conditions_say_what_is_expected() {
-    assert_snapshot!(mistakes("coprocessor:\n  url: http://h\n  router:\n    request:\n      condition: {eq: [{requst_header: x-a}, b]}\n    response:\n      condition: {eq: [1], exists: {env: X}}\n"), @"
-    error: unknown key `requst_header`
-     --> router.yaml:5:25
-      |
-    5 |       condition: {eq: [{requst_header: x-a}, b]}
-      |                         ^^^^^^^^^^^^^
-      |
-      = help: did you mean `request_header`?
-
-    error: expected exactly one of `all` or `any` or `eq` or `exists` or `gt` or `lt` or `not`, found `eq` and `exists`
-     --> router.yaml:7:7
-      |
-    7 |       condition: {eq: [1], exists: {env: X}}
-      |       ^^^^^^^^^
-
-    error: expected a list of 2 values, found 1
-     --> router.yaml:7:23
-      |
-    7 |       condition: {eq: [1], exists: {env: X}}
-      |                       ^^^
-    ");
-    assert_snapshot!(mistakes("coprocessor:\n  url: http://h\n  router:\n    request:\n      condition: {exists: {response_header: x-a}}\n"), @r"
-    error: the condition of a request stage cannot look at the response
-     --> router.yaml:5:7
-      |
-    5 |       condition: {exists: {response_header: x-a}}
-      |       ^^^^^^^^^
-    ");
-}
-
-#[test]
-fn a_condition_cannot_read_messages_that_its_stage_lacks() {
-    for (stages, message) in [
-        (
-            "router: {request: {condition: {exists: {query: string}}}}",
-            "the router does not know",
-        ),
-        (
-            "router: {request: {condition: {exists: {response_data: '$.a'}}}}",
-            "cannot look at the response",
-        ),
-        (
-            "supergraph: {request: {condition: {exists: {subgraph_name: true}}}}",
-            "only the subgraph stage",
-        ),
-        (
-            "execution: {response: {condition: {exists: {subgraph_query: string}}}}",
-            "only the subgraph stage",
-        ),
-        (
-            "subgraph: {all: {response: {condition: {exists: {subgraph_query: string}}}}}",
-            "does not have the request",
-        ),
-        (
-            "router: {response: {condition: {exists: {error: reason}}}}",
-            "conditions do not support it",
-        ),
-    ] {
-        let text = format!("coprocessor: {{url: 'http://h', {stages}}}\n");
-        let mistakes = mistakes(&text);
-        assert!(mistakes.contains(message), "{stages}: {mistakes}");
-    }
-}
-
-#[test]
 fn keys_that_contradict_each_other_are_reported() {
     assert_snapshot!(mistakes("sandbox: {enabled: true}\ninclude_subgraph_errors: {all: true, subgraphs: {a: {redact_message: true}}}\ncors: {allow_any_origin: true, allow_credentials: true}\n"), @"
     error: the sandbox and the homepage cannot both be on: set `homepage.enabled: false`
@@ -430,34 +289,6 @@ fn origins_of_version_1_become_one_policy() {
 }
 
 #[test]
-fn patterns_that_fit_longer_origins_are_warned_about() {
-    let text = r"cors:
-  policies:
-    - match_origins: ['^https://shop\.example$', '^https://shop\.example']
-    - match_origins:
-        - '^https://(a|b$)'
-        - '\.shop\.example(:\d+)?$'
-        - '(?m)example$'
-";
-    let warned = |text| {
-        read(Path::new("r.yaml"), text, &table(), false)
-            .unwrap()
-            .warnings
-    };
-    assert_snapshot!(warned(text).join("\n"), @r"
-    line 3: `^https://shop\.example` also fits longer origins, which may belong to another site; end it with `$`
-    line 5: `^https://(a|b$)` also fits longer origins, which may belong to another site; end it with `$`
-    ");
-    let version_1 = warned("cors: {match_origins: ['^https://b', 'c$']}");
-    assert_eq!(version_1.len(), 1, "{version_1:?}");
-    assert!(
-        version_1[0].starts_with("line 1: `^https://b` "),
-        "{version_1:?}"
-    );
-    assert!(warned("cors: {policies: [{origins: ['https://a.example']}]}").is_empty());
-}
-
-#[test]
 fn the_admin_secret_is_not_empty() {
     assert_snapshot!(mistakes("session_variables: {admin_secret: ''}\n"), @r"
     error: the admin secret is empty, so an empty header would make any client an administrator: give it a value, or remove the key
@@ -465,49 +296,6 @@ fn the_admin_secret_is_not_empty() {
       |
     1 | session_variables: {admin_secret: ''}
       |                     ^^^^^^^^^^^^
-    ");
-}
-
-#[test]
-fn header_rules_without_effect_are_said() {
-    let text = r"
-headers:
-  all:
-    request:
-      - propagate: {matching: '^GraphStore-.*'}
-      - propagate: {matching: '(?i)^GraphStore-.*'}
-      - propagate: {matching: '^(x-a|X-B)$'}
-      - remove: {matching: '[A-Z]+x'}
-      - propagate: {named: X-Own}
-      - propagate: {named: host}
-      - propagate: {named: host, rename: x-host}
-      - remove: {named: Content-Length}
-      - insert: {name: te, value: trailers}
-  subgraphs:
-    a:
-      response:
-        operations: [{propagate: {matching: 'X-.*'}}]
-        masking: {replace_defaults: true}
-";
-    let reading = read(Path::new("r.yaml"), text, &table(), false).unwrap();
-    assert_snapshot!(reading.warnings.join("\n"), @r"
-    `headers.all`: `^GraphStore-.*` matches no header, because names are in lower case: write `(?i)^GraphStore-.*`
-    `headers.all`: `[A-Z]+x` matches no header, because names are in lower case: write `(?i)[A-Z]+x`
-    `headers.all`: a rule for `host` has no effect, because the gateway writes this header itself: remove the rule
-    `headers.all`: a rule for `content-length` has no effect, because the gateway writes this header itself: remove the rule
-    `headers.all`: a rule for `te` has no effect, because the gateway writes this header itself: remove the rule
-    `headers.subgraphs.a`: `X-.*` matches no header, because names are in lower case: write `(?i)X-.*`
-    `headers.subgraphs.a.response.masking` masks no header, so telemetry shows credentials: remove `replace_defaults`, or name headers in `sensitive_headers`
-    ");
-}
-
-#[test]
-fn keys_without_effect_are_said_with_their_lines() {
-    let text = "homepage:\n  graph_ref: a@b\nsupergraph: {generate_query_fragments: false}\n";
-    let reading = read(Path::new("r.yaml"), text, &table(), false).unwrap();
-    assert_snapshot!(reading.warnings.join("\n"), @r"
-    line 2: `homepage.graph_ref` has no effect here: the homepage has no links
-    line 3: `supergraph.generate_query_fragments` has no effect here: the query planner decides about fragments
     ");
 }
 
@@ -682,23 +470,6 @@ fn stored_queries_hold_one_operation() {
         let told = with(query);
         assert!(told.contains("router.yaml:1:"), "{told}");
     }
-}
-
-#[test]
-fn endpoints_that_both_fit_are_warned_about() {
-    let text = r#"query_collections: [{name: a, queries: [{name: q, query: 'query ($x: ID) { a(x: $x) }'}]}]
-rest_endpoints:
-  - {name: one, url: '/p/:x/', methods: [GET, PUT], query: {collection_name: a, query_name: q}}
-  - {name: two, url: p/all, methods: [PUT], query: {collection_name: a, query_name: q}}
-  - {name: three, url: p/all, methods: [POST], query: {collection_name: a, query_name: q}}
-"#;
-    let reading = read(Path::new("router.yaml"), text, &table(), false).unwrap();
-    assert_eq!(reading.warnings.len(), 1, "{:?}", reading.warnings);
-    assert!(
-        reading.warnings[0].starts_with("line 4: "),
-        "{:?}",
-        reading.warnings
-    );
 }
 
 #[test]

@@ -3,15 +3,14 @@
 use std::cell::OnceCell;
 
 use data_encoding::HEXLOWER;
-use gateway_config::{Condition, DataStep, Operand, Selector, SelectorSource};
+use gateway_config::{Condition, DataStep, Operand, QuerySize, Selector, SelectorSource};
 use http::HeaderMap;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::cost;
-use crate::exchange::{Exchange, Response, StageRequest};
+use crate::exchange::{Exchange, OperationSize, Response, StageRequest};
 use crate::json;
-use crate::masked_headers::MaskedHeaders;
 
 /// The data that a condition can read.
 pub(crate) struct ConditionInput<'a> {
@@ -24,8 +23,6 @@ pub(crate) struct ConditionInput<'a> {
     pub(crate) resend_count: u32,
     /// The reason why there is no response.
     pub(crate) failure: Option<&'a str>,
-    /// The headers that telemetry masks. Conditions do not mask.
-    pub(crate) masked: &'a MaskedHeaders,
     pub(crate) bodies: ParsedBodies,
 }
 
@@ -50,7 +47,6 @@ impl<'a> ConditionInput<'a> {
             environment,
             resend_count: 0,
             failure: None,
-            masked: MaskedHeaders::usual(),
             bodies: ParsedBodies::default(),
         }
     }
@@ -124,14 +120,8 @@ pub(crate) fn select(selector: &Selector, input: &ConditionInput<'_>) -> Option<
     find(&selector.source, input).or_else(|| selector.default.clone())
 }
 
-/// The value of a selector for telemetry, or its default. A masked header has a text in its place.
-pub(crate) fn select_masked(selector: &Selector, input: &ConditionInput<'_>) -> Option<Value> {
-    let found = find(&selector.source, input);
-    let shown = found.map(|value| input.masked.shown(selector, input.subgraph, value));
-    shown.or_else(|| selector.default.clone())
-}
-
-fn find(source: &SelectorSource, input: &ConditionInput<'_>) -> Option<Value> {
+/// The value of a source, unmasked.
+pub(crate) fn find(source: &SelectorSource, input: &ConditionInput<'_>) -> Option<Value> {
     let text = |text: &str| Some(Value::from(text));
     let header = |headers: &HeaderMap, name| {
         let value: &http::HeaderValue = headers.get(name)?;
@@ -179,6 +169,7 @@ fn in_contents(source: &SelectorSource, input: &ConditionInput<'_>) -> Option<Va
         SelectorSource::TraceId(format) => Some(exchange.trace.as_ref()?.shown_id(*format).into()),
         SelectorSource::Baggage(name) => baggage(&exchange.client.headers, name),
         SelectorSource::Query => input.client_request()?.get("query").cloned(),
+        SelectorSource::QuerySize(size) => Some(size_of(*size, exchange.operation_size?).into()),
         SelectorSource::QueryVariable(name) => {
             let variables = input.client_request()?.get("variables")?;
             variables.get(name).cloned()
@@ -203,6 +194,15 @@ fn in_contents(source: &SelectorSource, input: &ConditionInput<'_>) -> Option<Va
         SelectorSource::ErrorReason => Some(input.failure?.into()),
         SelectorSource::Cost(form) => cost::value(*form, &exchange.context),
         _ => None,
+    }
+}
+
+fn size_of(asked: QuerySize, sizes: OperationSize) -> u64 {
+    match asked {
+        QuerySize::Aliases => sizes.aliases,
+        QuerySize::Depth => sizes.depth,
+        QuerySize::Height => sizes.height,
+        QuerySize::RootFields => sizes.root_fields,
     }
 }
 
@@ -311,6 +311,42 @@ mod tests {
         ] {
             assert_eq!(judged(condition, &input), expected, "{condition}");
         }
+    }
+
+    #[test]
+    fn sizes_of_an_operation_exist_after_planning() {
+        let mut exchange = Exchange::new(Rc::default());
+        let sizes = [
+            ("aliases", 1),
+            ("depth", 2),
+            ("height", 3),
+            ("root_fields", 4),
+        ];
+        let texts = |name: &str| {
+            ["query", "supergraph_query"].map(|key| format!(r#"{{"{key}":"{name}"}}"#))
+        };
+        for (name, _) in sizes {
+            let input = ConditionInput::new(&exchange, &|_| None);
+            for text in texts(name) {
+                assert_eq!(selected(&text, &input), Value::Null, "{text}");
+            }
+        }
+        exchange.operation_size = Some(OperationSize {
+            aliases: 1,
+            depth: 2,
+            height: 3,
+            root_fields: 4,
+        });
+        // Later parts of a response have the sizes, too.
+        let exchange = exchange.shared();
+        let input = ConditionInput::new(&exchange, &|_| None);
+        for (name, size) in sizes {
+            for text in texts(name) {
+                assert_eq!(selected(&text, &input), size, "{text}");
+            }
+        }
+        assert!(judged(r#"{"gt":[{"query":"depth"},1]}"#, &input));
+        assert!(!judged(r#"{"gt":[{"query":"depth"},2]}"#, &input));
     }
 
     /// The value of a selector in a file.

@@ -35,6 +35,8 @@ pub struct Exchange {
     pub operation_name: Option<String>,
     /// `query` or `mutation`, or `None` before parsing.
     pub operation_kind: Option<&'static str>,
+    /// The size of the operation, or `None` before planning.
+    pub operation_size: Option<OperationSize>,
     /// The query plan. It is present only if [`crate::ExtensionsWorker::wants_query_plan`] returns true.
     pub query_plan: Option<QueryPlan>,
     /// The client's GraphQL request as JSON, empty before parsing.
@@ -46,6 +48,19 @@ pub struct Exchange {
     id: Rc<OnceCell<String>>,
     /// Created when the first rule for response headers runs.
     gathered: OnceCell<Box<Gathered>>,
+}
+
+/// The size of an operation, as `limits` counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OperationSize {
+    /// Number of aliased fields.
+    pub aliases: u64,
+    /// Nesting of fields.
+    pub depth: u64,
+    /// Number of fields.
+    pub height: u64,
+    /// Number of root fields.
+    pub root_fields: u64,
 }
 
 /// The query plan of an operation, as stages see it.
@@ -66,6 +81,7 @@ impl Exchange {
             client,
             operation_name: None,
             operation_kind: None,
+            operation_size: None,
             query_plan: None,
             client_body: Rc::default(),
             trace: None,
@@ -94,6 +110,7 @@ impl Exchange {
             client: Rc::clone(&self.client),
             operation_name: self.operation_name.clone(),
             operation_kind: self.operation_kind,
+            operation_size: self.operation_size,
             query_plan: self.query_plan.clone(),
             client_body: Rc::clone(&self.client_body),
             trace: self.trace.clone(),

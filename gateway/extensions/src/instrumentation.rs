@@ -8,6 +8,7 @@
 mod attributes;
 mod events;
 mod instruments;
+mod seen;
 mod standard;
 
 use std::net::IpAddr;
@@ -26,6 +27,7 @@ use crate::masked_headers::MaskedHeaders;
 use attributes::ResolvedAttribute;
 use events::Event;
 use instruments::{BoundInstrument, ResolvedInstrument};
+use seen::Seen;
 
 /// The facts about the connection of a client's request.
 #[derive(Clone, Debug)]
@@ -209,15 +211,18 @@ impl ServiceInstrumentation {
         &self.plan.services[self.index]
     }
 
-    fn input<'a>(&'a self, facts: &Facts<'a>) -> ConditionInput<'a> {
-        ConditionInput {
+    fn seen<'a>(&'a self, facts: &Facts<'a>) -> Seen<'a> {
+        let data = ConditionInput {
             request: facts.request,
             response: facts.response,
             subgraph: facts.subgraph,
             resend_count: facts.resend_count,
             failure: facts.failure,
-            masked: &self.plan.masked,
             ..ConditionInput::new(facts.exchange, &*self.plan.environment)
+        };
+        Seen {
+            data,
+            masked: &self.plan.masked,
         }
     }
 
@@ -249,18 +254,18 @@ impl ServiceInstrumentation {
 
     /// Counts a request in flight until the result is dropped.
     pub fn hold(&self, facts: &Facts<'_>) -> Vec<Held> {
-        let input = self.input(facts);
+        let seen = self.seen(facts);
         let bound = self.bound();
-        bound.filter_map(|it| it.hold(&input, facts)).collect()
+        bound.filter_map(|it| it.hold(&seen, facts)).collect()
     }
 
     /// Logs the events of a request.
     pub fn requested(&self, facts: &Facts<'_>) {
         let service = self.service();
         if service.events.iter().any(Event::is_at_request) {
-            let input = self.input(facts);
+            let seen = self.seen(facts);
             let events = service.events.iter().filter(|it| it.is_at_request());
-            events.for_each(|event| event.log(service.service, &input, facts, self.plan.ids));
+            events.for_each(|event| event.log(service.service, &seen, facts, self.plan.ids));
         }
     }
 
@@ -272,16 +277,16 @@ impl ServiceInstrumentation {
             ..*facts
         };
         let service = self.service();
-        let input = self.input(&facts);
+        let seen = self.seen(&facts);
         if let Some(span) = span {
-            attributes::apply(&service.span, span, &input, &facts);
+            attributes::apply(&service.span, span, &seen, &facts);
         }
         for instrument in self.bound().filter(|it| !it.resolved.is_event) {
-            instrument.record(&input, &facts);
+            instrument.record(&seen, &facts);
         }
         for event in &service.events {
             if event.is_at_end(facts.response.is_some(), facts.failure.is_some()) {
-                event.log(service.service, &input, &facts, self.plan.ids);
+                event.log(service.service, &seen, &facts, self.plan.ids);
             }
         }
     }
@@ -289,12 +294,12 @@ impl ServiceInstrumentation {
     /// Records one part of a response, or a whole response as its only part.
     pub fn part(&self, facts: &Facts<'_>) {
         let service = self.service();
-        let input = self.input(facts);
+        let seen = self.seen(facts);
         for instrument in self.bound().filter(|it| it.resolved.is_event) {
-            instrument.record(&input, facts);
+            instrument.record(&seen, facts);
         }
         for event in service.events.iter().filter(|it| it.is_at_part()) {
-            event.log(service.service, &input, facts, self.plan.ids);
+            event.log(service.service, &seen, facts, self.plan.ids);
         }
     }
 

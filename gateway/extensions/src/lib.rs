@@ -48,7 +48,9 @@ pub use context::{
 pub use coprocessor::{CoprocessorError, CoprocessorStage};
 pub use encoding::{ExpandError, expand};
 pub use event_request::EventRequest;
-pub use exchange::{ClientHead, Exchange, PartOf, QueryPlan, Response, StageRequest, Step};
+pub use exchange::{
+    ClientHead, Exchange, OperationSize, PartOf, QueryPlan, Response, StageRequest, Step,
+};
 pub use failure::FetchProblem;
 pub use header_rules::{ClientBody, Rules};
 pub use identifier::random;

@@ -1,7 +1,6 @@
 //! Masks the values of sensitive headers in the log, in traces and in metrics.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use gateway_config::{Headers, Redact, Selector, SelectorSource};
 use http::{HeaderMap, HeaderName};
@@ -9,9 +8,6 @@ use serde_json::{Map, Value};
 
 /// The text for a masked value. Apollo Router writes the same text.
 const MASKED: &str = "***MASKED***";
-
-/// The headers that usually contain credentials.
-static USUAL: LazyLock<MaskedHeaders> = LazyLock::new(|| MaskedHeaders::new(&Headers::default()));
 
 /// The masked headers of a configuration.
 #[derive(Debug)]
@@ -67,11 +63,6 @@ impl MaskedHeaders {
             requests: Names::new(headers, Headers::masked_in_requests),
             responses: Names::new(headers, Headers::masked_in_responses),
         }
-    }
-
-    /// The lists of a configuration without `masking`.
-    pub(crate) fn usual() -> &'static Self {
-        &USUAL
     }
 
     /// The headers of a request for the log.

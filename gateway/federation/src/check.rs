@@ -123,6 +123,7 @@ pub(crate) fn check<T>(
         operation_id: operation_id(&fragments, chosen.operation, chosen.kind),
         declared,
         projection,
+        extent: chosen.extent,
         exceeded: over,
     };
     next(checked, &document, &chosen)

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
+use crate::limits::Extent;
 use crate::projection::{Clause, Member, Projection, Shape, What};
 use crate::schema::Schema;
 use crate::variables::{self, Declared, Variables};
@@ -21,6 +22,7 @@ pub struct Checked {
     pub(crate) operation_id: String,
     pub(crate) declared: Vec<Declared>,
     pub(crate) projection: Projection,
+    pub(crate) extent: Extent,
     pub(crate) exceeded: Vec<GraphqlError>,
 }
 
@@ -141,6 +143,12 @@ impl Checked {
     #[must_use]
     pub fn operation_id(&self) -> &str {
         &self.operation_id
+    }
+
+    /// The measured size of the operation.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        self.extent
     }
 
     /// The limits that the operation exceeds, although it is accepted

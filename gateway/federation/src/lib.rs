@@ -93,7 +93,7 @@ pub use effort::{Effort, Stop};
 pub use error::{GraphqlError, Location, PathSegment, errors_body};
 pub use execute::Executed;
 pub use fetch::{Fetch, OperationKind, SubgraphAnswer, SubgraphRequest};
-pub use limits::{Fragments, OperationLimits, fragments};
+pub use limits::{Extent, Fragments, OperationLimits, fragments};
 pub use operation_head::OperationHead;
 pub use operations::Operations;
 pub use options::{AuthorizationOptions, OperationOptions, ReportIn};

@@ -19,7 +19,7 @@ use crate::error::GraphqlError;
 pub struct OperationLimits {
     /// Maximum nesting of fields. `None` by default, without a limit.
     pub max_depth: Option<u32>,
-    /// Maximum number of distinct fields, fragments included. `None` by default, without a limit.
+    /// Maximum number of fields, fragments included. Each alias counts. `None` by default, without a limit.
     pub max_height: Option<u32>,
     /// Maximum number of root fields. Each alias counts. `None` by default, without a limit.
     pub max_root_fields: Option<u32>,
@@ -76,12 +76,16 @@ const VARIABLE_MESSAGE_BYTES: u64 = 128;
 
 /// Measured size of one operation or fragment, with fragments expanded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub struct Extent {
     pub(crate) selections: u64,
-    pub(crate) depth: u64,
-    pub(crate) height: u64,
-    pub(crate) aliases: u64,
-    pub(crate) root_fields: u64,
+    /// Nesting of fields.
+    pub depth: u64,
+    /// Number of fields. Fields of one selection under one response key count once.
+    pub height: u64,
+    /// Number of aliased fields.
+    pub aliases: u64,
+    /// Number of root fields. Fields of one selection under one response key count once.
+    pub root_fields: u64,
     /// Nesting of selection sets, inline fragments and spreads included.
     nesting: u64,
 }
@@ -372,7 +376,7 @@ impl<'a> Measuring<'a> {
             return Err(TooMuch::Deep);
         }
         let mut total = Extent::default();
-        let mut names = HashSet::new();
+        let mut keys = HashSet::new();
         for selection in &set.items {
             // All sums saturate. Fragments that double 64 times exceed any integer, and a saturated total
             // exceeds every limit.
@@ -380,13 +384,14 @@ impl<'a> Measuring<'a> {
             total.selections = total.selections.saturating_add(own);
             let inner = match selection {
                 Selection::Field(field) => {
-                    total.root_fields = total.root_fields.saturating_add(1);
                     total.aliases = total
                         .aliases
                         .saturating_add(u64::from(field.alias.is_some()));
-                    // Height counts distinct names: a field under two aliases counts once.
-                    let is_new = names.insert(field.name.as_str());
-                    total.height = total.height.saturating_add(u64::from(is_new));
+                    // A field under two aliases can have different arguments, so it counts twice.
+                    let key = field.alias.as_deref().unwrap_or(&field.name);
+                    let is_new = u64::from(keys.insert(key));
+                    total.height = total.height.saturating_add(is_new);
+                    total.root_fields = total.root_fields.saturating_add(is_new);
                     let mut inner = self.set(&field.selection_set, nesting + 1)?;
                     inner.depth += 1;
                     // Fields below a field are not root fields. Fields of a fragment are, and are added
@@ -429,7 +434,35 @@ mod tests {
         assert_eq!(extent.depth, 3);
         assert_eq!(extent.root_fields, 2);
         assert_eq!(extent.aliases, 4);
-        assert_eq!(extent.height, 8);
+        assert_eq!(extent.height, 9);
+    }
+
+    /// The counts of Apollo Router 2.17.0, whose sources have `count` in `spec/operation_limits.rs`.
+    #[test]
+    fn sizes_are_counted_as_the_original_counts_them() {
+        for (query, depth, height, root_fields, aliases) in [
+            ("{a}", 1, 1, 1, 0),
+            ("{a a}", 1, 1, 1, 0),
+            ("{a x:a}", 1, 2, 2, 1),
+            ("{a{b{c}}}", 3, 3, 1, 0),
+            ("{a{b} a{b}}", 2, 3, 1, 0),
+            ("{x:a{y:b}z:a{y:b}}", 2, 4, 2, 4),
+        ] {
+            let extent = extent(query).unwrap();
+            assert_eq!(
+                (
+                    extent.depth,
+                    extent.height,
+                    extent.root_fields,
+                    extent.aliases
+                ),
+                (depth, height, root_fields, aliases),
+                "{query}"
+            );
+        }
+        // The original counts no root fields inside of fragments, although its documentation says so.
+        let extent = extent("{a{b}...on Q{a{b}}}").unwrap();
+        assert_eq!((extent.depth, extent.height, extent.root_fields), (2, 4, 2));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::cost::{Formula, NoEstimate, Request};
 use crate::deferral::Deferral;
 use crate::error::GraphqlError;
 use crate::fetch::OperationKind;
+use crate::limits::Extent;
 use crate::override_labels::OverrideLabels;
 use crate::plan::{Plan, Step};
 use crate::supergraph::Supergraph;
@@ -64,6 +65,12 @@ impl Prepared {
     #[must_use]
     pub fn operation_id(&self) -> &str {
         self.checked.operation_id()
+    }
+
+    /// The measured size of the operation.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        self.checked.extent()
     }
 
     /// The limits that the operation exceeds, although it is accepted

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gateway_extensions::QueryPlan;
+use gateway_extensions::{OperationSize, QueryPlan};
 use gateway_federation::{
     Effort, ErrorPolicies, GraphqlError, OperationKind, OperationRequest, Operations,
     OverrideLabels, Refusal, Variables,
@@ -102,6 +102,20 @@ impl Operation {
         match self {
             Self::Federated(prepared) => prepared.exceeded(),
             Self::Merged(prepared) => prepared.exceeded(),
+        }
+    }
+
+    /// The measured size of the operation.
+    pub(crate) fn size(&self) -> OperationSize {
+        let extent = match self {
+            Self::Federated(prepared) => prepared.extent(),
+            Self::Merged(prepared) => prepared.extent(),
+        };
+        OperationSize {
+            aliases: extent.aliases,
+            depth: extent.depth,
+            height: extent.height,
+            root_fields: extent.root_fields,
         }
     }
 

@@ -401,6 +401,7 @@ async fn plan(
     exchange.client_body = Rc::new(ClientBody::new(text.clone()));
     exchange.operation_name = operation.name().map(str::to_owned);
     exchange.operation_kind = Some(operation.kind().as_str());
+    exchange.operation_size = Some(operation.size());
     if serving.extensions.sees_context() {
         exchange.context.insert(OPERATION_ID, operation.id().into());
     }

@@ -292,6 +292,66 @@ fn costs_are_attributes_conditions_and_instruments() {
     }
 }
 
+/// The values of `query: aliases|depth|height|root_fields` at each service.
+#[test]
+fn sizes_of_operations_are_attributes_values_and_conditions() {
+    const SIZES: &str =
+        "{n: {query: aliases}, d: {query: depth}, h: {query: height}, r: {query: root_fields}}";
+    let planets = Stub::planets();
+    let coprocessor = Stub::coprocessor(|_| {});
+    let collector = Collector::start();
+    let section = format!(
+        "
+    spans:
+      router: {{attributes: {SIZES}}}
+      supergraph: {{attributes: {SIZES}}}
+      subgraph: {{attributes: {{d: {{supergraph_query: depth}}, many: {{static: 1, condition: {{gt: [{{supergraph_query: aliases}}, 1]}}}}}}}}
+    instruments:
+      supergraph:
+        acme.height: {{type: histogram, value: {{query: height}}}}
+        acme.deep: {{type: counter, value: unit, condition: {{gt: [{{query: depth}}, 1]}}}}
+        acme.wide: {{type: counter, value: unit, condition: {{gt: [{{query: depth}}, 2]}}}}
+    events:
+      supergraph:
+        acme.planned: {{message: planned, level: info, on: request, attributes: {SIZES}}}
+"
+    );
+    // The coprocessor is asked about operations with more than one root field.
+    let asked = format!(
+        "coprocessor: {{url: '{}', execution: {{request: {{condition: {{gt: [{{query: root_fields}}, 1]}}}}}}}}\n",
+        coprocessor.url
+    );
+    let text = config(&section, Some(&collector)) + &asked;
+    let mut gateway = Gateway::start(&planets.config(&text));
+    assert_eq!(ask(&gateway, &[]).status, 200);
+    assert!(coprocessor.seen().is_empty());
+    let line = gateway.wait_for("acme.planned");
+    let sizes = serde_json::json!({"n": 0, "d": 2, "h": 2, "r": 1});
+    assert_eq!(line["attributes"], sizes);
+    let spans = collector.spans(4);
+    let of = |span: &str, name: &str| {
+        let span = spans.iter().find(|it| it.name == span).unwrap();
+        attribute(&span.attributes, name)
+    };
+    for span in ["POST /", "query"] {
+        for (name, value) in [("n", "0"), ("d", "2"), ("h", "2"), ("r", "1")] {
+            assert_eq!(of(span, name).as_deref(), Some(value), "{span} {name}");
+        }
+    }
+    assert_eq!(of("POST /l", "d").as_deref(), Some("2"));
+    assert_eq!(of("POST /l", "many"), None);
+    gateway.ask("{ a: locations { x: name } b: locations { y: name } }");
+    assert_eq!(coprocessor.seen().len(), 1);
+    for (sample, value) in [
+        ("acme_height_sum", Some("6.0")),
+        ("acme_height_count", Some("2")),
+        ("acme_deep_total", Some("2.0")),
+        ("acme_wide_total", None),
+    ] {
+        assert_eq!(metric(&gateway, sample).as_deref(), value, "{sample}");
+    }
+}
+
 #[test]
 fn the_counts_of_instruments_survive_a_reload() {
     let planets = Stub::planets();

@@ -201,7 +201,6 @@ fn long_names_count_as_the_selections_that_they_cost_as_much_as() {
 fn the_limits_on_operations_hold_without_configuration() {
     let planets = Stub::planets();
     let gateway = Gateway::start(&planets.config(""));
-    let many = |count: usize, part: &str| part.repeat(count);
     let numbered = |count: usize, field: &str| -> String {
         (0..count)
             .map(|index| format!("a{index}:{field} "))
@@ -213,7 +212,7 @@ fn the_limits_on_operations_hold_without_configuration() {
             "MAX_ALIASES_LIMIT",
         ),
         (
-            format!("{{{}}}", many(201, "locations{id} ")),
+            format!("{{{}}}", numbered(201, "locations{id}")),
             "MAX_ROOT_FIELDS_LIMIT",
         ),
     ] {

@@ -10,8 +10,8 @@ use gateway_telemetry::{OpenSpan, SpanEdits, Value as SpanValue, kept};
 use serde_json::Value;
 
 use super::Facts;
+use super::seen::Seen;
 use super::standard::standard;
-use crate::condition::{ConditionInput, holds, select_masked};
 
 /// An attribute with the source of its value.
 pub(super) struct ResolvedAttribute {
@@ -26,14 +26,14 @@ enum Source {
 
 impl ResolvedAttribute {
     /// The value, if there is one and the condition holds.
-    pub(super) fn value(&self, input: &ConditionInput<'_>, facts: &Facts<'_>) -> Option<Value> {
+    pub(super) fn value(&self, seen: &Seen<'_>, facts: &Facts<'_>) -> Option<Value> {
         let value = match &self.source {
             Source::Standard(name) => standard(name, facts)?,
             Source::Selected(selector, condition) => {
-                if !condition.as_ref().is_none_or(|it| holds(it, input)) {
+                if !seen.meets(condition.as_ref()) {
                     return None;
                 }
-                select_masked(selector, input)?
+                seen.shown(selector)?
             }
         };
         Some(value).filter(|value| !value.is_null())
@@ -121,11 +121,11 @@ pub(super) fn of_span(
 pub(super) fn apply(
     attributes: &[ResolvedAttribute],
     span: &mut OpenSpan,
-    input: &ConditionInput<'_>,
+    seen: &Seen<'_>,
     facts: &Facts<'_>,
 ) {
     for attribute in attributes {
-        let Some(value) = attribute.value(input, facts) else {
+        let Some(value) = attribute.value(seen, facts) else {
             continue;
         };
         let text = || match &value {

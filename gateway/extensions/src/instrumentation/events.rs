@@ -9,8 +9,8 @@ use gateway_telemetry::shortened;
 use serde_json::{Map, Value};
 
 use super::attributes::{self, ResolvedAttribute, condition_reads_body};
+use super::seen::Seen;
 use super::{Facts, LogIds};
-use crate::condition::{ConditionInput, holds};
 use crate::masked_headers::MaskedHeaders;
 
 /// The target of events in the log.
@@ -102,19 +102,19 @@ impl Event {
     pub(super) fn log(
         &self,
         service: InstrumentedService,
-        input: &ConditionInput<'_>,
+        seen: &Seen<'_>,
         facts: &Facts<'_>,
         ids: LogIds,
     ) {
-        if !self.condition.as_ref().is_none_or(|it| holds(it, input)) {
+        if !seen.meets(self.condition.as_ref()) {
             return;
         }
         let mut values = Map::new();
         if self.is_standard {
-            self.add_message(service, input.masked, facts, &mut values);
+            self.add_message(service, seen.masked, facts, &mut values);
         }
         for attribute in &self.attributes {
-            if let Some(value) = attribute.value(input, facts) {
+            if let Some(value) = attribute.value(seen, facts) {
                 values.insert(attribute.name.to_string(), value);
             }
         }

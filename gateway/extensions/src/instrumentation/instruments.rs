@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::Facts;
 use super::attributes::{self, ResolvedAttribute, condition_reads_body};
-use crate::condition::{ConditionInput, holds, select_masked};
+use super::seen::Seen;
 use crate::cost;
 
 /// Bounds of durations, in seconds. The gateway's own metrics have the same bounds.
@@ -84,9 +84,9 @@ impl ResolvedInstrument {
             || self.attributes.iter().any(ResolvedAttribute::reads_body)
     }
 
-    fn labels(&self, input: &ConditionInput<'_>, facts: &Facts<'_>) -> Labels {
+    fn labels(&self, seen: &Seen<'_>, facts: &Facts<'_>) -> Labels {
         let labels = self.attributes.iter().filter_map(|attribute| {
-            let text = match attribute.value(input, facts)? {
+            let text = match attribute.value(seen, facts)? {
                 Value::String(text) => text,
                 other => other.to_string(),
             };
@@ -96,7 +96,7 @@ impl ResolvedInstrument {
         labels.collect()
     }
 
-    fn number(&self, input: &ConditionInput<'_>, facts: &Facts<'_>) -> Option<f64> {
+    fn number(&self, seen: &Seen<'_>, facts: &Facts<'_>) -> Option<f64> {
         match &self.recorded {
             Recorded::One => Some(1.0),
             // It counts from the request on, and not at the response.
@@ -106,7 +106,7 @@ impl ResolvedInstrument {
             Recorded::RequestSize => Some(facts.request?.body.len() as f64),
             Recorded::ResponseSize => Some(facts.response?.body.len() as f64),
             Recorded::Cost(form) => cost::value(*form, &facts.exchange.context)?.as_f64(),
-            Recorded::Selected(selector) => match select_masked(selector, input)? {
+            Recorded::Selected(selector) => match seen.shown(selector)? {
                 Value::Number(number) => number.as_f64(),
                 // Headers are texts.
                 Value::String(text) => text.trim().parse().ok(),
@@ -119,25 +119,21 @@ impl ResolvedInstrument {
 
 impl BoundInstrument<'_> {
     /// Records a value if the condition holds and there is a number.
-    pub(super) fn record(&self, input: &ConditionInput<'_>, facts: &Facts<'_>) {
+    pub(super) fn record(&self, seen: &Seen<'_>, facts: &Facts<'_>) {
         let resolved = self.resolved;
-        if !resolved
-            .condition
-            .as_ref()
-            .is_none_or(|it| holds(it, input))
-        {
+        if !seen.meets(resolved.condition.as_ref()) {
             return;
         }
-        let Some(number) = resolved.number(input, facts) else {
+        let Some(number) = resolved.number(seen, facts) else {
             return;
         };
-        self.series.record(resolved.labels(input, facts), number);
+        self.series.record(resolved.labels(seen, facts), number);
     }
 
     /// Counts a request in flight until the result is dropped. `None` for other instruments.
-    pub(super) fn hold(&self, input: &ConditionInput<'_>, facts: &Facts<'_>) -> Option<Held> {
+    pub(super) fn hold(&self, seen: &Seen<'_>, facts: &Facts<'_>) -> Option<Held> {
         let is_level = matches!(self.resolved.recorded, Recorded::InFlight);
-        is_level.then(|| Held::new(self.series, self.resolved.labels(input, facts)))
+        is_level.then(|| Held::new(self.series, self.resolved.labels(seen, facts)))
     }
 }
 

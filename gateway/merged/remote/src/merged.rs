@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gateway_config::Config;
 use gateway_federation::{
-    Checked, Effort, ExecutionLimits, GraphqlError, OperationKind, OperationOptions, Refusal,
-    Schema, Stop, Variables, check_operation,
+    Checked, Effort, ExecutionLimits, Extent, GraphqlError, OperationKind, OperationOptions,
+    Refusal, Schema, Stop, Variables, check_operation,
 };
 
 use operation_cache::{CacheStats, Keep, Key, OperationCache};
@@ -200,6 +200,12 @@ impl Prepared {
     #[must_use]
     pub fn operation_id(&self) -> &str {
         self.checked.operation_id()
+    }
+
+    /// The measured size of the operation.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        self.checked.extent()
     }
 
     /// The limits that the operation exceeds without being refused.

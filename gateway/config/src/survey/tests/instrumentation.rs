@@ -89,6 +89,40 @@ fn custom_instruments_and_events_work() {
     assert_eq!(defined.value, Some(Measured::EventUnit));
 }
 
+/// Each form of the client's operation.
+const FORMS: [&str; 5] = ["string", "aliases", "depth", "height", "root_fields"];
+
+#[test]
+fn sizes_of_operations_are_read_at_every_place() {
+    let places = [
+        "spans: {router: {attributes: {a: {query: IT}}}}",
+        "spans: {supergraph: {attributes: {a: {query: IT, default: 0}}}}",
+        "spans: {subgraph: {attributes: {a: {supergraph_query: IT}}}}",
+        "spans: {router: {attributes: {a: {static: 1, condition: {gt: [{query: IT}, 3]}}}}}",
+        "instruments: {router: {a: {type: histogram, value: {query: IT}}}}",
+        "instruments: {supergraph: {a: {type: histogram, value: {query: IT}}}}",
+        "instruments: {supergraph: {a: {type: counter, value: {event_custom: {query: IT}}}}}",
+        "instruments: {subgraph: {a: {type: counter, value: {supergraph_query: IT}}}}",
+        "instruments: {supergraph: {a: {type: counter, value: unit, attributes: {b: {query: IT}}}}}",
+        "instruments: {supergraph: {a: {type: counter, value: unit, condition: {lt: [{query: IT}, 3]}}}}",
+        "events: {router: {a: {message: a, level: info, on: response, attributes: {b: {query: IT}}}}}",
+        "events: {supergraph: {a: {message: a, level: info, on: request, attributes: {b: {query: IT}}}}}",
+        "events: {supergraph: {a: {message: a, level: info, on: event_response, condition: {exists: {query: IT}}}}}",
+        "events: {subgraph: {a: {message: a, level: info, on: request, attributes: {b: {supergraph_query: IT}}}}}",
+    ];
+    for place in places {
+        for form in FORMS {
+            let told = section(&place.replace("IT", form));
+            assert!(told.ends_with("starts"), "{place} {form}: {told}");
+            assert!(!told.contains("no effect"), "{place} {form}: {told}");
+        }
+        let told = section(&place.replace("IT", "width"));
+        assert!(told.contains("root_fields"), "{place}: {told}");
+        assert!(told.contains("found `width`"), "{place}: {told}");
+        assert!(!told.ends_with("starts"), "{place}: {told}");
+    }
+}
+
 /// Checks that the gateway does not start with these sections, and names the reason.
 fn refused(sections: &[(&str, &str)]) {
     for (text, message) in sections {
@@ -195,6 +229,10 @@ fn events_that_telemetry_cannot_honor_are_refused() {
         ),
         (
             "events: {router: {mine: {level: info, message: a, on: request, attributes: {o: {operation_name: string}}}}}",
+            "`router` does not know the operation at the request",
+        ),
+        (
+            "events: {router: {mine: {level: info, message: a, on: request, attributes: {o: {query: depth}}}}}",
             "`router` does not know the operation at the request",
         ),
         (
