@@ -89,6 +89,26 @@ fn what_may_not_be_kept_is_asked_for_each_time() {
     assert_eq!(asked(former), 2);
 }
 
+/// The commonest rule of public files. Two clients with different headers share no response.
+#[test]
+fn the_log_says_that_a_pattern_of_headers_divides_the_cache() {
+    let planets = planets("cache-control: max-age=60\r\n");
+    let rules = format!("{ON}headers: {{all: {{request: [{{propagate: {{matching: '.*'}}}}]}}}}\n");
+    let mut gateway = Gateway::start(&planets.config(&rules));
+    for agent in ["one", "other", "one"] {
+        let mut headers = post(NAMES).headers.to_vec();
+        headers.push(("user-agent", agent));
+        let asked = Request {
+            headers: &headers,
+            ..post(NAMES)
+        };
+        assert_eq!(gateway.send(&asked).status, 200);
+    }
+    assert_eq!(planets.seen().len(), 2);
+    let line = gateway.wait_for("is part of the key in `response_cache`");
+    assert_eq!(line["level"], "warn");
+}
+
 #[test]
 fn clients_with_other_headers_or_names_do_not_get_each_others_answers() {
     let subgraph = Stub::start(|seen| {
