@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use clap::builder::Resettable;
+use clap::builder::{Resettable, StyledStr};
+use clap::error::{ContextKind, ContextValue};
 use clap::{Command, CommandFactory, Parser};
 
 /// Maximum number of worker threads by default.
@@ -32,7 +33,15 @@ pub fn read<C: Parser>(words: impl Iterator<Item = OsString>) -> Result<C, clap:
         }
     };
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    parse(with_file::<C>(words.collect(), &file, is_set))
+    let own: Vec<OsString> = words.collect();
+    let all = with_file::<C>(own.clone(), &file, is_set);
+    parsed(all).map_err(|error| {
+        let place = |name: &str| match is_set(name) {
+            true => format!("the environment variable `{name}`"),
+            false => format!("`{name}` in the file `.env`"),
+        };
+        with_source::<C>(error, &own, place)
+    })
 }
 
 /// Reads flags, then environment variables. An empty variable counts as unset, because deployments write an
@@ -41,6 +50,47 @@ pub fn read<C: Parser>(words: impl Iterator<Item = OsString>) -> Result<C, clap:
 /// # Errors
 /// Fails for invalid values, and for requests for help or the version.
 pub fn parse<C: Parser>(words: impl IntoIterator<Item = OsString>) -> Result<C, clap::Error> {
+    let words: Vec<OsString> = words.into_iter().collect();
+    parsed(words.clone()).map_err(|error| {
+        let place = |name: &str| format!("the environment variable `{name}`");
+        with_source::<C>(error, &words, place)
+    })
+}
+
+/// An error about a value, with the place of the value if it is not on the command line. Its text names the
+/// flag, which the user may never have written.
+fn with_source<C: CommandFactory>(
+    mut error: clap::Error,
+    own: &[OsString],
+    place: impl Fn(&str) -> String,
+) -> clap::Error {
+    let Some(ContextValue::String(shown)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let long = shown.split([' ', '=']).next().unwrap_or_default();
+    let command = C::command();
+    let mut arguments = command.get_arguments();
+    let argument = arguments.find(|it| {
+        let name = it.get_long().map(|name| format!("--{name}"));
+        name.is_some_and(|name| name == long)
+    });
+    let name = argument.and_then(|it| it.get_env()?.to_str());
+    let Some(name) = name else {
+        return error;
+    };
+    let short = argument.and_then(clap::Arg::get_short);
+    let is_own = own.iter().filter_map(|word| word.to_str()).any(|word| {
+        let is_long = word.split('=').next() == Some(long);
+        is_long || short.is_some_and(|short| word.starts_with(&format!("-{short}")))
+    });
+    if !is_own {
+        let tip = StyledStr::from(format!("the value is from {}", place(name)));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
+}
+
+fn parsed<C: Parser>(words: Vec<OsString>) -> Result<C, clap::Error> {
     let mut command = without_empty_variables(C::command());
     let mut matches = command.try_get_matches_from_mut(words)?;
     let read = C::from_arg_matches_mut(&mut matches);
@@ -163,6 +213,43 @@ mod tests {
         }
         for wrong in ["5", "ms", "5us", "0.5s", "-1s", ""] {
             assert_eq!(read(wrong), Err(TimeError::Shape), "{wrong}");
+        }
+    }
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[arg(long, short, env = "CHASSIS_TEST_BAN")]
+        ban: Option<u8>,
+        #[arg(long)]
+        other: Option<u8>,
+    }
+
+    #[test]
+    fn a_wrong_value_is_told_with_its_variable() {
+        // The words of the file come first, and the words of the user after them.
+        let told = |file: &[&str], own: &[&str]| {
+            let words = |words: &[&str]| -> Vec<OsString> {
+                let words = words.iter().map(OsString::from);
+                std::iter::once("test".into()).chain(words).collect()
+            };
+            let error = parsed::<Flags>(words(&[file, own].concat())).unwrap_err();
+            with_source::<Flags>(error, &words(own), |name| format!("`{name}`")).to_string()
+        };
+        let tip = "the value is from `CHASSIS_TEST_BAN`";
+        let from_file = told(&["--ban=ten"], &[]);
+        assert!(
+            from_file.contains("invalid value 'ten' for '--ban"),
+            "{from_file}"
+        );
+        assert!(from_file.contains(tip), "{from_file}");
+        for own in [
+            &["--ban=ten"][..],
+            &["--ban", "ten"],
+            &["-bten"],
+            &["--other=ten"],
+        ] {
+            let told = told(&[], own);
+            assert!(told.contains("invalid value 'ten'"), "{told}");
+            assert!(!told.contains("the value is from"), "{told}");
         }
     }
 }

@@ -294,6 +294,7 @@ mod tests {
     fn a_url_of_another_form_is_refused_with_the_forms() {
         for wrong in [
             "localhost",
+            "localhost:6379",
             "http://localhost",
             "redis+sentinel://one",
             "redis+sentinel://one/",

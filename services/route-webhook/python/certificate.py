@@ -16,14 +16,14 @@ def certificates(body: Node) -> dict:
     issuers = [
         (kind, issuer)
         for kind, key in (("Issuer", "issuer"), ("ClusterIssuer", "cluster-issuer"))
-        if (issuer := annotations.get(f"{GROUP}/{key}"))
+        if (issuer := given(annotations.get(f"{GROUP}/{key}")))
     ]
     if len(issuers) != 1:
         return {"attachments": []}
     [(issuer_kind, issuer)] = issuers
     kind, store = store_of(body.need("object", "spec", "tls", "keystore"))
     password = {"key": "password", "name": store.need("passwordSecretRef").text()}
-    common = annotations.get(f"{GROUP}/common-name")
+    common = given(annotations.get(f"{GROUP}/common-name"))
     common = common.text() if common else name
     spec = {
         "commonName": f"{common}.{namespace}",
@@ -56,4 +56,4 @@ def subject(annotations: Node) -> dict:
 
 def listed(node: Node | None) -> list[str]:
     """The items of a list with commas, without space around them; empty ones do not count."""
-    return [item for it in (node.text() if node else "").split(",") if (item := it.strip())]
+    return [item for it in (node.text() if given(node) else "").split(",") if (item := it.strip())]

@@ -26,6 +26,8 @@ def answer(decide) -> object:
     """An endpoint that answers what a pure function says of a body."""
 
     async def endpoint(request: Request) -> Response:
+        if request.headers.get("content-encoding", "identity").lower() != "identity":
+            return PlainTextResponse("expected a body without Content-Encoding", 415)
         try:
             value = decide(read_body(await request.body()))
         except NoJson as refusal:

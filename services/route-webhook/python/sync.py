@@ -45,8 +45,7 @@ def status_of(parent: Node, deployment: Node | None, replicas: object, generatio
 
 
 def is_type(condition: Node, wanted: str) -> bool:
-    kind = condition.get("type")
-    return kind is not None and kind.value == wanted
+    return condition.need("type").value == wanted
 
 
 def unchanged(parent: Node, is_ready: str, generation: object) -> dict | None:

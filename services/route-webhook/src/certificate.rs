@@ -90,7 +90,10 @@ impl<'a> Wanted<'a> {
             "cert-manager.io/common-name",
             "cert-manager.io/alt-names",
         ];
-        let [issuer, cluster_issuer, common_name, alt_names] = annotations.members(names)?;
+        // As in the original, null is no annotation.
+        let members = annotations.members(names)?;
+        let [issuer, cluster_issuer, common_name, alt_names] =
+            members.map(|member| member.and_then(BodyNode::unless_null));
         let (issuer_kind, issuer) = match (issuer, cluster_issuer) {
             (Some(issuer), None) => ("Issuer", issuer),
             (None, Some(issuer)) => ("ClusterIssuer", issuer),
@@ -102,7 +105,7 @@ impl<'a> Wanted<'a> {
         let mut subject = [const { None }; 4];
         // A loop and not `map`, because each text may be a refusal.
         for (place, part) in subject.iter_mut().zip(parts) {
-            *place = text(part)?;
+            *place = text(part.and_then(BodyNode::unless_null))?;
         }
         Ok(Some(Self {
             issuer_kind,

@@ -189,6 +189,11 @@ impl Handler {
     }
 
     async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Refused> {
+        let coding = request.headers().get(header::CONTENT_ENCODING);
+        if coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+            let text = "expected a body without Content-Encoding".to_owned();
+            return Err(Refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
+        }
         let body = Limited::new(request.into_body(), self.body_limit).collect();
         match tokio::time::timeout(BODY_TIMEOUT, body).await {
             Ok(Ok(body)) => Ok(body.to_bytes()),

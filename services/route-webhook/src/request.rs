@@ -7,6 +7,7 @@ mod parts;
 use std::borrow::Cow;
 use std::fmt;
 
+use json_text::Ambiguity;
 use serde_json::value::RawValue;
 
 use parts::{Index, Parts};
@@ -133,6 +134,24 @@ impl<'a, 'p> BodyNode<'a, 'p> {
         self.body.parts.text(self.body.text, self.index)
     }
 
+    /// The unchanged JSON of this value, for the answer.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an object in it has a name twice. The original keeps the last value, and other readers the first.
+    pub fn passed_on(&self) -> Result<&'a str, Refusal> {
+        let json = self.json();
+        match json_text::check_unambiguous(json) {
+            Err(Ambiguity::GivenTwice { .. }) => Err(self.given_twice()),
+            // The other differences between readers are not made worse by passing the text on.
+            _ => Ok(json),
+        }
+    }
+
+    fn given_twice(&self) -> Refusal {
+        self.unfit("JSON with each name of an object once", "a name twice")
+    }
+
     /// Members of an object by name. If a name occurs twice, the last one counts.
     ///
     /// # Errors
@@ -189,11 +208,11 @@ impl<'a, 'p> BodyNode<'a, 'p> {
         Refusal::Missing(Place::Member(&self.place, name).to_string())
     }
 
-    /// All members of an object with their names, in order.
+    /// All members of an object with their names, in order, for the answer.
     ///
     /// # Errors
     ///
-    /// Fails if this is not an object, or has more members than a Kubernetes object can have.
+    /// Fails if this is not an object, has a name twice, or has more members than a Kubernetes object can have.
     pub fn entries(&self) -> Result<Vec<(Cow<'a, str>, &'a str)>, Refusal> {
         self.must_be(b'{', "an object")?;
         let Body { text, parts } = self.body;
@@ -206,6 +225,8 @@ impl<'a, 'p> BodyNode<'a, 'p> {
         if entries.len() > ITEMS_MAX {
             return Err(self.unfit("an object of at most 10000 members", "more"));
         }
+        // The values are texts of Kubernetes. A value that is an object is passed on, too.
+        self.passed_on()?;
         Ok(entries)
     }
 

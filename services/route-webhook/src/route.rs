@@ -193,7 +193,7 @@ impl<'a> Route<'a> {
     pub(crate) fn of(name: Cow<'a, str>, parent: &Parent<'a, '_>) -> Result<Self, Refusal> {
         let spec = &parent.spec;
         let mut route = Self::of_seed(name, parent)?;
-        route.image = spec.image.map(|image| image.json());
+        route.image = spec.image.map(|image| image.passed_on()).transpose()?;
         route
             // Labels of the controller would duplicate the keys of its own labels.
             .labels
@@ -207,18 +207,22 @@ impl<'a> Route<'a> {
             route.keystore = keystore.map(keystore_of).transpose()?;
         }
         if let Some(env) = spec.env {
-            route.env = env.items()?.iter().map(BodyNode::json).collect();
+            let items = env.items()?;
+            let items = items.iter().map(BodyNode::passed_on);
+            route.env = items.collect::<Result<_, _>>()?;
         }
         let env_from = spec.env_from.and_then(BodyNode::unless_empty);
         route.env_from = env_from
             .map(BodyNode::list)
             .transpose()?
-            .map(|it| it.json());
+            .map(|it| it.passed_on())
+            .transpose()?;
         let resources = spec.resources.and_then(BodyNode::unless_empty);
         route.resources = resources
             .map(BodyNode::object)
             .transpose()?
-            .map(|it| it.json());
+            .map(|it| it.passed_on())
+            .transpose()?;
         Ok(route)
     }
 
@@ -230,13 +234,14 @@ impl<'a> Route<'a> {
         let annotations = spec.annotations.and_then(BodyNode::unless_empty);
         Ok(Self {
             name,
-            replicas: spec.replicas.json(),
+            replicas: spec.replicas.passed_on()?,
             config_map: config_map.text()?,
             image: None,
             annotations: annotations
                 .map(BodyNode::object)
                 .transpose()?
-                .map(|it| it.json()),
+                .map(|it| it.passed_on())
+                .transpose()?,
             labels: spec
                 .labels
                 // Entries are written again in their original order.
@@ -256,7 +261,8 @@ impl<'a> Route<'a> {
 }
 
 fn sources<'a>(parent: &Parent<'a, '_>) -> Result<Sources<'a>, Refusal> {
-    let properties = parent.spec.properties.and_then(BodyNode::unless_empty);
+    let sent = parent.spec.properties;
+    let properties = sent.and_then(BodyNode::unless_empty);
     let properties = properties.map(BodyNode::list).transpose()?;
     let mut names = Vec::new();
     if let Some(secrets) = parent.spec.secrets {
@@ -265,8 +271,8 @@ fn sources<'a>(parent: &Parent<'a, '_>) -> Result<Sources<'a>, Refusal> {
         }
     }
     let mut sources = Sources {
-        properties: properties.map(|it| it.json()),
-        properties_sent: parent.spec.properties.map(|it| it.json()),
+        properties: properties.map(|it| it.passed_on()).transpose()?,
+        properties_sent: sent.map(|it| it.passed_on()).transpose()?,
         secrets: names,
         namespace: None,
     };
@@ -299,7 +305,7 @@ fn mounted<'a>(list: Option<BodyNode<'a, '_>>, name: &str) -> Result<Vec<Mounted
         let [name, path] = item.required([name, "mountPath"])?;
         Ok(Mounted {
             name: name.text()?,
-            path: path.json(),
+            path: path.passed_on()?,
         })
     };
     list.items()?.into_iter().map(one).collect()

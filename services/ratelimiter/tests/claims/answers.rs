@@ -123,6 +123,20 @@ fn by_get(query: &str) -> String {
 }
 
 #[test]
+fn a_compressed_body_is_refused_as_such() {
+    let server = start(&[]);
+    let headers = [
+        ("content-type", "application/json"),
+        ("content-encoding", "gzip"),
+    ];
+    let body = r#"{"query":"{ serverinfo { hostname } }"}"#;
+    let mut client = server.client();
+    let refused = client.request("POST", "/", &headers, body);
+    assert_eq!(refused.status, 415, "{}", refused.body);
+    assert!(refused.body.contains("gzip"), "{}", refused.body);
+}
+
+#[test]
 fn a_get_changes_nothing() {
     let server = start(&["--window-seconds", "600"]);
     let mut client = server.client();

@@ -18,3 +18,4 @@ mod sentinel;
 mod server;
 mod stack;
 mod tls;
+mod variables;

@@ -42,7 +42,7 @@ impl<'a> Pods<'a> {
             // part of a route's status.
             for condition in conditions.items()? {
                 if is_of_type(condition, "Available")? {
-                    available.push(condition.json());
+                    available.push(condition.passed_on()?);
                 }
             }
         }
@@ -86,7 +86,7 @@ impl<'a> Ready<'a, '_> {
                 _ => false,
             };
             // The first condition of this type decides. A second one would be invalid.
-            return Ok(is_same.then_some(condition.json()));
+            return is_same.then(|| condition.passed_on()).transpose();
         }
         Ok(None)
     }
@@ -116,8 +116,8 @@ impl<'a> Ready<'a, '_> {
 }
 
 fn is_of_type(condition: BodyNode<'_, '_>, wanted: &str) -> Result<bool, Refusal> {
-    let kind = condition.member("type")?;
-    Ok(kind.is_some_and(|kind| is_text(kind, wanted)))
+    let [kind] = condition.required(["type"])?;
+    Ok(is_text(kind, wanted))
 }
 
 fn is_text(node: BodyNode<'_, '_>, wanted: &str) -> bool {

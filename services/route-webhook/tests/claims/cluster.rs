@@ -335,23 +335,31 @@ const WRONG: [(&str, &str, &str); 13] = [
     (r#"{"routes":[]}"#, "too_short", r#"["routes"]"#),
     (r#"{"routes":{}}"#, "list_type", r#"["routes"]"#),
     ("[]", "dict_type", "[]"),
-    (r#"{"routes":["a"]}"#, "dict_type", r#"["routes",0]"#),
+    (r#"{"routes":["a"]}"#, "model_type", r#"["routes",0]"#),
     (r#"{"routes":[{"xml":"x"}]}"#, "missing", NAME),
     (r#"{"routes":[{"name":"a"}]}"#, "missing", XML),
     (r#"{"routes":[{"name":1,"xml":"x"}]}"#, "string_type", NAME),
-    (
-        r#"{"routes":[{"name":"","xml":"x"}]}"#,
-        "string_too_short",
-        NAME,
-    ),
+    (r#"{"routes":[{"name":"","xml":"x"}]}"#, "value_error", NAME),
     (
         r#"{"routes":[{"name":"a","xml":""}]}"#,
         "string_too_short",
         XML,
     ),
-    (r#"{"routes":[{"name":"A","xml":"x"}]}"#, PATTERN, NAME),
-    (r#"{"routes":[{"name":"a.","xml":"x"}]}"#, PATTERN, NAME),
-    (r#"{"routes":[{"name":"a\n","xml":"x"}]}"#, PATTERN, NAME),
+    (
+        r#"{"routes":[{"name":"A","xml":"x"}]}"#,
+        "value_error",
+        NAME,
+    ),
+    (
+        r#"{"routes":[{"name":"a.","xml":"x"}]}"#,
+        "value_error",
+        NAME,
+    ),
+    (
+        r#"{"routes":[{"name":"a\n","xml":"x"}]}"#,
+        "value_error",
+        NAME,
+    ),
 ];
 const NAME: &str = r#"["routes",0,"name"]"#;
 const NAMESPACE: &str = r#"["routes",0,"namespace"]"#;

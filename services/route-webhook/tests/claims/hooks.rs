@@ -102,3 +102,48 @@ fn an_answer_that_the_caller_has_is_not_sent_again() {
     let plain = start(&[]);
     assert_eq!(call(&plain, "/sync", &[]).header("etag"), None);
 }
+
+/// Some readers of JSON keep the first of two members with one name, and some the last.
+#[test]
+fn a_name_twice_is_never_passed_on() {
+    let server = start(&[]);
+    let twice = r#"{"q":"1","q":"2"}"#;
+    let condition = r#"{"type":"Available","q":1,"\u0071":2}"#;
+    for (place, spec, conditions) in [
+        (
+            "parent.spec.annotations",
+            format!("\"annotations\":{twice}"),
+            "",
+        ),
+        ("parent.spec.labels", format!("\"labels\":{twice}"), ""),
+        (
+            "parent.spec.resources",
+            format!("\"resources\":{{\"limits\":{twice}}}"),
+            "",
+        ),
+        ("parent.spec.env[0]", format!("\"env\":[{twice}]"), ""),
+        ("parent.spec.envFrom", format!("\"envFrom\":[{twice}]"), ""),
+        (
+            "parent.spec.propSources",
+            format!("\"propSources\":[{twice}]"),
+            "",
+        ),
+        (
+            r#"children["Deployment.apps/v1"].a.status.conditions[0]"#,
+            "\"image\":\"b\"".to_owned(),
+            condition,
+        ),
+    ] {
+        let body = format!(
+            r#"{{"parent":{{"metadata":{{"name":"a","namespace":"n","generation":1}},"spec":{{"routeConfigMap":"c","replicas":1,{spec}}}}},"children":{{"Deployment.apps/v1":{{"a":{{"status":{{"replicas":1,"conditions":[{conditions}]}}}}}}}}}}"#
+        );
+        let refused = server
+            .client()
+            .request("POST", "/sync", &[], body.into_bytes());
+        assert_eq!(refused.status, 400, "{place}: {}", refused.body);
+        let told = format!(
+            "Wrong type in request: expected {place} to be JSON with each name of an object once, found a name twice"
+        );
+        assert_eq!(refused.body, told);
+    }
+}
