@@ -29,15 +29,16 @@ pub(crate) fn relocate(tree: &mut Node, findings: &mut Findings) {
     }
 }
 
-/// Adds `enabled: true` to the mapping at a path, unless the mapping has the key.
+/// Adds `enabled: true` to the mapping at a path, unless the mapping has the key. An empty mapping is there, too.
 fn switch_on(node: &mut Node, path: &[&str]) {
+    let place = node.place;
     let Value::Map(entries) = &mut node.value else {
         return;
     };
     let Some((first, rest)) = path.split_first() else {
         let is_known = entries.iter().any(|entry| entry.key == "enabled");
-        let place = entries.first().map(|entry| entry.key_place);
-        if let Some(place) = place.filter(|_| !is_known) {
+        if !is_known {
+            let place = entries.first().map_or(place, |entry| entry.key_place);
             let mut enabled = empty("enabled", place);
             enabled.node.value = Value::Scalar {
                 text: "true".to_owned(),

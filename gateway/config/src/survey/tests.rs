@@ -435,6 +435,14 @@ fn an_exporter_of_version_1_is_on_if_it_is_in_the_file() {
     assert!(exporters.tracing.zipkin.enabled);
     assert!(!exporters.tracing.datadog.enabled);
     assert!(exporters.metrics.otlp.enabled);
+    // An empty mapping is in the file, too. A key without a value is not.
+    let text = "telemetry: {tracing: {otlp: {}, zipkin: }, metrics: {otlp: {}}}\n";
+    let config = read(Path::new("r.yaml"), text, &Nothing, false)
+        .unwrap()
+        .config;
+    let exporters = &config.telemetry.exporters;
+    assert!(exporters.tracing.otlp.enabled && exporters.metrics.otlp.enabled);
+    assert!(!exporters.tracing.zipkin.enabled);
     // In version 2, an exporter is off without the key.
     let text = "telemetry: {exporters: {tracing: {otlp: {endpoint: default}}}}\n";
     let config = read(Path::new("r.yaml"), text, &Nothing, false)
