@@ -9,19 +9,21 @@ use super::{read, tracked};
 const MERGED: &str = "gateway/merged/";
 
 /// Links from other crates to the crates of merged schemas.
-const INTO_MERGED: [(&str, &str); 3] = [
+const INTO_MERGED: [(&str, &str); 2] = [
     // The program chooses the half that serves a configuration.
     ("gateway", "gateway-import"),
     ("gateway", "gateway-remote"),
-    // A mistake in a template is reported with its line in the configuration.
-    ("gateway-config", "gateway-template"),
 ];
 
-/// Crates of the gateway that reach no crate of merged schemas, not even through `gateway-config`.
-const WITHOUT_MERGED: [&str; 4] = [
+/// Crates of the gateway that reach no crate of merged schemas, not even through another crate.
+const WITHOUT_MERGED: [&str; 8] = [
     "gateway-audit",
+    "gateway-config",
+    "gateway-extensions",
     "gateway-federation",
     "gateway-hop",
+    "gateway-telemetry",
+    "gateway-template",
     "gateway-upstream",
 ];
 
