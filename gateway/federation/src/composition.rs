@@ -21,10 +21,17 @@ pub(crate) struct Composition {
     /// The interface objects of each subgraph. Such an interface stands for all its objects.
     interface_objects: HashMap<Graph, BTreeSet<String>>,
     fields: HashMap<String, HashMap<String, ComposedField>>,
-    /// The keys for entities of a type in a subgraph, in the order of its schema.
-    keys: HashMap<(Graph, String), Vec<SelectionSet>>,
-    /// The resolvable keys for entities of a type in a subgraph, in the order of its schema.
-    resolvable: HashMap<(Graph, String), Vec<SelectionSet>>,
+    /// The keys of each type with keys, in the order of the schema.
+    keys: HashMap<String, Vec<EntityKey>>,
+}
+
+/// A key for entities of a type in one subgraph.
+#[derive(Debug)]
+struct EntityKey {
+    graph: Graph,
+    fields: SelectionSet,
+    /// True if the subgraph resolves entities by this key.
+    is_resolvable: bool,
 }
 
 /// A field of the supergraph.
@@ -72,14 +79,14 @@ impl Composition {
                 };
                 composition.types.insert((graph, name.clone()));
                 let key = sdl::text(directive, "key").and_then(selection);
-                if let Some(key) = key.map(SelectionSet::from) {
+                if let Some(key) = key {
                     let resolvable = sdl::argument(directive, "resolvable");
-                    if resolvable != Some(&Value::Boolean(false)) {
-                        let keys = composition.resolvable.entry((graph, name.clone()));
-                        keys.or_default().push(key.clone());
-                    }
-                    let keys = composition.keys.entry((graph, name.clone()));
-                    keys.or_default().push(key);
+                    let keys = composition.keys.entry(name.clone());
+                    keys.or_default().push(EntityKey {
+                        graph,
+                        fields: key.into(),
+                        is_resolvable: resolvable != Some(&Value::Boolean(false)),
+                    });
                 }
                 let is_object = sdl::argument(directive, "isInterfaceObject");
                 if is_object == Some(&Value::Boolean(true)) {
@@ -108,20 +115,28 @@ impl Composition {
     }
 
     /// The keys for entities of a type in a subgraph.
-    pub(crate) fn keys(&self, graph: Graph, name: &str) -> &[SelectionSet] {
-        let keys = self.keys.get(&(graph, name.to_owned()));
-        keys.map_or(&[], Vec::as_slice)
+    pub(crate) fn keys(&self, graph: Graph, name: &str) -> impl Iterator<Item = &SelectionSet> {
+        self.keys_in(graph, name).map(|key| &key.fields)
     }
 
-    /// The resolvable keys for entities of a type in a subgraph.
-    pub(crate) fn resolvable_keys(&self, graph: Graph, name: &str) -> &[SelectionSet] {
-        let keys = self.resolvable.get(&(graph, name.to_owned()));
-        keys.map_or(&[], Vec::as_slice)
+    /// The keys by which a subgraph resolves entities of a type.
+    pub(crate) fn resolvable_keys(
+        &self,
+        graph: Graph,
+        name: &str,
+    ) -> impl Iterator<Item = &SelectionSet> {
+        let keys = self.keys_in(graph, name).filter(|key| key.is_resolvable);
+        keys.map(|key| &key.fields)
+    }
+
+    fn keys_in(&self, graph: Graph, name: &str) -> impl Iterator<Item = &EntityKey> {
+        let keys = self.keys.get(name).into_iter().flatten();
+        keys.filter(move |key| key.graph == graph)
     }
 
     /// True if a type has keys in no subgraph. Its objects are reached only through their parents.
     pub(crate) fn is_value_type(&self, name: &str) -> bool {
-        !self.keys.keys().any(|(_, keyed)| keyed == name)
+        !self.keys.contains_key(name)
     }
 
     /// True if a subgraph resolves all selections for objects of a type by itself.
@@ -145,7 +160,7 @@ impl Composition {
     /// True if a type has a single entity in a subgraph: one of its keys is only `__typename`.
     pub(crate) fn is_singleton(&self, graph: Graph, name: &str) -> bool {
         let is_typename = |item: &SelectionItem| matches!(item, SelectionItem::Field(field) if field.name == "__typename");
-        let mut keys = self.keys(graph, name).iter();
+        let mut keys = self.keys(graph, name);
         keys.any(|key| key.items.iter().all(is_typename))
     }
 

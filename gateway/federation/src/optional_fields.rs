@@ -77,7 +77,7 @@ impl<'a> OptionalFields<'a> {
                 // The keys of an interface object also identify its objects.
                 let interfaces = self.composition.interface_objects(self.graph);
                 let others = interfaces.flat_map(|it| self.composition.keys(self.graph, it));
-                let key = keys.iter().chain(others).find(|key| is_given(key, needs));
+                let key = keys.chain(others).find(|key| is_given(key, needs));
                 let key: Vec<_> = key.into_iter().collect();
                 leave_open(
                     needs,

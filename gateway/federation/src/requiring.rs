@@ -154,8 +154,8 @@ impl RequiresSplit<'_> {
         let composed = self.composition.field(parent, &field.name)?;
         let (graph, given) = match composed.requiring() {
             Some((graph, required)) => {
-                let keys = self.composition.resolvable_keys(graph, parent);
-                let mut given = keys.first()?.clone();
+                let mut keys = self.composition.resolvable_keys(graph, parent);
+                let mut given = keys.next()?.clone();
                 unite(&mut given, required);
                 (graph, given)
             }
@@ -198,7 +198,7 @@ impl RequiresSplit<'_> {
             return None;
         }
         let keys = whole.iter().flat_map(|graph| {
-            let keys = composition.resolvable_keys(*graph, parent).iter();
+            let keys = composition.resolvable_keys(*graph, parent);
             keys.map(move |key| (*graph, key))
         });
         // A key that a subgraph with the other part has saves a request.
