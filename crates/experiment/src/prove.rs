@@ -9,8 +9,10 @@ use model::InvalidKind;
 use recording::{Header, Proof, ProofAnswer};
 
 use crate::digest::sha256;
+use crate::environment::instant;
 use crate::invalid::Invalid;
 use crate::sending;
+use crate::stop::StopSignal;
 use crate::systems::RunningSystems;
 
 mod answer;
@@ -22,7 +24,7 @@ mod observation;
 mod status;
 
 pub(crate) use by_instance::by_instance;
-pub(crate) use observation::{Observed, Observer};
+pub(crate) use observation::{Observed, Observer, let_earlier_arrive};
 
 /// The proven responses of a variant.
 #[derive(Clone)]
@@ -75,6 +77,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) lab: &'a Lab,
     pub(crate) variant: &'a Variant,
     pub(crate) systems: &'a RunningSystems,
+    pub(crate) stop: &'a StopSignal,
 }
 
 /// Sends the preparing requests of a variant. They are sent once after each start, before all other requests.
@@ -112,6 +115,7 @@ pub(crate) fn prove(
         lab,
         variant,
         systems,
+        stop,
     } = subject;
     let usual = &variant.expect;
     let asked = &variant.requests;
@@ -123,6 +127,7 @@ pub(crate) fn prove(
         answers: Vec::new(),
     };
     // Created before the first request, so that earlier counts of the systems are excluded.
+    let_earlier_arrive(std::iter::once(variant), stop)?;
     let observer = Observer::begin(variant, systems)?;
     // The second response shows the parts that vary, such as a time or an id. Under load, only parts that
     // repeat can be compared.
@@ -164,10 +169,12 @@ pub(crate) fn prove(
     proven.answers = first;
     // Both walks received all responses. Otherwise an error would have ended the proof.
     let requests = 2 * asked.len() as u64;
-    let Observed { seen, failed } = observer.end(RequestCounts {
+    let counts = RequestCounts {
         answered: requests,
         sent: requests,
-    });
+    };
+    let observed = observer.end(counts, instant(), stop);
+    let Observed { seen, failed } = observed.ok_or_else(Invalid::interrupted)?;
     failed.map_or(Ok(()), Err)?;
     proven.proof.seen = seen;
     let answers = named(variant, &proven.answers);

@@ -35,6 +35,18 @@ impl StopSignal {
         Ok(StopSignal(asked))
     }
 
+    /// A signal that nobody has sent. Only for tests.
+    #[cfg(test)]
+    pub(crate) fn unasked() -> StopSignal {
+        StopSignal(Arc::new(AtomicBool::new(false)))
+    }
+
+    /// A signal that was sent. Only for tests.
+    #[cfg(test)]
+    pub(crate) fn asked() -> StopSignal {
+        StopSignal(Arc::new(AtomicBool::new(true)))
+    }
+
     /// True if the user has asked `weigh` to stop.
     pub fn is_asked(&self) -> bool {
         // Relaxed suffices, because the flag publishes no other memory.

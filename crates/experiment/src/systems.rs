@@ -13,13 +13,14 @@ mod restart;
 mod start;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use lab::{Endpoint, Lab, Setup};
 use load::{Address, Target};
-use model::{InvalidKind, Protocol, Trust, Version};
+use model::{ClientIdentity, InvalidKind, Protocol, Trust};
 use recording::{LimitsText, SystemRecord};
 use rig::{Rig, Usage};
 use tempfile::TempDir;
@@ -394,22 +395,25 @@ pub(crate) fn target_of(setups: &[Setup]) -> &str {
     })
 }
 
-/// The protocol of requests to a process: the load's protocol for the target, HTTP/1.1 for all other
-/// processes.
-fn protocol_of(lab: &Lab, setup: &Setup, target: &str) -> Protocol {
-    let protocol = lab.protocol.with(setup.is_encrypted);
-    // Behind a balancer, only the balancer receives the load's version of HTTP.
-    let is_target = match &setup.balances {
-        Some(balances) => balances.system == target,
-        None => setup.system == target && setup.replicas.is_none(),
+/// The certificate of the load and of the proofs. `None` if the lab has none.
+///
+/// # Errors
+///
+/// A file that cannot be read.
+fn identity(lab: &Lab) -> Result<Option<ClientIdentity>, Invalid> {
+    let Some(client) = &lab.protocol.client else {
+        return Ok(None);
     };
-    if is_target {
-        return protocol;
-    }
-    Protocol {
-        version: Version::Http1,
-        ..protocol
-    }
+    let read = |path: &Path| {
+        fs::read(path).map_err(|error| {
+            let reason = format!("`load.tls`: `{}` cannot be read: {error}", path.display());
+            Invalid::new(InvalidKind::NotReady, reason)
+        })
+    };
+    Ok(Some(ClientIdentity {
+        certificate: read(&client.certificate)?,
+        key: read(&client.key)?,
+    }))
 }
 
 impl RunningProcess {

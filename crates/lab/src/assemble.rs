@@ -57,6 +57,10 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     };
     assembly.check_sent(reading);
     let (variants, steps) = assembly.variants(&baselines, &drafts, reading);
+    if let (Some(load), Some(sending)) = (&file.load, &sending) {
+        let drafts = [baselines.as_slice(), &drafts].concat();
+        load::check_versions(load, &sending.load, &drafts, reading);
+    }
     let groups = assembly.together(&variants, reading);
     let ladder = ladder::check(&file, &variants, reading);
     // The rest needs all parts. Each missing part has been reported.
@@ -243,10 +247,13 @@ impl Assembly<'_> {
         let scope = Scope::new(self.systems, draft, reading);
         // The variant comes first: a lab that compares setups with different targets has one target for each.
         let own = draft.target.map(|target| target.value.0.0.as_str());
-        let stack = setups::stack(&scope, own.or(self.target()), reading);
+        let mut stack = setups::stack(&scope, own.or(self.target()), reading);
         // A missing `load` is reported. The systems and proofs of a variant can still be checked.
         let nothing = LoadFile::default();
         let load = self.file.load.as_ref().unwrap_or(&nothing);
+        if let Some(target) = stack.last_mut() {
+            target.http = load::version(load, draft.sent);
+        }
         let sent = Sent::of_lab(load, draft.sent)
             .with_data(self.data)
             .within(&scope);

@@ -4,6 +4,7 @@ mod compose;
 mod container;
 mod factors;
 mod manifests;
+mod protocol;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use model::{
-    Capacity, Data, Expectation, Gate, Goal, Load, Order, Settle, Step, Trust, Until, Version,
+    Capacity, Data, Expectation, Gate, Goal, Load, Order, Settle, Step, Until, Version,
 };
 use yaml_with_places::Source;
 
@@ -22,6 +23,7 @@ pub use compose::{Compose, ServiceChange};
 pub use container::{Container, ImageBuild, Network, Pull, Volume};
 pub use factors::{Factor, Factors};
 pub use manifests::{Manifests, WorkloadChange};
+pub use protocol::{ClientFiles, Protocol};
 
 /// A checked lab. Names are unique, every reference resolves, and systems do not wait for each other in a
 /// cycle.
@@ -206,26 +208,6 @@ impl Lab {
     }
 }
 
-/// The HTTP version and trust of a lab. [`Setup::is_encrypted`] decides whether a target uses TLS.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Protocol {
-    /// The HTTP version of every request.
-    pub version: Version,
-    /// The certificates that are accepted over TLS.
-    pub trust: Trust,
-}
-
-impl Protocol {
-    /// Returns the protocol of a target, over TLS if `is_encrypted`.
-    #[must_use]
-    pub fn with(&self, is_encrypted: bool) -> model::Protocol {
-        model::Protocol {
-            version: self.version,
-            tls: is_encrypted.then(|| self.trust.clone()),
-        }
-    }
-}
-
 /// Requests that follow one another, from a file of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
@@ -302,6 +284,8 @@ pub enum ProofWhat {
         number: SeenNumber,
         /// The rule that the number must meet.
         rule: SeenRule,
+        /// The longest time after the load until the number meets the rule. Zero for one reading.
+        within: Duration,
     },
     /// The response to a request of its own. Without a request, all responses of the load.
     Answer {
@@ -435,6 +419,8 @@ pub struct Setup {
     pub ready: Ready,
     /// True if it is reached over TLS.
     pub is_encrypted: bool,
+    /// The HTTP version of the requests of `weigh` to it. HTTP/1.1, unless it receives the load.
+    pub http: Version,
     /// Limits of its processor time and memory.
     pub limits: Limits,
     /// The cores on which it may run. All cores if `None`.

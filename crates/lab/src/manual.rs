@@ -33,6 +33,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("step", "`load.scenario`"),
     ("capture", "`load.scenario.*.capture`"),
     ("data", "`load.data`"),
+    ("tls", "`load.tls`"),
     ("settle", "`settle`"),
     ("system", "`systems`"),
     ("ready", "`systems.*.ready`"),

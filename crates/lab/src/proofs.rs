@@ -1,5 +1,7 @@
 //! The proofs of a variant: each is of one kind, complete, and about systems that run.
 
+use std::time::Duration;
+
 use yaml_with_places::{At, Finding, Place};
 
 use crate::experiment::{
@@ -7,6 +9,7 @@ use crate::experiment::{
 };
 use crate::formats::{Pointer, Title, Verbatim, Written};
 use crate::places::{Places, Within};
+use crate::quantities::LongerThanZero;
 use crate::reading::Reading;
 use crate::requests::{self, Sent};
 use crate::scope::Scope;
@@ -127,6 +130,10 @@ impl Prover<'_> {
             url,
             number,
             rule: rule(file, at, reading)?,
+            within: file.within.as_ref().map_or(Duration::ZERO, |within| {
+                let Written(LongerThanZero(within)) = within.value;
+                within
+            }),
         })
     }
 
@@ -265,6 +272,7 @@ fn check_neighbors(file: &ProofFile, at: Place, reading: &mut Reading<'_>) -> Op
             file.exactly_per_request.as_ref().map(|it| it.place),
         ),
         ("equals", file.equals.as_ref().map(|it| it.place)),
+        ("within", file.within.as_ref().map(|it| it.place)),
     ];
     let of_answers = [
         ("request", file.request.as_ref().map(|it| it.place)),

@@ -83,6 +83,11 @@ fn of_base(base: Result<&Lab, &str>, variant: &Variant, name: String) -> Variant
         Ok(older) => (older.systems.clone(), None),
         Err(reason) => (variant.systems.clone(), Some(reason)),
     };
+    // Both revisions receive the requests of `head`.
+    let mut systems = systems;
+    if let (Some(older), Some(newer)) = (systems.last_mut(), variant.systems.last()) {
+        older.http = newer.http;
+    }
     alone(Variant {
         name,
         against: None,

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use model::Version;
 use yaml_with_places::{At, Finding, Place};
 
 use crate::command_line_hints;
@@ -145,6 +146,7 @@ impl System<'_> {
             files: Vec::new(),
             ready: self.ready(),
             is_encrypted: self.scope.is_encrypted(system),
+            http: Version::Http1,
             limits: Limits::default(),
             pin: None,
             needs: self.needs(),
@@ -176,6 +178,7 @@ impl System<'_> {
             files: Vec::new(),
             ready: self.ready(),
             is_encrypted: self.scope.is_encrypted(system),
+            http: Version::Http1,
             limits: Limits::default(),
             pin: None,
             needs: Vec::new(),
@@ -257,6 +260,7 @@ impl System<'_> {
             files: given.files,
             ready: self.ready(),
             is_encrypted: self.scope.is_encrypted(system),
+            http: Version::Http1,
             limits: limits(system, &self.file.limits, self.scope, reading),
             pin: self.pin(),
             needs: self.needs(),

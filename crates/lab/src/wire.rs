@@ -20,6 +20,7 @@ use crate::level::Level;
 use crate::quantities::{LoadRate, LongerThanZero};
 
 mod capacity;
+mod client;
 mod compose;
 mod container;
 pub(crate) mod default;
@@ -32,6 +33,7 @@ mod system;
 mod variant;
 
 pub(crate) use capacity::CapacityFile;
+pub(crate) use client::ClientFile;
 pub(crate) use compose::{ComposeFile, ServiceFile};
 pub(crate) use container::{ImageBuildFile, NetworkFile, PullFile};
 pub(crate) use manifests::{ManifestsFile, WorkloadFile};
@@ -287,7 +289,7 @@ pub(crate) struct LoadFile {
     pub(crate) connections_max: Option<At<u32>>,
     /// Use HTTP/2 with the target. With `scheme: https`, the target must offer it by ALPN. In the
     /// clear, the target must support it without negotiation (prior knowledge). `weigh` never
-    /// negotiates the version down.
+    /// negotiates the version down. A variant can set it in its own `load`.
     #[schemars(extend("default" = "off"))]
     pub(crate) http2: Option<At<Switch>>,
     /// The number of requests under way at once on each HTTP/2 connection. It is lower if the target
@@ -298,6 +300,8 @@ pub(crate) struct LoadFile {
     /// trusted. The default is the set of authorities that this machine trusts. The certificate must be
     /// valid for `127.0.0.1`, or for the host of a system's `url`.
     pub(crate) ca: Option<At<String>>,
+    /// The certificate of the load. The load and all proofs send it to a target that requests one (mTLS).
+    pub(crate) tls: Option<At<ClientFile>>,
     /// Accept any certificate of the target.
     #[schemars(extend("default" = "off"))]
     pub(crate) insecure: Option<At<Switch>>,

@@ -182,6 +182,9 @@ pub enum TlsError {
     /// The text of trusted authorities is not PEM, or contains no certificate.
     #[error("expected certificates of authorities in PEM form, found {0}")]
     Authorities(String),
+    /// The client's own certificate or key is not PEM, or they do not belong together.
+    #[error("expected a certificate of the client and its key in PEM form, found {0}")]
+    Identity(String),
     /// The system has no trusted authorities.
     #[error(
         "the system has no list of trusted authorities{0}. Name your own authorities, or skip the verification of certificates"

@@ -51,7 +51,7 @@ pub use load::{Arrival, Load, Phase, Settle, Stop};
 pub use metric::{Direction, Metric, Unit};
 pub use order::Order;
 pub use outcome::{Failed, FailureKind, FailureSample, Iterations, Mismatched, Outcomes};
-pub use protocol::{Protocol, Trust, Version};
+pub use protocol::{ClientIdentity, Protocol, Trust, Version};
 pub use rate::{Rate, RateError};
 pub use scenario::{Capture, CaptureFrom, Step};
 pub use shard::{Shard, ShardError};

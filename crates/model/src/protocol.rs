@@ -7,6 +7,24 @@ pub struct Protocol {
     pub version: Version,
     /// Certificates that are accepted. `None` if requests are sent without TLS.
     pub tls: Option<Trust>,
+    /// The certificate that a target receives if it requests one. It has no effect without TLS.
+    pub identity: Option<ClientIdentity>,
+}
+
+/// The certificate of a client with its key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClientIdentity {
+    /// The certificate and the certificates of its issuers, as PEM text.
+    pub certificate: Vec<u8>,
+    /// The private key, as PEM text.
+    pub key: Vec<u8>,
+}
+
+impl std::fmt::Debug for ClientIdentity {
+    /// Writes no key, because logs contain this text.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ClientIdentity(hidden)")
+    }
 }
 
 /// The version of HTTP. It is fixed and never negotiated down. If a target does not support it, there is no
@@ -53,4 +71,18 @@ pub enum Trust {
     Authorities(Vec<u8>),
     /// Any certificate, even an expired one or one for another name.
     SkipVerification,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_in_no_log() {
+        let identity = ClientIdentity {
+            certificate: b"public".to_vec(),
+            key: b"secret".to_vec(),
+        };
+        assert_eq!(format!("{identity:?}"), "ClientIdentity(hidden)");
+    }
 }

@@ -66,6 +66,9 @@ pub fn protocol(protocol: &ProtocolText) -> String {
         TlsText::Verified => " over TLS",
         TlsText::Unverified => " over TLS (certificate not verified)",
     };
+    if protocol.client_certificate {
+        text += " with a certificate of the client";
+    }
     if protocol.streams > 1 {
         text += &format!(", {} streams a connection", protocol.streams);
     }

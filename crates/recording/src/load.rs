@@ -111,6 +111,10 @@ pub struct ProtocolText {
     pub tls: TlsText,
     /// Maximum number of concurrent requests on one connection. 1 over HTTP/1.1.
     pub streams: u32,
+    /// True if the generator had a certificate of its own, which a target can request. The record does not
+    /// contain it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub client_certificate: bool,
 }
 
 /// A version of HTTP that requests can use.
@@ -204,6 +208,7 @@ impl From<&Protocol> for ProtocolText {
                 Some(Trust::System | Trust::Authorities(_)) => TlsText::Verified,
             },
             streams: protocol.version.streams(),
+            client_certificate: protocol.tls.is_some() && protocol.identity.is_some(),
         }
     }
 }

@@ -106,6 +106,7 @@ mod tests {
             http: HttpText::Http1,
             tls: TlsText::Verified,
             streams: 1,
+            client_certificate: false,
         });
         for round in &mut recording.rounds {
             for system in &mut round.systems {

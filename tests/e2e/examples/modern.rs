@@ -35,6 +35,9 @@ struct Args {
     /// Accept TLS, with `certificate.pem` and `key.pem` from this folder.
     #[arg(long)]
     tls: Option<PathBuf>,
+    /// Require `certificate.pem` of every client.
+    #[arg(long, requires = "tls")]
+    mtls: bool,
 }
 
 fn main() {
@@ -45,6 +48,7 @@ fn main() {
         is_http2: args.http2,
         tls: args.tls.as_ref().map(|_| vec![version]),
         streams_max: None,
+        client: args.mtls.then(|| identity.certificate.clone()),
     };
     let seen = Mutex::new(BTreeSet::new());
     let _server = Modern::listen(&args.listen, identity, speech, move |got| act(&got, &seen));

@@ -16,6 +16,7 @@ use crate::environment::instant;
 use crate::invalid::Invalid;
 use crate::prove::{Observed, Observer, RequestCounts, by_instance};
 use crate::record;
+use crate::stop::StopSignal;
 use crate::systems::{self, RunningSystems, Shares, Tally, UsageReading};
 
 /// The counters before a load.
@@ -31,6 +32,7 @@ pub(super) struct Reading<'r> {
 
 /// The counters at the end of a load, while its connections are open.
 pub(super) struct UsageSample {
+    at: Instant,
     moment: Option<Moment>,
     usage: Vec<UsageReading>,
 }
@@ -79,12 +81,14 @@ impl<'r> Reading<'r> {
     /// thread together with its connection, and the kernel's counters of that thread would be lost.
     pub(super) fn sample(&self, rig: &Rig) -> UsageSample {
         UsageSample {
+            at: instant(),
             moment: rig::moment(),
             usage: self.systems.usage(rig),
         }
     }
 
-    /// Reads all counters after the load. `sent_by_others` counts the requests of the other generators.
+    /// Reads all counters after the load. `sent_by_others` counts the requests of the other generators. If the
+    /// user stops the run while a proof waits for its number, the measurement counts as interrupted.
     ///
     /// # Errors
     ///
@@ -94,14 +98,17 @@ impl<'r> Reading<'r> {
         self,
         rig: &Rig,
         sample: UsageSample,
-        measurement: Measurement,
+        mut measurement: Measurement,
         sent_by_others: RequestCounts,
+        stop: &StopSignal,
     ) -> Result<Measured, Invalid> {
         // An interrupted load leaves requests in flight that the systems counted and the generator did not.
         // Its counts can therefore not be compared.
         let counts = (!measurement.interrupted)
             .then(|| RequestCounts::of(&measurement).plus(sent_by_others));
-        let observed = counts.map(|counts| self.observer.end(counts));
+        let observed = counts.and_then(|counts| self.observer.end(counts, sample.at, stop));
+        // A measurement without its proof has no number.
+        measurement.interrupted |= observed.is_none();
         let Observed {
             seen: mut proofs,
             failed: mut unproven,

@@ -39,6 +39,7 @@ use super::session::load_failed;
 use super::shard::Attempt;
 use super::variant_run::VariantRun;
 use crate::invalid::Invalid;
+use crate::prove::let_earlier_arrive;
 use crate::published::Receiver;
 use crate::record;
 use crate::systems::UsageReading;
@@ -384,6 +385,9 @@ impl Experiment<'_> {
         runs: &[VariantRun<'r>],
         up: &'r [RunningVariant],
     ) -> Result<Vec<Reading<'r>>, RoundFailure> {
+        // Once for all, because the wait of one variant is also the wait of the others.
+        let variants = runs.iter().map(|run| run.candidate.variant);
+        let_earlier_arrive(variants, self.session.stop)?;
         let each = runs.iter().zip(up).enumerate();
         each.map(|(index, (run, one))| {
             let culprit = Some(index);
@@ -426,6 +430,7 @@ impl Experiment<'_> {
                 sample,
                 measurement,
                 end.reports.sent_by_others(index),
+                self.session.stop,
             )
             .map_err(|invalid| RoundFailure { culprit, invalid })?;
         let name = end.runs[index].candidate.name();

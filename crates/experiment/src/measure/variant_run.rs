@@ -21,7 +21,7 @@ use super::running::Running;
 use super::session::{Session, load_failed};
 use super::settling::Settling;
 use crate::invalid::Invalid;
-use crate::prove::{Proven, RequestCounts, Subject, prepare, prove};
+use crate::prove::{Proven, RequestCounts, Subject, let_earlier_arrive, prepare, prove};
 use crate::published::Receiver;
 use crate::record;
 use crate::systems::RunningSystems;
@@ -271,6 +271,7 @@ impl<'t> VariantRun<'t> {
             lab: self.session.lab,
             variant: self.candidate.variant,
             systems: &running.systems,
+            stop: self.session.stop,
         }
     }
 
@@ -404,6 +405,8 @@ impl<'t> VariantRun<'t> {
         self.session.go_on()?;
         let label = self.label();
         tracing::debug!(label, "the load begins");
+        let variant = self.candidate.variant;
+        let_earlier_arrive(std::iter::once(variant), self.session.stop)?;
         let reading = self.begin(rig, running)?;
         let send = |live: &Live| -> Result<(Measurement, UsageSample), LoadError> {
             let take_sample = || reading.sample(rig);
@@ -422,7 +425,8 @@ impl<'t> VariantRun<'t> {
             took = ?measurement.elapsed,
             "the load has ended"
         );
-        reading.end(rig, sample, measurement, RequestCounts::default())
+        let others = RequestCounts::default();
+        reading.end(rig, sample, measurement, others, self.session.stop)
     }
 }
 

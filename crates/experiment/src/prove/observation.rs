@@ -2,7 +2,8 @@
 //! growth is compared with the number of requests.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use lab::{ProofWhat, SeenNumber, SeenRule, Text, Variant};
 use load::{Answer, Request, Target};
@@ -11,12 +12,56 @@ use serde_json::Value;
 
 use super::compression::CONTENT_MAX;
 use super::{RequestCounts, not_proven, printable, shortened};
+use crate::environment::instant;
 use crate::invalid::Invalid;
 use crate::prometheus_text::metric;
+use crate::stop::StopSignal;
 use crate::systems::{RunningSystems, url_of};
 
 /// Time limit of one reading.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// The pause between two readings of a number that arrives late, and between two looks at Ctrl-C.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Waits until no earlier request can change a number of these variants: the longest `within` of their proofs.
+///
+/// # Errors
+///
+/// When the user stops the run.
+pub(crate) fn let_earlier_arrive<'v>(
+    variants: impl Iterator<Item = &'v Variant>,
+    stop: &StopSignal,
+) -> Result<(), Invalid> {
+    let within = |proof: &lab::Proof| match &proof.what {
+        // A value that must be equal has no first reading.
+        ProofWhat::Seen {
+            rule: SeenRule::PerRequest { .. },
+            within,
+            ..
+        } => Some(*within),
+        _ => None,
+    };
+    let longest = variants.flat_map(|it| &it.proofs).filter_map(within).max();
+    match wait(longest.unwrap_or_default(), instant(), stop) {
+        true => Ok(()),
+        false => Err(Invalid::interrupted()),
+    }
+}
+
+/// Waits until a time after `since` has passed. False if the user stops the run.
+fn wait(time: Duration, since: Instant, stop: &StopSignal) -> bool {
+    loop {
+        let left = time.saturating_sub(instant().duration_since(since));
+        if left.is_zero() {
+            return true;
+        }
+        if stop.is_asked() {
+            return false;
+        }
+        thread::park_timeout(left.min(PAUSE));
+    }
+}
 
 /// The proofs by counters, with their first readings.
 pub(crate) struct Observer<'a> {
@@ -40,6 +85,8 @@ struct CounterProof<'a> {
     path: String,
     number: &'a SeenNumber,
     rule: &'a SeenRule,
+    /// The longest time after the load until the number is right.
+    within: Duration,
     before: f64,
 }
 
@@ -55,7 +102,13 @@ impl<'a> Observer<'a> {
     ) -> Result<Observer<'a>, Invalid> {
         let mut proofs = Vec::new();
         for proof in &variant.proofs {
-            let ProofWhat::Seen { url, number, rule } = &proof.what else {
+            let ProofWhat::Seen {
+                url,
+                number,
+                rule,
+                within,
+            } = &proof.what
+            else {
                 continue;
             };
             let (targets, path) =
@@ -66,6 +119,7 @@ impl<'a> Observer<'a> {
                 path,
                 number,
                 rule,
+                within: *within,
                 before: 0.0,
             };
             // A value that must be equal is read once, at the end.
@@ -77,12 +131,18 @@ impl<'a> Observer<'a> {
         Ok(Observer { proofs })
     }
 
-    /// Takes the second readings, and compares their growth with the requests in between.
-    pub(crate) fn end(self, counts: RequestCounts) -> Observed {
+    /// Takes the second readings, and compares their growth with the requests in between. `ended` is the end
+    /// of these requests. `None` if the user stops the run while a proof waits for its number.
+    pub(crate) fn end(
+        self,
+        counts: RequestCounts,
+        ended: Instant,
+        stop: &StopSignal,
+    ) -> Option<Observed> {
         let mut seen = Vec::new();
         let mut failed = None;
         for proof in &self.proofs {
-            let (words, is_right) = match proof.judge(counts) {
+            let (words, is_right) = match proof.judge_in_time(counts, ended, stop)? {
                 Ok(words) => (words, true),
                 Err(words) => (words, false),
             };
@@ -95,7 +155,7 @@ impl<'a> Observer<'a> {
                 seen: words,
             });
         }
-        Observed { seen, failed }
+        Some(Observed { seen, failed })
     }
 }
 
@@ -147,6 +207,35 @@ impl CounterProof<'_> {
                 let content = answer.content(CONTENT_MAX).map_err(|it| it.to_string())?;
                 // A metric appears only after its first count.
                 Ok(metric(series, &String::from_utf8_lossy(&content)).unwrap_or(0.0))
+            }
+        }
+    }
+
+    /// The result of the proof in words as soon as it holds, or as an error when its time has passed. `None` if
+    /// the user stops the run before.
+    fn judge_in_time(
+        &self,
+        counts: RequestCounts,
+        ended: Instant,
+        stop: &StopSignal,
+    ) -> Option<Result<String, String>> {
+        // More can arrive until the end, so a number below its upper limit proves nothing before.
+        let is_limited = matches!(self.rule, SeenRule::PerRequest { most: Some(_), .. });
+        if is_limited && !wait(self.within, ended, stop) {
+            return None;
+        }
+        loop {
+            let judged = self.judge(counts);
+            let passed = instant().duration_since(ended);
+            if judged.is_ok() || passed >= self.within {
+                let late = |words| match self.within.is_zero() {
+                    true => words,
+                    false => format!("{words}, {:?} after the requests", self.within),
+                };
+                return Some(judged.map_err(late));
+            }
+            if !wait(self.within.min(passed + PAUSE), ended, stop) {
+                return None;
             }
         }
     }
@@ -249,7 +338,102 @@ fn locate(url: &Text, systems: &RunningSystems) -> Result<(Vec<Target>, String),
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
     use super::*;
+
+    /// A counter that has one of these numbers at each reading, and then always the last.
+    fn counter(numbers: Vec<u64>) -> Target {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for (index, socket) in listener.incoming().enumerate() {
+                let mut socket = socket.unwrap();
+                let mut request = [0; 4096];
+                let _ = socket.read(&mut request).unwrap();
+                let body = format!("{{\"n\": {}}}", numbers[index.min(numbers.len() - 1)]);
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}", body.len());
+                let answer = format!("{head}\r\nConnection: close\r\n\r\n{body}");
+                socket.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        Target {
+            address: load::Address::Tcp(address),
+            host: address.to_string(),
+            protocol: load::Protocol::default(),
+        }
+    }
+
+    /// Judges ten answered requests by a counter that starts at 0.
+    fn judged(
+        numbers: Vec<u64>,
+        rule: &SeenRule,
+        within: Duration,
+        stop: &StopSignal,
+    ) -> Option<Result<String, String>> {
+        let proof = CounterProof {
+            name: "n",
+            targets: vec![counter(numbers)],
+            path: "/".to_owned(),
+            number: &SeenNumber::Json("/n".to_owned()),
+            rule,
+            within,
+            before: 0.0,
+        };
+        let counts = RequestCounts {
+            answered: 10,
+            sent: 10,
+        };
+        proof.judge_in_time(counts, instant(), stop)
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+    const SHORT: Duration = Duration::from_millis(120);
+
+    #[test]
+    fn a_number_that_arrives_late_is_right_as_soon_as_it_arrives() {
+        let at_least = SeenRule::PerRequest {
+            least: Some(1.0),
+            most: None,
+        };
+        let began = instant();
+        let go = StopSignal::unasked();
+        let late = judged(vec![0, 3, 10], &at_least, LONG, &go);
+        assert_eq!(late, Some(Ok("10 in 10 requests".to_owned())));
+        assert!(began.elapsed() < LONG);
+        let equal = judged(vec![0, 7], &SeenRule::Equals("7".to_owned()), LONG, &go);
+        assert_eq!(equal, Some(Ok("`7` at `/n`".to_owned())));
+        // Without a time, there is one reading.
+        let once = judged(vec![0, 10], &at_least, Duration::ZERO, &go);
+        let words = "expected at least 1 per request, found 0 in 10 requests";
+        assert_eq!(once, Some(Err(words.to_owned())));
+        let never = judged(vec![0], &at_least, SHORT, &go);
+        let words = format!("{words}, 120ms after the requests");
+        assert_eq!(never, Some(Err(words)));
+    }
+
+    #[test]
+    fn an_upper_limit_is_judged_when_nothing_can_arrive_any_more() {
+        let exactly = SeenRule::PerRequest {
+            least: Some(1.0),
+            most: Some(1.0),
+        };
+        let began = instant();
+        let right = judged(vec![10], &exactly, SHORT, &StopSignal::unasked());
+        assert_eq!(right, Some(Ok("10 in 10 requests".to_owned())));
+        assert!(began.elapsed() >= SHORT);
+    }
+
+    #[test]
+    fn a_person_who_stops_the_run_does_not_wait_for_a_number() {
+        let at_least = SeenRule::PerRequest {
+            least: Some(1.0),
+            most: None,
+        };
+        let stop = StopSignal::asked();
+        assert_eq!(judged(vec![0], &at_least, LONG, &stop), None);
+    }
 
     #[test]
     fn series_are_summed_over_the_labels_that_were_not_named() {

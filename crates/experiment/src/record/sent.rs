@@ -56,8 +56,12 @@ pub(crate) fn prepared(variant: &Variant) -> Vec<RequestText> {
 /// The protocol of requests to a variant.
 pub(super) fn protocol(lab: &Lab, variant: &Variant) -> ProtocolText {
     let target = variant.systems().last();
-    let is_encrypted = target.is_some_and(|target| target.is_encrypted);
-    ProtocolText::from(&lab.protocol.with(is_encrypted))
+    let target = target.expect("a variant has a target");
+    ProtocolText {
+        // The recording contains no certificate, so it is not read here.
+        client_certificate: target.is_encrypted && lab.protocol.client.is_some(),
+        ..ProtocolText::from(&lab.protocol.to(target, None))
+    }
 }
 
 /// The protocol of requests to a variant, if it differs from the recording's protocol.

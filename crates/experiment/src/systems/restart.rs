@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::addresses::Addresses;
 use super::start::{Ports, Starter};
-use super::{RunningProcess, RunningSystems, SharedSystem, Startup, socket_folder, target_of};
+use super::{RunningProcess, RunningSystems, SharedSystem, Startup, identity, socket_folder};
 use crate::invalid::Invalid;
 
 /// A slower start would make a quick round as long as a full round.
@@ -65,8 +65,9 @@ impl RunningSystems {
             &self.shared,
             &mut self.sockets,
         );
-        let ports = match begun {
-            Ok(ports) => ports,
+        let begun = begun.and_then(|ports| Ok((ports, identity(startup.lab)?)));
+        let (ports, identity) = match begun {
+            Ok(begun) => begun,
             Err(invalid) => {
                 // The kept systems stop too, because the variant cannot run without the other systems.
                 self.running = kept;
@@ -81,7 +82,7 @@ impl RunningSystems {
             ports,
             projects: startup.projects,
             stop: startup.stop,
-            target: target_of(startup.setups),
+            identity,
         };
         // In the order of the setups, kept or not, because the target must be the last.
         for setup in startup.setups {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lab::{Balances, Compose, Elsewhere, Endpoint, Lab, Origin, Probe, Setup};
 use load::{Address, Expectation, Request, StatusRule, Target};
-use model::InvalidKind;
+use model::{ClientIdentity, InvalidKind};
 use rig::{PortLease, Rig, SystemSpec};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
@@ -19,7 +19,7 @@ use super::config_folder::{self, ConfigFolder};
 use super::container::{self, ContainerStart};
 use super::process::{Process, Watched};
 use super::project::Plan;
-use super::{BalancedSystem, InstanceNumber, RunningProcess, StartCost, protocol_of};
+use super::{BalancedSystem, InstanceNumber, RunningProcess, StartCost};
 use crate::compose::Projects;
 use crate::environment::instant;
 use crate::invalid::Invalid;
@@ -148,8 +148,8 @@ pub(super) struct Starter<'a> {
     pub(super) ports: Ports,
     pub(super) projects: &'a Projects,
     pub(super) stop: &'a StopSignal,
-    /// The system that receives the load.
-    pub(super) target: &'a str,
+    /// The certificate of the load and the proofs.
+    pub(super) identity: Option<ClientIdentity>,
 }
 
 impl Starter<'_> {
@@ -264,7 +264,7 @@ impl Starter<'_> {
             instance: None,
             balances: None,
             place: self.ports.take(&setup.system),
-            protocol: protocol_of(self.lab, setup, self.target),
+            protocol: self.lab.protocol.to(setup, self.identity.as_ref()),
             command: Vec::new(),
             env: BTreeMap::new(),
             start: StartCost::default(),
@@ -298,7 +298,7 @@ impl Starter<'_> {
                 instance: None,
                 balances: None,
                 place: up.place.clone(),
-                protocol: protocol_of(self.lab, setup, self.target),
+                protocol: self.lab.protocol.to(setup, self.identity.as_ref()),
                 command: Vec::new(),
                 env: BTreeMap::new(),
                 start: StartCost {
@@ -375,7 +375,7 @@ impl Starter<'_> {
             instance: None,
             balances: None,
             place,
-            protocol: protocol_of(self.lab, setup, self.target),
+            protocol: self.lab.protocol.to(setup, self.identity.as_ref()),
             command,
             env,
             start: StartCost::default(),

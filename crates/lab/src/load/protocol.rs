@@ -1,28 +1,18 @@
 //! The protocol of the target: the keys for HTTP/2, and the keys about certificates.
 
-use model::{Trust, Version};
+use model::{Load, Trust, Version};
 use yaml_with_places::{At, Finding, Place};
 
-use crate::experiment::Protocol;
+use crate::experiment::{ClientFiles, Protocol};
 use crate::reading::Reading;
 use crate::requests::files;
 use crate::variants::Draft;
-use crate::wire::{LoadFile, Switch, default};
+use crate::wire::{ClientFile, LoadFile, SentFile, Switch, default};
 
 /// Checks the keys of `load` about the protocol.
 pub(super) fn check(file: &LoadFile, reading: &mut Reading<'_>) -> Protocol {
-    let is_http2 = is_on(file.http2.as_ref());
     let is_trusting = is_on(file.insecure.as_ref());
     let streams = file.streams.as_ref();
-    if let Some(streams) = streams.filter(|_| !is_http2 && !reading.has_gaps) {
-        report(
-            reading,
-            streams.place,
-            "`streams` without `http2: on`",
-            "an HTTP/1.1 connection carries one request at a time. For more requests at once, give \
-             more connections",
-        );
-    }
     if let Some(streams) = streams.filter(|it| it.value > 1)
         && file.keep_alive == Some(Switch::Off)
     {
@@ -41,23 +31,87 @@ pub(super) fn check(file: &LoadFile, reading: &mut Reading<'_>) -> Protocol {
             "`insecure` accepts any certificate, so authorities have no effect. Remove one of the two",
         );
     }
-    let streams = streams.map_or(default::STREAMS, |streams| streams.value);
     let authorities = file.ca.as_ref().and_then(|path| {
         let resolved = reading.resolve(&path.value, path.place);
         files::bytes(&resolved, path.place, reading)
     });
     Protocol {
-        version: if is_http2 {
-            Version::Http2 { streams }
-        } else {
-            Version::Http1
-        },
+        version: version(file, None),
         trust: match authorities {
             // A lab with both keys was reported. The result is not used.
             _ if is_trusting => Trust::SkipVerification,
             Some(authorities) => Trust::Authorities(authorities),
             None => Trust::System,
         },
+        client: file.tls.as_ref().and_then(|tls| client(tls, reading)),
+    }
+}
+
+/// Returns the files of a client. `None` if one is missing, which is reported.
+fn client(file: &At<ClientFile>, reading: &mut Reading<'_>) -> Option<ClientFiles> {
+    let mut resolve = |path: &Option<At<String>>| {
+        let At { place, value } = path.as_ref()?;
+        Some(reading.resolve(value, *place))
+    };
+    Some(ClientFiles {
+        certificate: resolve(&file.value.certificate)?,
+        key: resolve(&file.value.key)?,
+    })
+}
+
+/// Returns the version of HTTP of a variant. `own` are its own keys.
+pub(crate) fn version(file: &LoadFile, own: Option<&SentFile>) -> Version {
+    let switch = own.and_then(|own| own.http2.as_ref());
+    match is_on(switch.or(file.http2.as_ref())) {
+        true => Version::Http2 {
+            streams: file
+                .streams
+                .as_ref()
+                .map_or(default::STREAMS, |streams| streams.value),
+        },
+        false => Version::Http1,
+    }
+}
+
+/// Reports `streams` without HTTP/2, and variants of a closed loop with different numbers of requests under
+/// way.
+pub(crate) fn check_versions(
+    file: &LoadFile,
+    load: &Load,
+    variants: &[Draft<'_>],
+    reading: &mut Reading<'_>,
+) {
+    let Some(streams) = &file.streams else {
+        return;
+    };
+    let is_http2 = |own: Option<&SentFile>| version(file, own) != Version::Http1;
+    let is_used = is_on(file.http2.as_ref()) || variants.iter().any(|it| is_http2(it.sent));
+    if !is_used && !reading.has_gaps {
+        report(
+            reading,
+            streams.place,
+            "`streams` without `http2: on`",
+            "an HTTP/1.1 connection carries one request at a time. For more requests at once, give \
+             more connections",
+        );
+    }
+    let switch = |variant: &Draft<'_>| variant.sent.and_then(|own| own.http2.clone());
+    // Without streams of their own, the connections of all variants have equally many requests under way.
+    if streams.value == 1 || load.is_open() || !is_used {
+        return;
+    }
+    for own in variants.iter().filter_map(switch) {
+        reading.findings.add(
+            Finding::new(
+                own.place,
+                "a variant of a closed loop cannot have its own `http2` with `streams`",
+            )
+            .related(streams.place, "`streams` is given here")
+            .help(format!(
+                "over HTTP/2, each connection has {} requests under way, and over HTTP/1.1 one. Remove `streams`, or give the load a `rate`",
+                streams.value
+            )),
+        );
     }
 }
 
@@ -87,7 +141,8 @@ pub(crate) fn keeps_connections(
 pub(crate) fn check_certificate(file: &LoadFile, target: &str, reading: &mut Reading<'_>) {
     let trusting = file.insecure.as_ref().map(|it| ("insecure", it.place));
     let authorities = file.ca.as_ref().map(|it| ("ca", it.place));
-    for (key, place) in trusting.into_iter().chain(authorities) {
+    let client = file.tls.as_ref().map(|it| ("tls", it.place));
+    for (key, place) in trusting.into_iter().chain(authorities).chain(client) {
         let message = format!("`{key}` needs a certificate, but `{target}` has none");
         let help = "write `scheme: https` in the system, or remove this key";
         report(reading, place, &message, help);

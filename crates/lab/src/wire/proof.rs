@@ -9,6 +9,7 @@ use yaml_with_places::{At, Json, OneOrMany};
 
 use crate::fields::Table;
 use crate::formats::{Pointer, StatusName, Title, Verbatim, Written};
+use crate::quantities::LongerThanZero;
 use crate::template::Template;
 
 /// One piece of evidence that a variant does its work. `weigh` checks it before the load and again in
@@ -16,7 +17,8 @@ use crate::template::Template;
 ///
 /// - `ask` reads a number from another system before and after the load. `weigh` compares the
 ///   difference with the number of requests:
-///   `{ask: "{{origin.url}}/seen", json: /requests, at-least-per-request: 1}`
+///   `{ask: "{{origin.url}}/seen", json: /requests, at-least-per-request: 1}`. With `within`, `weigh`
+///   waits for numbers that arrive late
 /// - `request` sends a request of its own, and `expect` checks its answer. One example is a token that
 ///   must be refused: `{request: {headers: {Authorization: none}}, expect: {status: 401}}`. With
 ///   `times`, `weigh` sends the request several times. One example is a set of instances that must all
@@ -51,6 +53,13 @@ pub(crate) struct ProofFile {
     pub(crate) exactly_per_request: Option<At<f64>>,
     /// The value at `json` after the load.
     pub(crate) equals: Option<At<Json>>,
+    /// The longest time until the number of `ask` is right, such as `2s`. Logs and spans often arrive
+    /// in groups after the answers. `weigh` reads the number again until it is right or the time ends.
+    /// Requests can exceed an upper limit until the time ends, so `at-most-per-request` and
+    /// `exactly-per-request` always take the whole time. `weigh` also waits this long before each
+    /// load, so that the number contains no earlier requests. Without this key, `weigh` reads the
+    /// number once, directly after the load.
+    pub(crate) within: Option<At<Written<LongerThanZero>>>,
     /// A request of its own, sent to the target. `load` supplies its path, method and headers by
     /// default.
     pub(crate) request: Option<At<RequestFile>>,

@@ -106,6 +106,11 @@ pub(crate) struct SentFile {
     pub(crate) headers: Headers,
     /// The reuse of its connections. With `off`, every request opens a new connection.
     pub(crate) keep_alive: Option<Switch>,
+    /// Its version of HTTP: `on` for HTTP/2, `off` for HTTP/1.1. Its differences then contain the
+    /// generator's own cost of the protocol, and the report contains a note about this. In a closed
+    /// loop with `streams` above 1, all variants have the same version. Otherwise they would have
+    /// different numbers of requests under way.
+    pub(crate) http2: Option<At<Switch>>,
 }
 
 /// Names of variants, or factors.

@@ -1,5 +1,7 @@
 //! Claims about the proofs of variants.
 
+use std::time::Duration;
+
 use lab::{Proof, ProofWhat, SeenNumber, SeenRule};
 
 use crate::{check, lab};
@@ -150,6 +152,14 @@ fn mistakes_in_a_proof_say_where_and_what_to_write() {
             "`ask` and `expect` exclude each other",
         ),
         (
+            "  - {request: {path: /a}, within: 2s}\n",
+            "`within` without `ask`",
+        ),
+        (
+            "  - {ask: '{{origin.url}}/x', json: /a, equals: 1, within: 0s}\n",
+            "expected a duration above 0",
+        ),
+        (
             "  - {expect: {same-as: baseline}}\n",
             "unknown key `same-as`",
         ),
@@ -162,4 +172,20 @@ fn mistakes_in_a_proof_say_where_and_what_to_write() {
         assert!(found.contains(words), "{proof}: {words}\n{found}");
         assert!(found.contains("labs/x.yaml:"), "{found}");
     }
+}
+
+#[test]
+fn a_number_can_have_time_to_arrive() {
+    let (baseline, variant) = proofs(
+        "  - {ask: '{{origin.url}}/seen', json: /a, at-least-per-request: 1, within: 2s}\n  \
+         - {ask: '{{origin.url}}/seen', json: /b, equals: 1}\n",
+        "  - {name: b}",
+    );
+    assert_eq!(baseline, variant);
+    let within = |proof: &Proof| match &proof.what {
+        ProofWhat::Seen { within, .. } => *within,
+        ProofWhat::Answer { .. } => panic!("{proof:?}"),
+    };
+    let times: Vec<Duration> = variant.iter().map(within).collect();
+    assert_eq!(times, [Duration::from_secs(2), Duration::ZERO]);
 }

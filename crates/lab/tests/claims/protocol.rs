@@ -1,9 +1,9 @@
 //! Claims about the protocol of the target.
 
-use lab::Protocol;
+use lab::{ClientFiles, Protocol};
 use model::{Trust, Version};
 
-use crate::{Folder, changed, lab};
+use crate::{Folder, changed, check, lab};
 
 const TLS: (&str, &str) = ("stack: a}", "stack: a}\n    scheme: https");
 
@@ -13,6 +13,7 @@ fn nothing_said_is_http_1_in_the_clear_and_a_quarter_of_the_time_for_spinning() 
     let expected = Protocol {
         version: Version::Http1,
         trust: Trust::System,
+        client: None,
     };
     assert_eq!(lab.protocol, expected);
     assert_eq!(lab.spin_percent, 25);
@@ -28,6 +29,7 @@ fn what_is_said_about_the_protocol_is_kept() {
     let expected = Protocol {
         version: Version::Http2 { streams: 8 },
         trust: Trust::Authorities(b"who vouches".to_vec()),
+        client: None,
     };
     assert_eq!(lab.protocol, expected);
     assert_eq!(lab.spin_percent, 0);
@@ -69,6 +71,16 @@ fn keys_that_do_not_go_together_are_mistakes_with_a_way_out() {
             "`scheme: https`",
         ),
         (
+            "tls: {certificate: a.pem, key: b.pem}",
+            "`tls` needs a certificate, but `server` has none",
+            "`scheme: https`",
+        ),
+        (
+            "tls: {certificate: a.pem}",
+            "`key` is missing",
+            "labs/x.yaml",
+        ),
+        (
             "spin: 5",
             "`spin` cannot be used with `connections`",
             "no due times",
@@ -96,4 +108,45 @@ fn an_authority_is_read_and_is_no_company_for_trust_in_anybody() {
         shown.contains("`ca` cannot be used with `insecure: on`"),
         "{shown}"
     );
+}
+
+#[test]
+fn the_certificate_of_the_load_is_two_paths_that_a_build_can_fill() {
+    let keys = "connections: 10\n  tls: {certificate: ../made/client.pem, key: client.key}";
+    let lab = Folder::with_lab(changed(&[("connections: 10", keys), TLS])).parse();
+    let expected = ClientFiles {
+        certificate: "made/client.pem".into(),
+        key: "labs/client.key".into(),
+    };
+    assert_eq!(lab.unwrap().protocol.client, Some(expected));
+}
+
+#[test]
+fn a_variant_can_have_its_own_version_of_http() {
+    let spoken = |load: &str, variant: &str| {
+        let lab = lab(&[
+            ("connections: 10", load),
+            ("{server.stack: b}}", &format!("{{server.stack: b}}, load: {{{variant}}}}}")),
+        ]);
+        [&lab.baseline, &lab.variants[0]].map(|it| it.systems()[0].http)
+    };
+    let http2 = |streams| Version::Http2 { streams };
+    assert_eq!(spoken("connections: 10", "http2: on"), [Version::Http1, http2(1)]);
+    assert_eq!(spoken("connections: 10\n  http2: on", "http2: off"), [http2(1), Version::Http1]);
+    assert_eq!(spoken("rate: 10/s\n  streams: 4", "http2: on"), [Version::Http1, http2(4)]);
+    assert_eq!(spoken("connections: 10\n  http2: on\n  streams: 4", "path: /b"), [http2(4); 2]);
+}
+
+#[test]
+fn a_closed_loop_has_equally_many_requests_under_way_at_all_variants() {
+    let shown = check(&[
+        ("connections: 10", "connections: 10\n  streams: 8\n  http2: on"),
+        ("{server.stack: b}}", "{server.stack: b}, load: {http2: off}}"),
+    ]);
+    for words in [
+        "a variant of a closed loop cannot have its own `http2` with `streams`",
+        "each connection has 8 requests under way",
+    ] {
+        assert!(shown.contains(words), "{words}\n{shown}");
+    }
 }

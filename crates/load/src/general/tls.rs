@@ -9,14 +9,14 @@ use tokio_rustls::rustls::client::danger::{
 use tokio_rustls::rustls::client::{WebPkiServerVerifier, verify_server_name};
 use tokio_rustls::rustls::crypto::{self, CryptoProvider};
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
 use crate::error::TlsError;
-use crate::job::{Target, Trust, Version};
+use crate::job::{ClientIdentity, Target, Trust, Version};
 
 /// The configuration for every handshake with the target.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ impl Tls {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::Library(error.to_string()))?;
-        let mut config = match trust {
+        let builder = match trust {
             Trust::System => builder.with_root_certificates(trusted_by_system()?),
             Trust::Authorities(pem) => {
                 let roots = Arc::new(authorities(pem)?);
@@ -50,8 +50,16 @@ impl Tls {
             Trust::SkipVerification => builder
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(SkipVerification { provider })),
-        }
-        .with_no_client_auth();
+        };
+        let mut config = match &target.protocol.identity {
+            None => builder.with_no_client_auth(),
+            Some(identity) => {
+                let (chain, key) = chain_and_key(identity)?;
+                builder
+                    .with_client_auth_cert(chain, key)
+                    .map_err(|error| TlsError::Identity(error.to_string()))?
+            }
+        };
         // Every connection makes a whole handshake, so that connect times are comparable.
         config.resumption = tokio_rustls::rustls::client::Resumption::disabled();
         let protocol: &[u8] = match target.protocol.version {
@@ -99,6 +107,21 @@ fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
         return Err(TlsError::Authorities("none".to_owned()));
     }
     Ok(roots)
+}
+
+/// Returns the certificates and the key of a client.
+fn chain_and_key(
+    identity: &ClientIdentity,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+    let chain: Result<Vec<_>, _> =
+        CertificateDer::pem_slice_iter(&identity.certificate).collect();
+    let chain = chain.map_err(|error| TlsError::Identity(error.to_string()))?;
+    if chain.is_empty() {
+        return Err(TlsError::Identity("no certificate".to_owned()));
+    }
+    let key = PrivateKeyDer::from_pem_slice(&identity.key)
+        .map_err(|error| TlsError::Identity(format!("no key: {error}")))?;
+    Ok((chain, key))
 }
 
 /// Returns the message for a failed handshake.

@@ -10,7 +10,7 @@ use load::{
     Protocol, RowOrder, Target, Trust, Version, exchange, run,
 };
 
-use crate::modern::{Act, Got, Modern, Speech};
+use crate::modern::{Act, Got, Identity, Modern, Speech};
 use crate::server::{PATIENCE, closed_port};
 use crate::{closed, get, job, measure, open};
 
@@ -25,6 +25,7 @@ pub(crate) fn speech(version: Version, is_encrypted: bool) -> Speech {
         is_http2,
         tls: is_encrypted.then(|| vec![if is_http2 { "h2" } else { "http/1.1" }]),
         streams_max: None,
+        client: None,
     }
 }
 
@@ -36,6 +37,7 @@ pub(crate) fn target(server: &Modern, version: Version, is_encrypted: bool) -> T
         protocol: Protocol {
             version,
             tls: is_encrypted.then_some(Trust::Authorities(authority)),
+            identity: None,
         },
     }
 }
@@ -286,6 +288,7 @@ fn a_refused_connection_is_counted_and_the_number_of_requests_is_kept() {
         target.protocol = Protocol {
             version,
             tls: is_encrypted.then_some(Trust::SkipVerification),
+            identity: None,
         };
         let measurement = measure(&job(&target, closed(2, 6)));
         assert_eq!(
@@ -311,6 +314,7 @@ fn only_a_trusted_certificate_for_the_right_name_gives_a_connection() {
         protocol: Protocol {
             version: Version::Http1,
             tls: Some(tls),
+            identity: None,
         },
         ..right.clone()
     };
@@ -340,6 +344,38 @@ fn only_a_trusted_certificate_for_the_right_name_gives_a_connection() {
         trusting(Trust::SkipVerification, "elsewhere.test"),
     ] {
         assert_eq!(measure(&job(&right, closed(1, 2))).outcomes.passed, 2);
+    }
+}
+
+#[test]
+fn only_a_client_with_its_certificate_is_served_where_one_is_required() {
+    let [own, other] = [Identity::new(), Identity::new()];
+    for version in [Version::Http1, HTTP2] {
+        let speech = Speech {
+            client: Some(own.certificate.clone()),
+            ..speech(version, true)
+        };
+        let server = Modern::start(speech, |_| Act::answer("hello"));
+        let as_client = |identity: Option<(&Identity, &Identity)>| {
+            let mut target = target(&server, version, true);
+            target.protocol.identity = identity.map(|(certificate, key)| load::ClientIdentity {
+                certificate: certificate.certificate.clone().into_bytes(),
+                key: key.key.clone().into_bytes(),
+            });
+            target
+        };
+        let right = as_client(Some((&own, &own)));
+        assert_eq!(measure(&job(&right, closed(2, 6))).outcomes.passed, 6);
+        assert_eq!(exchange(&right, &get("/"), PATIENCE).unwrap().status, 200);
+        for wrong in [None, Some((&other, &other))] {
+            let outcomes = measure(&job(&as_client(wrong), closed(1, 2))).outcomes;
+            assert_eq!((outcomes.passed, outcomes.failed.total()), (0, 2));
+        }
+        // A key of another certificate is no key, before the first connection.
+        let unlike = job(&as_client(Some((&own, &other))), closed(1, 1));
+        let error = run(&unlike, &Live::default(), &AtomicBool::new(false)).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("a certificate of the client and its key"), "{error}");
     }
 }
 

@@ -15,9 +15,12 @@ use h2::server::SendResponse;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::task::LocalSet;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::CryptoProvider;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 /// The reaction of the server to a request.
 #[derive(Clone, Debug)]
@@ -52,6 +55,8 @@ pub(crate) struct Speech {
     pub(crate) tls: Option<Vec<&'static str>>,
     /// The largest number of streams on a connection.
     pub(crate) streams_max: Option<u32>,
+    /// With TLS, the only certificate of a client that it accepts, in PEM form. `None` for all clients.
+    pub(crate) client: Option<String>,
 }
 
 /// A request as the server received it.
@@ -101,6 +106,16 @@ impl Identity {
     }
 }
 
+/// Accepts only a client with this certificate.
+fn only(client: &str, provider: Arc<CryptoProvider>) -> Arc<dyn ClientCertVerifier> {
+    let mut trusted = RootCertStore::empty();
+    let certificate = CertificateDer::from_pem_slice(client.as_bytes()).unwrap();
+    trusted.add(certificate).unwrap();
+    WebPkiClientVerifier::builder_with_provider(Arc::new(trusted), provider)
+        .build()
+        .unwrap()
+}
+
 impl Modern {
     /// Listens on a free loopback port, with an identity of its own.
     pub(crate) fn start(speech: Speech, act: impl Fn(Got) -> Act + Send + 'static) -> Modern {
@@ -119,10 +134,14 @@ impl Modern {
             let certificate =
                 CertificateDer::from_pem_slice(identity.certificate.as_bytes()).unwrap();
             let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-            let mut config = ServerConfig::builder_with_provider(provider)
+            let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
                 .with_safe_default_protocol_versions()
-                .unwrap()
-                .with_no_client_auth()
+                .unwrap();
+            let builder = match &speech.client {
+                None => builder.with_no_client_auth(),
+                Some(client) => builder.with_client_cert_verifier(only(client, provider)),
+            };
+            let mut config = builder
                 .with_single_cert(vec![certificate], key)
                 .unwrap();
             config.alpn_protocols = offered

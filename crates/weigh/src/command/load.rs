@@ -18,7 +18,7 @@ use http::Uri;
 use lab::Table;
 use load::{Bounds, Job, LoadError, Request};
 use model::{
-    Arrival, BodyRule, Data, Expectation, Outcomes, Phase, Protocol, RowOrder, Shard,
+    Arrival, BodyRule, Data, Expectation, ClientIdentity, Outcomes, Phase, Protocol, RowOrder, Shard,
     Stop as StopRule, Trust, Version,
 };
 use recording::{Environment, RoundRecord};
@@ -204,6 +204,18 @@ fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
             "expected an https URL with --insecure or --ca, found `{url}`"
         )));
     }
+    let identity = match (&args.cert, &args.key) {
+        (Some(certificate), Some(key)) => Some(ClientIdentity {
+            certificate: read(certificate)?,
+            key: read(key)?,
+        }),
+        _ => None,
+    };
+    if !is_encrypted && identity.is_some() {
+        return Err(Failure::bad_input(format!(
+            "expected an https URL with --cert, found `{url}`"
+        )));
+    }
     Ok(Protocol {
         version: if args.http2 {
             Version::Http2 {
@@ -213,6 +225,7 @@ fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
             Version::Http1
         },
         tls: is_encrypted.then_some(trust),
+        identity,
     })
 }
 

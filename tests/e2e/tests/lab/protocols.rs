@@ -10,7 +10,7 @@ struct Speech {
     said: [&'static str; 2],
 }
 
-const SPEECHES: [Speech; 4] = [
+const SPEECHES: [Speech; 5] = [
     Speech {
         flags: "--http2",
         scheme: "http",
@@ -34,6 +34,12 @@ const SPEECHES: [Speech; 4] = [
         scheme: "https",
         load: "  insecure: on\n",
         said: ["1.1", "unverified"],
+    },
+    Speech {
+        flags: "--tls . --mtls",
+        scheme: "https",
+        load: "  ca: certificate.pem\n  tls: {certificate: certificate.pem, key: key.pem}\n",
+        said: ["1.1", "verified"],
     },
 ];
 
@@ -156,4 +162,38 @@ fn a_variant_over_tls_is_weighed_against_a_baseline_in_the_clear() {
         round["bytes_out"].as_u64().expect("bytes")
     };
     assert!(bytes_out("secret") > bytes_out("clear"), "{recording:#}");
+}
+
+#[test]
+fn a_target_that_requires_a_certificate_of_the_client_gives_none_a_number() {
+    let speech = Speech {
+        load: "  ca: certificate.pem\n",
+        ..SPEECHES[4]
+    };
+    let run = lab(&speech, "  connections: 1\n  count: 4\n").run();
+    let _ = run.exits_with(5).row("a", &["not ready"]);
+}
+
+#[test]
+fn a_variant_over_http_2_is_weighed_against_a_baseline_over_http_1() {
+    let program = modern().display().to_string();
+    let world = World::of_lab(
+        "question: what does HTTP/2 cost?\n\
+         load:\n  rate: 200/s\n  count: 40\n\
+         rounds: 1\nwarmup: 0s\ntarget: server\n\
+         systems:\n  server:\n    settings: {start: one.sh}\n    folder: .\n    \
+         run: sh {{start}} --listen {{addr}}\n    ready: {path: /health}\n\
+         proof:\n  - {name: all arrive, ask: '{{server.url}}/seen', json: /requests, exactly-per-request: 1}\n\
+         baseline: {name: one}\n\
+         variants: [{name: two, with: {server.start: two.sh}, load: {http2: on}}]\n",
+    )
+    .file("one.sh", &format!("exec '{program}' \"$@\"\n"))
+    .file("two.sh", &format!("exec '{program}' --http2 \"$@\"\n"));
+    let run = world.run().ran();
+    let recording = run.recording();
+    assert_eq!(recording["load"]["protocol"]["http"], "1.1");
+    assert_eq!(recording["variants"][1]["protocol"]["http"], "2");
+    for round in recording["rounds"].as_array().expect("rounds") {
+        assert_eq!(round["outcomes"]["passed"], 40, "{round:#}");
+    }
 }

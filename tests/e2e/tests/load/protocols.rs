@@ -19,6 +19,7 @@ fn server(is_http2: bool, offered: Option<&'static str>) -> Modern {
         is_http2,
         tls: offered.map(|name| vec![name]),
         streams_max: None,
+        client: None,
     };
     Modern::start(speech, |_| Act::answer(r#"{"data":{"test":{"id":"1"}}}"#))
 }

@@ -177,6 +177,7 @@ mod tests {
             http: recording::HttpText::Http2,
             tls: recording::TlsText::Off,
             streams: 10,
+            client_certificate: false,
         });
         recording.variants[0].protocol = None;
         assert!(!is_judged(&recording));

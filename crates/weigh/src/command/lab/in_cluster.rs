@@ -43,6 +43,13 @@ impl Run<'_> {
                 "`--flamegraph` samples processes of this machine, not processes of a cluster",
             ));
         }
+        // A private key must not become an object of the cluster.
+        if lab.protocol.client.is_some() {
+            return Err(Failure::bad_input(format!(
+                "expected a lab without `load.tls` for `--on kubernetes`, found `{}`, whose key is a file of this machine. Measure it on this machine",
+                lab.name
+            )));
+        }
         let place = args.place();
         let asked = stop.clone();
         let connection = ApiConnection::open(&place, move || asked.is_asked())

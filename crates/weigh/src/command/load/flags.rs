@@ -223,6 +223,12 @@ pub(crate) struct Args {
     /// Trust the authorities in this PEM file, not the system's.
     #[arg(long, value_name = "FILE", help_heading = "Connection")]
     pub(super) ca: Option<PathBuf>,
+    /// The client's own certificate, a PEM file, for an https server that requests one.
+    #[arg(long, value_name = "FILE", help_heading = "Connection", requires = "key")]
+    pub(super) cert: Option<PathBuf>,
+    /// The private key of --cert, a PEM file without a password.
+    #[arg(long, value_name = "FILE", help_heading = "Connection", requires = "cert")]
+    pub(super) key: Option<PathBuf>,
 
     /// Layout: text, json, csv, md, html, hgrm, ab, vegeta, vegeta-json, k6, bombardier,
     /// bombardier-json or artillery.
