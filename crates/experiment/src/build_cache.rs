@@ -217,10 +217,11 @@ fn step(setup: &Setup, command: &[Text], logs: &Path, what: &str) -> Result<Buil
             ),
         )
     })?;
-    // Variables that contain addresses are for the running system only.
+    // Variables that contain addresses are for the running system only, and so are variables that the lab marks.
     let env = setup
         .env
         .iter()
+        .filter(|(name, _)| !setup.env_of_run.contains(name))
         .filter_map(|(name, value)| Some((name.clone(), value.render(&nowhere).ok()?)))
         .collect();
     Ok(BuildSpec {
@@ -297,5 +298,39 @@ fn not_there(name: &str, last_lines: &[String]) -> String {
     match words.into_iter().find(|line| !line.is_empty()) {
         Some(words) => words.to_owned(),
         None => format!("the build of `{name}` needs a program that is not installed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::files::Unwritten;
+
+    use super::*;
+
+    /// The number of different builds of a lab with this environment.
+    fn builds(env: &str) -> usize {
+        let text = format!(
+            "question: q\nload: {{rate: 1/s, duration: 1s}}\ntarget: server\nsystems:\n  server:\n    \
+             settings: {{log: off}}\n    build: make server\n    run: serve {{{{addr}}}}\n    \
+             env: {{LOG: {env}, MODE: fast}}\nbaseline: {{name: a}}\n\
+             variants: [{{name: b, with: {{server.log: on}}}}]\n"
+        );
+        let path = Path::new("x.yaml");
+        let lab = lab::parse(path, &Unwritten(vec![(path.to_owned(), text.into_bytes())])).unwrap();
+        let keys = lab.all().map(|variant| {
+            let setup = &variant.systems()[0];
+            let spec = step(setup, &setup.build[0], Path::new("logs"), "build").unwrap();
+            assert!(key_of(&spec).contains(&"MODE=fast".to_owned()));
+            key_of(&spec)
+        });
+        keys.collect::<std::collections::BTreeSet<_>>().len()
+    }
+
+    #[test]
+    fn a_variable_of_the_running_system_is_no_part_of_the_build() {
+        // Any variable can change a build, so each value has its own.
+        assert_eq!(builds("'{{log}}'"), 2);
+        assert_eq!(builds("{run: '{{log}}'}"), 1);
+        assert_eq!(builds("'{{addr}}{{log}}'"), 1);
     }
 }

@@ -6,6 +6,8 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use crate::environment;
+
 /// Reads lab files and the files that they name from the disk.
 pub struct Disk;
 
@@ -23,6 +25,30 @@ impl lab::Files for Disk {
         // The order of a folder's files is arbitrary, and labs are measured in the order of their names.
         paths.sort();
         Ok(paths)
+    }
+
+    fn absolute(&self, path: &Path) -> PathBuf {
+        Disk::absolute(path)
+    }
+
+    fn program(&self) -> PathBuf {
+        // Without its own path, the program is found by its name.
+        environment::own_path().unwrap_or_else(|_| PathBuf::from("weigh"))
+    }
+}
+
+/// Places of this machine, for templates.
+impl Disk {
+    fn absolute(path: &Path) -> PathBuf {
+        // An empty path is the current folder.
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        // Without `.` at the end.
+        absolute.components().collect()
     }
 }
 
@@ -63,6 +89,14 @@ impl lab::Files for Kept {
 
     fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String> {
         Disk.list(folder)
+    }
+
+    fn absolute(&self, path: &Path) -> PathBuf {
+        Disk::absolute(path)
+    }
+
+    fn program(&self) -> PathBuf {
+        Disk.program()
     }
 }
 

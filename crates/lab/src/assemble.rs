@@ -15,6 +15,7 @@ use crate::factors;
 use crate::formats::{Name, Title, Written};
 use crate::groups;
 use crate::ladder;
+use crate::levels;
 use crate::load::{self, time_span};
 use crate::places::Places;
 use crate::proofs::Prover;
@@ -61,6 +62,13 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
         let drafts = [baselines.as_slice(), &drafts].concat();
         load::check_versions(load, &sending.load, &drafts, reading);
     }
+    levels::check(
+        &file.proof,
+        &[baselines.as_slice(), &drafts].concat(),
+        &systems,
+        assembly.target(),
+        reading,
+    );
     let groups = assembly.together(&variants, reading);
     let ladder = ladder::check(&file, &variants, reading);
     // The rest needs all parts. Each missing part has been reported.
@@ -243,11 +251,12 @@ impl Assembly<'_> {
         reading: &mut Reading<'_>,
     ) -> (Variant, Vec<Step>) {
         self.systems.check_with(draft, reading);
-        self.systems.check_target(draft.target, reading);
-        let scope = Scope::new(self.systems, draft, reading);
+        self.systems.check_own_target(draft, reading);
         // The variant comes first: a lab that compares setups with different targets has one target for each.
-        let own = draft.target.map(|target| target.value.0.0.as_str());
-        let mut stack = setups::stack(&scope, own.or(self.target()), reading);
+        let own = draft.target.as_ref().map(|target| target.value.as_str());
+        let target = own.or(self.target());
+        let scope = Scope::new(self.systems, draft, target, reading);
+        let mut stack = setups::stack(&scope, target, reading);
         // A missing `load` is reported. The systems and proofs of a variant can still be checked.
         let nothing = LoadFile::default();
         let load = self.file.load.as_ref().unwrap_or(&nothing);

@@ -140,6 +140,7 @@ pub(crate) fn settle(mut root: Node, reading: &mut Reading<'_>) -> Node {
                     }
                 }
             }
+            "proof" => chosen_by_proofs(&mut entry.node, &choices),
             _ => {}
         }
     }
@@ -177,8 +178,38 @@ fn first_choices(settings: &mut Node, reading: &mut Reading<'_>) {
     }
 }
 
-/// Replaces the names of choices in the `with` of a baseline or variant.
+/// Replaces the names of choices in the `of` of proofs, so that they equal the values of variants.
+fn chosen_by_proofs(proofs: &mut Node, choices: &HashMap<String, Vec<Entry>>) {
+    let Value::List(proofs) = &mut proofs.value else {
+        return;
+    };
+    let parts = proofs.iter_mut().flat_map(entries_of);
+    for of in parts.filter(|part| part.key == "of") {
+        for entry in entries_of(&mut of.node) {
+            let Some(choices) = choices.get(&entry.key) else {
+                continue;
+            };
+            let levels = match &mut entry.node.value {
+                Value::List(levels) => levels.as_mut_slice(),
+                _ => std::slice::from_mut(&mut entry.node),
+            };
+            for level in levels {
+                let chosen = choices.iter().find(|it| level.text() == Some(&it.key));
+                if let Some(chosen) = chosen {
+                    // With the place of the name, where a mistake is shown.
+                    level.value = chosen.node.value.clone();
+                }
+            }
+        }
+    }
+}
+
+/// Replaces the names of choices in the `with` of a baseline or variant, and in the `of` of its proofs.
 fn chosen_by(setup: &mut Node, choices: &HashMap<String, Vec<Entry>>, reading: &mut Reading<'_>) {
+    let mut parts = entries_of(setup).iter_mut();
+    if let Some(proof) = parts.find(|part| part.key == "proof") {
+        chosen_by_proofs(&mut proof.node, choices);
+    }
     let with = entries_of(setup).iter_mut().find(|part| part.key == "with");
     for entry in with.map_or(&mut [][..], |with| entries_of(&mut with.node)) {
         let (Some(choices), Some(text)) = (choices.get(&entry.key), entry.node.text()) else {

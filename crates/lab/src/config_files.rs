@@ -1,14 +1,14 @@
 //! Configuration files of a system: their templates within a variant.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use yaml_with_places::{At, Finding, Place};
 
 use crate::experiment::ConfigFile;
 use crate::fields::TextOr;
-use crate::formats::FileName;
+use crate::formats::{FileName, Format as _, Verbatim};
 use crate::reading::Reading;
-use crate::scope::Scope;
+use crate::scope::{NoAddress, Scope};
 use crate::template::{FileMistake, Template};
 use crate::text::Text;
 use crate::wire::{ConfigFileSource, SystemFile};
@@ -54,7 +54,7 @@ fn text_of(
     };
     match (path, text) {
         (Some(path), None) => {
-            let path = reading.resolve(path, source.place);
+            let path = path_of(system, path, source.place, scope, reading)?;
             of_path(system, &path, is_raw, source.place, scope, reading)
         }
         (None, Some(text)) => {
@@ -69,6 +69,38 @@ fn text_of(
             None
         }
     }
+}
+
+/// The path of a template, with its own settings filled in.
+fn path_of(
+    system: &str,
+    written: &str,
+    place: Place,
+    scope: &Scope<'_>,
+    reading: &mut Reading<'_>,
+) -> Option<PathBuf> {
+    let template = match Template::read(written) {
+        Ok(value) => At {
+            place,
+            value: Verbatim(value),
+        },
+        Err(misspelling) => {
+            let finding = Finding::new(place, misspelling.message);
+            reading.findings.add(finding.help_if(misspelling.help));
+            return None;
+        }
+    };
+    let words = NoAddress {
+        mistake: "the path of a file cannot hold an address",
+        help: "addresses are known only while systems run. Use settings in the path, and addresses in the file",
+    };
+    let before = reading.findings.count();
+    let text = scope.text_without_addresses(system, &template, &words, reading)?;
+    // An unknown setting is reported, and leaves a wrong path.
+    if reading.findings.count() > before {
+        return None;
+    }
+    Some(reading.resolve(&text, place))
 }
 
 fn of_path(

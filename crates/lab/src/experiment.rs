@@ -11,9 +11,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{
-    Capacity, Data, Expectation, Gate, Goal, Load, Order, Settle, Step, Until, Version,
-};
+use model::{Capacity, Data, Expectation, Gate, Goal, Load, Order, Settle, Step, Until, Version};
 use yaml_with_places::Source;
 
 use crate::level::Level;
@@ -413,6 +411,8 @@ pub struct Setup {
     pub version: Option<Vec<Text>>,
     /// Variables added to its environment. Variables that render without addresses also apply to the build.
     pub env: Vec<(String, Text)>,
+    /// The names of variables that the build and the version command do not receive.
+    pub env_of_run: Vec<String>,
     /// Configuration files that are written before each start.
     pub files: Vec<ConfigFile>,
     /// The readiness check after its start.

@@ -14,12 +14,20 @@ use crate::experiment::{Factor, Factors};
 use crate::formats::{Format, Title};
 use crate::fraction::Fraction;
 use crate::reading::Reading;
+use crate::template::TARGET;
 use crate::wire::LabFile;
 
 /// A factor as the tree has it.
 struct Found<'n> {
     entry: &'n Entry,
     levels: [&'n Node; 2],
+    /// True if its levels are the targets of the variants, and not values of a setting.
+    is_target: bool,
+}
+
+/// True if a factor is the target of the variants. A setting of this name takes precedence.
+fn is_target(root: &Node, key: &str) -> bool {
+    key == TARGET && root.at(&["settings", TARGET]).is_none()
 }
 
 /// Returns the tree with the variants of its design. `asked` are the settings of the command line.
@@ -40,7 +48,7 @@ pub(crate) fn expand(root: Node, asked: &[(String, String)], reading: &mut Readi
         .node
         .entries()
         .iter()
-        .filter_map(|entry| factor(entry, reading))
+        .filter_map(|entry| factor(&root, entry, reading))
         .collect();
     let is_whole = found.len() == factors.node.entries().len();
     // A part with a mistake leaves no design, and each mistake is reported.
@@ -62,7 +70,7 @@ pub(crate) fn expand(root: Node, asked: &[(String, String)], reading: &mut Readi
 }
 
 /// Returns a factor with two levels. `None` if it has a mistake.
-fn factor<'n>(entry: &'n Entry, reading: &mut Reading<'_>) -> Option<Found<'n>> {
+fn factor<'n>(root: &Node, entry: &'n Entry, reading: &mut Reading<'_>) -> Option<Found<'n>> {
     // A wrong value is reported, and a list of wrong values as well.
     let Value::List(levels) = &entry.node.value else {
         return None;
@@ -107,6 +115,7 @@ fn factor<'n>(entry: &'n Entry, reading: &mut Reading<'_>) -> Option<Found<'n>> 
     Some(Found {
         entry,
         levels: [first, second],
+        is_target: is_target(root, key),
     })
 }
 
@@ -240,12 +249,15 @@ fn name(words: &[String], levels: &[[String; 2]], run: FactorSet) -> String {
 fn variant(found: &[Found<'_>], words: &[String], run: FactorSet, place: Place) -> Node {
     let text = |node: &Node| node.text().unwrap_or_default().trim().to_owned();
     let levels: Vec<[String; 2]> = found.iter().map(|it| it.levels.map(text)).collect();
-    let with = found.iter().enumerate().map(|(factor, found)| Entry {
+    let all = found.iter().enumerate().map(|(factor, found)| Entry {
         key: found.entry.key.clone(),
         key_place: found.entry.key_place,
         node: found.levels[usize::from(run.has(factor))].clone(),
         is_guess: false,
     });
+    let all = all.zip(found);
+    let (targets, with): (Vec<_>, Vec<_>) = all.partition(|(_, found)| found.is_target);
+    let only = |entries: Vec<(Entry, _)>| entries.into_iter().map(|(entry, _)| entry);
     let name = Node {
         place,
         value: Value::Scalar {
@@ -255,11 +267,13 @@ fn variant(found: &[Found<'_>], words: &[String], run: FactorSet, place: Place) 
     };
     let with = Node {
         place,
-        value: Value::Map(with.collect()),
+        value: Value::Map(only(with).collect()),
     };
+    let mut entries = vec![entry("name", name), entry("with", with)];
+    entries.extend(only(targets));
     Node {
         place,
-        value: Value::Map(vec![entry("name", name), entry("with", with)]),
+        value: Value::Map(entries),
     }
 }
 

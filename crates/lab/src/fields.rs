@@ -97,7 +97,8 @@ impl<'de, W: Deserialize<'de>, T: Deserialize<'de>> Deserialize<'de> for TextOr<
                 mapping.map(|mapping| TextOr::Mapping(Box::new(mapping)))
             }
         }
-        deserializer.deserialize_any(Reader(PhantomData))
+        // A number is text as it is written, such as `1.10`.
+        deserializer.deserialize_str(Reader(PhantomData))
     }
 }
 

@@ -300,6 +300,31 @@ impl Format for Name {
     }
 }
 
+/// The name of a choice of a setting, as variants and the command line write it: `1KB`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChoiceName;
+
+impl Format for ChoiceName {
+    const NAME: &'static str = "choice";
+    const EXAMPLE: Option<&'static str> = Some("1KB");
+
+    fn read(text: &str) -> Result<Self, Misspelling> {
+        if text.trim().is_empty() {
+            return Err(Misspelling::new(
+                "the name of a choice is empty",
+                "write a word, such as `small`",
+            ));
+        }
+        if text.trim() != text || text.contains("{{") || text.chars().any(char::is_control) {
+            return Err(Misspelling::new(
+                format!("{text:?} is not the name of a choice"),
+                "write one line without a template and without spaces at its ends",
+            ));
+        }
+        Ok(ChoiceName)
+    }
+}
+
 /// A setting as variants name it: `system.setting` or a lab-wide `setting`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SettingPath {

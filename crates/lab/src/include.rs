@@ -9,6 +9,7 @@ use yaml_with_places::{Document, Finding, Node, Place, Value, read};
 
 use crate::choices;
 use crate::factors;
+use crate::inherit;
 use crate::merge::merge;
 use crate::reading::{Reading, tidy};
 use crate::structure::{self, Role};
@@ -34,6 +35,7 @@ impl Reading<'_> {
         self.open.pop();
         let root = choices::with(root?, settings, self);
         let root = factors::expand(root, settings, self);
+        let root = inherit::inherit(root, self);
         Some(choices::settle(root, self))
     }
 

@@ -39,6 +39,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("ready", "`systems.*.ready`"),
     ("image-build", "`systems.*.build`"),
     ("limits", "`systems.*.limits`"),
+    ("variable", "`systems.*.env`"),
     ("config-file", "`systems.*.files`"),
     ("attach", "`systems.*.attach`"),
     ("compose", "`systems.*.compose`"),

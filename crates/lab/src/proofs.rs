@@ -7,7 +7,9 @@ use yaml_with_places::{At, Finding, Place};
 use crate::experiment::{
     DistinctValues, Expect, HeaderValues, Proof, ProofWhat, SeenNumber, SeenRule, Setup,
 };
+use crate::fields::TextOr;
 use crate::formats::{Pointer, Title, Verbatim, Written};
+use crate::levels;
 use crate::places::{Places, Within};
 use crate::quantities::LongerThanZero;
 use crate::reading::Reading;
@@ -17,7 +19,7 @@ use crate::template::Template;
 use crate::text::Text;
 use crate::variants::Draft;
 use crate::wire::{
-    DistinctFile, ExpectFile, HeaderValuesFile, OfFile, ProofExpectFile, ProofFile, default,
+    DistinctFile, ExpectFile, HeaderValuesFile, OfName, ProofExpectFile, ProofFile, default,
 };
 
 /// The requests, names and systems of one variant.
@@ -37,10 +39,13 @@ impl Prover<'_> {
         variant: &Draft<'_>,
         reading: &mut Reading<'_>,
     ) -> Vec<Proof> {
-        let concerns = |proof: &&At<ProofFile>| match proof.value.of {
-            None | Some(OfFile::All) => true,
-            Some(OfFile::Baseline) => self.is_baseline,
-            Some(OfFile::Variants) => !self.is_baseline,
+        let concerns = |proof: &&At<ProofFile>| match proof.value.of.as_ref().map(|of| &of.value) {
+            None | Some(TextOr::Text(OfName::All)) => true,
+            Some(TextOr::Text(OfName::Baseline)) => self.is_baseline,
+            Some(TextOr::Text(OfName::Variants)) => !self.is_baseline,
+            Some(TextOr::Mapping(values)) => {
+                levels::has_all(values, variant, self.scope.systems, self.scope.target())
+            }
         };
         // The proofs of the lab come first, because the report shows them in this order for every variant.
         let all = of_lab.iter().chain(variant.proof).filter(concerns);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use model::{Gate, Goal, Rate};
 
 use crate::formats::{
-    FileName, Format, HeaderName, HeaderValue, Method, Misspelling, Name, Pattern, Pointer,
-    RequestPath, ServiceName, SettingPath, StatusName, Title, UrlPath, VariableName,
+    ChoiceName, FileName, Format, HeaderName, HeaderValue, Method, Misspelling, Name, Pattern,
+    Pointer, RequestPath, ServiceName, SettingPath, StatusName, Title, UrlPath, VariableName,
 };
 use crate::fraction::Fraction;
 use crate::level::Level;
@@ -34,6 +34,7 @@ const READERS: &[(&str, Check)] = &[
     reader::<HeaderName>(),
     reader::<HeaderValue>(),
     reader::<Name>(),
+    reader::<ChoiceName>(),
     reader::<ServiceName>(),
     reader::<SettingPath>(),
     reader::<Title>(),

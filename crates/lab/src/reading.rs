@@ -18,6 +18,16 @@ pub trait Files {
     /// # Errors
     /// The reason that it cannot be listed (absent, or not a folder), as one sentence.
     fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, String>;
+
+    /// Returns a path that does not depend on the current folder, for `{{lab.folder}}`.
+    fn absolute(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
+
+    /// Returns the path of the running program, for `{{weigh}}`.
+    fn program(&self) -> PathBuf {
+        PathBuf::from("weigh")
+    }
 }
 
 /// Files, texts and mistakes of the lab that is being read.

@@ -119,6 +119,7 @@ pub(crate) fn balancer(setup: &Setup, balance: Balance) -> Setup {
         origin: Origin::Run([PROGRAM, "-db", "-f"].map(plain).to_vec()),
         version: Some([PROGRAM, "-v"].map(plain).to_vec()),
         env: Vec::new(),
+        env_of_run: Vec::new(),
         files: Vec::new(),
         ready: Ready {
             probe: match &setup.ready.probe {

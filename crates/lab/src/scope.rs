@@ -4,13 +4,14 @@
 //! themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use yaml_with_places::{At, Finding, Place, did_you_mean};
 
 use crate::formats::Verbatim;
 use crate::reading::Reading;
 use crate::systems::{Systems, list};
-use crate::template::{FILE, FILES, Part, Reference, Template};
+use crate::template::{FILE, FILES, FOLDER, LAB, PROGRAM, Part, Reference, TARGET, Template};
 use crate::text::{Form, Text};
 use crate::variants::Draft;
 use crate::wire::SystemFile;
@@ -30,6 +31,8 @@ pub(crate) struct NoAddress {
 pub(crate) struct Scope<'a> {
     pub(crate) systems: &'a Systems<'a>,
     variant: &'a Draft<'a>,
+    /// The system that receives the load of the variant.
+    target: Option<&'a str>,
     values: BTreeMap<Key<'a>, (&'a Template, Place)>,
     /// Systems that are reached over TLS.
     encrypted: BTreeSet<&'a str>,
@@ -40,6 +43,7 @@ impl<'a> Scope<'a> {
     pub(crate) fn new(
         systems: &'a Systems<'a>,
         variant: &'a Draft<'a>,
+        target: Option<&'a str>,
         reading: &mut Reading<'_>,
     ) -> Scope<'a> {
         let mut values = BTreeMap::new();
@@ -62,6 +66,7 @@ impl<'a> Scope<'a> {
         let mut scope = Scope {
             systems,
             variant,
+            target,
             values,
             encrypted: BTreeSet::new(),
         };
@@ -77,6 +82,17 @@ impl<'a> Scope<'a> {
     /// True if the variant reaches a system over TLS.
     pub(crate) fn is_encrypted(&self, system: &str) -> bool {
         self.encrypted.contains(system)
+    }
+
+    /// Returns the system that receives the load of the variant.
+    pub(crate) fn target(&self) -> Option<&'a str> {
+        self.target
+    }
+
+    /// Returns the system of this name. Outside of systems, `target` is the system that receives the load.
+    fn system_named(&self, name: &str, is_within_system: bool) -> Option<&'a str> {
+        let declared = self.systems.names().find(|known| *known == name);
+        declared.or_else(|| self.target.filter(|_| name == TARGET && !is_within_system))
     }
 
     /// Returns the text of a system's template.
@@ -209,7 +225,7 @@ impl<'a> Filling<'_, 'a, '_, '_> {
         }
         // `{{other.x}}` is only looked up in `other`.
         let owner = match &reference.system {
-            Some(other) => self.scope.systems.names().find(|name| name == other),
+            Some(other) => self.scope.system_named(other, system.is_some()),
             None => system,
         };
         if let (Some(owner), Some(form)) = (owner, Form::of(word)) {
@@ -248,7 +264,24 @@ impl<'a> Filling<'_, 'a, '_, '_> {
                 return;
             }
         }
+        if let Some(path) = self.own_path(reference) {
+            return text.push_path(&path, reference);
+        }
         self.unknown(system, reference, place);
+    }
+
+    /// The path of the running program, or of the lab's folder. Names of the lab take precedence.
+    fn own_path(&self, reference: &Reference) -> Option<PathBuf> {
+        match (reference.system.as_deref(), reference.word.as_str()) {
+            (None, PROGRAM) => Some(self.reading.files.program()),
+            (Some(LAB), FOLDER) if !self.scope.systems.has(LAB) => {
+                // The first source is the lab itself.
+                let lab = self.reading.sources.first()?;
+                let folder = lab.path.parent().unwrap_or(Path::new(""));
+                Some(self.reading.files.absolute(folder))
+            }
+            _ => None,
+        }
     }
 
     /// Adds the path of a configuration file, or of the folder of all files.
@@ -312,8 +345,12 @@ impl<'a> Filling<'_, 'a, '_, '_> {
         let other = reference.system.as_deref();
         let place = self.reading.reference(place, reference.index);
         if let Some(other) = other.filter(|other| !systems.has(other)) {
-            let help = did_you_mean(other, systems.names())
-                .unwrap_or_else(|| list("the systems are", systems.names()));
+            let help = if other == LAB {
+                "write `{{lab.folder}}` for the folder of the lab".to_owned()
+            } else {
+                did_you_mean(other, systems.names())
+                    .unwrap_or_else(|| list("the systems are", systems.names()))
+            };
             self.reading
                 .findings
                 .add(Finding::new(place, format!("there is no system `{other}`")).help(help));
@@ -323,7 +360,7 @@ impl<'a> Filling<'_, 'a, '_, '_> {
         if other.is_none() {
             if system.is_some() {
                 known.extend(systems.setting_names(None));
-                known.push("instance");
+                known.extend(["instance", PROGRAM]);
             }
             known.push("name");
             known.extend(

@@ -143,6 +143,7 @@ impl System<'_> {
             origin,
             version: None,
             env: Vec::new(),
+            env_of_run: Vec::new(),
             files: Vec::new(),
             ready: self.ready(),
             is_encrypted: self.scope.is_encrypted(system),
@@ -175,6 +176,7 @@ impl System<'_> {
             origin: Origin::Elsewhere(elsewhere),
             version: None,
             env: Vec::new(),
+            env_of_run: Vec::new(),
             files: Vec::new(),
             ready: self.ready(),
             is_encrypted: self.scope.is_encrypted(system),
@@ -257,6 +259,7 @@ impl System<'_> {
             origin,
             version,
             env: given.env,
+            env_of_run: self.env_of_run(),
             files: given.files,
             ready: self.ready(),
             is_encrypted: self.scope.is_encrypted(system),
@@ -331,12 +334,27 @@ impl System<'_> {
         for (variable, value) in &self.file.env.0 {
             let VariableName(variable) = &variable.value;
             let system = &self.name.value.0;
-            let text = self
-                .scope
-                .text(system, &value.value.0, value.place, reading);
+            let (Verbatim(template), place) = match &value.value {
+                TextOr::Text(template) => (template, value.place),
+                // A missing `run` is reported.
+                TextOr::Mapping(file) => match &file.run {
+                    Some(run) => (&run.value, run.place),
+                    None => continue,
+                },
+            };
+            let text = self.scope.text(system, template, place, reading);
             variables.push((variable.clone(), text));
         }
         variables
+    }
+
+    /// Returns the names of the variables that only the running system receives.
+    fn env_of_run(&self) -> Vec<String> {
+        let variables = self.file.env.0.iter();
+        variables
+            .filter(|(_, value)| matches!(value.value, TextOr::Mapping(_)))
+            .map(|(name, _)| name.value.0.clone())
+            .collect()
     }
 
     /// Reports a system without a listen address, because it could never become ready.

@@ -12,7 +12,7 @@ use crate::fields::Table;
 use crate::formats::{Name, SettingPath, Written};
 use crate::manifests_keys;
 use crate::reading::Reading;
-use crate::template::{FILE, RESERVED};
+use crate::template::{FILE, RESERVED, Template};
 use crate::url_keys;
 use crate::variants::Draft;
 use crate::wire::{ReadyFile, Settings, SystemFile};
@@ -60,6 +60,21 @@ impl<'a> Systems<'a> {
         let mut declared = self.declared.iter();
         let found = declared.find(|(name, _)| name.value.0 == system);
         found.is_some_and(|(_, file)| file.shared.as_ref().is_some_and(|shared| shared.value))
+    }
+
+    /// Returns the value of a setting before a variant changes it.
+    pub(crate) fn usual_value(&self, path: &SettingPath) -> Option<&'a Template> {
+        let settings = match &path.system {
+            None => self.settings,
+            Some(system) => {
+                let mut declared = self.declared.iter();
+                let (_, file) = declared.find(|(name, _)| name.value.0 == *system)?;
+                &file.settings
+            }
+        };
+        let mut settings = settings.0.iter();
+        let (_, found) = settings.find(|(name, _)| name.value.0 == path.setting)?;
+        Some(&found.value.0)
     }
 
     fn tree_of(&self, system: &str) -> Option<&'a Node> {
@@ -154,6 +169,21 @@ impl<'a> Systems<'a> {
     ) {
         if let Some(target) = target {
             self.check_known(&target.value.0.0, target.place, reading);
+        }
+    }
+
+    /// Reports a variant's own target that does not exist.
+    pub(crate) fn check_own_target(&self, variant: &Draft<'_>, reading: &mut Reading<'_>) {
+        let Some(At { place, value }) = &variant.target else {
+            return;
+        };
+        if value.contains("{{") {
+            let message = format!("`{value}` has a template that a target cannot have");
+            let help = "a target can contain `{{name}}` and the factors of its `for`";
+            let finding = Finding::new(*place, message).help(help);
+            reading.findings.add(finding);
+        } else {
+            self.check_known(value, *place, reading);
         }
     }
 

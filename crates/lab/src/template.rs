@@ -14,6 +14,14 @@ pub(crate) const FILES: &str = "files";
 /// The word before the dot for one of these files. No system may have this name.
 pub(crate) const FILE: &str = "file";
 
+/// The word for the system that receives the load, before the dot, outside of systems.
+pub(crate) const TARGET: &str = "target";
+/// The word for the path of the running program.
+pub(crate) const PROGRAM: &str = "weigh";
+/// The words for the folder of the lab: `{{lab.folder}}`.
+pub(crate) const LAB: &str = "lab";
+pub(crate) const FOLDER: &str = "folder";
+
 /// Text with references.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Template {

@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::template::Reference;
 
 /// The address of a running system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +59,11 @@ enum Piece {
     File {
         system: String,
         name: Option<String>,
+    },
+    /// A path of this machine, with the template that stands for it.
+    Path {
+        path: String,
+        template: String,
     },
 }
 
@@ -131,6 +138,27 @@ impl Text {
         });
     }
 
+    /// Adds a path of this machine. Recordings show the template instead.
+    pub(crate) fn push_path(&mut self, path: &Path, template: &Reference) {
+        self.pieces.push(Piece::Path {
+            path: path.display().to_string(),
+            template: template.to_string(),
+        });
+    }
+
+    /// Returns the text with templates for the paths of this machine, for a recording.
+    #[must_use]
+    pub fn without_paths(&self) -> Text {
+        let mut text = Text::default();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Path { template, .. } => text.push_plain(template),
+                other => text.push(other),
+            }
+        }
+        text
+    }
+
     /// True if the text contains the path of a configuration file.
     pub(crate) fn has_file(&self) -> bool {
         let is_file = |piece: &Piece| matches!(piece, Piece::File { .. });
@@ -144,12 +172,15 @@ impl Text {
 
     pub(crate) fn append(&mut self, other: &Text) {
         for piece in &other.pieces {
-            match piece {
-                Piece::Plain(plain) => self.push_plain(plain),
-                Piece::Address { system, form } => self.push_address(system, *form),
-                Piece::Instance => self.push_instance(),
-                Piece::File { system, name } => self.push_file(system, name.as_deref()),
-            }
+            self.push(piece);
+        }
+    }
+
+    fn push(&mut self, piece: &Piece) {
+        match piece {
+            // Joined with the text before it.
+            Piece::Plain(plain) => self.push_plain(plain),
+            other => self.pieces.push(other.clone()),
         }
     }
 
@@ -164,7 +195,7 @@ impl Text {
     /// Iterates over the systems with addresses in the text, in order of appearance, perhaps repeated.
     pub fn systems(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Plain(_) | Piece::Instance | Piece::File { .. } => None,
+            Piece::Plain(_) | Piece::Instance | Piece::File { .. } | Piece::Path { .. } => None,
             Piece::Address { system, .. } => Some(system.as_str()),
         })
     }
@@ -219,6 +250,7 @@ impl Text {
         for piece in &self.pieces {
             match piece {
                 Piece::Plain(plain) => text.push_str(plain),
+                Piece::Path { path, .. } => text.push_str(path),
                 Piece::Instance => text.push_str(
                     &instance
                         .ok_or("`{{instance}}` has no value: the system does not run yet")?
@@ -270,6 +302,7 @@ impl fmt::Display for Text {
         for piece in &self.pieces {
             match piece {
                 Piece::Plain(plain) => f.write_str(plain)?,
+                Piece::Path { template, .. } => f.write_str(template)?,
                 Piece::Address { system, form } => write!(f, "{{{{{system}.{}}}}}", form.word())?,
                 Piece::Instance => f.write_str("{{instance}}")?,
                 Piece::File { name: None, .. } => f.write_str("{{files}}")?,

@@ -21,7 +21,7 @@ pub(crate) struct Draft<'a> {
     /// The variant that it is compared with, with factors filled in. `None` for its baseline.
     pub(crate) against: Option<At<String>>,
     /// The system that receives its load instead of the lab's target.
-    pub(crate) target: Option<&'a At<Written<Name>>>,
+    pub(crate) target: Option<At<String>>,
     /// The requests that replace the requests of the lab.
     pub(crate) sent: Option<&'a SentFile>,
     /// Proofs of this variant, in addition to the proofs of all variants.
@@ -58,7 +58,7 @@ impl Draft<'_> {
 struct Parts<'a> {
     with: &'a With,
     against: Option<&'a At<Verbatim<Title>>>,
-    target: Option<&'a At<Written<Name>>>,
+    target: Option<&'a At<Written<Template>>>,
     sent: Option<&'a SentFile>,
     proof: &'a [At<ProofFile>],
     is_quick: bool,
@@ -96,6 +96,7 @@ pub(crate) fn variants<'a>(file: &'a LabFile, reading: &mut Reading<'_>) -> Vec<
             load,
             proof,
             quick,
+            ..
         } = &variant.value;
         let parts = Parts {
             with,
@@ -214,7 +215,10 @@ fn draft<'a>(
             place: name.place,
             value: title(name, factors),
         }),
-        target: parts.target,
+        target: parts.target.map(|target| At {
+            place: target.place,
+            value: filled(&target.value.0.fill("name", own), factors).to_string(),
+        }),
         sent: parts.sent,
         proof: parts.proof,
         is_quick: parts.is_quick,

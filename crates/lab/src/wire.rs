@@ -37,7 +37,9 @@ pub(crate) use client::ClientFile;
 pub(crate) use compose::{ComposeFile, ServiceFile};
 pub(crate) use container::{ImageBuildFile, NetworkFile, PullFile};
 pub(crate) use manifests::{ManifestsFile, WorkloadFile};
-pub(crate) use proof::{DistinctFile, HeaderValuesFile, OfFile, ProofExpectFile, ProofFile};
+pub(crate) use proof::{
+    DistinctFile, HeaderValuesFile, OfName, OfValues, ProofExpectFile, ProofFile,
+};
 pub(crate) use request::{
     ExpectFile, GraphqlFile, Headers, RequestEntry, RequestFile, SameAsFile, Switch,
 };
@@ -123,7 +125,8 @@ pub(crate) struct LabFile {
     pub(crate) ladder: Option<At<Vec<At<Verbatim<Title>>>>>,
     /// Settings that the variants combine, each with two levels: `{log: [off, on], server.tls: [off,
     /// on]}`. The lab has one variant for each combination, 32 at most. A variant is named by its
-    /// factors at the second level: `log on, tls on`. The baseline has all first levels, and
+    /// factors at the second level: `log on, tls on`. The factor `target` chooses the system that
+    /// receives the load: `target: [service, proxy]`. The baseline has all first levels, and
     /// `baseline: {name: …}` can name it. The report has the effect of each factor and the interactions
     /// of factors. Each of these figures uses the requests of all variants. `variants` can add setups
     /// outside of the design.

@@ -8,7 +8,8 @@ use model::{Shard, Step};
 
 use crate::slices::Slice;
 pub use model::{
-    BodyRule, Data, EncodedBody, Expectation, ClientIdentity, Protocol, Range, RowOrder, StatusRule, Trust, Version,
+    BodyRule, ClientIdentity, Data, EncodedBody, Expectation, Protocol, Range, RowOrder,
+    StatusRule, Trust, Version,
 };
 
 /// One load on one target, from the first send to the last response.

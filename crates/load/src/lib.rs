@@ -63,8 +63,8 @@ pub use coding::{CodingError, decoded, encoded};
 pub use error::{LoadError, RequestError, TlsError};
 pub use exchange::{WalkError, exchange, walk};
 pub use job::{
-    Address, BodyRule, Bounds, Data, EncodedBody, Expectation, ClientIdentity, Job, Protocol, Range, Request,
-    RowOrder, StatusRule, Target, Trust, Version,
+    Address, BodyRule, Bounds, ClientIdentity, Data, EncodedBody, Expectation, Job, Protocol,
+    Range, Request, RowOrder, StatusRule, Target, Trust, Version,
 };
 pub use live::{Counts, Durations, JobProgress, Live, Progress};
 pub use measurement::{

@@ -6,6 +6,7 @@ use experiment::console::Console;
 use experiment::exit::Failure;
 use experiment::files::Disk;
 use lab::{Files, Lab, Mistakes, Variant};
+use yaml_with_places::did_you_mean;
 
 /// Settings that a person wants otherwise than a lab has them.
 #[derive(Debug, clap::Args)]
@@ -258,10 +259,13 @@ fn root_among(all: &[Variant], name: &str) -> String {
 
 /// The error for a name that no variant of the lab has.
 pub(crate) fn stranger(lab: &Lab, name: &str) -> Failure {
+    let names = lab.names();
+    let hint = did_you_mean(name, names.iter().copied()).map(|hint| format!(" {hint}"));
     Failure::bad_input(format!(
-        "expected a variant of `{}`, found `{name}`. The variants are {}",
+        "expected a variant of `{}`, found `{name}`.{} The variants are {}",
         lab.name,
-        lab.names().join(", ")
+        hint.as_deref().unwrap_or_default().replace(" did", " Did"),
+        names.join(", ")
     ))
 }
 
@@ -315,6 +319,11 @@ mod tests {
         compare_with(&mut lab, "log").unwrap();
         assert_eq!(pairs(&lab), ["log-", "direct-log", "proxy-log", "tls-log"]);
         assert_eq!(lab.groups.as_ref().unwrap()[0], ["proxy", "direct", "tls"]);
-        assert!(compare_with(&mut lab, "lgo").is_err());
+        let error = compare_with(&mut lab, "lgo").unwrap_err().message;
+        assert_eq!(
+            error,
+            "expected a variant of `chain`, found `lgo`. Did you mean `log`? \
+             The variants are log, direct, proxy, tls"
+        );
     }
 }

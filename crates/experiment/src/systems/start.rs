@@ -342,24 +342,21 @@ impl Starter<'_> {
             text.render_instance(number, &find)
                 .map_err(|reason| Invalid::new(InvalidKind::NotReady, reason))
         };
-        let command: Vec<String> = setup.command().iter().map(fill).collect::<Result<_, _>>()?;
-        let mut env = BTreeMap::new();
-        for (variable, value) in &setup.env {
-            env.insert(variable.clone(), fill(value)?);
-        }
+        let told = Told::of(setup, &fill)?;
+        let recorded = Told::of(setup, &|text| fill(&text.without_paths()))?;
         if let Some(folder) = &folder {
             for file in &setup.files {
                 folder.write(&file.name, &fill(&file.text)?)?;
             }
         }
         let process = match container {
-            None => self.spawn(setup, name, &command, &env)?,
+            None => self.spawn(setup, name, told)?,
             Some(container) => {
                 let start = ContainerStart {
                     name,
                     place: &place,
-                    command: command.clone(),
-                    env: env.clone(),
+                    command: told.command,
+                    env: told.env,
                     files: folder.as_ref().map(ConfigFolder::path),
                     logs: self.logs,
                 };
@@ -376,24 +373,18 @@ impl Starter<'_> {
             balances: None,
             place,
             protocol: self.lab.protocol.to(setup, self.identity.as_ref()),
-            command,
-            env,
+            command: recorded.command,
+            env: recorded.env,
             start: StartCost::default(),
         })
     }
 
-    fn spawn(
-        &mut self,
-        setup: &Setup,
-        name: &str,
-        command: &[String],
-        env: &BTreeMap<String, String>,
-    ) -> Result<Process, Invalid> {
+    fn spawn(&mut self, setup: &Setup, name: &str, told: Told) -> Result<Process, Invalid> {
         let spec = SystemSpec {
             name: name.to_owned(),
-            command: command.to_vec(),
+            command: told.command,
             folder: setup.folder.clone(),
-            env: env.clone().into_iter().collect(),
+            env: told.env.into_iter().collect(),
             limits: rig::ProcessLimits {
                 cpus: setup.limits.cpus,
                 memory: setup.limits.memory,
@@ -406,6 +397,29 @@ impl Starter<'_> {
             .spawn(&spec)
             .map_err(|error| invalid_spawn(&error))?;
         Ok(Process::Ours(system))
+    }
+}
+
+/// The command and the variables of a start.
+struct Told {
+    command: Vec<String>,
+    env: BTreeMap<String, String>,
+}
+
+impl Told {
+    fn of(
+        setup: &Setup,
+        fill: &dyn Fn(&lab::Text) -> Result<String, Invalid>,
+    ) -> Result<Told, Invalid> {
+        let mut env = BTreeMap::new();
+        for (variable, value) in &setup.env {
+            env.insert(variable.clone(), fill(value)?);
+        }
+        let command = setup.command().iter().map(fill);
+        Ok(Told {
+            command: command.collect::<Result<_, _>>()?,
+            env,
+        })
     }
 }
 

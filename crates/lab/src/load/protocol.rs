@@ -49,7 +49,7 @@ pub(super) fn check(file: &LoadFile, reading: &mut Reading<'_>) -> Protocol {
 
 /// Returns the files of a client. `None` if one is missing, which is reported.
 fn client(file: &At<ClientFile>, reading: &mut Reading<'_>) -> Option<ClientFiles> {
-    let mut resolve = |path: &Option<At<String>>| {
+    let resolve = |path: &Option<At<String>>| {
         let At { place, value } = path.as_ref()?;
         Some(reading.resolve(value, *place))
     };

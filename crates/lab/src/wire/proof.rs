@@ -7,8 +7,8 @@ use super::default;
 use super::request::{GraphqlFile, Headers, RequestFile};
 use yaml_with_places::{At, Json, OneOrMany};
 
-use crate::fields::Table;
-use crate::formats::{Pointer, StatusName, Title, Verbatim, Written};
+use crate::fields::{Table, TextOr};
+use crate::formats::{Pointer, SettingPath, StatusName, Title, Verbatim, Written};
 use crate::quantities::LongerThanZero;
 use crate::template::Template;
 
@@ -31,9 +31,11 @@ use crate::template::Template;
 pub(crate) struct ProofFile {
     /// The name of the proof in reports.
     pub(crate) name: Option<At<Verbatim<Title>>>,
-    /// The variants that must give the proof.
+    /// The variants that must give the proof: `all`, `baseline`, `variants`, or the variants with these
+    /// values of settings and factors: `{proxy.log: on, size: [1, 10]}`. A variant has the value of a
+    /// setting also if it is the usual value of the lab. `target` is the system that receives the load.
     #[schemars(extend("default" = "all"))]
-    pub(crate) of: Option<OfFile>,
+    pub(crate) of: Option<At<OfFile>>,
     /// A URL to `GET`, with the address of a system: `{{origin.url}}/seen`. If a system has `replicas`,
     /// `weigh` reads every instance and adds the numbers.
     pub(crate) ask: Option<At<Written<Template>>>,
@@ -72,10 +74,16 @@ pub(crate) struct ProofFile {
 }
 
 /// The variants that must give a proof.
+pub(crate) type OfFile = TextOr<OfName, OfValues>;
+
+/// The variants with these values of settings and factors. A list is a choice of values.
+pub(crate) type OfValues = Table<SettingPath, OneOrMany<At<Verbatim<Template>>>>;
+
+/// The variants that must give a proof, by a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
-pub(crate) enum OfFile {
+pub(crate) enum OfName {
     All,
     Baseline,
     Variants,

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use yaml_with_places::At;
 
 use crate::fields::Table;
-use crate::formats::{Name, Verbatim};
+use crate::formats::{ChoiceName, Name, Verbatim};
 use crate::template::Template;
 
 /// Settings by name. Each has one value after the choices are made ([`crate::choices`]).
@@ -30,7 +30,7 @@ impl JsonSchema for SettingFile {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let value = generator.subschema_for::<Verbatim<Template>>();
-        let choices = generator.subschema_for::<Table<Name, Verbatim<Template>>>();
+        let choices = generator.subschema_for::<Table<ChoiceName, Verbatim<Template>>>();
         json_schema!({"anyOf": [value, choices]})
     }
 }

@@ -89,7 +89,7 @@ pub(crate) struct SystemFile {
     /// Its configuration files, by their names. Each start writes them into a folder of its own. `{{files}}`
     /// is the path of this folder, and `{{file.NAME}}` is the path of a file. Both work in `run`, `command`,
     /// `env`, and in the files themselves. A value is the path of a template, relative to the file that
-    /// contains this key. It is `{text: …}` for a short file. A template can contain the names that `run`
+    /// contains this key. The path can contain `{{setting}}`. It is `{text: …}` for a short file. A template can contain the names that `run`
     /// can contain. A container or pod finds the folder at `/weighbridge`. The recording contains the templates
     /// and their digests. The written files stay in its folder of logs.
     #[serde(default)]
@@ -100,9 +100,11 @@ pub(crate) struct SystemFile {
     pub(crate) ready: Option<At<ReadyFile>>,
     /// Variables added to its environment. A process also has the variables of `weigh`, and a container
     /// also has the variables of its image. `build` and `version` also receive the variables without an
-    /// address.
+    /// address, and run once for each combination of their values. Write `{run: VALUE}` for a variable
+    /// that only the running system receives: `LOG: {run: "{{log}}"}`. Variants with other values then
+    /// share a build.
     #[serde(default)]
-    pub(crate) env: Table<VariableName, At<Verbatim<Template>>>,
+    pub(crate) env: Table<VariableName, At<TextOr<Verbatim<Template>, VariableFile>>>,
     /// The scheme of its address: `http` (in the clear), `https` (over TLS), or a template. A template
     /// can make it differ from variant to variant. `{{url}}` begins with the scheme. The probe of
     /// `ready`, the load and proofs use it.
@@ -141,12 +143,23 @@ pub(crate) struct SystemFile {
     pub(crate) after: OneOrMany<At<Written<Name>>>,
 }
 
+/// A variable that `build` and `version` do not receive.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "variable")]
+pub(crate) struct VariableFile {
+    /// Its value for the running system.
+    #[schemars(required)]
+    pub(crate) run: Option<At<Verbatim<Template>>>,
+}
+
 /// The content of a configuration file. Give either `path` or `text`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "config-file")]
 pub(crate) struct ConfigFileSource {
-    /// The path of a template, relative to the file that contains this key.
+    /// The path of a template, relative to the file that contains this key. It can contain
+    /// `{{setting}}`.
     pub(crate) path: Option<String>,
     /// The template itself.
     pub(crate) text: Option<String>,

@@ -40,8 +40,9 @@ pub(crate) struct BaselineFile {
     /// The settings that differ from the lab's declarations.
     #[serde(default)]
     pub(crate) with: With,
-    /// The system that receives its load, if it is not the lab's `target`.
-    pub(crate) target: Option<At<Written<Name>>>,
+    /// The system that receives its load, if it is not the lab's `target`. It can contain `{{name}}` and
+    /// the factors of `for`: `"{{proxy}}"`.
+    pub(crate) target: Option<At<Written<Template>>>,
     /// The content of its requests, if it differs from the lab's `load`.
     pub(crate) load: Option<SentFile>,
     /// Its own proofs, in addition to the lab's `proof`.
@@ -62,6 +63,12 @@ pub(crate) struct VariantFile {
     /// `{stack: [a, b], size: [1, 10]}`. Factors make one variant for each combination. `{{stack}}` and
     /// `{{size}}` are then available at every place of `{{name}}`.
     pub(crate) r#for: Option<ForFile>,
+    /// Name of the variant that it builds on: the baseline, or a variant above it with a `name` of its own.
+    /// It inherits `with`, `target`, `load` and `proof` of that variant, key by key, and its own keys
+    /// win. A proof with a `name` replaces the inherited proof of this name. So each step of a `ladder`
+    /// can add one layer to the step before. The comparison does not change: see `against`.
+    #[expect(dead_code, reason = "variants inherit before this struct is read")]
+    pub(crate) extends: Option<At<Verbatim<Title>>>,
     /// The settings that differ from the lab's declarations. Write `system.setting` for a system's own
     /// setting and `setting` for a lab-wide setting. `{{name}}` in a value is the name of the variant.
     #[serde(default)]
@@ -70,8 +77,9 @@ pub(crate) struct VariantFile {
     /// variant is above it in the lab, and has the same baseline. `same-as: baseline` then means the answers
     /// of that variant, too.
     pub(crate) against: Option<At<Verbatim<Title>>>,
-    /// The system that receives its load, if it is not the lab's `target`.
-    pub(crate) target: Option<At<Written<Name>>>,
+    /// The system that receives its load, if it is not the lab's `target`. It can contain `{{name}}` and
+    /// the factors of `for`: `"{{proxy}}"`.
+    pub(crate) target: Option<At<Written<Template>>>,
     /// The content of its requests, if it differs from the lab's `load`.
     pub(crate) load: Option<SentFile>,
     /// Its own proofs, in addition to the lab's `proof`.

@@ -171,3 +171,29 @@ fn settings_of_a_quick_run_hold_for_no_other_and_are_checked_all_the_same() {
     assert!(mistakes.contains("`mod`"), "{mistakes}");
     assert!(mistakes.contains("did you mean `size`?"), "{mistakes}");
 }
+
+#[test]
+fn a_choice_can_have_any_name_of_one_line() {
+    let text = LAB
+        .replace("{file: 'file", "{1KB: 'file")
+        .replace("redis: 'redis", "ext_authz over HTTP: 'redis");
+    let text = text.replace("{store: redis,", "{store: ext_authz over HTTP,");
+    let lab = parse(&text, &[]).unwrap();
+    assert!(server(&lab, 0).0.starts_with("serve -p file:1"));
+    assert!(server(&lab, 1).0.starts_with("serve -f redis://"));
+    let lab = parse(
+        &text.replace("store: ext_authz over HTTP, ", ""),
+        &[("store", "1KB")],
+    )
+    .unwrap();
+    assert!(server(&lab, 1).0.starts_with("serve -f file:1"));
+    for (name, words) in [
+        ("'{{a}}'", "is not the name of a choice"),
+        ("' a'", "is not the name of a choice"),
+        ("''", "the name of a choice is empty"),
+    ] {
+        let wrong = LAB.replace("{file: 'file", &format!("{{{name}: 'file"));
+        let shown = parse(&wrong, &[]).unwrap_err().render(false);
+        assert!(shown.contains(words), "{name}: {words}\n{shown}");
+    }
+}

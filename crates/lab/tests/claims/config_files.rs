@@ -155,3 +155,31 @@ fn files_that_do_not_fit_are_refused_by_name() {
         "{wrong}"
     );
 }
+
+#[test]
+fn the_path_of_a_template_can_contain_settings() {
+    let keys =
+        "files: {server.conf: '{{stack}}/server.tmpl'}\n    run: serve -c {{file.server.conf}}";
+    let folder = Folder::with_lab(changed(&[(RUN, keys)]))
+        .file("labs/a/server.tmpl", "a {{addr}}")
+        .file("labs/b/server.tmpl", "b {{addr}}");
+    let lab = folder.parse().unwrap_or_else(|it| panic!("{it}"));
+    let shown = |variant: &lab::Variant| variant.systems()[0].files[0].text.to_string();
+    assert_eq!(shown(&lab.baseline), "a {{server.addr}}");
+    assert_eq!(shown(&lab.variants[0]), "b {{server.addr}}");
+    for (path, words) in [
+        (
+            "'{{addr}}.tmpl'",
+            "the path of a file cannot hold an address",
+        ),
+        ("'{{stak}}.tmpl'", "`{{stak}}` is not defined here"),
+        (
+            "'{{stack.tmpl'",
+            "a template in `{{stack.tmpl` is not closed",
+        ),
+        ("'{{stack}}.tmpl'", "cannot read `labs/a.tmpl`"),
+    ] {
+        let wrong = mistakes(&format!("{{a: {path}}}"), "serve {{file.a}}", "{{addr}}");
+        assert!(wrong.contains(words), "{path}: {words}\n{wrong}");
+    }
+}

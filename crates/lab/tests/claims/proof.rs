@@ -157,7 +157,7 @@ fn mistakes_in_a_proof_say_where_and_what_to_write() {
         ),
         (
             "  - {ask: '{{origin.url}}/x', json: /a, equals: 1, within: 0s}\n",
-            "expected a duration above 0",
+            "it must be above 0",
         ),
         (
             "  - {expect: {same-as: baseline}}\n",
@@ -188,4 +188,33 @@ fn a_number_can_have_time_to_arrive() {
     };
     let times: Vec<Duration> = variant.iter().map(within).collect();
     assert_eq!(times, [Duration::from_secs(2), Duration::ZERO]);
+}
+
+#[test]
+fn the_target_has_a_name_of_its_own_in_a_proof() {
+    let variants = "  - {name: b, target: origin, with: {server.stack: b}}";
+    let (baseline, variant) = proofs(
+        "  - {ask: '{{target.url}}/seen', json: /a, at-least-per-request: 1}\n",
+        variants,
+    );
+    assert_eq!(baseline[0].name, "/a of {{server.url}}/seen");
+    assert_eq!(variant[0].name, "/a of {{origin.url}}/seen");
+    // A system of this name is meant, if there is one.
+    let declared = (
+        "  origin: {run",
+        "  target: {run: 't {{addr}}'}\n  origin: {run",
+    );
+    let lab = lab(&[
+        ORIGIN,
+        declared,
+        (
+            "--origin {{origin.url}}",
+            "--origin {{origin.url}} {{target.url}}",
+        ),
+        (
+            "target: server",
+            "target: server\nproof: [{ask: '{{target.url}}/x', json: /a, equals: 1}]",
+        ),
+    ]);
+    assert_eq!(lab.baseline.proofs[0].name, "/a of {{target.url}}/x");
 }

@@ -126,22 +126,43 @@ fn a_variant_can_have_its_own_version_of_http() {
     let spoken = |load: &str, variant: &str| {
         let lab = lab(&[
             ("connections: 10", load),
-            ("{server.stack: b}}", &format!("{{server.stack: b}}, load: {{{variant}}}}}")),
+            (
+                "{server.stack: b}}",
+                &format!("{{server.stack: b}}, load: {{{variant}}}}}"),
+            ),
         ]);
         [&lab.baseline, &lab.variants[0]].map(|it| it.systems()[0].http)
     };
     let http2 = |streams| Version::Http2 { streams };
-    assert_eq!(spoken("connections: 10", "http2: on"), [Version::Http1, http2(1)]);
-    assert_eq!(spoken("connections: 10\n  http2: on", "http2: off"), [http2(1), Version::Http1]);
-    assert_eq!(spoken("rate: 10/s\n  streams: 4", "http2: on"), [Version::Http1, http2(4)]);
-    assert_eq!(spoken("connections: 10\n  http2: on\n  streams: 4", "path: /b"), [http2(4); 2]);
+    assert_eq!(
+        spoken("connections: 10", "http2: on"),
+        [Version::Http1, http2(1)]
+    );
+    assert_eq!(
+        spoken("connections: 10\n  http2: on", "http2: off"),
+        [http2(1), Version::Http1]
+    );
+    assert_eq!(
+        spoken("rate: 10/s\n  streams: 4", "http2: on"),
+        [Version::Http1, http2(4)]
+    );
+    assert_eq!(
+        spoken("connections: 10\n  http2: on\n  streams: 4", "path: /b"),
+        [http2(4); 2]
+    );
 }
 
 #[test]
 fn a_closed_loop_has_equally_many_requests_under_way_at_all_variants() {
     let shown = check(&[
-        ("connections: 10", "connections: 10\n  streams: 8\n  http2: on"),
-        ("{server.stack: b}}", "{server.stack: b}, load: {http2: off}}"),
+        (
+            "connections: 10",
+            "connections: 10\n  streams: 8\n  http2: on",
+        ),
+        (
+            "{server.stack: b}}",
+            "{server.stack: b}, load: {http2: off}}",
+        ),
     ]);
     for words in [
         "a variant of a closed loop cannot have its own `http2` with `streams`",

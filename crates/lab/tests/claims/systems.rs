@@ -280,7 +280,7 @@ fn an_unknown_template_is_reported_with_the_known_ones() {
     9 |     run: serve {{ stak }} --listen {{addr}} {{config}} {{server.x}}
       |                                             ^^^^^^^^^^
       |
-      = help: the names here are stack, instance, name, addr, port, url, socket
+      = help: the names here are stack, instance, weigh, name, addr, port, url, socket
 
     error: `{{server.x}}` is not defined here
      --> labs/x.yaml:9:56

@@ -113,8 +113,7 @@ fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
 fn chain_and_key(
     identity: &ClientIdentity,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
-    let chain: Result<Vec<_>, _> =
-        CertificateDer::pem_slice_iter(&identity.certificate).collect();
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&identity.certificate).collect();
     let chain = chain.map_err(|error| TlsError::Identity(error.to_string()))?;
     if chain.is_empty() {
         return Err(TlsError::Identity("no certificate".to_owned()));

@@ -375,7 +375,10 @@ fn only_a_client_with_its_certificate_is_served_where_one_is_required() {
         let unlike = job(&as_client(Some((&own, &other))), closed(1, 1));
         let error = run(&unlike, &Live::default(), &AtomicBool::new(false)).unwrap_err();
         let error = error.to_string();
-        assert!(error.contains("a certificate of the client and its key"), "{error}");
+        assert!(
+            error.contains("a certificate of the client and its key"),
+            "{error}"
+        );
     }
 }
 

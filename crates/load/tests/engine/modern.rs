@@ -141,9 +141,7 @@ impl Modern {
                 None => builder.with_no_client_auth(),
                 Some(client) => builder.with_client_cert_verifier(only(client, provider)),
             };
-            let mut config = builder
-                .with_single_cert(vec![certificate], key)
-                .unwrap();
+            let mut config = builder.with_single_cert(vec![certificate], key).unwrap();
             config.alpn_protocols = offered
                 .iter()
                 .map(|name| name.as_bytes().to_vec())

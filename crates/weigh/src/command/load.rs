@@ -18,8 +18,8 @@ use http::Uri;
 use lab::Table;
 use load::{Bounds, Job, LoadError, Request};
 use model::{
-    Arrival, BodyRule, Data, Expectation, ClientIdentity, Outcomes, Phase, Protocol, RowOrder, Shard,
-    Stop as StopRule, Trust, Version,
+    Arrival, BodyRule, ClientIdentity, Data, Expectation, Outcomes, Phase, Protocol, RowOrder,
+    Shard, Stop as StopRule, Trust, Version,
 };
 use recording::{Environment, RoundRecord};
 
@@ -159,7 +159,7 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
 /// The job that the flags describe, without its requests.
 fn empty_job(args: &Args, url: &Uri) -> Result<Job, Failure> {
     let shard = args.shard.unwrap_or(Shard::WHOLE);
-    let connections = shard.connections(args.connections);
+    let connections = shard.connections(connections(args));
     if connections == 0 {
         return Err(Failure::bad_input(format!(
             "expected at least one connection for each shard, found {} in all. Give more with -c",
@@ -317,6 +317,15 @@ fn expectation(args: &Args) -> Result<Expectation, Failure> {
     })
 }
 
+/// The connections of all shards: not more than requests, because a request needs one at most. Each shard has at
+/// least one.
+fn connections(args: &Args) -> u32 {
+    let shards = args.shard.unwrap_or(Shard::WHOLE).of();
+    let requests = args.requests.unwrap_or(u64::MAX);
+    let needed = u32::try_from(requests).unwrap_or(u32::MAX).max(shards);
+    args.connections.min(needed)
+}
+
 fn loop_of(args: &Args) -> model::Load {
     // Ten seconds unless a number of requests ends the load, so that no load is endless by mistake.
     let unless_counted = args.requests.is_none().then_some(Duration::from_secs(10));
@@ -327,7 +336,7 @@ fn loop_of(args: &Args) -> model::Load {
         (None, Some(rate)) => vec![Phase::constant(duration.unwrap_or(Duration::MAX), rate)],
         (None, None) => {
             return model::Load::Closed {
-                connections: args.connections,
+                connections: connections(args),
                 stop: StopRule {
                     requests: args.requests,
                     duration,
@@ -341,7 +350,7 @@ fn loop_of(args: &Args) -> model::Load {
             ArrivalName::Uniform => Arrival::Uniform,
             ArrivalName::Poisson => Arrival::Poisson { seed: args.seed },
         },
-        connections_max: args.connections,
+        connections_max: connections(args),
         requests_max: args.requests,
     }
 }
@@ -376,6 +385,28 @@ mod tests {
             .iter()
             .map(|(name, value)| format!("{name}: {value}"));
         lines.collect()
+    }
+
+    #[test]
+    fn a_load_has_no_more_connections_than_requests() {
+        let opened = |flags: &[&str]| {
+            let line = ["load", "http://127.0.0.1:1/"].iter().chain(flags);
+            let args = Line::try_parse_from(line).unwrap().args;
+            (
+                loop_of(&args).connections(),
+                empty_job(&args, args.url.as_ref().unwrap()).is_ok(),
+            )
+        };
+        assert_eq!(opened(&["-n", "1"]), (1, true));
+        assert_eq!(opened(&["-n", "7", "-c", "3"]), (3, true));
+        assert_eq!(opened(&["-n", "2", "-r", "10"]), (2, true));
+        assert_eq!(opened(&["-z", "1s"]), (50, true));
+        // Each shard needs a connection, although one of them has no request.
+        assert_eq!(opened(&["-n", "1", "--shard", "2/4"]), (4, true));
+        assert_eq!(
+            opened(&["-n", "1", "-c", "2", "--shard", "3/4"]),
+            (2, false)
+        );
     }
 
     #[test]

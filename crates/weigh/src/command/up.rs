@@ -113,3 +113,29 @@ fn leave(invalid: &Invalid) -> Failure {
         message: invalid.reason.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use experiment::files::Unwritten;
+
+    use super::*;
+
+    #[test]
+    fn a_wrong_name_gives_the_list_of_variants() {
+        let text = "question: q\nload: {rate: 1/s, duration: 1s}\ntarget: api\n\
+            systems: {api: {run: 'x {{addr}}'}}\nbaseline: {name: direct}\n\
+            variants: [{name: proxy}, {name: '+ log'}]\n";
+        let path = Path::new("a.yaml");
+        let files = Unwritten(vec![(path.to_owned(), text.as_bytes().to_vec())]);
+        let lab = lab::parse(path, &files).unwrap();
+        assert_eq!(choose(&lab, Some("+ log")).unwrap().name, "+ log");
+        assert_eq!(choose(&lab, None).unwrap().name, "direct");
+        let error = choose(&lab, Some("sidecar")).unwrap_err().message;
+        assert_eq!(
+            error,
+            "expected a variant of `a`, found `sidecar`. The variants are direct, proxy, + log"
+        );
+    }
+}

@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(value_name = "URL", value_parser = address::url, required_unless_present = "targets")]
     pub(super) url: Option<Uri>,
 
-    /// Number of connections. In an open loop, the maximum.
+    /// Number of connections. In an open loop, the maximum. With -n, at most as many as requests.
     #[arg(short, long, value_name = "N", help_heading = "Load", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=65_000))]
     pub(super) connections: u32,
     /// Stop after this many requests.
@@ -224,10 +224,20 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Connection")]
     pub(super) ca: Option<PathBuf>,
     /// The client's own certificate, a PEM file, for an https server that requests one.
-    #[arg(long, value_name = "FILE", help_heading = "Connection", requires = "key")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Connection",
+        requires = "key"
+    )]
     pub(super) cert: Option<PathBuf>,
     /// The private key of --cert, a PEM file without a password.
-    #[arg(long, value_name = "FILE", help_heading = "Connection", requires = "cert")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Connection",
+        requires = "cert"
+    )]
     pub(super) key: Option<PathBuf>,
 
     /// Layout: text, json, csv, md, html, hgrm, ab, vegeta, vegeta-json, k6, bombardier,
