@@ -1,7 +1,7 @@
 #!/bin/sh
-# Ends with 127 if a program of `./setup layers` is missing: installed.sh PROGRAM
+# Ends with 127 if a program is missing: installed.sh PROGRAM SETTING
 set -eu
-if [ ! -x "$(dirname "$0")/.programs/bin/$1" ]; then
-  echo "$1 is not installed. Run ./setup layers" >&2
+if ! command -v "$1" >/dev/null 2>&1; then
+  echo "$2 is not installed as $1. ./setup layers installs it in a clone of Weighbridge. Or name yours: --with $2=PATH" >&2
   exit 127
 fi

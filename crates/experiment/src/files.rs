@@ -53,6 +53,7 @@ impl Disk {
 }
 
 /// A lab with its files that are not on the disk yet: paths and contents.
+#[derive(Debug)]
 pub struct Unwritten(pub Vec<(PathBuf, Vec<u8>)>);
 
 impl lab::Files for Unwritten {

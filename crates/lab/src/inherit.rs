@@ -1,4 +1,4 @@
-//! Variants that build on other variants: each inherits the keys of the variant that its `extends` names.
+//! Variants that build on other variants. `extends` names the other variant, and its keys are inherited.
 //!
 //! This happens in the tree, so that each value keeps its place. The variants of factors are in the tree already,
 //! and choices of settings are still names.

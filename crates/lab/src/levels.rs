@@ -55,7 +55,7 @@ fn value(
     factor.or_else(own).or_else(usual).or_else(loaded)
 }
 
-/// Reports a proof that no variant has to give. It would be evidence of nothing.
+/// Reports a proof that is required of no variant, because it would never be checked.
 pub(crate) fn check(
     of_lab: &[At<ProofFile>],
     variants: &[Draft<'_>],

@@ -13,7 +13,7 @@ pub struct Protocol {
     pub version: Version,
     /// The certificates that are accepted over TLS.
     pub trust: Trust,
-    /// The certificate of the load and the proofs. `None` if they have none.
+    /// The certificate of the load and the proofs, if the lab names one.
     pub client: Option<ClientFiles>,
 }
 

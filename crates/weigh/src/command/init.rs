@@ -2,6 +2,7 @@
 
 mod artillery;
 mod compose;
+mod gallery;
 mod har;
 mod k6;
 mod lab_text;
@@ -14,6 +15,7 @@ mod values;
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use experiment::address;
@@ -35,7 +37,7 @@ use requests::Requests;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,
-    group = clap::ArgGroup::new("server").args(["commands", "urls", "compose"]).required(true)
+    group = clap::ArgGroup::new("server").args(["commands", "urls", "compose", "from"]).required(true)
 )]
 pub(crate) struct Args {
     /// A command that runs a server. It receives its address by {{addr}}, {{port}} or {{url}}. If you give
@@ -58,6 +60,10 @@ pub(crate) struct Args {
     /// depends on, or a service with a port].
     #[arg(long, value_name = "NAME", requires = "compose")]
     behind: Option<String>,
+    /// A lab of the gallery, such as envoy-sidecar: a copy with all its files. `weigh` prints the lines to
+    /// change for your own service. A wrong name lists the labs.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["commands", "urls", "compose", "proxy", "path", "har", "openapi", "artillery", "k6"])]
+    from: Option<String>,
     /// Path and query of the request [default: the path of the URL, otherwise /].
     #[arg(long, value_name = "PATH", conflicts_with = "urls")]
     path: Option<String>,
@@ -79,9 +85,10 @@ pub(crate) struct Args {
     /// `weigh` reads the script and does not run it.
     #[arg(long, value_name = "SCRIPT", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi", "artillery"])]
     k6: Option<PathBuf>,
-    /// The folder for the lab. The file has the name of the folder.
-    #[arg(short, long, value_name = "FOLDER", default_value = "labs/first")]
-    out: PathBuf,
+    /// The folder for the lab [default: labs/first, or labs/NAME with --from]. The file has the name of the
+    /// folder, or the name of the lab with --from.
+    #[arg(short, long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
@@ -94,12 +101,17 @@ Examples:
   weigh init --command 'my-server --listen {{addr}}' --openapi openapi.yaml
   weigh init --command 'env PORT={{port}} node server.js' --k6 script.js
   weigh init --url http://127.0.0.1:8080/ --url http://127.0.0.1:8081/
-  weigh init --compose compose.yaml nginx";
+  weigh init --compose compose.yaml nginx
+  weigh init --from envoy-sidecar";
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let name = args.out.file_name().unwrap_or(OsStr::new("lab"));
+    if let Some(name) = &args.from {
+        return copied(name, args, console);
+    }
+    let out = args.out();
+    let name = out.file_name().unwrap_or(OsStr::new("lab"));
     let file = PathBuf::from(name).with_added_extension("yaml");
-    let path = args.out.join(&file);
+    let path = out.join(&file);
     let setup = setup(args)?;
     let requests = requests(args, console)?;
     if requests.is_some() && setup.has_path() {
@@ -109,7 +121,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
     let draft = Draft {
         lab: &path.display().to_string(),
-        folder: &way_back(&args.out)?,
+        folder: &way_back(&out)?,
         path: args.path.as_deref(),
         requests: requests.as_ref(),
         setup: &setup,
@@ -123,15 +135,36 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         console.say(found.render(console.color));
         Failure::bad_input("the lab of these flags has mistakes. Nothing was written")
     })?;
-    write(&args.out, &files)?;
+    write(&out, &files)?;
     console.answer(&next(&draft));
     Ok(Exit::Done)
+}
+
+/// Writes a copy of a lab of the gallery.
+fn copied(name: &str, args: &Args, console: Console) -> Result<Exit, Failure> {
+    let copy = gallery::copy(name)?;
+    let lab = lab::parse(&copy.lab, &copy.files).map_err(|found| {
+        console.say(found.render(console.color));
+        Failure::bug(format!("the lab `{name}` of the gallery has mistakes"))
+    })?;
+    let out = args.out();
+    write(&out, &copy.files)?;
+    console.answer(&copy.next(&lab, &out));
+    Ok(Exit::Done)
+}
+
+impl Args {
+    /// The folder for the lab.
+    fn out(&self) -> PathBuf {
+        let usual = || Path::new("labs").join(self.from.as_deref().unwrap_or("first"));
+        self.out.clone().unwrap_or_else(usual)
+    }
 }
 
 /// The servers or services that the flags compare.
 fn setup(args: &Args) -> Result<Setup, Failure> {
     if let [file, service] = args.compose.as_slice() {
-        let way_back = way_back(&args.out)?;
+        let way_back = way_back(&args.out())?;
         let wanted = Wanted {
             file: Path::new(file),
             service,
@@ -267,7 +300,14 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    // A script that the lab runs.
+    let mode = if content.starts_with(b"#!") { 0o777 } else { 0o666 };
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)?;
     file.write_all(content)
 }
 

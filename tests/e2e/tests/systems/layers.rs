@@ -7,13 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 
-use e2e::{Run, weigh, weigh_command};
+use e2e::{Run, weigh_command};
 
 /// Number of labs that are proven at once.
 const AT_ONCE: usize = 3;
-
-/// The setting with the program whose null server is the service of some labs.
-const NULL_SERVER: &str = "  weigh: target/release/weigh";
 
 fn gallery() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -30,23 +27,10 @@ fn labs() -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// The text of a lab and of the file that it includes.
-fn text_of(lab: &Path) -> String {
-    let text = fs::read_to_string(lab).expect("the lab is there");
-    let include = text.lines().find_map(|line| line.strip_prefix("include: "));
-    let included = include.map(|file| fs::read_to_string(gallery().join(file)));
-    text + &included.map_or_else(String::new, |file| file.expect("the included file"))
-}
-
 /// Proves all variants of a lab, without a measurement.
 fn check(lab: &Path) -> Run {
     let mut command = weigh_command();
     command.arg("check").arg(lab);
-    if text_of(lab).contains(NULL_SERVER) {
-        command
-            .arg("--with")
-            .arg(format!("weigh={}", weigh().display()));
-    }
     Run::of(command.output().expect("weigh starts"))
 }
 

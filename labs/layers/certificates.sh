@@ -1,0 +1,1 @@
+../router-extensibility/beyond/tls/certificates.sh
