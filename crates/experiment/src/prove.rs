@@ -6,7 +6,7 @@ use load::{
     WalkError, walk,
 };
 use model::InvalidKind;
-use recording::{Header, Proof, ProofAnswer};
+use recording::{Header, Proof, ProofAnswer, ProofSeen};
 
 use crate::digest::sha256;
 use crate::environment::instant;
@@ -167,16 +167,7 @@ pub(crate) fn prove(
         proven.proof.answers.push(record);
     }
     proven.answers = first;
-    // Both walks received all responses. Otherwise an error would have ended the proof.
-    let requests = 2 * asked.len() as u64;
-    let counts = RequestCounts {
-        answered: requests,
-        sent: requests,
-    };
-    let observed = observer.end(counts, instant(), stop);
-    let Observed { seen, failed } = observed.ok_or_else(Invalid::interrupted)?;
-    failed.map_or(Ok(()), Err)?;
-    proven.proof.seen = seen;
+    proven.proof.seen = seen_by(observer, asked.len(), stop)?;
     let answers = named(variant, &proven.answers);
     let seen = answer::check(variant, &answers, &systems.target(), lab.timeout)?;
     proven.proof.seen.extend(seen);
@@ -192,6 +183,23 @@ pub(crate) fn prove(
         "each request of a proven variant has its answer"
     );
     Ok(proven)
+}
+
+/// Returns the proofs of an observer of two walks over this number of requests. Both walks received all
+/// responses.
+fn seen_by(
+    observer: Observer<'_>,
+    requests: usize,
+    stop: &StopSignal,
+) -> Result<Vec<ProofSeen>, Invalid> {
+    let sent = 2 * requests as u64;
+    let counts = RequestCounts {
+        answered: sent,
+        sent,
+    };
+    let observed = observer.end(counts, instant(), stop);
+    let Observed { seen, failed } = observed.ok_or_else(Invalid::interrupted)?;
+    failed.map_or(Ok(seen), Err)
 }
 
 impl Proven {

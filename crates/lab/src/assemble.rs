@@ -46,7 +46,6 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     check_alone(&file, &systems, tree, reading);
     let baselines = variants::baselines(&file, reading);
     let drafts = variants::variants(&file, reading);
-    variants::check_names(&baselines, &drafts, &mut reading.findings);
     let data = check_data(&file, reading);
     // From here on all parts are checked, even if one of them is wrong, so that all mistakes are reported at
     // once.
@@ -58,17 +57,7 @@ pub(crate) fn lab(path: &Path, tree: &Node, reading: &mut Reading<'_>) -> Option
     };
     assembly.check_sent(reading);
     let (variants, steps) = assembly.variants(&baselines, &drafts, reading);
-    if let (Some(load), Some(sending)) = (&file.load, &sending) {
-        let drafts = [baselines.as_slice(), &drafts].concat();
-        load::check_versions(load, &sending.load, &drafts, reading);
-    }
-    levels::check(
-        &file.proof,
-        &[baselines.as_slice(), &drafts].concat(),
-        &systems,
-        assembly.target(),
-        reading,
-    );
+    assembly.check_drafts(&baselines, &drafts, sending.as_ref(), reading);
     let groups = assembly.together(&variants, reading);
     let ladder = ladder::check(&file, &variants, reading);
     // The rest needs all parts. Each missing part has been reported.
@@ -314,6 +303,23 @@ impl Assembly<'_> {
         container_keys::check_names(self.systems.declared, variants, findings);
         shared_systems::check(self.systems.declared, self.target(), variants, findings);
         groups::check(self.file, self.systems.tree, variants, findings)
+    }
+
+    /// Reports mistakes in names and keys that concern several variants.
+    fn check_drafts(
+        &self,
+        baselines: &[Draft<'_>],
+        drafts: &[Draft<'_>],
+        sending: Option<&load::Sending>,
+        reading: &mut Reading<'_>,
+    ) {
+        variants::check_names(baselines, drafts, &mut reading.findings);
+        let all = [baselines, drafts].concat();
+        if let Some((load, sending)) = self.file.load.as_ref().zip(sending) {
+            load::check_versions(load, &sending.load, &all, reading);
+        }
+        let (proof, target) = (&self.file.proof, self.target());
+        levels::check(proof, &all, self.systems, target, reading);
     }
 
     /// Reports a lab with both kinds of requests, and names with two meanings.

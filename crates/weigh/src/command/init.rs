@@ -301,13 +301,13 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     // A script that the lab runs.
-    let mode = if content.starts_with(b"#!") { 0o777 } else { 0o666 };
+    let mode = if content.starts_with(b"#!") {
+        0o777
+    } else {
+        0o666
+    };
     let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path)?;
+    let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(content)
 }
 

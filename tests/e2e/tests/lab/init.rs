@@ -290,18 +290,33 @@ fn a_lab_of_the_gallery_is_copied_once_with_its_scripts() {
     let here = Here::new();
     let run = here.weigh(&["init", "--from", "jwt"]).exits_with(0);
     let answer = run.answer();
-    for words in ["Wrote labs/jwt/jwt.yaml and ", "the command of `service`", "weigh check labs/jwt/jwt.yaml"] {
+    for words in [
+        "Wrote labs/jwt/jwt.yaml and ",
+        "the command of `service`",
+        "weigh check labs/jwt/jwt.yaml",
+    ] {
         assert!(answer.contains(words), "{words}\n{answer}");
     }
     assert!(here.read("labs/jwt/jwt.yaml").contains("local_jwks"));
     let script = here.path().join("labs/jwt/installed.sh");
-    let mode = fs::metadata(script).expect("the script").permissions().mode();
+    let mode = fs::metadata(script)
+        .expect("the script")
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o100, 0o100, "{mode:o}");
     // A change of the user stays.
     fs::write(here.path().join("labs/jwt/jwt.yaml"), "mine").expect("a file");
     let again = here.weigh(&["init", "--from", "jwt"]).exits_with(2);
-    assert!(again.said().contains("`labs/jwt/jwt.yaml` exists"), "{}", again.said());
+    assert!(
+        again.said().contains("`labs/jwt/jwt.yaml` exists"),
+        "{}",
+        again.said()
+    );
     assert_eq!(here.read("labs/jwt/jwt.yaml"), "mine");
     let unknown = here.weigh(&["init", "--from", "list"]).exits_with(2);
-    assert!(unknown.said().contains("The labs are access-logs, "), "{}", unknown.said());
+    assert!(
+        unknown.said().contains("The labs are access-logs, "),
+        "{}",
+        unknown.said()
+    );
 }

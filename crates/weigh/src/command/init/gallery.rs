@@ -122,9 +122,11 @@ fn is_named(path: &str, text: &str) -> bool {
                 || text.lines().any(|line| line.trim() == is_folder)
         }
         // A lab beside the lab is not part of it, and pages are for readers of the repository.
-        None => Path::new(path).extension().is_some_and(|it| it == "sh") && {
-            text.contains(&format!("./{path}"))
-        },
+        None => {
+            Path::new(path).extension().is_some_and(|it| it == "sh") && {
+                text.contains(&format!("./{path}"))
+            }
+        }
     }
 }
 
@@ -137,7 +139,7 @@ fn own(path: &str, lab: &str, content: &[u8]) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(content) else {
         return content.to_vec();
     };
-    if !Path::new(path).extension().is_some_and(|it| it == "yaml") {
+    if Path::new(path).extension().is_none_or(|it| it != "yaml") {
         return content.to_vec();
     }
     let mut copy = String::new();
@@ -308,7 +310,12 @@ mod tests {
         for name in names {
             let copy = copy(name).unwrap();
             let lab = parsed(&copy);
-            let has = |path: &str| copy.files.0.iter().any(|(known, _)| known == Path::new(path));
+            let has = |path: &str| {
+                copy.files
+                    .0
+                    .iter()
+                    .any(|(known, _)| known == Path::new(path))
+            };
             for (path, content) in &copy.files.0 {
                 let text = String::from_utf8_lossy(content);
                 let is_of_go = path.ends_with("go.mod");
@@ -322,7 +329,10 @@ mod tests {
             }
             for setup in lab.all().flat_map(lab::Variant::systems) {
                 let builds = setup.build.iter().flatten();
-                for word in builds.chain(setup.command()).chain(setup.version.iter().flatten()) {
+                for word in builds
+                    .chain(setup.command())
+                    .chain(setup.version.iter().flatten())
+                {
                     // Each file of the gallery that a command names is in the copy.
                     let word = word.to_string();
                     let path = setup.folder.join(word.trim_start_matches("./"));
@@ -335,7 +345,10 @@ mod tests {
                 let folder = setup.folder.to_str().unwrap();
                 let is_top = matches!(folder, "" | ".");
                 let inside = |(path, _): &(PathBuf, Vec<u8>)| path.starts_with(folder);
-                assert!(is_top || copy.files.0.iter().any(inside), "{name}: {folder}");
+                assert!(
+                    is_top || copy.files.0.iter().any(inside),
+                    "{name}: {folder}"
+                );
             }
         }
     }
@@ -344,7 +357,11 @@ mod tests {
     fn a_copy_has_only_files_that_its_lab_needs() {
         let files = |name: &str| {
             let copy = copy(name).unwrap();
-            let paths = copy.files.0.into_iter().map(|(path, _)| path.display().to_string());
+            let paths = copy
+                .files
+                .0
+                .into_iter()
+                .map(|(path, _)| path.display().to_string());
             paths.collect::<Vec<_>>()
         };
         assert_eq!(
@@ -357,7 +374,11 @@ mod tests {
             ]
         );
         let sidecar = files("envoy-sidecar");
-        for path in ["installed.sh", "certificates.sh", "envoy-sidecar/services/main.go"] {
+        for path in [
+            "installed.sh",
+            "certificates.sh",
+            "envoy-sidecar/services/main.go",
+        ] {
             assert!(sidecar.contains(&path.to_owned()), "{path}: {sidecar:?}");
         }
         assert!(!sidecar.iter().any(|path| path.starts_with("proxies")));
@@ -369,7 +390,10 @@ mod tests {
     #[test]
     fn an_unknown_name_lists_the_labs() {
         let error = copy("envoy-sidcar").unwrap_err().message;
-        for words in ["found `envoy-sidcar`. Did you mean `envoy-sidecar`?", "access-logs, "] {
+        for words in [
+            "found `envoy-sidcar`. Did you mean `envoy-sidecar`?",
+            "access-logs, ",
+        ] {
             assert!(error.contains(words), "{words}\n{error}");
         }
     }
