@@ -5,7 +5,8 @@
 //! subgraph. Other operations need the keys, so this planner is asked only if the first has no plan.
 //!
 //! Without the keys, no object leads back to the fields of its interface object. So such fields are selected from
-//! the interface, above the fragments on objects.
+//! the interface, above the fragments on objects. A field under a condition keeps it there, if this planner finds
+//! no plan otherwise.
 
 use std::sync::OnceLock;
 
@@ -16,6 +17,7 @@ use hive_router_query_planner::ast::selection_set::{
 };
 use hive_router_query_planner::planner::Planner;
 
+use crate::divide::typename;
 use crate::schema::Schema;
 use crate::sdl::{Applied, argument};
 
@@ -75,7 +77,12 @@ fn is_resolved(directive: &Applied) -> bool {
 
 /// The selection with the fields of interfaces above the fragments on objects. It asks for the same fields, and
 /// for some of them on more objects.
-pub(crate) fn above_fragments(schema: &Schema, parent: &str, set: &SelectionSet) -> SelectionSet {
+pub(crate) fn above_fragments(
+    schema: &Schema,
+    parent: &str,
+    set: &SelectionSet,
+    raises: Raises,
+) -> SelectionSet {
     let mut items = Vec::new();
     let mut raised = Vec::new();
     for item in &set.items {
@@ -83,18 +90,20 @@ pub(crate) fn above_fragments(schema: &Schema, parent: &str, set: &SelectionSet)
             SelectionItem::Field(field) => {
                 let below = schema.field_type(parent, &field.name).unwrap_or_default();
                 items.push(SelectionItem::Field(FieldSelection {
-                    selections: above_fragments(schema, below, &field.selections),
+                    selections: above_fragments(schema, below, &field.selections, raises),
                     ..field.clone()
                 }));
             }
             SelectionItem::InlineFragment(inline) => {
-                let set = above_fragments(schema, &inline.type_condition, &inline.selections);
-                let is_bare = inline.skip_if.is_none() && inline.include_if.is_none();
-                let (own, of_interface) = set
-                    .items
-                    .into_iter()
-                    .partition(|item| !is_bare || !is_of_interface(schema, parent, item));
-                raised.extend::<Vec<SelectionItem>>(of_interface);
+                let condition = &inline.type_condition;
+                let set = above_fragments(schema, condition, &inline.selections, raises);
+                let mut own = Vec::new();
+                for item in set.items {
+                    match raises.above(parent, inline, &item) {
+                        Some(above) if is_of_interface(schema, parent, &item) => raised.push(above),
+                        _ => own.push(item),
+                    }
+                }
                 items.push(SelectionItem::InlineFragment(InlineFragmentSelection {
                     selections: SelectionSet { items: own },
                     ..inline.clone()
@@ -108,23 +117,85 @@ pub(crate) fn above_fragments(schema: &Schema, parent: &str, set: &SelectionSet)
         return set.clone();
     }
     for item in raised {
-        if !items.contains(&item) {
+        // Fields of the planner are equal without their conditions.
+        let is_there = match raises {
+            Raises::Bare => items.contains(&item),
+            Raises::All => items.iter().any(|it| it.to_string() == item.to_string()),
+        };
+        if !is_there {
             items.push(item);
         }
     }
     let is_empty = |item: &SelectionItem| matches!(item, SelectionItem::InlineFragment(it) if it.selections.items.is_empty());
     items.retain(|item| !is_empty(item));
+    let is_conditional = |item: &SelectionItem| matches!(item, SelectionItem::InlineFragment(it) if it.skip_if.is_some() || it.include_if.is_some());
+    if raises == Raises::All
+        && !schema.is_object(parent.as_bytes())
+        && items.iter().any(is_conditional)
+        && !items.iter().any(|it| it.to_string() == "__typename")
+    {
+        // Without it, only a request under a condition says which objects the fragment is for.
+        items.push(typename());
+    }
     SelectionSet { items }
 }
 
-/// True for an unconditional field that the interface `parent` has.
+/// The fields that leave fragments on objects.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Raises {
+    /// Fields without conditions.
+    Bare,
+    /// All fields. A field takes the conditions of its fragment with it.
+    All,
+}
+
+impl Raises {
+    /// The field above its fragment, selected from `parent`. `None` if it must stay in the fragment.
+    fn above(
+        self,
+        parent: &str,
+        inline: &InlineFragmentSelection,
+        item: &SelectionItem,
+    ) -> Option<SelectionItem> {
+        let SelectionItem::Field(field) = item else {
+            return None;
+        };
+        let fragment = [inline.skip_if.as_ref(), inline.include_if.as_ref()];
+        let own = [field.skip_if.as_ref(), field.include_if.as_ref()];
+        let is_bare = fragment.iter().chain(&own).all(|it| it.is_none());
+        // A field has one condition of each kind.
+        let has_room = fragment
+            .iter()
+            .zip(&own)
+            .all(|(one, other)| one.is_none() || other.is_none() || one == other);
+        if self == Self::Bare && !is_bare {
+            return None;
+        }
+        if !has_room {
+            return Some(SelectionItem::InlineFragment(InlineFragmentSelection {
+                type_condition: parent.to_owned(),
+                selections: SelectionSet {
+                    items: vec![item.clone()],
+                },
+                ..inline.clone()
+            }));
+        }
+        let [skip_if, include_if] = [0, 1].map(|kind| fragment[kind].or(own[kind]).cloned());
+        Some(SelectionItem::Field(FieldSelection {
+            skip_if,
+            include_if,
+            ..field.clone()
+        }))
+    }
+}
+
+/// True for a field that the interface `parent` has.
 fn is_of_interface(schema: &Schema, parent: &str, item: &SelectionItem) -> bool {
     let SelectionItem::Field(field) = item else {
         return false;
     };
-    let is_bare = field.skip_if.is_none() && field.include_if.is_none();
     let is_known = field.name == "__typename" || schema.field_type(parent, &field.name).is_some();
-    is_bare && is_known && !schema.is_object(parent.as_bytes())
+    is_known && !schema.is_object(parent.as_bytes())
 }
 
 fn has_rivals(items: &[SelectionItem]) -> bool {

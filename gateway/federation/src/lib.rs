@@ -43,6 +43,7 @@ mod interface_objects;
 mod key_order;
 mod large_stack;
 mod limits;
+mod merged_conditions;
 mod normalize;
 mod numbers;
 mod operation_head;

@@ -3,6 +3,7 @@
 //! The plans of the planner's library are proven before they are used (see `proof`). If a plan does not
 //! answer the operation, the planner receives the operation in other forms.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -21,8 +22,9 @@ use crate::deferral::{Deferral, Deferring};
 use crate::divide;
 use crate::effort::Work;
 use crate::fetch::OperationKind;
-use crate::interface_objects::above_fragments;
+use crate::interface_objects::{Raises, above_fragments};
 use crate::limits::{QueryDocument, selection_set};
+use crate::merged_conditions::merged;
 use crate::normalize::normalize;
 use crate::override_labels::Overrides;
 use crate::plan::Plan;
@@ -180,10 +182,9 @@ impl Planning<'_> {
             Err(error) => error,
         };
         let reason = error.to_string();
-        // The root fields of a mutation must not run twice. A subscription must not subscribe twice.
-        let is_query = matches!(operation.operation_kind, None | Some(PlannedKind::Query));
         match error.missing {
-            Some(missing) if is_query => self
+            // The root fields of a mutation must not run twice. A subscription must not subscribe twice.
+            Some(missing) if is_query(operation) => self
                 .plan_separately(node, missing, operation, inputs, goal)
                 .ok_or(reason),
             _ => Err(reason),
@@ -241,12 +242,17 @@ impl Planning<'_> {
         match way {
             Way::Whole => whole(operation),
             Way::InParts => self.in_parts(operation),
-            Way::Behind { splits_values } => {
-                self.behind(operation, goal, splits_values, REQUIRED_LEVELS)
-            }
+            Way::Behind(split) => self.behind(operation, goal, split, REQUIRED_LEVELS),
             Way::Apart { levels } => self.apart(operation, goal, levels),
-            Way::ByType => {
-                let asked = by_type(goal.schema, goal.root_type, goal.asked, WRITTEN_MAX);
+            Way::ByType | Way::Merged => {
+                let (schema, root) = (goal.schema, goal.root_type);
+                let asked = match way {
+                    Way::Merged => merged(schema, root, goal.asked),
+                    _ => by_type(schema, root, goal.asked, WRITTEN_MAX),
+                };
+                // The root fields of a mutation must not change places.
+                let is_moved = matches!(way, Way::Merged) && !is_query(operation);
+                let asked = asked.filter(|_| !is_moved);
                 asked.map_or(Attempt::NotThisWay, |selection_set| {
                     whole(&PlannedOperation {
                         selection_set,
@@ -313,12 +319,20 @@ impl Planning<'_> {
             Some(PlannedKind::Mutation) => OperationKind::Mutation,
             Some(PlannedKind::Subscription) => OperationKind::Subscription,
         });
-        let selection_set = above_fragments(schema, root, &operation.selection_set);
-        let operation = PlannedOperation {
-            selection_set,
-            ..operation.clone()
-        };
-        self.ask(planner, &operation).ok()
+        [Raises::Bare, Raises::All].into_iter().find_map(|raises| {
+            let asked = &operation.selection_set;
+            let raised = above_fragments(schema, root, asked, raises);
+            // A field can now be above its fragment with and without a condition.
+            let united = (raises == Raises::All && is_query(operation))
+                .then(|| merged(schema, root, &raised))
+                .flatten();
+            let operation = PlannedOperation {
+                selection_set: united.unwrap_or(raised),
+                ..operation.clone()
+            };
+            self.work.go_on().ok()?;
+            self.ask(planner, &operation).ok()
+        })
     }
 
     /// A plan of the required fields, followed by the requests for the fields that require them. Required
@@ -327,17 +341,24 @@ impl Planning<'_> {
         &self,
         operation: &PlannedOperation,
         goal: &PlanGoal<'_>,
-        splits_values: bool,
+        way: Behind,
         levels_left: usize,
     ) -> Attempt {
         let asked = &operation.selection_set;
+        // The last of the three also works on merged selections, so that each field is divided once.
+        let united = (way == Behind::Renamed && is_query(operation))
+            .then(|| merged(goal.schema, goal.root_type, asked))
+            .flatten();
+        let asked = united.as_ref().unwrap_or(asked);
         let by_type = by_type(goal.schema, goal.root_type, asked, WRITTEN_MAX);
         let split = RequiresSplit {
             schema: goal.schema,
             composition: goal.composition,
             subgraphs: self.supergraph.subgraphs(),
             variables: operation.variable_definitions.as_deref().unwrap_or(&[]),
-            splits_values,
+            splits_values: way == Behind::Values,
+            renames: way == Behind::Renamed,
+            renamed: RefCell::default(),
         };
         let divided = split.divide(goal.root_type, by_type.as_ref().unwrap_or(asked));
         // The first request of a subscription must be the subscription itself.
@@ -354,7 +375,7 @@ impl Planning<'_> {
             Ok(None) => return Attempt::NotThisWay,
             Err(reason) => match levels_left.checked_sub(1) {
                 Some(left) if self.work.go_on().is_ok() => {
-                    match self.behind(&rest, goal, splits_values, left) {
+                    match self.behind(&rest, goal, way, left) {
                         Attempt::Node(node) => *node,
                         other => return other,
                     }
@@ -374,8 +395,7 @@ impl Planning<'_> {
         let asked = by_type.as_ref().unwrap_or(goal.asked);
         let conflicts = apart::conflicts(asked, levels);
         // The root fields of a mutation must not change places.
-        let is_query = matches!(operation.operation_kind, None | Some(PlannedKind::Query));
-        if conflicts.is_empty() || conflicts.len() > SEPARATE_MAX || !is_query {
+        if conflicts.is_empty() || conflicts.len() > SEPARATE_MAX || !is_query(operation) {
             return Attempt::NotThisWay;
         }
         let plan = |selection_set: SelectionSet| {
@@ -449,28 +469,40 @@ enum Way {
     InParts,
     /// One fragment for each object type.
     ByType,
-    /// Required fields first, then the fields that require them. Objects without a key can also come second.
-    Behind { splits_values: bool },
+    /// Required fields first, then the fields that require them.
+    Behind(Behind),
+    /// Selections of one field that differ only in their conditions become one selection.
+    Merged,
     /// One plan for each of several fields with one name and different arguments, or for the fields this number
     /// of levels above them.
     Apart { levels: usize },
 }
 
 impl Way {
-    const ALL: [Way; 8] = [
+    const ALL: [Way; 10] = [
         Way::Whole,
         Way::InParts,
         Way::ByType,
-        Way::Behind {
-            splits_values: false,
-        },
-        Way::Behind {
-            splits_values: true,
-        },
+        Way::Behind(Behind::Required),
+        Way::Behind(Behind::Values),
+        Way::Merged,
+        Way::Behind(Behind::Renamed),
         Way::Apart { levels: 0 },
         Way::Apart { levels: 1 },
         Way::Apart { levels: 2 },
     ];
+}
+
+/// The fields that come second.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Behind {
+    /// Fields that require other fields.
+    Required,
+    /// Objects without a key, too.
+    Values,
+    /// Fields that require other fields, which have keys of their own in the data. Fields can require one field
+    /// with different arguments.
+    Renamed,
 }
 
 /// Result of planning one form of the operation.
@@ -481,6 +513,10 @@ enum Attempt {
     /// This form equals another form, or the operation cannot have it.
     NotThisWay,
     Failed(String),
+}
+
+fn is_query(operation: &PlannedOperation) -> bool {
+    matches!(operation.operation_kind, None | Some(PlannedKind::Query))
 }
 
 /// Compiles a plan and proves that it answers the operation.

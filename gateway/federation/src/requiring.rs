@@ -5,10 +5,14 @@
 //! and with their required fields instead. Additional requests then fetch the fields. The proof decides if
 //! the whole plan answers the operation.
 //!
+//! The planner also fails if several fields require one field with different arguments. Then each required field
+//! has a key of its own in the data, and the requests have its value under its name.
+//!
 //! The planner also fails at objects without a key, if the first subgraph lacks one of their fields. Another
 //! subgraph has all of their fields, and the entity around the object has a key there. Such an object is
 //! requested as a whole in the second step, too.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use hive_router_query_planner::ast::document::Document;
@@ -32,6 +36,9 @@ use crate::supergraph::Subgraph;
 /// Name of the variable with the representations.
 const REPRESENTATIONS: &str = "representations";
 
+/// Beginning of the keys of renamed fields.
+const RENAMED: &str = "_required_";
+
 /// An operation, divided into two steps.
 pub(crate) struct SplitOperation {
     /// The first step: the operation with the required fields instead of the fields.
@@ -49,6 +56,10 @@ pub(crate) struct RequiresSplit<'a> {
     pub(crate) variables: &'a [VariableDefinition],
     /// True if objects without a key are also requested in the second step.
     pub(crate) splits_values: bool,
+    /// True if required fields have keys of their own in the data.
+    pub(crate) renames: bool,
+    /// The texts of renamed fields. The position of a field is in its key.
+    pub(crate) renamed: RefCell<Vec<String>>,
 }
 
 /// Fields of the objects of one type at one place, requested from one subgraph.
@@ -152,17 +163,22 @@ impl RequiresSplit<'_> {
         groups: &mut Vec<Group>,
     ) -> Option<SelectionSet> {
         let composed = self.composition.field(parent, &field.name)?;
-        let (graph, given) = match composed.requiring() {
+        let (graph, mut asked, given) = match composed.requiring() {
             Some((graph, required)) => {
                 let mut keys = self.composition.resolvable_keys(graph, parent);
-                let mut given = keys.next()?.clone();
-                unite(&mut given, required);
-                (graph, given)
+                let mut asked = keys.next()?.clone();
+                let mut given = asked.clone();
+                let (required, sent) = self.renamed(required);
+                unite(&mut asked, &required);
+                unite(&mut given, &sent);
+                (graph, asked, given)
             }
-            None if self.splits_values => self.whole_value(parent, field, composed)?,
+            None if self.splits_values => {
+                let (graph, key) = self.whole_value(parent, field, composed)?;
+                (graph, key.clone(), key)
+            }
             None => return None,
         };
-        let mut asked = given.clone();
         let name = FieldSelection::new_skipped_typename();
         asked.items.insert(0, SelectionItem::Field(name));
         let group = Group {
@@ -176,6 +192,37 @@ impl RequiresSplit<'_> {
         };
         group.put_into(groups);
         Some(asked)
+    }
+
+    /// The required fields in the first step, and in the representations of the second step. There, the alias is
+    /// the name in the subgraph, and the name is the key in the data.
+    fn renamed(&self, required: &SelectionSet) -> (SelectionSet, SelectionSet) {
+        let (mut asked, mut sent) = (required.clone(), required.clone());
+        if !self.renames {
+            return (asked, sent);
+        }
+        let mut known = self.renamed.borrow_mut();
+        let items = asked.items.iter_mut().zip(&mut sent.items);
+        for (asked, sent) in items {
+            let (SelectionItem::Field(asked), SelectionItem::Field(sent)) = (asked, sent) else {
+                continue;
+            };
+            if asked.name == "__typename" {
+                continue;
+            }
+            // Compared as text, because fields of the planner are equal without their selections.
+            let text = asked.to_string();
+            let index = known.iter().position(|it| *it == text);
+            let index = index.unwrap_or_else(|| {
+                known.push(text);
+                known.len() - 1
+            });
+            let key = format!("{RENAMED}{index}");
+            asked.alias = Some(key.clone());
+            sent.alias = Some(std::mem::replace(&mut sent.name, key));
+            sent.arguments = None;
+        }
+        (asked, sent)
     }
 
     /// A subgraph that resolves all selections of an object without a key, and the key of the entity around the
@@ -282,8 +329,27 @@ impl Group {
     }
 
     fn is_beside(&self, other: &Group) -> bool {
-        self.path == other.path && self.real == other.real && self.graph == other.graph
+        self.path == other.path
+            && self.real == other.real
+            && self.graph == other.graph
+            && agree(&self.given, &other.given)
     }
+}
+
+/// True if no member of a representation has two values.
+fn agree(one: &SelectionSet, other: &SelectionSet) -> bool {
+    one.items.iter().all(|item| {
+        other.items.iter().all(|other| match (item, other) {
+            (SelectionItem::Field(item), SelectionItem::Field(other))
+                if item.selection_identifier() == other.selection_identifier() =>
+            {
+                item.name == other.name
+                    && item.arguments == other.arguments
+                    && agree(&item.selections, &other.selections)
+            }
+            _ => true,
+        })
+    })
 }
 
 /// The planner's path of these steps. Its only constructor reads the text form.
