@@ -32,6 +32,7 @@ mod split;
 mod system;
 pub mod tail;
 mod verdict;
+mod why;
 
 pub use bodies::{BodiesSummary, BodyNote, StatusSummary, notes as body_notes};
 pub use breakdown::{Activity, BreakdownSummary, CostPart, CountChange, CountName};
@@ -54,6 +55,9 @@ pub use sent::{SentSummary, requests as requests_of};
 pub use split::SplitSummary;
 pub use system::{InstanceSummary, SystemSummary};
 pub use verdict::{Invalidity, Verdict};
+pub use why::{
+    CauseKind, FunctionDifference, RuntimeDifference, VariantWhy, WhyCost, WhyPart, WhySummary,
+};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -161,6 +165,9 @@ pub struct Summary {
     /// would, and if the recording does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitSummary>,
+    /// Causes of the differences. Absent without `--why`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<WhySummary>,
     /// Result of each requested gate.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Judgement>,
@@ -299,6 +306,7 @@ impl Summary {
             confidence_each: frame.confidence_each(frame.headline),
             ladder: ladder::of(recording, &rows, &frame),
             factors: factors::of(recording, &rows, &frame),
+            why: why::of(recording, &variants),
             variants,
             until: UntilSummary::of(recording, &compared_names),
             decided: recording.decided.as_ref().map(until::decided),

@@ -17,7 +17,7 @@
 //! | readings before and after a load | [`reading`] |
 //! | a lab in a cluster | [`in_pods`], [`pod_systems`], [`pod_usage`] |
 //! | one of several generators of a round, in a pod | [`shard`], [`peers`] |
-//! | sampled rounds, which do not count | [`profile`] |
+//! | sampled rounds, which do not count | [`profile`], [`why`] |
 
 mod candidate;
 mod candidate_id;
@@ -60,6 +60,7 @@ mod trial;
 mod try_out;
 mod variant_run;
 mod watching;
+mod why;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -75,7 +76,7 @@ use load::{AwakeCores, keep_cores_awake};
 use model::{InvalidKind, StatusRule};
 pub use peers::Peers;
 pub use pod_systems::wanted;
-use recording::{ClusterText, Environment, Profile, RateChosen, Recording, RoundRecord};
+use recording::{ClusterText, Environment, Profile, RateChosen, Recording, RoundRecord, WhyRecord};
 use rig::machine::{self, Machine};
 use rig::{KeeperCommand, Rig};
 
@@ -133,6 +134,9 @@ pub struct Experiment<'a> {
     /// Folder of the flamegraphs. `None` without `--flamegraph`.
     flamegraphs: Option<PathBuf>,
     profiles: Vec<Profile>,
+    /// Folder for the samples of `--why`. `None` without it.
+    why_in: Option<PathBuf>,
+    why: Option<WhyRecord>,
     /// The cluster of the run. `None` if the systems run on this machine.
     cluster: Option<ClusterText>,
     /// True if each variant gets two short loads after its proof.
@@ -221,6 +225,8 @@ impl<'a> Experiment<'a> {
             gates: Gates::none(),
             flamegraphs: None,
             profiles: Vec::new(),
+            why_in: None,
+            why: None,
             cluster: None,
             tries_out: lab.rate_choice.is_some(),
             chosen: None,
@@ -245,6 +251,15 @@ impl<'a> Experiment<'a> {
     pub fn with_flamegraphs(self, folder: &Path) -> Self {
         Experiment {
             flamegraphs: Some(folder.to_owned()),
+            ..self
+        }
+    }
+
+    /// Also looks for the cause of each difference, in separate rounds. The samplers write into this folder
+    /// and leave nothing in it.
+    pub fn asking_why(self, folder: &Path) -> Self {
+        Experiment {
+            why_in: Some(folder.to_owned()),
             ..self
         }
     }
@@ -274,6 +289,11 @@ impl<'a> Experiment<'a> {
             && !self.session.stop.is_asked()
         {
             self.profiles = self.profile(&folder);
+        }
+        if let Some(folder) = self.why_in.clone()
+            && !self.session.stop.is_asked()
+        {
+            self.why = Some(self.ask_why(&folder));
         }
         self.session.progress.finish();
         let recording = self.recording();
@@ -418,6 +438,7 @@ impl<'a> Experiment<'a> {
             variants,
             rounds: std::mem::take(&mut self.records),
             profiles: std::mem::take(&mut self.profiles),
+            why: self.why.take(),
         };
         record::of_lab(lab, outline)
     }

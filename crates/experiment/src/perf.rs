@@ -62,7 +62,8 @@ impl Perf {
                 scratch: scratch.to_owned(),
             };
             // A test run, because the permission depends on settings, capabilities and containers.
-            match perf.sample(&["--", "true"], "probe")?.finish() {
+            let tried = perf.spawn(&perf.samples(), &["--", "true"], "probe")?;
+            match tried.finish() {
                 Ok(data) => {
                     // The trace of `true` has no use.
                     let _ = fs::remove_file(data);
@@ -75,6 +76,30 @@ impl Perf {
             "`perf` is not permitted to sample here ({refused}). Lower `kernel.perf_event_paranoid` \
              to 2 or less, or run as root"
         ))
+    }
+
+    /// The reason why it cannot trace the scheduler. `None` if it can.
+    pub(crate) fn refuses_switches(&self) -> Option<String> {
+        let tried = self.spawn(&switches(1), &["--", "true"], "probe");
+        let data = tried.and_then(Sampling::finish);
+        // The trace of `true` has no use.
+        let data = data.map(fs::remove_file);
+        data.err()
+    }
+
+    /// Begins to trace each `period`th switch of these processes and their children off a core, with its
+    /// stack. Returns before the trace has begun.
+    ///
+    /// # Errors
+    ///
+    /// When `perf` does not start.
+    pub(crate) fn trace_switches(
+        &self,
+        pids: &[i32],
+        period: u64,
+        name: &str,
+    ) -> Result<Sampling, String> {
+        self.attach_with(&switches(period), pids, name)
     }
 
     /// The part of the processor time that it cannot sample.
@@ -91,6 +116,18 @@ impl Perf {
     ///
     /// When `perf` does not start.
     pub(crate) fn attach(&self, pids: &[i32], name: &str) -> Result<Sampling, String> {
+        self.attach_with(&self.samples(), pids, name)
+    }
+
+    /// The flags for samples of processor time.
+    fn samples(&self) -> Vec<String> {
+        let rate = RATE_HZ.to_string();
+        ["--event", self.event, "--freq", &rate]
+            .map(str::to_owned)
+            .into()
+    }
+
+    fn attach_with(&self, events: &[String], pids: &[i32], name: &str) -> Result<Sampling, String> {
         let pids: Vec<String> = pids.iter().map(i32::to_string).collect();
         let pids = pids.join(",");
         let (orders_path, orders) = self.fifo(&format!("{name}-orders.fifo"))?;
@@ -104,7 +141,7 @@ impl Perf {
         // sampled.
         let what = ["--delay", "-1", "--control", &control];
         let what = [&what[..], &["--pid", &pids]].concat();
-        let mut sampling = self.sample(&what, name)?;
+        let mut sampling = self.spawn(events, &what, name)?;
         sampling.begun = Some(begun);
         // Kept open until `perf` has opened it. A pipe that no process holds open loses its content.
         sampling.orders = Some(orders);
@@ -124,7 +161,7 @@ impl Perf {
         Ok((path.display().to_string(), both.map_err(failed)?))
     }
 
-    fn sample(&self, what: &[&str], name: &str) -> Result<Sampling, String> {
+    fn spawn(&self, events: &[String], what: &[&str], name: &str) -> Result<Sampling, String> {
         let (data, words) = (
             self.scratch.join(format!("{name}.data")),
             self.scratch.join(format!("{name}.log")),
@@ -132,8 +169,9 @@ impl Perf {
         let log = fs::File::create(&words)
             .map_err(|error| format!("`{}` cannot be written: {error}", words.display()))?;
         let child = Command::new("perf")
-            .args(["record", "--event", self.event])
-            .args(["--freq", &RATE_HZ.to_string(), "--call-graph", "fp"])
+            .arg("record")
+            .args(events)
+            .args(["--call-graph", "fp"])
             .arg("--output")
             .arg(&data)
             .args(what)
@@ -163,10 +201,26 @@ impl Perf {
     ///
     /// The error message of `perf`.
     pub(crate) fn script(data: &Path) -> Result<String, String> {
+        Perf::script_with(data, &["--fields", "comm,tid,ip,sym,dso"])
+    }
+
+    /// The traces of the scheduler as text, for [`report::flame::blocked`].
+    ///
+    /// # Errors
+    ///
+    /// The error message of `perf`.
+    pub(crate) fn script_of_switches(data: &Path) -> Result<String, String> {
+        let fields = "comm,tid,time,event,ip,sym,dso";
+        let flags = ["--ns", "--show-switch-events", "--fields", fields];
+        Perf::script_with(data, &flags)
+    }
+
+    fn script_with(data: &Path, flags: &[&str]) -> Result<String, String> {
         let output = Command::new("perf")
             // Inlined frames would be resolved one address at a time by addr2line, which takes
             // minutes for a large program.
-            .args(["script", "--no-inline", "--fields", "comm,tid,ip,sym,dso"])
+            .args(["script", "--no-inline"])
+            .args(flags)
             .arg("--input")
             .arg(data)
             .stdin(Stdio::null())
@@ -219,6 +273,19 @@ impl Sampling {
             Err(last_line(&said))
         }
     }
+}
+
+/// The flags for traces of each `period`th switch off a core.
+fn switches(period: u64) -> Vec<String> {
+    let period = period.to_string();
+    let flags = [
+        "--event",
+        "sched:sched_switch",
+        "--switch-events",
+        "--count",
+        &period,
+    ];
+    flags.map(str::to_owned).into()
 }
 
 /// The last line of a program's output.

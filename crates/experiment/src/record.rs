@@ -13,7 +13,7 @@ use model::{Load, Shard};
 use recording::{
     self as wire, Environment, FileText, Format, Hdr, Kind, LabText, LimitsText, LoadText, METHOD,
     MachineUse, Measured, Profile, ProtocolText, Recording, RequestText, RoundRecord, SystemRecord,
-    SystemUsage, VariantRecord, VariantStatus, Windows,
+    SystemUsage, VariantRecord, VariantStatus, WhyRecord, Windows,
 };
 use rig::{Moment, Usage};
 use stats::Histogram;
@@ -55,6 +55,7 @@ pub(crate) struct Outline {
     pub(crate) variants: Vec<VariantRecord>,
     pub(crate) rounds: Vec<RoundRecord>,
     pub(crate) profiles: Vec<Profile>,
+    pub(crate) why: Option<WhyRecord>,
     pub(crate) reuse: Reuse,
     /// The longest time that kept systems took to settle again.
     pub(crate) resettle: Duration,
@@ -129,6 +130,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         variants: run.variants,
         rounds: run.rounds,
         profiles: run.profiles,
+        why: run.why,
         revisions: None,
     }
 }
@@ -240,6 +242,7 @@ pub fn of_load(
             ..measured
         }],
         profiles: Vec::new(),
+        why: None,
         revisions: None,
     }
 }

@@ -15,7 +15,7 @@ mod start;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lab::{Endpoint, Lab, Setup};
@@ -88,6 +88,8 @@ pub(crate) struct UsageReading {
 pub(crate) struct SystemProcesses {
     pub(crate) system: String,
     pub(crate) pids: Vec<i32>,
+    /// The logs of the processes that `weigh` has started itself. Containers have other logs.
+    pub(crate) logs: Vec<PathBuf>,
     /// True if they run in their own network, so that their addresses cannot conflict with other systems.
     pub(crate) has_own_network: bool,
 }
@@ -303,12 +305,25 @@ impl RunningSystems {
 
     /// The current processes of each system.
     pub(crate) fn processes(&self, rig: &Rig) -> Vec<SystemProcesses> {
+        self.processes_of(|process| process.pids(rig))
+    }
+
+    /// Like [`RunningSystems::processes`], with the attached processes of systems that run already.
+    pub(crate) fn processes_watched(&self, rig: &Rig) -> Vec<SystemProcesses> {
+        self.processes_of(|process| process.pids_watched(rig))
+    }
+
+    fn processes_of(&self, pids: impl Fn(&Process) -> Vec<i32>) -> Vec<SystemProcesses> {
         self.by_record()
             .map(|group| SystemProcesses {
                 system: group[0].record.clone(),
                 pids: group
                     .iter()
-                    .flat_map(|running| running.process.pids(rig))
+                    .flat_map(|running| pids(&running.process))
+                    .collect(),
+                logs: group
+                    .iter()
+                    .filter_map(|running| running.process.log())
                     .collect(),
                 has_own_network: group.iter().all(|it| it.process.inner().is_some()),
             })

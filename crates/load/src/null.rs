@@ -18,6 +18,7 @@ mod client;
 mod draw;
 mod error;
 mod pace;
+mod planted;
 mod seen;
 mod server;
 

@@ -36,6 +36,7 @@ mod round;
 pub mod sample;
 mod until;
 mod variant;
+mod why;
 
 pub use environment::{Environment, NoiseFloor};
 pub use factors::{FactorText, FactorsText, GeneratorText};
@@ -61,3 +62,4 @@ pub use variant::{
     EncodingRecord, KEEP_ALIVE, LimitsText, Proof, ProofAnswer, ProofSeen, SystemRecord,
     VariantRecord, VariantStatus,
 };
+pub use why::{SampledSystem, WaitKind, WhyLoad, WhyPair, WhyRecord, WhyUse};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ClusterText, DecidedText, Environment, FactorsText, KEEP_ALIVE, LoadText, Profile, Revisions,
-    RoundRecord, UntilText, VariantRecord,
+    RoundRecord, UntilText, VariantRecord, WhyRecord,
 };
 
 /// Version of the method that computes and records numbers. It is raised if old and new recordings are no
@@ -72,6 +72,9 @@ pub struct Recording {
     /// Profiles of systems, sampled in separate rounds. Empty without profiling.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<Profile>,
+    /// Samples for the cause of each difference, in separate rounds. Absent without `--why`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<WhyRecord>,
 }
 
 /// The order of the variants within a round.

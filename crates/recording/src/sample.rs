@@ -130,6 +130,7 @@ impl SampleRun {
             variants: names.iter().map(|name| variant(name)).collect(),
             rounds,
             profiles: Vec::new(),
+            why: None,
             revisions: None,
         }
     }

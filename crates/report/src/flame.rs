@@ -9,13 +9,16 @@
 
 mod draw;
 mod perf;
+mod switches;
 mod symbol;
 mod tree;
 
 use std::collections::BTreeMap;
 
+pub(crate) use draw::inline_difference;
 pub use draw::{difference_svg, svg};
 pub use perf::stacks;
+pub use switches::blocked;
 
 use recording::{HotFunction, float};
 
@@ -42,13 +45,25 @@ impl Stacks {
         float(nameless.map(|(_, samples)| samples).sum()) / float(self.samples().max(1))
     }
 
+    /// The stacks of a recording: `root;caller;callee`, with their numbers of samples.
+    pub fn of_counts(counts: &BTreeMap<String, u64>) -> Self {
+        let mut stacks = Self::default();
+        for (stack, samples) in counts {
+            stacks.add(stack.split(';').map(str::to_owned).collect(), *samples);
+        }
+        stacks
+    }
+
+    /// Each stack as `root;caller;callee`, with its number of samples.
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        let folded = |(stack, samples): (&Vec<String>, &u64)| (folded(stack), *samples);
+        self.0.iter().map(folded).collect()
+    }
+
     /// One stack per line, in the format of other tools: `root;caller;callee 12`.
     pub fn folded(&self) -> String {
-        let line = |(stack, samples): (&Vec<String>, &u64)| {
-            // `;` separates frames in this format.
-            let frames: Vec<String> = stack.iter().map(|frame| frame.replace(';', ":")).collect();
-            format!("{} {samples}\n", frames.join(";"))
-        };
+        let line =
+            |(stack, samples): (&Vec<String>, &u64)| format!("{} {samples}\n", folded(stack));
         self.0.iter().map(line).collect()
     }
 
@@ -83,6 +98,12 @@ impl Stacks {
         hottest.truncate(count);
         hottest
     }
+}
+
+/// A stack on one line. `;` separates frames, so it cannot be in a name.
+fn folded(stack: &[String]) -> String {
+    let frames: Vec<String> = stack.iter().map(|frame| frame.replace(';', ":")).collect();
+    frames.join(";")
 }
 
 /// Unit of a graph: the meaning of one sample.

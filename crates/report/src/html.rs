@@ -20,6 +20,7 @@ mod tables;
 mod terms;
 mod timeline;
 mod waterfall;
+mod why;
 
 use analysis::summary::{CheckState, Summary};
 use model::Metric;
@@ -177,6 +178,7 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
         Section::of("bodies", bodies::TITLE, &models::bodies::table(summary)),
         statuses(summary),
         Section::of("sent", sent::TITLE, &models::sent::table(summary)),
+        why::section(recording, summary),
         hottest(recording),
         Section::of(
             "traffic",

@@ -51,12 +51,29 @@ pub fn markdown(recording: &Recording, summary: &Summary) -> String {
     for (title, table) in tables::evidence(recording, summary) {
         add(title, &printed(&table));
     }
+    add(tables::why::TITLE, &why(summary));
     add("Hottest functions", &hottest_tables(recording));
     add("Checks", &checks(summary));
     add("How to read it", &how_to_read(summary));
     add("How it was measured", &how_measured(recording));
     add("How to reproduce it", &how_to_reproduce(recording));
     out
+}
+
+/// The causes of the differences, the functions and the parts. Empty without `--why`.
+fn why(summary: &Summary) -> String {
+    let sentences: Vec<String> = tables::why::sentences(summary)
+        .iter()
+        .map(|sentence| escape(sentence))
+        .collect();
+    let bodies = [
+        list(&sentences),
+        printed(&tables::why::functions(summary)),
+        printed(&tables::why::parts(summary)),
+        printed(&tables::why::runtimes(summary)),
+    ];
+    let bodies = bodies.into_iter().filter(|body| !body.is_empty());
+    bodies.collect::<Vec<String>>().join("\n")
 }
 
 /// The functions with the most processor time, for each system. Empty without profiles.

@@ -20,6 +20,7 @@ pub(crate) mod statuses;
 pub(crate) mod steps;
 pub(crate) mod systems;
 pub(crate) mod traffic;
+pub(crate) mod why;
 
 use analysis::summary::Summary;
 use recording::Recording;

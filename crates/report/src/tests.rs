@@ -19,6 +19,7 @@ mod split;
 mod stopped;
 mod typical;
 mod until;
+mod why;
 mod withheld;
 
 /// All formats of a report, with their names.

@@ -45,6 +45,7 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     for (title, table) in tables::evidence(recording, summary) {
         add(title, &printed(&table, width));
     }
+    add(tables::why::TITLE, &why(summary, width));
     add("Hottest functions", &hottest(recording, width));
     let troubles = explain::troubles(summary);
     // The report states explicitly that the checks were made.
@@ -99,6 +100,18 @@ fn invalid(summary: &Summary) -> Vec<String> {
         .filter(|row| matches!(row.verdict, Verdict::Invalid { .. }));
     rows.map(|row| format!("{}: {}", row.name, row.verdict_text))
         .collect()
+}
+
+/// The causes of the differences, the parts and the functions. Empty without `--why`.
+fn why(summary: &Summary, width: usize) -> String {
+    let bodies = [
+        list(&tables::why::sentences(summary), width),
+        printed(&tables::why::functions(summary), width),
+        printed(&tables::why::parts(summary), width),
+        printed(&tables::why::runtimes(summary), width),
+    ];
+    let bodies = bodies.into_iter().filter(|body| !body.is_empty());
+    bodies.collect::<Vec<String>>().join("\n")
 }
 
 /// The functions with the most processor time, for each sampled system.

@@ -321,7 +321,7 @@ fn sizes_of_operations_are_attributes_values_and_conditions() {
         "coprocessor: {{url: '{}', execution: {{request: {{condition: {{gt: [{{query: root_fields}}, 1]}}}}}}}}\n",
         coprocessor.url
     );
-    let text = config(&section, Some(&collector)) + &asked;
+    let text = config(&section, Some(&collector)) + asked.as_str();
     let mut gateway = Gateway::start(&planets.config(&text));
     assert_eq!(ask(&gateway, &[]).status, 200);
     assert!(coprocessor.seen().is_empty());

@@ -276,21 +276,26 @@ fn empty(variant: &str, system: &str, missing: &str) -> Profile {
 }
 
 /// A setup with variables that make its program export the names of functions compiled at run time.
-fn named(setup: &Setup) -> Setup {
+pub(super) fn named(setup: &Setup) -> Setup {
     let mut setup = setup.clone();
     for (variable, flags) in NAMING {
-        match setup.env.iter_mut().find(|(name, _)| name == variable) {
-            Some((_, value)) => *value = value.followed_by(&format!(" {flags}")),
-            None => {
-                // The system would inherit this variable. The new value keeps the inherited text.
-                let inherited = environment::inherited(variable).unwrap_or_default();
-                let text = format!("{inherited} {flags}");
-                let value = Text::default().followed_by(text.trim_start());
-                setup.env.push((variable.to_owned(), value));
-            }
-        }
+        append(&mut setup, variable, flags, ' ');
     }
     setup
+}
+
+/// Adds flags to the value of a variable.
+pub(super) fn append(setup: &mut Setup, variable: &str, flags: &str, separator: char) {
+    match setup.env.iter_mut().find(|(name, _)| name == variable) {
+        Some((_, value)) => *value = value.followed_by(&format!("{separator}{flags}")),
+        None => {
+            // The system would inherit this variable. The new value keeps the inherited text.
+            let inherited = environment::inherited(variable).unwrap_or_default();
+            let text = format!("{inherited}{separator}{flags}");
+            let value = Text::default().followed_by(text.trim_start_matches(separator));
+            setup.env.push((variable.to_owned(), value));
+        }
+    }
 }
 
 /// Returns the load with the length of a sampled round.
@@ -321,7 +326,7 @@ fn cpu_between(before: &[UsageReading], after: &[UsageReading]) -> BTreeMap<Stri
 }
 
 /// Deletes the files with function names that our systems left in `/tmp`.
-fn forget_names(systems: &[SystemProcesses]) {
+pub(super) fn forget_names(systems: &[SystemProcesses]) {
     for pid in systems.iter().flat_map(|system| &system.pids) {
         // Most programs have no such file.
         let _ = fs::remove_file(format!("/tmp/perf-{pid}.map"));
@@ -329,7 +334,7 @@ fn forget_names(systems: &[SystemProcesses]) {
 }
 
 /// Deletes the output of `perf`. It is only useful if sampling failed.
-fn tidy(scratch: &Path) {
+pub(super) fn tidy(scratch: &Path) {
     for entry in fs::read_dir(scratch).into_iter().flatten().flatten() {
         let path = entry.path();
         let is_scratch = path.extension().is_some_and(|end| {

@@ -35,6 +35,8 @@ pub(super) enum RunPhase {
     Round(usize),
     /// A sampled round, for flamegraphs.
     Flamegraph,
+    /// The two loads of a round of `--why`.
+    Why,
 }
 
 /// One candidate in one phase of the run.
@@ -58,6 +60,7 @@ impl RunPhase {
             RunPhase::Proof => "proof".to_owned(),
             RunPhase::Round(number) => format!("round-{}", number + 1),
             RunPhase::Flamegraph => "flamegraph".to_owned(),
+            RunPhase::Why => "why".to_owned(),
         }
     }
 
@@ -117,6 +120,17 @@ impl<'t> VariantRun<'t> {
         }
     }
 
+    pub(super) fn of_why(
+        session: &'t Session<'t>,
+        candidate: &'t Candidate<'t>,
+        arrival_seed: u64,
+    ) -> VariantRun<'t> {
+        VariantRun {
+            phase: RunPhase::Why,
+            ..VariantRun::of_flamegraph(session, candidate, arrival_seed)
+        }
+    }
+
     /// Returns the variant run in this group of the round.
     pub(super) fn in_group(self, group: Option<u32>) -> VariantRun<'t> {
         VariantRun { group, ..self }
@@ -140,6 +154,7 @@ impl<'t> VariantRun<'t> {
             RunPhase::Proof => format!("proving {name}"),
             RunPhase::Round(number) => format!("round {}, {name}", number + 1),
             RunPhase::Flamegraph => format!("sampling {name}"),
+            RunPhase::Why => format!("looking for the cause of {name}"),
         }
     }
 

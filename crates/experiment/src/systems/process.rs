@@ -109,6 +109,14 @@ impl Process {
         }
     }
 
+    /// The log of a process. `None` for containers, and for a system that runs already.
+    pub(super) fn log(&self) -> Option<PathBuf> {
+        match self {
+            Process::Ours(system) => Some(system.log().to_owned()),
+            Process::Container(_) | Process::Service(_) | Process::Elsewhere { .. } => None,
+        }
+    }
+
     /// The enforced limits. `None` for a system that runs already.
     pub(super) fn enforced(&self) -> Option<&Enforced> {
         match self {

@@ -20,6 +20,12 @@ pub struct Behavior {
     pub burn_every: u64,
     /// True if the kernel spends [`burn`](Behavior::burn) by reading zeros. False if the program spends it.
     pub burn_in_kernel: bool,
+    /// Time that the thread sleeps before each response. No other request is handled meanwhile.
+    pub sleep: Duration,
+    /// Time that the thread waits before each response for a lock that another thread holds.
+    pub lock: Duration,
+    /// True if the server opens and closes a connection to itself before each response.
+    pub extra_connection: bool,
     /// Bytes of memory to write on each request, one in each cache line. This simulates a neighbor that
     /// evicts caches. 0 for none.
     pub thrash_bytes: usize,
@@ -137,6 +143,9 @@ impl Default for Behavior {
             burn: Duration::ZERO,
             burn_every: 1,
             burn_in_kernel: false,
+            sleep: Duration::ZERO,
+            lock: Duration::ZERO,
+            extra_connection: false,
             thrash_bytes: 0,
             stall: None,
             body_bytes: Behavior::JSON_BYTES_MIN,

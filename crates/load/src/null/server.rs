@@ -17,6 +17,7 @@ use super::client::{
     Activity, Client, Outgoing, ParsedRequest, PlannedAnswer, Text, first_request,
 };
 use super::pace::Timetable;
+use super::planted::Planted;
 use super::seen::Seen;
 use crate::clock::{self, Clock, to_ns};
 use crate::coding::encoded;
@@ -67,6 +68,7 @@ pub(super) struct Server {
     buffer: Vec<u8>,
     /// The file that the kernel reads zeros from, to keep it busy.
     zeros: Option<File>,
+    planted: Planted,
     /// Memory to write to.
     thrashed: Vec<u8>,
     /// Processor time of this thread that belongs to the responses so far.
@@ -94,6 +96,7 @@ impl Server {
                 true => Some(File::open("/dev/zero")?),
                 false => None,
             },
+            planted: Planted::new(behavior)?,
             thrashed: vec![0; behavior.thrash_bytes],
             spent_ns: clock::thread_cpu_ns(),
             seen: Seen::default(),
@@ -369,6 +372,10 @@ impl Server {
     fn send_planned(&mut self, index: usize, planned: PlannedAnswer) {
         let kind =
             if planned.is_wrong { WRONG } else { 0 } | if planned.is_last { LAST } else { 0 };
+        // A client whose response cannot be as planted gets none.
+        if self.planted.before_response().is_err() {
+            return self.close(index);
+        }
         // First, so that it counts as burned time.
         self.thrash();
         self.burn();

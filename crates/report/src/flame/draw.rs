@@ -40,7 +40,12 @@ pub fn svg(title: &str, stacks: &Stacks, scale: &Scale) -> String {
         "{}. Width is processor time. A function stands on its caller. Click to zoom, Ctrl-F to search",
         describe(scale)
     );
-    draw(title, &note, &root, &|name, _| warm(name), &|frame| {
+    let drawing = Drawing {
+        title,
+        note: &note,
+        is_inline: false,
+    };
+    draw(&drawing, &root, &|name, _| warm(name), &|frame| {
         amount(frame.amount, root.amount, scale)
     })
 }
@@ -54,15 +59,42 @@ pub fn difference_svg(
     before: &Stacks,
     before_scale: &Scale,
 ) -> String {
-    let root = Frame::of(stacks, scale).compared_with(before, before_scale);
     let note = format!(
         "{}. Red functions take more time than in the baseline, blue functions less. Click to zoom, Ctrl-F to search",
         describe(scale)
     );
+    let drawing = Drawing {
+        title,
+        note: &note,
+        is_inline: false,
+    };
+    let root = Frame::of(stacks, scale).compared_with(before, before_scale);
+    difference(&drawing, &root, scale)
+}
+
+/// Like [`difference_svg`], as an element of a page. It has no script and no style, because both would apply
+/// to the whole page.
+pub(crate) fn inline_difference(
+    title: &str,
+    stacks: &Stacks,
+    scale: &Scale,
+    before: &Stacks,
+    before_scale: &Scale,
+) -> String {
+    let drawing = Drawing {
+        title,
+        note: &describe(scale),
+        is_inline: true,
+    };
+    let root = Frame::of(stacks, scale).compared_with(before, before_scale);
+    difference(&drawing, &root, scale)
+}
+
+fn difference(drawing: &Drawing<'_>, root: &Frame, scale: &Scale) -> String {
     // The value is never 0, because an unchanged graph would divide by it.
-    let most = most_change(&root).max(f64::MIN_POSITIVE);
+    let most = most_change(root).max(f64::MIN_POSITIVE);
     let color = |_: &str, frame: &Frame| diverging((frame.amount - frame.before) / most);
-    draw(title, &note, &root, &color, &|frame| {
+    draw(drawing, root, &color, &|frame| {
         let change = frame.amount - frame.before;
         let sign = if change >= 0.0 { "+" } else { "−" };
         let size = shown(change.abs(), scale);
@@ -108,21 +140,49 @@ fn most_change(frame: &Frame) -> f64 {
 type Color<'a> = dyn Fn(&str, &Frame) -> String + 'a;
 type Label<'a> = dyn Fn(&Frame) -> String + 'a;
 
-fn draw(title: &str, note: &str, root: &Frame, color: &Color<'_>, label: &Label<'_>) -> String {
+/// The texts and the form of a drawing.
+struct Drawing<'a> {
+    title: &'a str,
+    note: &'a str,
+    /// True for an element of a page. False for a file with its own style and script.
+    is_inline: bool,
+}
+
+impl Drawing<'_> {
+    fn head(&self, height: f64) -> String {
+        let (title, note) = (escape(self.title), escape(self.note));
+        let element = match self.is_inline {
+            true => format!(
+                "<svg viewBox=\"0 0 {WIDTH} {height}\" width=\"100%\" role=\"img\"><title>{title}</title>"
+            ),
+            false => format!(
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+                 width=\"{WIDTH}\" height=\"{height}\" role=\"img\"><title>{title}</title>\
+                 <style>{STYLE}</style>"
+            ),
+        };
+        format!(
+            "{element}<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\
+             <text class=\"title\" x=\"{MARGIN}\" y=\"22\">{title}</text>\
+             <text class=\"note\" x=\"{MARGIN}\" y=\"42\">{note}</text>\n"
+        )
+    }
+
+    fn tail(&self) -> String {
+        match self.is_inline {
+            true => "</svg>\n".to_owned(),
+            false => format!("<script><![CDATA[{SCRIPT}]]></script></svg>\n"),
+        }
+    }
+}
+
+fn draw(drawing: &Drawing<'_>, root: &Frame, color: &Color<'_>, label: &Label<'_>) -> String {
     let span = WIDTH - 2.0 * MARGIN;
     let least = root.amount * LEAST_WIDTH / span;
     // More levels than fit into 32 bits cannot be drawn in any case.
     let levels = u32::try_from(root.depth(least)).unwrap_or(u32::MAX);
     let height = TOP + f64::from(levels) * FRAME_HEIGHT + MARGIN;
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
-         height=\"{height}\" role=\"img\"><title>{title}</title><style>{STYLE}</style>\
-         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\
-         <text class=\"title\" x=\"{MARGIN}\" y=\"22\">{title}</text>\
-         <text class=\"note\" x=\"{MARGIN}\" y=\"42\">{note}</text>\n",
-        title = escape(title),
-        note = escape(note),
-    );
+    let mut out = drawing.head(height);
     // Without samples the width of a frame would be infinite.
     if root.samples == 0 {
         out += "</svg>\n";
@@ -136,7 +196,7 @@ fn draw(title: &str, note: &str, root: &Frame, color: &Color<'_>, label: &Label<
         label,
     };
     pen.frame("all", root, MARGIN, 0.0);
-    format!("{}<script><![CDATA[{SCRIPT}]]></script></svg>\n", pen.out)
+    pen.out + &drawing.tail()
 }
 
 struct Pen<'a> {

@@ -37,14 +37,18 @@ pub fn stacks(script: &str) -> Stacks {
 fn command(line: &str) -> Option<String> {
     let (name, thread) = line.trim().rsplit_once(char::is_whitespace)?;
     thread.parse::<u32>().ok()?;
-    // `worker-3` and `worker-4` are one kind of thread.
+    Some(grouped(name))
+}
+
+/// The name of a thread without its number. `worker-3` and `worker-4` are one kind of thread.
+pub(super) fn grouped(name: &str) -> String {
     let number = |character: char| character.is_ascii_digit() || "-#:".contains(character);
-    Some(name.trim().trim_end_matches(number).to_owned())
+    name.trim().trim_end_matches(number).to_owned()
 }
 
 /// Parses `ADDRESS SYMBOL (OBJECT)`. Leaves out invalid frames that are in no object, which come from an
 /// incorrect frame pointer.
-fn frame(line: &str) -> Option<String> {
+pub(super) fn frame(line: &str) -> Option<String> {
     let (_, rest) = line.trim().split_once(' ')?;
     // The search starts from the right, because names of functions may contain brackets.
     let (name, object) = match rest.rsplit_once(" (") {

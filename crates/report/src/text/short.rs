@@ -54,7 +54,8 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     }
     add("Gates", &list(&gates::lines(&summary.gates), width));
     add("Invalid", &list(&invalid(summary), width));
-    // This is shown only if the user requested it.
+    // These are shown only if the user requested them.
+    add(tables::why::TITLE, &why_in_short(summary, width));
     add("Hottest functions", &hottest(recording, width));
     let mut troubles = explain::troubles(summary);
     let shown = TROUBLES_MAX.max(explain::troubles_unanswered(summary));
@@ -65,6 +66,15 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
     }
     add("Checks that were not in order", &list(&troubles, width));
     finished(&out, terminal)
+}
+
+/// The causes in words, the functions, and the cost of the samplers. Empty without `--why`.
+fn why_in_short(summary: &Summary, width: usize) -> String {
+    let mut sentences = tables::why::sentences(summary);
+    let cost = summary.why.iter().flat_map(|why| &why.cost);
+    sentences.extend(cost.map(tables::why::cost));
+    let functions = printed(&tables::why::functions(summary), width);
+    list(&sentences, width) + &functions
 }
 
 #[cfg(test)]

@@ -113,6 +113,11 @@ pub(crate) struct Args {
     /// The process of URL_B.
     #[arg(long, value_name = "PID|CGROUP|CONTAINER", help_heading = "Cost")]
     attach_b: Option<String>,
+    /// Look for the cause of the difference in extra loads: burn, sleep, lock, or extra connections.
+    ///
+    /// Give the processes with --attach-a and --attach-b. See docs/why.md.
+    #[arg(long, help_heading = "Cost", requires_all = ["attach_a", "attach_b"], conflicts_with = "write_lab")]
+    why: bool,
 
     #[command(flatten)]
     consent: ConsentArgs,
@@ -160,6 +165,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         out: &args.out,
         consent: &args.consent,
         flamegraph: false,
+        why: args.why,
         quick: false,
         format: args.page.page(),
         gates: &args.gates,

@@ -47,6 +47,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         out: &args.out,
         consent: &ConsentArgs::default(),
         flamegraph: false,
+        why: false,
         quick: false,
         format: Page::Text,
         gates: &GateArgs::default(),

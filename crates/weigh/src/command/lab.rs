@@ -91,6 +91,13 @@ pub(crate) struct Args {
     /// Needs `perf` (linux-perf) and programs with symbols. See docs/flamegraph.md.
     #[arg(long)]
     flamegraph: bool,
+    /// Look for the cause of each difference in extra rounds: burn, sleep, lock, or extra connections.
+    ///
+    /// The report names the causes, the five functions that differ most, and the cost of the samplers.
+    /// Functions need `perf` (linux-perf) and programs with symbols. Waits need the permission of a
+    /// debugger, such as root. See docs/why.md.
+    #[arg(long)]
+    why: bool,
     #[command(flatten)]
     pub(super) publish: PublishArgs,
     #[command(flatten)]
@@ -235,6 +242,7 @@ impl Args {
             consent: &self.consent,
             cluster: self.cluster.on.map(|_| &self.cluster),
             flamegraph: self.flamegraph,
+            why: self.why,
             quick: self.quick,
             format: self.page.page(),
             gates: &self.gates,
@@ -251,6 +259,7 @@ pub(super) struct Run<'a> {
     /// The cluster, if the lab does not run on this machine.
     pub(super) cluster: Option<&'a ClusterArgs>,
     pub(super) flamegraph: bool,
+    pub(super) why: bool,
     pub(super) quick: bool,
     pub(super) format: Page,
     pub(super) gates: &'a GateArgs,
@@ -318,6 +327,9 @@ impl Run<'_> {
             .published(self.account.clone());
         if self.flamegraph {
             experiment = experiment.with_flamegraphs(&folder);
+        }
+        if self.why {
+            experiment = experiment.asking_why(&folder);
         }
         if self.quick {
             experiment = experiment.reusing_systems();

@@ -49,6 +49,15 @@ pub(crate) struct Args {
     /// Use it in the kernel instead of the program.
     #[arg(long, requires = "burn")]
     burn_in_kernel: bool,
+    /// Sleep for this time before each response. The server has one thread, so other requests wait.
+    #[arg(long, value_name = "TIME", value_parser = lab::duration)]
+    sleep: Option<Duration>,
+    /// Wait before each response for a lock that another thread holds for this time.
+    #[arg(long, value_name = "TIME", value_parser = lab::duration)]
+    lock: Option<Duration>,
+    /// Open and close a connection to itself before each response.
+    #[arg(long)]
+    extra_connection: bool,
     /// Write to this amount of memory on each request, one byte in each cache line: 4MiB.
     #[arg(long, value_name = "SIZE", value_parser = lab::size)]
     thrash: Option<u64>,
@@ -104,6 +113,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         burn: args.burn.unwrap_or_default(),
         burn_every: args.burn_every,
         burn_in_kernel: args.burn_in_kernel,
+        sleep: args.sleep.unwrap_or_default(),
+        lock: args.lock.unwrap_or_default(),
+        extra_connection: args.extra_connection,
         // Limited to the address space, which is larger than the memory.
         thrash_bytes: usize::try_from(args.thrash.unwrap_or_default()).unwrap_or(usize::MAX),
         stall: args.stall,

@@ -36,3 +36,4 @@ mod sweep;
 mod together;
 mod until;
 mod verdicts;
+mod why;

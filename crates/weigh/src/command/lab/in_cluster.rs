@@ -50,6 +50,11 @@ impl Run<'_> {
                 lab.name
             )));
         }
+        if self.why {
+            return Err(Failure::bad_input(
+                "`--why` samples processes of this machine, not processes of a cluster",
+            ));
+        }
         let place = args.place();
         let asked = stop.clone();
         let connection = ApiConnection::open(&place, move || asked.is_asked())
