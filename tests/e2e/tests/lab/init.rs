@@ -308,15 +308,15 @@ fn a_lab_of_the_gallery_is_copied_once_with_its_scripts() {
     fs::write(here.path().join("labs/jwt/jwt.yaml"), "mine").expect("a file");
     let again = here.weigh(&["init", "--from", "jwt"]).exits_with(2);
     assert!(
-        again.said().contains("`labs/jwt/jwt.yaml` exists"),
+        again.talk().contains("`labs/jwt/jwt.yaml` exists"),
         "{}",
-        again.said()
+        again.talk()
     );
     assert_eq!(here.read("labs/jwt/jwt.yaml"), "mine");
     let unknown = here.weigh(&["init", "--from", "list"]).exits_with(2);
     assert!(
-        unknown.said().contains("The labs are access-logs, "),
+        unknown.talk().contains("The labs are access-logs, "),
         "{}",
-        unknown.said()
+        unknown.talk()
     );
 }
