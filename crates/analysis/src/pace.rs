@@ -73,18 +73,33 @@ pub(crate) fn differences<F: Borrow<BTreeMap<RoundPart, f64>>>(
     own: &BTreeMap<RoundPart, f64>,
     others: impl Iterator<Item = F>,
     confidence: f64,
-) -> BTreeMap<RoundPart, f64> {
+) -> RoundDifferences {
     let pairs = Pairs::of(metric, of_baseline, own, others);
-    let differences = match &pairs.told {
-        Some((pace, _)) => paired::differences_adjusted(&pairs.base, &pairs.own, pace, confidence),
+    let (differences, lost) = match &pairs.told {
+        Some((pace, _)) => {
+            let found = paired::differences_adjusted(&pairs.base, &pairs.own, pace, confidence);
+            (found.by_round, found.lost)
+        }
         None => {
             let both = pairs.base.iter().zip(&pairs.own);
-            both.map(|(base, own)| Some(own - base)).collect()
+            (both.map(|(base, own)| Some(own - base)).collect(), 0)
         }
     };
     let each = pairs.parts.into_iter().zip(differences);
-    each.filter_map(|(part, difference)| Some((part, difference?)))
-        .collect()
+    RoundDifferences {
+        by_part: each
+            .filter_map(|(part, difference)| Some((part, difference?)))
+            .collect(),
+        is_adjusted: lost > 0,
+    }
+}
+
+/// The differences between two variants by round.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RoundDifferences {
+    pub(crate) by_part: BTreeMap<RoundPart, f64>,
+    /// True if the differences were adjusted along a line, so that they contain the chance of its slope.
+    pub(crate) is_adjusted: bool,
 }
 
 /// The overhead in a metric over the rounds, or groups of rounds, that both have a figure for. The other

@@ -92,7 +92,7 @@ impl Watch {
     /// The widths of the intervals of these variants. The intervals hold together.
     #[must_use]
     pub fn look(&self, variants: &[&str]) -> Vec<Seen> {
-        let differences: Vec<BTreeMap<RoundPart, f64>> =
+        let differences: Vec<pace::RoundDifferences> =
             variants.iter().map(|name| self.differences(name)).collect();
         let confidence = confidence::each_of(Looks::AtWidths, &differences);
         let seen = variants
@@ -122,7 +122,7 @@ impl Watch {
         others.map(|(_, figures)| figures)
     }
 
-    fn differences(&self, variant: &str) -> BTreeMap<RoundPart, f64> {
+    fn differences(&self, variant: &str) -> pace::RoundDifferences {
         let [of_baseline, own] = self.pair(variant);
         pace::differences(
             self.metric,

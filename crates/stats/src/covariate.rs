@@ -14,6 +14,10 @@
 //! moved to their mean covariate along the line of least squares. Each residual is divided by its own
 //! expected size, because the line follows a round of high leverage.
 //!
+//! **The slope is a second unknown.** The line takes its slope from the same few rounds, so the residuals
+//! contain less information about their own size than as many values without a line. [`Adjustment::lost`]
+//! counts the loss in degrees of freedom, and [`crate::paired::location_of`] widens the interval by it.
+//!
 //! Simulations confirm the intervals (`tests/simulated_labs/pace.rs`). They contain rounds that are slow and
 //! noisy, machines with two speeds, and single rounds of high leverage. We tried three other methods there.
 //! The line at the mean of all rounds covers 48 % of the differences at the usual speed of a machine with two
@@ -61,6 +65,16 @@ pub fn usual(covariate: &[f64]) -> Vec<usize> {
     all.filter(|round| distances[*round] <= most).collect()
 }
 
+/// Values of rounds, and the degrees of freedom that their adjustment took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Adjustment {
+    /// The values of the usual rounds, or all values unchanged.
+    pub values: Vec<f64>,
+    /// Degrees of freedom that the slope took: 1, or 0 for unchanged values. `n` values have `n - 1 - lost`
+    /// degrees of freedom.
+    pub lost: usize,
+}
+
 /// Returns the values of the `usual` rounds without the scatter that the covariate explains. Returns all
 /// values unchanged if there are fewer than six usual rounds. It also does so if the covariate is the same in
 /// all of them, has another length than the values, or is not finite.
@@ -74,8 +88,11 @@ pub fn usual(covariate: &[f64]) -> Vec<usize> {
 /// A residual scatters by the share `1 - h_i` of the variance, because the line follows it (MacKinnon and
 /// White, 1985, call the estimate HC2). So a round that decides the slope is treated correctly, too.
 #[must_use]
-pub fn adjusted(values: &[f64], covariate: &[f64], usual: &[usize]) -> Vec<f64> {
-    let unchanged = || values.to_vec();
+pub fn adjusted(values: &[f64], covariate: &[f64], usual: &[usize]) -> Adjustment {
+    let unchanged = || Adjustment {
+        values: values.to_vec(),
+        lost: 0,
+    };
     if usual.len() < VALUES_MIN || covariate.len() != values.len() {
         return unchanged();
     }
@@ -84,9 +101,10 @@ pub fn adjusted(values: &[f64], covariate: &[f64], usual: &[usize]) -> Vec<f64> 
     let (Some(center), Some(mean)) = (sample::mean(&y), sample::mean(&x)) else {
         return unchanged();
     };
-    let pairs = || y.iter().zip(&x);
-    let squares: f64 = x.iter().map(|x| (x - mean) * (x - mean)).sum();
-    let common: f64 = pairs().map(|(y, x)| (x - mean) * (y - center)).sum();
+    let from_mean: Vec<f64> = x.iter().map(|x| x - mean).collect();
+    let squares: f64 = from_mean.iter().map(|x| x * x).sum();
+    let pairs = || y.iter().zip(&from_mean);
+    let common: f64 = pairs().map(|(y, x)| x * (y - center)).sum();
     let slope = common / squares;
     // Also if the covariate is not finite, or has no spread.
     if !slope.is_finite() {
@@ -95,15 +113,18 @@ pub fn adjusted(values: &[f64], covariate: &[f64], usual: &[usize]) -> Vec<f64> 
     let n = y.len() as f64;
     let scale = ((n - 1.0) / n).sqrt();
     let left = pairs().map(|(y, x)| {
-        let residual = y - center - slope * (x - mean);
-        let own = 1.0 - 1.0 / n - (x - mean) * (x - mean) / squares;
+        let residual = y - center - slope * x;
+        let own = 1.0 - 1.0 / n - x * x / squares;
         // A round that alone has another speed lies on the line, so its residual contains no information.
         match own > OWN_LEAST {
             true => scale * residual / own.sqrt(),
             false => 0.0,
         }
     });
-    left.map(|left| center + left).collect()
+    Adjustment {
+        values: left.map(|left| center + left).collect(),
+        lost: 1,
+    }
 }
 
 /// The mean of the logarithms of several series, position by position. It shows their common changes,
@@ -135,7 +156,7 @@ mod tests {
             .zip(own)
             .map(|(x, own)| 10.0 + 3.0 * x + own)
             .collect();
-        let found = adjusted(&values, &covariate, &usual(&covariate));
+        let found = adjusted(&values, &covariate, &usual(&covariate)).values;
         // The covariate made a scatter of 3 to 4, and it must be gone.
         assert!(
             found.iter().all(|value| (value - 17.5).abs() < 0.2),
@@ -164,9 +185,11 @@ mod tests {
         let found = adjusted(&values, &covariate, &ALL_OF_EIGHT);
         // All leverages are 2/8: sqrt(7/8) / sqrt(6/8).
         let widened = (7.0_f64 / 6.0).sqrt();
-        for (before, after) in values.iter().zip(&found) {
+        for (before, after) in values.iter().zip(&found.values) {
             assert!((after - before * widened).abs() < 1e-12, "{found:?}");
         }
+        // The line has two unknowns, and the mean has one.
+        assert_eq!(found.lost, 1);
     }
 
     #[test]
@@ -174,7 +197,7 @@ mod tests {
         let mut covariate = [1.0; 8];
         covariate[3] = 2.0;
         let values = [5.0, 6.0, 4.0, 99.0, 5.5, 4.5, 5.2, 4.8];
-        let found = adjusted(&values, &covariate, &ALL_OF_EIGHT);
+        let found = adjusted(&values, &covariate, &ALL_OF_EIGHT).values;
         // The round lies on its own line, so it adds no scatter.
         let mean = sample::mean(&values).unwrap();
         assert_eq!(found[3], mean);
@@ -202,12 +225,20 @@ mod tests {
     fn values_stay_as_they_are_where_there_is_nothing_to_explain_them_by() {
         let values = [1.0, 5.0, 2.0, 8.0, 3.0, 4.0];
         let rounds = [0, 1, 2, 3, 4, 5];
-        assert_eq!(adjusted(&values, &[2.0; 6], &rounds), values);
-        assert_eq!(adjusted(&values, &[1.0, 2.0], &rounds), values);
+        let unchanged = |values: &[f64]| Adjustment {
+            values: values.to_vec(),
+            lost: 0,
+        };
+        let same = unchanged(&values);
+        assert_eq!(adjusted(&values, &[2.0; 6], &rounds), same);
+        assert_eq!(adjusted(&values, &[1.0, 2.0], &rounds), same);
         let wrong = [f64::NAN, 1.0, 2.0, 3.0, 4.0, 5.0];
-        assert_eq!(adjusted(&values, &wrong, &rounds), values);
+        assert_eq!(adjusted(&values, &wrong, &rounds), same);
         let five = [1.0, 2.0, 3.0, 4.0, 5.0];
-        assert_eq!(adjusted(&values[..5], &five, &rounds[..5]), values[..5]);
-        assert_eq!(adjusted(&[], &[], &[]), Vec::<f64>::new());
+        assert_eq!(
+            adjusted(&values[..5], &five, &rounds[..5]),
+            unchanged(&values[..5])
+        );
+        assert_eq!(adjusted(&[], &[], &[]), unchanged(&[]));
     }
 }

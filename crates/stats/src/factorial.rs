@@ -21,9 +21,10 @@
 //! Main idea: the sum is a mean over pairs of variants with opposite signs. Each pair is a difference as in
 //! [`crate::paired`], and the variants on neither side of it show the speed of the machine. So a difference
 //! in a pair is adjusted exactly like a difference from a baseline. The unit stays the round: an effect has
-//! one value in each round, and its estimate is [`paired::location`] of these values.
+//! one value in each round, and its estimate is [`paired::location_of`] these values.
 
-use crate::paired;
+use crate::covariate::Adjustment;
+use crate::paired::{self, Differences};
 
 /// The pairs of variants of an effect, and its scale.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,6 +89,9 @@ impl Pace {
 /// `None` if the machine had an unusual speed in the round. If too few rounds are usual in all pairs for an
 /// interval of this confidence, no value is adjusted.
 ///
+/// The slopes of the pairs come from nearly the same speeds, so an effect with any slope loses one degree of
+/// freedom.
+///
 /// Empty if there are no pairs, if a pair names a variant that does not exist, or if rows differ in length.
 #[must_use]
 pub fn by_round(
@@ -95,47 +99,68 @@ pub fn by_round(
     variants: &[Vec<f64>],
     pace: Option<&Pace>,
     confidence: f64,
-) -> Vec<Option<f64>> {
+) -> Differences {
     let adjusted = differences(contrast, variants, |pair, base, own| {
         match pace.and_then(|pace| pace.without(pair)) {
             Some(slowness) => paired::differences_adjusted(base, own, &slowness, confidence),
             None => plain(base, own),
         }
     });
-    let is_enough =
-        adjusted.iter().flatten().count() >= paired::rounds_needed(confidence).min(adjusted.len());
-    match is_enough {
+    let all = adjusted.by_round.len();
+    let known = adjusted.by_round.iter().flatten().count();
+    match known >= paired::rounds_needed(confidence).min(all) {
         true => adjusted,
         false => differences(contrast, variants, |_, base, own| plain(base, own)),
     }
 }
 
-fn plain(base: &[f64], own: &[f64]) -> Vec<Option<f64>> {
+fn plain(base: &[f64], own: &[f64]) -> Differences {
     let both = base.iter().zip(own);
-    both.map(|(base, own)| Some(own - base)).collect()
+    Differences {
+        by_round: both.map(|(base, own)| Some(own - base)).collect(),
+        lost: 0,
+    }
 }
 
 /// The scaled mean of the differences of all pairs, by round.
 fn differences(
     contrast: &Contrast,
     variants: &[Vec<f64>],
-    of_pair: impl Fn([usize; 2], &[f64], &[f64]) -> Vec<Option<f64>>,
-) -> Vec<Option<f64>> {
+    of_pair: impl Fn([usize; 2], &[f64], &[f64]) -> Differences,
+) -> Differences {
     let rounds = variants.first().map_or(0, Vec::len);
-    let each = |pair: &[usize; 2]| -> Option<Vec<Option<f64>>> {
+    let each = |pair: &[usize; 2]| -> Option<Differences> {
         let [own, base] = pair.map(|place| variants.get(place).filter(|row| row.len() == rounds));
         Some(of_pair(*pair, base?, own?))
     };
-    let found: Option<Vec<Vec<Option<f64>>>> = contrast.pairs.iter().map(each).collect();
-    let Some(pairs) = found.filter(|pairs| !pairs.is_empty()) else {
-        return Vec::new();
-    };
+    let found: Option<Vec<Differences>> = contrast.pairs.iter().map(each).collect();
+    let pairs = found.unwrap_or_default();
+    if pairs.is_empty() {
+        return Differences {
+            by_round: Vec::new(),
+            lost: 0,
+        };
+    }
     let scale = contrast.scale / pairs.len() as f64;
     let value = |round: usize| -> Option<f64> {
-        let sum: Option<f64> = pairs.iter().map(|pair| pair[round]).sum();
+        let sum: Option<f64> = pairs.iter().map(|pair| pair.by_round[round]).sum();
         Some(scale * sum?)
     };
-    (0..rounds).map(value).collect()
+    Differences {
+        by_round: (0..rounds).map(value).collect(),
+        lost: pairs.iter().map(|pair| pair.lost).max().unwrap_or(0),
+    }
+}
+
+impl Differences {
+    /// The values of the used rounds.
+    #[must_use]
+    pub fn used(&self) -> Adjustment {
+        Adjustment {
+            values: self.by_round.iter().copied().flatten().collect(),
+            lost: self.lost,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -161,8 +186,9 @@ mod tests {
 
     #[test]
     fn effects_of_two_factors_are_those_computed_by_hand() {
-        let of =
-            |pairs: &[[usize; 2]], scale| by_round(&contrast(pairs, scale), &square(), None, 0.95);
+        let of = |pairs: &[[usize; 2]], scale| {
+            by_round(&contrast(pairs, scale), &square(), None, 0.95).by_round
+        };
         // Round 1: a costs 7 alone and 10 with b. Round 2: 9 and 12.
         assert_eq!(of(&[[1, 0], [3, 2]], 1.0), [Some(8.5), Some(10.5)]);
         // b costs 14 and 17, then 10 and 13.
@@ -187,7 +213,7 @@ mod tests {
             let lowest = factors & factors.wrapping_neg();
             let pair = |run: usize| [run, run ^ lowest as usize];
             let pairs: Vec<[usize; 2]> = (0..8).filter(is_plus).map(pair).collect();
-            by_round(&contrast(&pairs, scale), &figures, None, 0.95)[0].unwrap()
+            by_round(&contrast(&pairs, scale), &figures, None, 0.95).by_round[0].unwrap()
         };
         // a: 10, half of 4, and a quarter of 8.
         assert_eq!(of(0b001, 1.0), 14.0);
@@ -221,18 +247,20 @@ mod tests {
         let pace = Pace::of(&figures, &[]);
         let main = contrast(&[[1, 0], [3, 2]], 1.0);
         let width = |pace: Option<&Pace>| {
-            let values: Vec<f64> = by_round(&main, &figures, pace, 0.95)
-                .into_iter()
-                .flatten()
-                .collect();
-            let found = paired::location(&values, 0.95).unwrap();
+            let used = by_round(&main, &figures, pace, 0.95).used();
+            // Both pairs have a slope, and an effect without pace has none.
+            assert_eq!(used.lost == 1, pace.is_some(), "{used:?}");
+            let found = paired::location_of(&used, 0.95).unwrap();
             assert!((found.value - 110.0).abs() < 3.0, "{found:?}");
             found.interval.unwrap().half_width()
         };
         assert!(width(Some(&pace)) < 0.1 * width(None));
         // All variants are on a side of the interaction, so each pair sees only the other pair.
         let both = contrast(&[[3, 2], [0, 1]], 2.0);
-        assert_eq!(by_round(&both, &figures, Some(&pace), 0.95).len(), 12);
+        assert_eq!(
+            by_round(&both, &figures, Some(&pace), 0.95).by_round.len(),
+            12
+        );
     }
 
     #[test]
@@ -267,11 +295,27 @@ mod tests {
 
     #[test]
     fn pairs_that_do_not_fit_have_no_values() {
-        assert!(by_round(&contrast(&[], 1.0), &square(), None, 0.95).is_empty());
-        assert!(by_round(&contrast(&[[4, 0]], 1.0), &square(), None, 0.95).is_empty());
+        assert!(
+            by_round(&contrast(&[], 1.0), &square(), None, 0.95)
+                .by_round
+                .is_empty()
+        );
+        assert!(
+            by_round(&contrast(&[[4, 0]], 1.0), &square(), None, 0.95)
+                .by_round
+                .is_empty()
+        );
         let mut uneven = square();
         uneven[1].pop();
-        assert!(by_round(&contrast(&[[1, 0]], 1.0), &uneven, None, 0.95).is_empty());
-        assert!(by_round(&contrast(&[[1, 0]], 1.0), &[], None, 0.95).is_empty());
+        assert!(
+            by_round(&contrast(&[[1, 0]], 1.0), &uneven, None, 0.95)
+                .by_round
+                .is_empty()
+        );
+        assert!(
+            by_round(&contrast(&[[1, 0]], 1.0), &[], None, 0.95)
+                .by_round
+                .is_empty()
+        );
     }
 }

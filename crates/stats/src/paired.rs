@@ -20,7 +20,7 @@
 //!
 //! Absent on purpose: p-values, and claims without an interval.
 
-use crate::covariate::{adjusted, usual};
+use crate::covariate::{Adjustment, adjusted, usual};
 use crate::sample;
 use crate::signed_rank::{self, Cut};
 use crate::student;
@@ -135,7 +135,10 @@ pub enum PairError {
 /// If the series differ in length, are empty or contain a value that is not finite, or if `confidence` does
 /// not lie strictly between 0 and 1.
 pub fn overhead(baseline: &[f64], variant: &[f64], confidence: f64) -> Result<Overhead, PairError> {
-    let unchanged = <[f64]>::to_vec;
+    let unchanged = |values: &[f64]| Adjustment {
+        values: values.to_vec(),
+        lost: 0,
+    };
     between(baseline, variant, confidence, unchanged, unchanged)
 }
 
@@ -172,6 +175,15 @@ pub fn overhead_adjusted(
     between(baseline, variant, confidence, of_differences, of_ratios)
 }
 
+/// Differences by round, and the degrees of freedom that their adjustment took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Differences {
+    /// The difference of each round. `None` for a round that is not used.
+    pub by_round: Vec<Option<f64>>,
+    /// See [`Adjustment::lost`].
+    pub lost: usize,
+}
+
 /// The adjusted differences of the rounds that [`overhead_adjusted`] takes. `None` for any other round.
 /// Without [`usual_rounds`], all differences unchanged.
 #[must_use]
@@ -180,21 +192,28 @@ pub fn differences_adjusted(
     variant: &[f64],
     slowness: &[f64],
     confidence: f64,
-) -> Vec<Option<f64>> {
+) -> Differences {
     let pairs = baseline.iter().zip(variant);
     let differences: Vec<f64> = pairs.map(|(base, value)| value - base).collect();
+    let unchanged = |differences: Vec<f64>| Differences {
+        by_round: differences.into_iter().map(Some).collect(),
+        lost: 0,
+    };
     let Some(rounds) = usual_rounds(slowness, confidence) else {
-        return differences.into_iter().map(Some).collect();
+        return unchanged(differences);
     };
     let left = adjusted(&differences, &factors(slowness), &rounds);
-    if left.len() != rounds.len() {
-        return differences.into_iter().map(Some).collect();
+    if left.values.len() != rounds.len() {
+        return unchanged(differences);
     }
     let mut all = vec![None; differences.len()];
-    for (round, value) in rounds.into_iter().zip(left) {
+    for (round, value) in rounds.into_iter().zip(left.values) {
         all[round] = Some(value);
     }
-    all
+    Differences {
+        by_round: all,
+        lost: left.lost,
+    }
 }
 
 /// The slowness of each round in proportion to the middle one, from logarithms. The logarithm of a latency in
@@ -208,13 +227,13 @@ fn between(
     baseline: &[f64],
     variant: &[f64],
     confidence: f64,
-    adjust: impl Fn(&[f64]) -> Vec<f64>,
-    adjust_logs: impl Fn(&[f64]) -> Vec<f64>,
+    adjust: impl Fn(&[f64]) -> Adjustment,
+    adjust_logs: impl Fn(&[f64]) -> Adjustment,
 ) -> Result<Overhead, PairError> {
     check(baseline, variant, confidence)?;
     let pairs = || baseline.iter().zip(variant);
     let differences: Vec<f64> = pairs().map(|(base, value)| value - base).collect();
-    let difference = location(&adjust(&differences), confidence).ok_or(PairError::NoRounds)?;
+    let difference = location_of(&adjust(&differences), confidence).ok_or(PairError::NoRounds)?;
     let are_positive = pairs().all(|(base, value)| *base > 0.0 && *value > 0.0);
     let ratio = are_positive
         .then(|| {
@@ -223,7 +242,7 @@ fn between(
                 // machine.
                 .map(|(base, value)| libm::log(*value) - libm::log(*base))
                 .collect();
-            location(&adjust_logs(&logs), confidence).map(exponentiate)
+            location_of(&adjust_logs(&logs), confidence).map(exponentiate)
         })
         .flatten();
     let difference_of_medians = sample::median(variant)
@@ -298,26 +317,69 @@ pub(crate) fn exponentiate(logs: Estimate) -> Estimate {
 /// [`rounds_needed`].
 #[must_use]
 pub fn location(values: &[f64], confidence: f64) -> Option<Estimate> {
+    located(values, None, confidence)
+}
+
+/// Like [`location`], for values that were adjusted along a line. An interval is wider by the factor
+/// `t(n - 1 - lost) / t(n - 1)`, with the quantile `t` of Student's distribution at this confidence. An
+/// interval by Student's t thereby gets the right degrees of freedom. Each end of an interval by signed ranks
+/// is moved away from the estimate by this factor. Signed ranks have no degrees of freedom. But those of
+/// residuals miss the truth about as often as Student's t does, and the factor mends both
+/// (`tests/simulated_labs/neighbors.rs`).
+#[must_use]
+pub fn location_of(adjusted: &Adjustment, confidence: f64) -> Option<Estimate> {
+    let by = widening(adjusted.values.len(), adjusted.lost, confidence);
+    located(&adjusted.values, by, confidence)
+}
+
+/// The estimate, with an interval that is wider by a factor.
+fn located(values: &[f64], wider: Option<f64>, confidence: f64) -> Option<Estimate> {
     let averages = walsh_averages(values)?;
     let value = sample::median(&averages)?;
     let by_ranks = signed_rank::cut(values.len(), confidence)
         .and_then(|cut| cut_averages(&averages, cut, confidence));
+    let from_value = |interval: Interval| match wider {
+        Some(by) => Interval {
+            low: value + by * (interval.low - value),
+            high: value + by * (interval.high - value),
+            ..interval
+        },
+        None => interval,
+    };
     Some(Estimate {
         value,
-        interval: by_ranks.or_else(|| interval_by_t(values, value, confidence)),
+        interval: by_ranks
+            .map(from_value)
+            .or_else(|| interval_by_t(values, value, wider, confidence)),
     })
 }
 
-/// The interval of Student's t around the mean, extended to contain the estimate. `None` with fewer than
-/// [`ROUNDS_BY_T`] rounds.
-fn interval_by_t(values: &[f64], estimate: f64, confidence: f64) -> Option<Interval> {
+/// The factor of [`location_of`]. `None` if no degree of freedom is lost.
+fn widening(values: usize, lost: usize, confidence: f64) -> Option<f64> {
+    let is_possible = confidence > 0.0 && confidence < 1.0;
+    let whole = values.checked_sub(1)?;
+    let left = whole.checked_sub(lost).filter(|left| *left > 0)?;
+    if lost == 0 || !is_possible {
+        return None;
+    }
+    Some(student::quantile(confidence, left) / student::quantile(confidence, whole))
+}
+
+/// The interval of Student's t around the mean, wider by a factor, and extended to contain the estimate.
+/// `None` with fewer than [`ROUNDS_BY_T`] rounds.
+fn interval_by_t(
+    values: &[f64],
+    estimate: f64,
+    wider: Option<f64>,
+    confidence: f64,
+) -> Option<Interval> {
     let is_possible = confidence > 0.0 && confidence < 1.0;
     if values.len() < ROUNDS_BY_T || !is_possible {
         return None;
     }
     let (mean, half_width) = (
         sample::mean(values)?,
-        student::half_width(values, confidence)?,
+        student::half_width(values, confidence)? * wider.unwrap_or(1.0),
     );
     Some(Interval {
         low: (mean - half_width).min(estimate),

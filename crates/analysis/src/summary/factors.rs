@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{FactorSet, FactorialDesign, Metric};
 use recording::{FactorsText, Recording, RoundPart};
 use serde::Serialize;
+use stats::covariate::Adjustment;
 use stats::factorial::{Contrast, Pace, by_round};
+use stats::paired;
 
 use super::estimate::ClaimName;
 use super::quantity;
@@ -218,16 +220,14 @@ fn figures(
         Metric::Memory,
     ];
     for metric in metrics {
-        let values: Vec<BTreeMap<RoundPart, f64>> = wanted
+        let values: Vec<Adjustment> = wanted
             .iter()
             .map(|wanted| runs.values(&wanted.contrast, metric))
             .collect();
-        let known = values.iter().filter(|values| !values.is_empty()).count();
-        // Bonferroni's correction, because effects hardly correlate. After the adjustment, flips of whole
-        // rounds would make intervals too narrow.
+        let known = values.iter().filter(|it| !it.values.is_empty()).count();
+        // Bonferroni's correction, as for all adjusted differences ([`confidence::each_of`]).
         let confidence = confidence::each(looks, known);
         for (figures, values) in found.iter_mut().zip(values) {
-            let values: Vec<f64> = values.into_values().collect();
             if let Some(figure) = figure(&values, confidence, runs.of_baseline(metric)) {
                 figures.insert(metric, figure);
             }
@@ -237,12 +237,12 @@ fn figures(
 }
 
 /// The estimate of an effect from its values by round. `None` without a round.
-fn figure(values: &[f64], confidence: f64, of_baseline: f64) -> Option<EffectFigure> {
-    let estimate = stats::location(values, confidence)?;
+fn figure(adjusted: &Adjustment, confidence: f64, of_baseline: f64) -> Option<EffectFigure> {
+    let estimate = paired::location_of(adjusted, confidence)?;
     let interval = estimate.interval;
     let claim = ClaimName::of_ends(interval.map(|it| (it.low, it.high)));
     Some(EffectFigure {
-        rounds: values.len(),
+        rounds: adjusted.values.len(),
         value: estimate.value,
         low: interval.map(|it| it.low),
         high: interval.map(|it| it.high),
@@ -261,8 +261,8 @@ impl Runs<'_> {
             .unwrap_or_default()
     }
 
-    /// The values of a contrast by round. Empty if a variant that it needs has no trusted number.
-    fn values(&self, contrast: &Contrast, metric: Metric) -> BTreeMap<RoundPart, f64> {
+    /// The values of a contrast, in the order of the rounds. Empty if a variant that it needs has no trusted number.
+    fn values(&self, contrast: &Contrast, metric: Metric) -> Adjustment {
         let needed: BTreeSet<usize> = contrast.pairs.iter().flatten().copied().collect();
         let needed: Vec<usize> = needed.into_iter().collect();
         let figures: Option<Vec<BTreeMap<RoundPart, f64>>> = needed
@@ -270,7 +270,10 @@ impl Runs<'_> {
             .map(|run| self.by_part(*run, metric))
             .collect();
         let Some(figures) = figures.filter(|figures| !figures.is_empty()) else {
-            return BTreeMap::new();
+            return Adjustment {
+                values: Vec::new(),
+                lost: 0,
+            };
         };
         // Only rounds with all variants, because a contrast needs all of them.
         let parts: Vec<RoundPart> = figures[0]
@@ -295,10 +298,7 @@ impl Runs<'_> {
             let outside: Vec<Vec<f64>> = outside.filter_map(|of| dense(&of)).collect();
             Pace::of(&variants, &outside)
         });
-        let values = by_round(&own, &variants, pace.as_ref(), CONFIDENCE);
-        let each = parts.into_iter().zip(values);
-        each.filter_map(|(part, value)| Some((part, value?)))
-            .collect()
+        by_round(&own, &variants, pace.as_ref(), CONFIDENCE).used()
     }
 
     /// True if the variants show the speed of the machine in this metric.

@@ -133,7 +133,7 @@ impl Figures {
         &self,
         against: &Against<'_>,
         metric: Metric,
-    ) -> BTreeMap<RoundPart, f64> {
+    ) -> pace::RoundDifferences {
         let others = against.others.iter();
         pace::differences(
             metric,

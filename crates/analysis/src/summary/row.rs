@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{InvalidKind, Metric, Outcomes};
-use recording::{Kind, NoiseFloor, Recording, RoundPart, RoundRecord, VariantRecord};
+use recording::{Kind, NoiseFloor, Recording, RoundRecord, VariantRecord};
 
 use super::blocks;
 use super::bodies;
@@ -17,6 +17,7 @@ use super::rate_windows::RateWindows;
 use super::verdict::{self, Judged, Verdict};
 use super::{Estimate, VariantSummary, few, in_words, left_out, noise, search, sent};
 use crate::confidence::{self, CONFIDENCE, Looks};
+use crate::pace::RoundDifferences;
 
 /// Properties that all rows share.
 pub(super) struct Frame<'a> {
@@ -49,7 +50,7 @@ impl<'a> Frame<'a> {
             .collect();
         let of = |metric: Metric| {
             let each = against.iter();
-            let differences: Vec<BTreeMap<RoundPart, f64>> = each
+            let differences: Vec<RoundDifferences> = each
                 .map(|(row, against)| row.figures.differences(against, metric))
                 .collect();
             (metric, confidence::each_of(looks, &differences))

@@ -257,3 +257,37 @@ fn rank_sum(values: &[f64], center: f64) -> usize {
     };
     sum(true).min(sum(false))
 }
+
+#[test]
+fn the_interval_of_adjusted_values_is_wider_by_the_ratio_of_students_quantiles() {
+    let values: Vec<f64> = [3.0, -1.0, 4.0, 1.0, -5.0, 9.0, 2.0, 6.0].to_vec();
+    let plain = location(&values, 0.95).unwrap();
+    let of = |lost| {
+        let adjusted = Adjustment {
+            values: values.clone(),
+            lost,
+        };
+        location_of(&adjusted, 0.95).unwrap()
+    };
+    assert_eq!(of(0), plain);
+    // Printed tables of Student's distribution have 2.447 for 6 degrees of freedom, and 2.365 for 7.
+    let by = 2.446_912 / 2.364_624;
+    let found = of(1);
+    assert_eq!(found.value, plain.value);
+    let (wide, narrow) = (found.interval.unwrap(), plain.interval.unwrap());
+    for (wide, narrow) in [(wide.low, narrow.low), (wide.high, narrow.high)] {
+        let expected = plain.value + by * (narrow - plain.value);
+        assert!((wide - expected).abs() < 1e-5, "{wide} {expected}");
+    }
+}
+
+#[test]
+fn an_interval_by_students_t_gets_exactly_its_degrees_of_freedom() {
+    // Six rounds do not have 99 % by their signed ranks. The mean is 0 and the sum of squares is 28.
+    let values = vec![-3.0, -2.0, -1.0, 1.0, 2.0, 3.0];
+    let adjusted = Adjustment { values, lost: 1 };
+    let found = location_of(&adjusted, 0.99).unwrap().interval.unwrap();
+    // 4.604 is the quantile for 4 degrees of freedom, and 28 / 5 / 6 is the variance of the mean.
+    let half_width = 4.604_095 * (28.0_f64 / 5.0 / 6.0).sqrt();
+    assert!((found.half_width() - half_width).abs() < 1e-4, "{found:?}");
+}
