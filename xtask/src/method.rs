@@ -1,9 +1,10 @@
-//! The guard of `recording::METHOD`. Two recordings are comparable only if their figures were made in the
-//! same way. So the number must rise when a figure changes.
+//! The guard of `recording::METHOD` and `recording::METHOD_OF_FIGURES`. Two recordings are comparable only if
+//! they were measured in the same way, and a figure is known only with the way that it was computed. So the
+//! first number must rise when measurements change, and the second when figures of the same recording change.
 //!
-//! `crates/recording/method.toml` contains the number next to a fingerprint of the sources that determine
-//! figures. A test compares them. The fingerprint leaves out parts that cannot change a figure: comments,
-//! layout, unit tests, imports, and the names of files.
+//! `crates/recording/method.toml` contains each number next to a fingerprint of its sources. A test compares
+//! them. A fingerprint leaves out parts that cannot change a figure: comments, layout, unit tests, imports,
+//! and the names of files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,26 +16,55 @@ use sha2::{Digest as _, Sha256};
 use crate::repository::{root, tracked};
 use crate::rust_source::{self, Token, reads};
 
-/// Files and folders with code that determines a figure: the measurements, their times, and the computations.
-/// The loops that send requests are not included, because `cargo xtask calibrate` checks them.
-const SOURCES: [&str; 12] = [
-    "crates/model/src/",
-    "crates/stats/src/",
-    "crates/schedule/src/",
-    "crates/analysis/src/summary.rs",
-    "crates/analysis/src/summary/",
-    "crates/analysis/src/pace.rs",
-    "crates/report/src/tables/systems.rs",
-    "crates/load/src/recorder.rs",
-    "crates/load/src/recorder/",
-    "crates/load/src/awake.rs",
-    "crates/load/src/priority.rs",
-    "crates/rig/src/usage.rs",
+/// The two methods.
+const GUARDS: [Guard; 2] = [
+    Guard {
+        constant: "METHOD",
+        keys: ["method", "fingerprint"],
+        what: "measurements",
+        sources: &[
+            "crates/model/src/",
+            "crates/schedule/src/",
+            "crates/load/src/recorder.rs",
+            "crates/load/src/recorder/",
+            "crates/load/src/awake.rs",
+            "crates/load/src/priority.rs",
+            "crates/rig/src/usage.rs",
+        ],
+    },
+    Guard {
+        constant: "METHOD_OF_FIGURES",
+        keys: ["method_of_figures", "fingerprint_of_figures"],
+        what: "figures",
+        sources: &[
+            "crates/model/src/",
+            "crates/stats/src/",
+            "crates/analysis/src/summary.rs",
+            "crates/analysis/src/summary/",
+            "crates/analysis/src/confidence.rs",
+            "crates/analysis/src/metric.rs",
+            "crates/analysis/src/pace.rs",
+            "crates/report/src/tables/systems.rs",
+        ],
+    },
 ];
+
+/// A method and the code behind it. The loops that send requests are not included, because
+/// `cargo xtask calibrate` checks them.
+struct Guard {
+    /// The constant of `crates/recording` with the number.
+    constant: &'static str,
+    /// The keys of the number and of the fingerprint in the stamp file.
+    keys: [&'static str; 2],
+    /// The results of this code.
+    what: &'static str,
+    /// Files and folders with the code.
+    sources: &'static [&'static str],
+}
 
 const STAMP: &str = "crates/recording/method.toml";
 
-/// A method and the fingerprint of the code behind its figures.
+/// The number of a method and the fingerprint of the code behind it.
 #[derive(Debug, Eq, PartialEq)]
 struct Stamp {
     method: u32,
@@ -43,14 +73,17 @@ struct Stamp {
 
 /// Updates the stamp file.
 pub(crate) fn stamp() -> anyhow::Result<()> {
-    let text = current()?.text();
+    let mut text = "# Written by `cargo xtask method`; see xtask/src/method.rs.\n".to_owned();
+    for guard in &GUARDS {
+        text.push_str(&guard.current()?.text(guard.keys));
+    }
     fs::write(root().join(STAMP), text).with_context(|| format!("{STAMP} cannot be written"))
 }
 
 impl Stamp {
-    fn text(&self) -> String {
+    fn text(&self, [method, fingerprint]: [&str; 2]) -> String {
         format!(
-            "# Written by `cargo xtask method`; see xtask/src/method.rs.\nmethod = {}\nfingerprint = \"{}\"\n",
+            "{method} = {}\n{fingerprint} = \"{}\"\n",
             self.method, self.fingerprint
         )
     }
@@ -58,7 +91,7 @@ impl Stamp {
 
 #[cfg(test)]
 impl Stamp {
-    fn parse(text: &str) -> anyhow::Result<Stamp> {
+    fn parse(text: &str, [method, fingerprint]: [&str; 2]) -> anyhow::Result<Stamp> {
         let value = |key: &str| {
             let mut lines = text.lines().filter_map(|line| line.split_once(" = "));
             let found = lines.find(|(name, _)| *name == key);
@@ -66,50 +99,59 @@ impl Stamp {
             anyhow::Ok(value.trim_matches('"').to_owned())
         };
         Ok(Stamp {
-            method: value("method")?.parse()?,
-            fingerprint: value("fingerprint")?,
+            method: value(method)?.parse()?,
+            fingerprint: value(fingerprint)?,
         })
     }
+}
 
+#[cfg(test)]
+impl Guard {
     /// Returns an error with advice if the sources differ from the committed stamp.
-    fn check(&self, committed: &Stamp) -> anyhow::Result<()> {
-        if self == committed {
+    fn check(&self, current: &Stamp, committed: &Stamp) -> anyhow::Result<()> {
+        if current == committed {
             return Ok(());
         }
-        if self.method != committed.method {
+        let (constant, what) = (self.constant, self.what);
+        if current.method != committed.method {
             bail!(
-                "METHOD is {} and {STAMP} says {}; run `cargo xtask method`",
-                self.method,
+                "{constant} is {} and {STAMP} says {}; run `cargo xtask method`",
+                current.method,
                 committed.method
             );
         }
         bail!(
-            "code that figures depend on has changed since {STAMP} was written.\n\
-             If a figure of the same run can now be another: raise `recording::METHOD`, say so under \"Numbers\" in CHANGELOG.md, and run `cargo xtask method`.\n\
-             If no figure can: run `cargo xtask method`."
+            "code that {what} depend on has changed since {STAMP} was written.\n\
+             If {what} of the same run can now be others: raise `recording::{constant}`, say so under \"Numbers\" in CHANGELOG.md, and run `cargo xtask method`.\n\
+             If none can: run `cargo xtask method`."
         )
     }
 }
 
-/// Computes the stamp of the current sources.
-fn current() -> anyhow::Result<Stamp> {
-    let mut sources = Vec::new();
-    for path in SOURCES {
-        let files = tracked(path)?;
-        let files = files.iter().filter(|file| file.ends_with(".rs"));
-        let before = sources.len();
-        for file in files.filter(|file| !file.ends_with("tests.rs")) {
-            sources.push(read(&root().join(file))?);
+impl Guard {
+    /// Computes the stamp of the current sources.
+    fn current(&self) -> anyhow::Result<Stamp> {
+        let mut sources = Vec::new();
+        for path in self.sources {
+            let files = tracked(path)?;
+            let files = files.iter().filter(|file| file.ends_with(".rs"));
+            let before = sources.len();
+            for file in files.filter(|file| !file.ends_with("tests.rs")) {
+                sources.push(read(&root().join(file))?);
+            }
+            // A path without sources would silently leave its code out.
+            if sources.len() == before {
+                bail!(
+                    "there is no {path}; name in xtask/src/method.rs where this code of {} is now",
+                    self.what
+                );
+            }
         }
-        // A path without sources would silently leave its code out.
-        if sources.len() == before {
-            bail!("there is no {path}; name in xtask/src/method.rs where its code is now");
-        }
+        Ok(Stamp {
+            method: method(self.constant)?,
+            fingerprint: fingerprint(&sources),
+        })
     }
-    Ok(Stamp {
-        method: method()?,
-        fingerprint: fingerprint(&sources),
-    })
 }
 
 /// A digest that does not depend on the order and the names of the files.
@@ -153,16 +195,19 @@ fn is_import(code: &[Token<'_>], at: usize) -> bool {
     }
 }
 
-/// Reads `METHOD` from the source of `crates/recording`.
-fn method() -> anyhow::Result<u32> {
+/// Reads a constant from the source of `crates/recording`.
+fn method(constant: &str) -> anyhow::Result<u32> {
+    let declared = format!("const {constant}: u32 = ");
     for file in tracked("crates/recording/src")? {
         let text = read(&root().join(&file))?;
-        if let Some((_, rest)) = text.split_once("const METHOD: u32 = ") {
+        if let Some((_, rest)) = text.split_once(&declared) {
             let number = rest.split(';').next().unwrap_or(rest);
-            return number.parse().with_context(|| format!("METHOD in {file}"));
+            return number
+                .parse()
+                .with_context(|| format!("{constant} in {file}"));
         }
     }
-    bail!("crates/recording has no `const METHOD: u32`")
+    bail!("crates/recording has no `{declared}`")
 }
 
 fn read(path: &PathBuf) -> anyhow::Result<String> {
@@ -174,10 +219,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_method_rises_when_figures_change() {
-        let committed = Stamp::parse(&read(&root().join(STAMP)).unwrap()).unwrap();
-        if let Err(error) = current().unwrap().check(&committed) {
-            panic!("{error}");
+    fn the_method_rises_when_measurements_or_figures_change() {
+        let text = read(&root().join(STAMP)).unwrap();
+        for guard in &GUARDS {
+            let committed = Stamp::parse(&text, guard.keys).unwrap();
+            if let Err(error) = guard.check(&guard.current().unwrap(), &committed) {
+                panic!("{error}");
+            }
         }
     }
 
@@ -208,10 +256,17 @@ mod tests {
             fingerprint: fingerprint.to_owned(),
         };
         let committed = stamp(1, "aa");
-        assert!(stamp(1, "aa").check(&committed).is_ok());
-        let refusal = |found: Stamp| found.check(&committed).unwrap_err().to_string();
-        assert!(refusal(stamp(1, "bb")).contains("raise `recording::METHOD`"));
-        assert!(refusal(stamp(2, "bb")).contains("METHOD is 2"));
-        assert_eq!(Stamp::parse(&committed.text()).unwrap(), committed);
+        for guard in &GUARDS {
+            assert!(guard.check(&stamp(1, "aa"), &committed).is_ok());
+            let refusal = |found: Stamp| guard.check(&found, &committed).unwrap_err().to_string();
+            let raise = format!("raise `recording::{}`", guard.constant);
+            assert!(refusal(stamp(1, "bb")).contains(&raise));
+            let number = format!("{} is 2", guard.constant);
+            assert!(refusal(stamp(2, "bb")).contains(&number));
+        }
+        let text: String = GUARDS.iter().map(|it| committed.text(it.keys)).collect();
+        for guard in &GUARDS {
+            assert_eq!(Stamp::parse(&text, guard.keys).unwrap(), committed);
+        }
     }
 }

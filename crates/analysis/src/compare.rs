@@ -78,7 +78,7 @@ pub enum SourceError {
 /// Reason why two results cannot be compared at all.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompareError {
-    /// The numbers of the two results were computed by different methods. See [`recording::METHOD`].
+    /// The two results were measured by different methods. See [`recording::METHOD`].
     #[error(
         "expected two recordings of one method, found method {a_method} in `{a}` and method {b_method} in `{b}`. Their numbers have different meanings (see \"Numbers\" in CHANGELOG.md). Record the older one again"
     )]

@@ -15,7 +15,7 @@ pub use series::{Change, Series, name_of};
 use std::collections::BTreeMap;
 
 use model::{Load, Metric, Order};
-use recording::{Environment, Recording, describe};
+use recording::{Environment, METHOD_OF_FIGURES, Recording, describe};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Interval;
@@ -58,8 +58,12 @@ pub struct Entry {
     pub commit: Option<String>,
     /// The machine: processor, cores and kernel.
     pub machine: String,
-    /// The version of the method that computed the numbers. See [`recording::METHOD`].
+    /// The version of the method that measured. See [`recording::METHOD`].
     pub method: u32,
+    /// The version of the method that computed the figures. See [`recording::METHOD_OF_FIGURES`]. Absent in
+    /// lines of older versions, which computed by method 3 or older.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method_of_figures: Option<u32>,
     /// The order of the variants within a round.
     pub order: Order,
     /// Number of rounds measured.
@@ -183,6 +187,7 @@ impl Entry {
             commit: of_recording.or_else(|| origin.commit.clone()),
             machine: machine_of(&recording.environment),
             method: recording.method,
+            method_of_figures: Some(METHOD_OF_FIGURES),
             order: recording.order_measured(),
             rounds: row.rounds,
             round_s: summary.round_s.map(|seconds| (seconds * 1e3).round() / 1e3),
@@ -320,6 +325,7 @@ pub(crate) mod tests {
             commit: Some(format!("{number:02}3456789012")),
             machine: "AMD EPYC, 2 cores".to_owned(),
             method: 2,
+            method_of_figures: Some(METHOD_OF_FIGURES),
             order: Order::SideBySide,
             rounds: 8,
             round_s: None,

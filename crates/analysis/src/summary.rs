@@ -62,7 +62,9 @@ pub use why::{
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Metric, Order, Outcomes};
-use recording::{Kind, NoiseFloor, Recording, Revisions, RoundRecord, describe, float};
+use recording::{
+    Kind, METHOD_OF_FIGURES, NoiseFloor, Recording, Revisions, RoundRecord, describe, float,
+};
 use serde::Serialize;
 
 use crate::confidence::{self, CONFIDENCE, Looks};
@@ -74,8 +76,10 @@ use row::{Frame, Row, remarked};
 /// The summary of one recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// Version of the method that computed the numbers. See [`recording::METHOD`].
+    /// Version of the method that measured. See [`recording::METHOD`].
     pub method: u32,
+    /// Version of the method that computed the figures. See [`recording::METHOD_OF_FIGURES`].
+    pub method_of_figures: u32,
     /// The lab's name, or the URL of a single load.
     pub title: String,
     /// The question of the lab. Absent if there is no question.
@@ -142,8 +146,9 @@ pub struct Summary {
     pub comparisons: usize,
     /// Confidence of each interval of an overhead in the headline metric. All these intervals hold together
     /// with `confidence`, also if rounds continued until the intervals were narrow. It lies between
-    /// `confidence` and Bonferroni's correction ([`stats::simultaneous::confidence_each`]). Each other metric
-    /// has its own confidence, computed the same way, and is not corrected for the number of metrics.
+    /// `confidence` and Bonferroni's correction ([`stats::simultaneous::confidence_each`]). It is that
+    /// correction if the other variants adjust a difference. Each other metric has its own confidence,
+    /// computed the same way, and is not corrected for the number of metrics.
     pub confidence_each: f64,
     /// The variants, baseline first.
     pub variants: Vec<VariantSummary>,
@@ -278,6 +283,7 @@ impl Summary {
             .collect();
         Self {
             method: recording.method,
+            method_of_figures: METHOD_OF_FIGURES,
             title: title(recording),
             question: recording.lab.as_ref().map(|lab| lab.question.clone()),
             kind: recording.kind,

@@ -49,7 +49,8 @@ pub use merge::{MergeError, merge, merge_parts};
 pub use network::{ClusterText, GeneratorRecord, NetworkRecord, NodeText, PlacedText};
 pub use profile::{HotFunction, Profile};
 pub use recording::{
-    FileText, Format, Kind, LabText, METHOD, Measured, ReadError, Recording, Version,
+    FileText, Format, Kind, LabText, METHOD, METHOD_OF_FIGURES, Measured, ReadError, Recording,
+    Version,
 };
 pub use revisions::{Revision, Revisions};
 pub use round::{

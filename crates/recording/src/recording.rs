@@ -14,16 +14,22 @@ use crate::{
     RoundRecord, UntilText, VariantRecord, WhyRecord,
 };
 
-/// Version of the method that computes and records numbers. It is raised if old and new recordings are no
-/// longer comparable.
+/// Version of the method that measures: how load is sent, and how its times are taken and recorded. It is
+/// raised if old and new recordings are no longer comparable. A recording contains the method that made it.
 pub const METHOD: u32 = 3;
+
+/// Version of the method that computes figures from the rounds of a recording. A recording contains raw
+/// rounds, so each program computes the figures of all recordings by its own method, and names it. It is
+/// raised if a figure of the same recording changes. Both methods share one sequence of numbers, so that
+/// "method 4" has one meaning (docs/decisions/0014-two-methods.md).
+pub const METHOD_OF_FIGURES: u32 = 4;
 
 /// The data of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recording {
     /// The name of the format, which identifies the JSON of a recording.
     pub format: Format,
-    /// The version of the method that computed and recorded the numbers. See `METHOD`.
+    /// The version of the method that measured and recorded. See `METHOD`.
     pub method: u32,
     /// The version of `weigh` that made the recording.
     pub weigh: Version,

@@ -112,6 +112,7 @@ mod tests {
         let of = |number: usize| Entry {
             machine: "here".to_owned(),
             method: METHOD,
+            method_of_figures: None,
             widths: BTreeMap::from([
                 (
                     Metric::P99,

@@ -199,6 +199,7 @@ mod tests {
             machine: "here".to_owned(),
             order: Order::SideBySide,
             method: METHOD,
+            method_of_figures: None,
             rounds: 8,
             round_s: Some(6.0),
             sha256: format!("{number}"),

@@ -2,7 +2,7 @@
 
 use super::plural;
 use crate::digits;
-use crate::{Environment, LimitsText, NoiseFloor, Recording, SystemRecord};
+use crate::{Environment, LimitsText, METHOD_OF_FIGURES, NoiseFloor, Recording, SystemRecord};
 
 /// The environment, as label and value.
 pub fn environment(recording: &Recording) -> Vec<(&'static str, String)> {
@@ -33,7 +33,7 @@ pub fn environment(recording: &Recording) -> Vec<(&'static str, String)> {
     facts.push((
         "weigh",
         format!(
-            "{}{}, method {}",
+            "{}{}, method {}, figures by method {METHOD_OF_FIGURES}",
             recording.weigh.version,
             commit.unwrap_or_default(),
             recording.method

@@ -254,6 +254,7 @@ mod tests {
             commit: Some(format!("{number:02}3456789012")),
             machine: "AMD EPYC, 2 cores".to_owned(),
             method: 2,
+            method_of_figures: None,
             order: Order::SideBySide,
             rounds: 8,
             round_s: None,
