@@ -2,6 +2,7 @@
 //! already.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use lab::{Attach, Setup};
