@@ -1,29 +1,27 @@
 //! Tests responses in parts, for queries with deferred fragments.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::client::{Request, post};
-use crate::connections::metric_reaches;
 use crate::gateway::{Gateway, Setup};
 use crate::stub::{Answer, Stub, json as answer_json};
 
-const BY_PATH: &str = "multipart/mixed;deferSpec=20220824, application/json;q=0.9";
-const BY_ID: &str = "multipart/mixed;incrementalSpec=v0.2, application/json;q=0.9";
+pub(crate) const BY_PATH: &str = "multipart/mixed;deferSpec=20220824, application/json;q=0.9";
+pub(crate) const BY_ID: &str = "multipart/mixed;incrementalSpec=v0.2, application/json;q=0.9";
 
-const RATINGS: &str =
+pub(crate) const RATINGS: &str =
     "query Ratings { locations { id name ... @defer(label: \"slow\") { overallRating } } }";
 
-const LOCATIONS: &str = r#"{"data":{"locations":[{"__typename":"Location","id":"1","name":"A"},{"__typename":"Location","id":"2","name":"B"}]}}"#;
-const REVIEWS: &str = r#"{"data":{"_entities":[{"overallRating":4},{"overallRating":5}]}}"#;
+pub(crate) const LOCATIONS: &str = r#"{"data":{"locations":[{"__typename":"Location","id":"1","name":"A"},{"__typename":"Location","id":"2","name":"B"}]}}"#;
+pub(crate) const REVIEWS: &str =
+    r#"{"data":{"_entities":[{"overallRating":4},{"overallRating":5}]}}"#;
 const WHOLE: &str = r#"{"data":{"locations":[{"id":"1","name":"A","overallRating":4},{"id":"2","name":"B","overallRating":5}]}}"#;
 
 /// A response, read chunk by chunk.
@@ -66,7 +64,7 @@ impl Stream {
     }
 
     /// The length of a body in one piece.
-    fn length(&self) -> Option<usize> {
+    pub(crate) fn length(&self) -> Option<usize> {
         let mut lines = self.head.lines();
         let length = lines.find_map(|it| it.strip_prefix("content-length: "))?;
         Some(length.parse().unwrap())
@@ -94,7 +92,7 @@ impl Stream {
     }
 
     /// The JSON of the next part, and true if it is marked as the last.
-    fn part(&mut self) -> (Value, bool) {
+    pub(crate) fn part(&mut self) -> (Value, bool) {
         let text = self.chunk().expect("a part");
         let (_, inner) = text
             .split_once("content-type: application/json\r\n\r\n")
@@ -106,7 +104,7 @@ impl Stream {
         (part, is_last)
     }
 
-    fn rest(mut self) -> Vec<Value> {
+    pub(crate) fn rest(mut self) -> Vec<Value> {
         let mut parts = Vec::new();
         loop {
             let (part, is_last) = self.part();
@@ -120,13 +118,13 @@ impl Stream {
 }
 
 /// Both subgraphs. `reviews` reports each request, and waits for a signal before each response.
-struct Slow {
-    stub: Stub,
-    release: Sender<()>,
-    asked: Receiver<()>,
+pub(crate) struct Slow {
+    pub(crate) stub: Stub,
+    pub(crate) release: Sender<()>,
+    pub(crate) asked: Receiver<()>,
 }
 
-fn slow_reviews(reviews: Answer) -> Slow {
+pub(crate) fn slow_reviews(reviews: Answer) -> Slow {
     let (release, gate) = channel::<()>();
     let (ask, asked) = channel();
     let (gate, ask) = (Mutex::new(gate), Mutex::new(ask));
@@ -276,54 +274,6 @@ fn a_fragment_that_cannot_be_delivered_says_so_at_each_place() {
 }
 
 #[test]
-fn the_time_of_a_request_is_that_of_all_its_parts() {
-    // The first part takes most of the time.
-    let stub = Stub::start(|seen| match seen.target.as_str() {
-        "/l" => {
-            let (_keep, wait) = channel::<()>();
-            let _ = wait.recv_timeout(Duration::from_millis(1_500));
-            answer_json(LOCATIONS)
-        }
-        _ => Answer::Hang,
-    });
-    let config = "traffic_shaping: {router: {timeout: 2s}, all: {timeout: 1h}}\n";
-    let gateway = Gateway::start(&stub.config(config));
-    for accept in [BY_PATH, BY_ID] {
-        let start = test_client::now();
-        let parts = Stream::begin(&gateway, accept, RATINGS).rest();
-        let took = start.elapsed();
-        assert!(took > Duration::from_millis(1_900), "{took:?}");
-        assert!(took < Duration::from_millis(3_200), "{took:?}");
-        assert_eq!(parts.len(), 2);
-        assert_eq!(parts[0]["data"]["locations"][1]["name"], "B");
-        let told = if accept == BY_ID {
-            "completed"
-        } else {
-            "incremental"
-        };
-        let places = parts[1][told].as_array().unwrap();
-        assert_eq!(places.len(), 2);
-        for place in places {
-            assert_eq!(place["errors"][0]["extensions"]["code"], "GATEWAY_TIMEOUT");
-        }
-    }
-}
-
-#[test]
-fn a_first_part_that_is_too_late_is_a_timeout() {
-    let planets = Stub::planets();
-    let coprocessor = Stub::start(|_| Answer::Hang);
-    let config = format!(
-        "traffic_shaping: {{router: {{timeout: 500ms}}}}\ncoprocessor: {{url: '{}', timeout: 1h, supergraph: {{response: {{body: true}}}}}}\n",
-        coprocessor.url
-    );
-    let gateway = Gateway::start(&planets.config(&config));
-    let stream = Stream::begin(&gateway, BY_PATH, RATINGS);
-    assert!(stream.head.starts_with("HTTP/1.1 504"), "{}", stream.head);
-    assert!(stream.length().is_some(), "{}", stream.head);
-}
-
-#[test]
 fn an_answer_that_goes_on_counts_as_a_request() {
     let slow = slow_reviews(answer_json(REVIEWS));
     let config = "traffic_shaping: {router: {concurrency_limit: 1}}\n";
@@ -337,113 +287,6 @@ fn an_answer_that_goes_on_counts_as_a_request() {
     assert!(stream.part().1);
     assert_eq!(stream.chunk(), None);
     assert_eq!(gateway.send(&other).status, 200);
-}
-
-#[test]
-fn a_client_that_never_reads_its_parts_holds_nothing_for_long() {
-    let long = "x".repeat(16 << 20);
-    let stub = Stub::start(move |seen| match seen.target.as_str() {
-        "/l" => answer_json(LOCATIONS),
-        _ => answer_json(format!(
-            r#"{{"data":{{"_entities":[{{"reviewsForLocation":[{{"comment":"{long}"}}]}},{{"reviewsForLocation":[]}}]}}}}"#
-        )),
-    });
-    let config = "server: {http: {write_timeout: 500ms}}\ntraffic_shaping: {router: {concurrency_limit: 1, timeout: 1h}}\n";
-    let gateway = Gateway::start(&stub.config(config));
-    let query = "{ locations { id ... @defer { reviewsForLocation { comment } } } }";
-    let mut stream = Stream::begin(&gateway, BY_PATH, query);
-    stream.part();
-    metric_reaches(
-        &gateway,
-        "http_server_connections_closed_total{cause=\"write_timeout\"}",
-        1,
-    );
-    let other = post(r#"{"query":"{ locations { id } }"}"#);
-    assert_eq!(gateway.send(&other).status, 200);
-}
-
-#[test]
-fn parts_under_way_are_delivered_while_it_stops() {
-    let slow = slow_reviews(answer_json(REVIEWS));
-    let mut gateway = Gateway::start(&slow.stub.config(""));
-    let mut stream = Stream::begin(&gateway, BY_PATH, RATINGS);
-    stream.part();
-    slow.asked.recv().unwrap();
-    gateway.signal(Signal::TERM);
-    gateway.wait_for("stopping");
-    slow.release.send(()).unwrap();
-    let (part, is_last) = stream.part();
-    assert!(is_last);
-    assert_eq!(part["incremental"][1]["data"]["overallRating"], 5);
-    assert_eq!(stream.chunk(), None);
-    let (status, log) = gateway.wait();
-    assert!(status.success(), "{log}");
-}
-
-#[test]
-fn an_answer_that_takes_longer_than_the_stop_says_so() {
-    let slow = slow_reviews(Answer::Hang);
-    let config = "supergraph: {connection_shutdown_timeout: 2s}\ntraffic_shaping: {all: {timeout: 1h}, router: {timeout: 1h}}\n";
-    let gateway = Gateway::start(&slow.stub.config(config));
-    let mut stream = Stream::begin(&gateway, BY_ID, RATINGS);
-    stream.part();
-    slow.asked.recv().unwrap();
-    slow.release.send(()).unwrap();
-    gateway.signal(Signal::TERM);
-    let parts = stream.rest();
-    let code = &parts[0]["completed"][1]["errors"][0]["extensions"]["code"];
-    assert_eq!(code, "GATEWAY_STOPPING");
-    let (status, log) = gateway.wait();
-    assert!(status.success(), "{log}");
-}
-
-#[test]
-fn a_reload_leaves_parts_under_way_alone() {
-    let slow = slow_reviews(answer_json(REVIEWS));
-    let old = "rhai: {scripts: rhai}";
-    let script = "fn supergraph_service(service) { service.map_response(|response| { response.body.extensions = #{by: \"old\"}; }); }";
-    let mut gateway = Setup::new(&slow.stub.config(old))
-        .file("rhai/main.rhai", script)
-        .start();
-    let mut stream = Stream::begin(&gateway, BY_ID, RATINGS);
-    assert_eq!(stream.part().0["extensions"]["by"], "old");
-    slow.asked.recv().unwrap();
-    fs::write(gateway.path("router.yaml"), slow.stub.config("")).unwrap();
-    gateway.signal(Signal::HUP);
-    gateway.wait_for("reloaded: SIGHUP");
-    slow.release.send(()).unwrap();
-    let (part, is_last) = stream.part();
-    assert!(is_last);
-    // The script of the old generation runs. The gateway keeps the members that connect the parts.
-    assert_eq!(part["extensions"]["by"], "old");
-    assert_eq!(part["incremental"][0]["data"]["overallRating"], 4);
-    assert_eq!(part["completed"].as_array().unwrap().len(), 2);
-    slow.release.send(()).unwrap();
-    let parts = Stream::begin(&gateway, BY_ID, RATINGS).rest();
-    assert!(parts.iter().all(|part| part.get("extensions").is_none()));
-}
-
-#[test]
-fn a_client_that_leaves_ends_what_is_deferred() {
-    let reviews = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", reviews.local_addr().unwrap());
-    let planets = Stub::planets();
-    let config = format!(
-        "override_subgraph_url: {{locations: '{}/l', reviews: '{url}/r'}}\n",
-        planets.url
-    );
-    let gateway = Gateway::start(&config);
-    let mut stream = Stream::begin(&gateway, BY_PATH, RATINGS);
-    stream.part();
-    let (mut socket, _) = reviews.accept().unwrap();
-    socket
-        .set_read_timeout(Some(Duration::from_secs(20)))
-        .unwrap();
-    let mut buffer = [0; 4096];
-    assert!(socket.read(&mut buffer).unwrap() > 0);
-    drop(stream);
-    // The gateway closes the connection, because the response is useless now.
-    while socket.read(&mut buffer).unwrap() > 0 {}
 }
 
 #[test]

@@ -7,10 +7,12 @@
     reason = "a failed unwrap is a failed claim, and a table of cases is one claim however long"
 )]
 
+mod coprocessor_calls;
 mod coprocessor_stages;
 mod coprocessors;
 mod fetches;
 mod header_rules;
+mod script_files;
 mod script_properties;
 mod scripts;
 mod stand;
