@@ -49,7 +49,7 @@ fn the_first_sentence_and_every_table_have_the_effects() {
     let recording = square(SampleRun::side_by_side().rounds(12));
     let summary = Summary::of(&recording);
     insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"
-    For a typical request, `log` alone costs 17 us (10 to 23), `tls` alone costs 86 us (78 to 94); both together cost 31 us (24 to 41) more, at 4,000 requests/s.
+    For a typical request, `log` alone costs 17 us (10 to 24), `tls` alone costs 86 us (78 to 94); both together cost 31 us (24 to 41) more, at 4,000 requests/s.
     ");
     for (format, text) in renderings(&recording, &summary) {
         let is_shown = ["text", "full", "markdown", "html", "csv"].contains(&format);
@@ -92,7 +92,7 @@ fn the_table_reads_well() {
     tls: off → on  +0.103 ±0.006  +0.120 ±0.006  +1.15 ±0.03  0.000 ±0.005
     log × tls      +0.031 ±0.008  +0.037 ±0.008  +0.39 ±0.05  0.000 ±0.005
     log alone      +0.017 ±0.006  +0.019 ±0.008  +0.19 ±0.03  0.000 ±0.005
-    tls alone      +0.086 ±0.007  +0.100 ±0.007  +0.96 ±0.04  0.000 ±0.005
+    tls alone      +0.086 ±0.007  +0.100 ±0.008  +0.96 ±0.04  0.000 ±0.005
     - Each effect uses the requests of all 4 variants. The effect of a factor is the mean of its cost
       over all levels of the others. An interaction (×) is the additional cost if both are at their
       second level.

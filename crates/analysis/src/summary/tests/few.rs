@@ -74,5 +74,5 @@ fn savings_of_few_requests_are_told_as_well() {
     let (summary, few) = few(&recording);
     let share = few.share_of_requests.unwrap();
     assert!((0.085..0.115).contains(&share), "{few:?}");
-    insta::assert_snapshot!(summary.variant(ROW).unwrap().verdict_text, @"faster by 3.3 to 6.9 us; mean -2.0 ms (about a tenth of the requests save more)");
+    insta::assert_snapshot!(summary.variant(ROW).unwrap().verdict_text, @"faster by 3.2 to 6.9 us; mean -2.0 ms (about a tenth of the requests save more)");
 }

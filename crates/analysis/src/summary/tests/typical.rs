@@ -33,8 +33,8 @@ fn an_open_loop_side_by_side_is_judged_by_typical_latency() {
     insta::assert_snapshot!(verdicts(&recording), @"
     plain: baseline
     same: no difference shown
-    quick: faster by 0.095 to 0.114 ms
-    slow: slower by 17 to 44 us
+    quick: faster by 0.094 to 0.114 ms
+    slow: slower by 16 to 44 us
     ");
 }
 
