@@ -410,13 +410,15 @@ pub(crate) fn target_of(setups: &[Setup]) -> &str {
     })
 }
 
-/// The certificate of the load and of the proofs. `None` if the lab has none.
+/// The certificate of the load and of the proofs. `None` if the lab has none, or if no system uses TLS. A later
+/// build can still make the files then.
 ///
 /// # Errors
 ///
 /// A file that cannot be read.
-fn identity(lab: &Lab) -> Result<Option<ClientIdentity>, Invalid> {
-    let Some(client) = &lab.protocol.client else {
+fn identity(lab: &Lab, setups: &[Setup]) -> Result<Option<ClientIdentity>, Invalid> {
+    let is_used = setups.iter().any(|setup| setup.is_encrypted);
+    let Some(client) = lab.protocol.client.as_ref().filter(|_| is_used) else {
         return Ok(None);
     };
     let read = |path: &Path| {

@@ -65,7 +65,7 @@ impl RunningSystems {
             &self.shared,
             &mut self.sockets,
         );
-        let begun = begun.and_then(|ports| Ok((ports, identity(startup.lab)?)));
+        let begun = begun.and_then(|ports| Ok((ports, identity(startup.lab, startup.setups)?)));
         let (ports, identity) = match begun {
             Ok(begun) => begun,
             Err(invalid) => {
