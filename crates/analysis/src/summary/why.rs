@@ -220,6 +220,7 @@ fn of_variant(why: &WhyRecord, row: &VariantSummary) -> Option<VariantWhy> {
         part.share = us.map(|us| us / latency_us);
         part.is_cause |= is_cause(part, latency_us);
     }
+    without_idle_loops(&mut parts, latency_us);
     order(&mut parts);
     let mut causes: Vec<CauseKind> = Vec::new();
     for part in parts.iter().filter(|part| part.is_cause) {
@@ -294,6 +295,7 @@ impl<'a> Samples<'a> {
 
     fn function(&self, part: &WhyPart) -> Option<String> {
         let kernel = match part.kind {
+            _ if part.wait == Some(WaitKind::TimedInput) => "poll",
             CauseKind::Sleep => "nanosleep",
             CauseKind::Lock | CauseKind::Thread => "futex",
             CauseKind::Connecting => "connect",
@@ -416,6 +418,19 @@ fn is_cause(part: &WhyPart, latency_us: f64) -> bool {
         && !part.is_background
         && part.difference_us.is_some_and(explains)
         && ends.is_some_and(|(low, high)| low * high > 0.0)
+}
+
+/// Removes the waits of event loops for a timer from the causes, if other causes explain the difference. An
+/// idle loop waits in the same way.
+fn without_idle_loops(parts: &mut [WhyPart], latency_us: f64) {
+    let is_timed = |part: &WhyPart| part.wait == Some(WaitKind::TimedInput);
+    let others = parts.iter().filter(|part| part.is_cause && !is_timed(part));
+    let explained = others.filter_map(|part| part.difference_us);
+    let explained = explained.map(f64::abs).sum::<f64>();
+    if explained >= latency_us.abs() / 2.0 {
+        let timed = parts.iter_mut().filter(|part| is_timed(part));
+        timed.for_each(|part| part.is_cause = false);
+    }
 }
 
 /// Sorts the parts: causes first, by size.

@@ -27,7 +27,7 @@ fn system(variant: &str, evil: &str) -> SampledSystem {
     SampledSystem {
         variant: variant.to_owned(),
         system: "server".to_owned(),
-        cpu_us_per_request: Some(40.0),
+        cpu_us_per_request: Some(if variant == "slow" { 80.0 } else { 40.0 }),
         stacks: BTreeMap::from([(format!("main;{evil}"), 30), ("main;write".to_owned(), 10)]),
         waits: BTreeMap::new(),
         blocked: BTreeMap::new(),

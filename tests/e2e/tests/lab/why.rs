@@ -47,7 +47,7 @@ fn each_planted_cause_is_named_first() {
         assert_eq!(found["causes"][0], cause, "{variant}: {found:#}");
     }
     let sleep = of(why, "sleep");
-    assert_eq!(sleep["parts"][0]["place"], "clock_nanosleep", "{sleep:#}");
+    assert_eq!(sleep["parts"][0]["place"], "nanosleep", "{sleep:#}");
     let cost = &why["cost"];
     assert_eq!(cost["pairs"], 30, "{cost}");
     assert!(cost["low"].as_f64() <= cost["high"].as_f64(), "{cost}");

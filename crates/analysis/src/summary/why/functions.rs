@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::{SampledSystem, WaitKind, float};
 use serde::Serialize;
 
+/// A difference of at most this many samples is chance.
+const SAMPLES_MIN: f64 = 2.0;
 /// Number of functions at the top.
 const SHOWN: usize = 5;
 
@@ -35,14 +37,15 @@ pub(super) fn leading(
     let systems: BTreeSet<&str> = systems.collect();
     let find = |all: &[&SampledSystem], name: &str| {
         let found = all.iter().find(|it| it.system == name);
-        found.map(|it| own_times(it))
+        found.map(|it| (own_times(it), us_per_sample(it)))
     };
     let mut all: Vec<FunctionDifference> = Vec::new();
     for system in systems {
-        let before = find(baseline, system).unwrap_or_default();
-        let after = find(own, system).unwrap_or_default();
+        let (before, before_us) = find(baseline, system).unwrap_or_default();
+        let (after, after_us) = find(own, system).unwrap_or_default();
+        let least = before_us.max(after_us) * SAMPLES_MIN;
         let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-        all.extend(names.into_iter().map(|function| {
+        let differences = names.into_iter().map(|function| {
             let own_us = after.get(function).copied().unwrap_or(0.0);
             let baseline_us = before.get(function).copied().unwrap_or(0.0);
             FunctionDifference {
@@ -52,12 +55,19 @@ pub(super) fn leading(
                 baseline_us,
                 difference_us: own_us - baseline_us,
             }
-        }));
+        });
+        all.extend(differences.filter(|it| it.difference_us.abs() > least));
     }
     let size = |it: &FunctionDifference| it.difference_us.abs();
     all.sort_by(|one, other| size(other).total_cmp(&size(one)));
     all.truncate(SHOWN);
     all
+}
+
+/// Microseconds per request that one sample stands for. 0 if the processor time is unknown.
+fn us_per_sample(system: &SampledSystem) -> f64 {
+    let samples: u64 = system.stacks.values().sum();
+    system.cpu_us_per_request.unwrap_or(0.0) / float(samples.max(1))
 }
 
 /// Microseconds per request in each function itself. Empty if the processor time is unknown.
@@ -124,6 +134,7 @@ fn waiter(stack: &str, kernel: &str) -> Option<String> {
     let program = frames.iter().skip(1).filter(|frame| !is_kernel(frame));
     let is_wrapper = |frame: &str| {
         frame.starts_with('[')
+            || frame.contains("::arch::asm::syscall")
             || frame.contains("@GLIBC")
             || frame == "syscall"
             || frame == "__clone3"

@@ -209,6 +209,11 @@ fn a_timer_of_an_event_loop_is_a_sleep_unless_it_is_longer_than_the_difference()
     };
     assert_eq!(causes(delay(2000)), [CauseKind::Sleep]);
     assert_eq!(causes(delay(9000)), []);
+    let busy = Planted {
+        cpu_us: 2040,
+        ..delay(2000)
+    };
+    assert_eq!(causes(busy), [CauseKind::Burn], "the loop was idle");
 }
 
 #[test]
