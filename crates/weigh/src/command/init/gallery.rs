@@ -72,7 +72,7 @@ pub(super) fn copy(name: &str) -> Result<LabCopy, Failure> {
     })
 }
 
-/// The names of all labs: the files beside each other with a question.
+/// The names of all labs: the files at the top of the gallery with a question.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let labs = FILES.iter().filter(|(path, content)| {
         let text = String::from_utf8_lossy(content);
@@ -110,7 +110,7 @@ fn needed(lab: &str) -> BTreeSet<&'static str> {
     needed
 }
 
-/// True if a text names a file beside the labs, or the folder of a file.
+/// True if a text names a file at the top of the gallery, or the folder of a file.
 fn is_named(path: &str, text: &str) -> bool {
     match path.split_once('/') {
         Some((folder, _)) => {
@@ -121,7 +121,7 @@ fn is_named(path: &str, text: &str) -> bool {
             places.any(|(at, _)| begins(&text[..at]))
                 || text.lines().any(|line| line.trim() == is_folder)
         }
-        // A lab beside the lab is not part of it, and pages are for readers of the repository.
+        // Another lab is not part of it, and pages are for readers of the repository.
         None => {
             Path::new(path).extension().is_some_and(|it| it == "sh") && {
                 text.contains(&format!("./{path}"))
@@ -134,7 +134,7 @@ fn is_of_path(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-/// The content of a file in a copy, which has no schema and no installed programs beside it.
+/// The content of a file in a copy, which has no schema and no folder of installed programs.
 fn own(path: &str, lab: &str, content: &[u8]) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(content) else {
         return content.to_vec();
