@@ -91,7 +91,7 @@ fn jvm_files(pid: i32) -> Vec<PathBuf> {
     let Some(number) = line.and_then(|line| line.split_ascii_whitespace().next_back()) else {
         return Vec::new();
     };
-    let folder = PathBuf::from(format!("/proc/{pid}/root/tmp"));
+    let folder = PathBuf::from(format!("/proc/{pid}/root")).join("tmp");
     let users = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_jvm = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
