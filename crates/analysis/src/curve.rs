@@ -233,34 +233,10 @@ pub fn overhead_of(row: &VariantSummary, metric: Metric) -> Option<&OverheadSumm
 
 #[cfg(test)]
 mod tests {
-    use model::{Phase, Rate};
-    use recording::sample::SampleRun;
 
     use super::*;
-    use crate::gate::Undecided;
 
-    /// A lab at one rate. The variant `late` takes `late_us` longer than the baseline.
-    fn level(per_s: f64, late_us: f64) -> LoadLevel {
-        let mut recording = SampleRun::side_by_side()
-            .variant("baseline", 200.0)
-            .variant("late", 200.0 + late_us)
-            .build();
-        if let Load::Open { phases, .. } = &mut recording.load.model {
-            let duration = phases[0].duration;
-            *phases = vec![Phase::constant(duration, Rate::new(per_s).unwrap())];
-        }
-        let gates = ["typical overhead < 100us".parse().unwrap()];
-        LoadLevel {
-            folder: format!("at-{per_s}-per-s"),
-            summary: Summary::of(&recording).judged(&gates, Undecided::Fails),
-            recording,
-        }
-    }
-
-    fn curve() -> Curve {
-        let levels = [(1_600.0, 180.0), (100.0, 30.0), (400.0, 45.0)];
-        Curve::new(levels.map(|(rate, late)| level(rate, late)).to_vec()).unwrap()
-    }
+    use crate::sample::{curve, level};
 
     #[test]
     fn levels_are_in_order_of_load_and_each_has_its_own_interval() {

@@ -298,41 +298,10 @@ pub fn machine_of(environment: &Environment) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use recording::sample::SampleRun;
 
     use super::*;
-
-    /// The overhead of one variant in the run of day `number`, with an interval of 4 us on both sides.
-    pub(crate) fn entry(number: usize, value: f64) -> Entry {
-        Entry {
-            format: Format::History,
-            lab: "api".to_owned(),
-            variant: "head".to_owned(),
-            baseline: "base".to_owned(),
-            load: "100 requests/s".to_owned(),
-            metric: Metric::Typical,
-            overhead: Figure {
-                value,
-                low: value - 4.0,
-                high: value + 4.0,
-                confidence: Some(0.95),
-            },
-            cpu_us: None,
-            widths: BTreeMap::new(),
-            value: 200.0 + value,
-            started_at: format!("2026-11-{:02}T10:00:00Z", number + 1),
-            commit: Some(format!("{number:02}3456789012")),
-            machine: "AMD EPYC, 2 cores".to_owned(),
-            method: 2,
-            method_of_figures: Some(METHOD_OF_FIGURES),
-            order: Order::SideBySide,
-            rounds: 8,
-            round_s: None,
-            recording: format!("recordings/{number}"),
-            sha256: format!("{number:064}"),
-        }
-    }
 
     fn origin() -> EntryOrigin {
         EntryOrigin {

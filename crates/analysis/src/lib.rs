@@ -19,6 +19,12 @@ mod pace;
 pub mod quoted;
 #[cfg(test)]
 mod reference_tests;
+#[cfg(any(test, feature = "sample"))]
+#[expect(
+    clippy::unwrap_used,
+    reason = "values for tests, with parts that exist by construction"
+)]
+pub mod sample;
 pub mod summary;
 pub mod until;
 

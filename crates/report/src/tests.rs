@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use analysis::summary::{CheckName, CheckState, FewPay, Summary, Verdict};
+use analysis::summary::{CheckName, CheckState, Summary, Verdict};
 use model::{InvalidKind, Metric};
 use recording::sample::SampleRun;
-use recording::{Proof, Recording, RoundRecord, VariantStatus};
+use recording::{Proof, Recording, VariantStatus};
 
 mod against;
 mod breakdown;

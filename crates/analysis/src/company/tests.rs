@@ -1,37 +1,9 @@
-use model::{Metric, Order};
-use recording::Measured;
+use model::Metric;
 use recording::sample::SampleRun;
 
 use super::*;
 use crate::compare::{Comparison, Operand, OperandSource};
-
-/// A light variant with a light baseline, and a heavy variant that slows the baseline down by 1 ms. Each
-/// costs 100 us.
-fn in_groups() -> Recording {
-    let mut recording = SampleRun::open()
-        .variant("plain", 700.0)
-        .variant("light", 800.0)
-        .variant("plain beside heavy", 1700.0)
-        .variant("heavy", 1800.0)
-        .build();
-    recording.variants.remove(2);
-    for round in &mut recording.rounds {
-        let is_second = matches!(round.variant.as_str(), "plain beside heavy" | "heavy");
-        round.group = Some(u32::from(is_second));
-        if round.variant == "plain beside heavy" {
-            "plain".clone_into(&mut round.variant);
-        }
-    }
-    let group = |variant: &str| vec!["plain".to_owned(), variant.to_owned()];
-    recording.measured = Some(Measured {
-        order: Order::SideBySide,
-        because: None,
-        groups: vec![group("light"), group("heavy")],
-        groups_because: Some("`heavy` uses 0.50 of 2 cores, the median of all is 0.01".to_owned()),
-        leaves_at_any_time: false,
-    });
-    recording
-}
+use crate::sample::in_groups;
 
 fn compared(a: &Recording, of_a: Option<&str>, b: &Recording, of_b: Option<&str>) -> Comparison {
     let operand = |label: &str, recording: &Recording, variant: Option<&str>| Operand {

@@ -105,8 +105,8 @@ mod tests {
     use recording::METHOD;
 
     use super::super::Width;
-    use super::super::tests::entry;
     use super::*;
+    use crate::sample::entry;
 
     fn history() -> Vec<Entry> {
         let of = |number: usize| Entry {

@@ -178,8 +178,8 @@ impl fmt::Display for Forecast {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::entry;
     use super::*;
+    use crate::sample::entry;
 
     fn plan() -> Plan<'static> {
         Plan {

@@ -187,7 +187,7 @@ fn point(entry: &Entry) -> Point {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::tests::entry;
+    use crate::sample::entry;
 
     #[test]
     fn a_change_is_named_by_its_first_commit() {

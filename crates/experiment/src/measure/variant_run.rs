@@ -386,7 +386,7 @@ impl<'t> VariantRun<'t> {
     /// The beginning of a load, with this length and a constant rate.
     pub(super) fn warmup_job(job: &Job, length: Duration) -> Job {
         Job {
-            load: warmup_of(&job.load, length),
+            load: at_constant_rate(&job.load, length),
             keep_slots: None,
             keep_blocks: false,
             ..job.clone()
@@ -459,7 +459,7 @@ pub(super) fn yields(variant: &Variant) -> bool {
 }
 
 /// The load with this length and a constant rate: the highest rate of its first phase.
-fn warmup_of(load: &Load, length: Duration) -> Load {
+pub(super) fn at_constant_rate(load: &Load, length: Duration) -> Load {
     match load {
         Load::Closed { connections, .. } => Load::Closed {
             connections: *connections,
@@ -475,7 +475,8 @@ fn warmup_of(load: &Load, length: Duration) -> Load {
             ..
         } => {
             let first = &phases[0];
-            // The higher end, because a system that is warmed up at the low end of a ramp stays cold.
+            // The higher end, because a system that is warmed up at the low end of a ramp stays cold, and because the
+            // rate determines the work of the systems.
             let rate = if first.from < first.to {
                 first.to
             } else {

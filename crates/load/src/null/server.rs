@@ -372,7 +372,7 @@ impl Server {
     fn send_planned(&mut self, index: usize, planned: PlannedAnswer) {
         let kind =
             if planned.is_wrong { WRONG } else { 0 } | if planned.is_last { LAST } else { 0 };
-        // A client whose response cannot be as planted gets none.
+        // A client gets no response if it cannot be as planted.
         if self.planted.before_response().is_err() {
             return self.close(index);
         }

@@ -4,48 +4,10 @@ use analysis::Summary;
 use analysis::compare::{Operand, OperandSource};
 use analysis::gate::Undecided;
 use model::InvalidKind;
-use recording::sample::SampleRun;
-use recording::{Recording, VariantStatus};
+use recording::VariantStatus;
 
 use super::*;
-
-fn operand(label: &str, variant: Option<&str>, source: OperandSource) -> Operand {
-    Operand {
-        label: label.to_owned(),
-        variant: variant.map(str::to_owned),
-        source,
-    }
-}
-
-fn recorded(label: &str, variant: Option<&str>, recording: &Recording) -> Operand {
-    operand(
-        label,
-        variant,
-        OperandSource::Recording(Box::new(recording.clone())),
-    )
-}
-
-fn foreign(label: &str, texts: &[&str]) -> Operand {
-    let files: Vec<(String, String)> = texts
-        .iter()
-        .enumerate()
-        .map(|(index, text)| (format!("{index}.txt"), (*text).to_owned()))
-        .collect();
-    operand(label, None, OperandSource::read(&files).unwrap())
-}
-
-/// A lab at another time. Its variants have these mean latencies.
-fn lab(latencies: [f64; 2], started_at: &str) -> Recording {
-    let mut recording = SampleRun::open()
-        .variant("baseline", latencies[0])
-        .variant("rhai", latencies[1])
-        .build();
-    recording.started_at = started_at.to_owned();
-    recording
-}
-
-const MONDAY: &str = "2026-02-02T10:00:00Z";
-const TUESDAY: &str = "2026-02-03T10:00:00Z";
+use analysis::sample::{MONDAY, TUESDAY, foreign, lab, recorded};
 
 fn of(a: &Operand, b: &Operand) -> Comparison {
     Comparison::of(a, b, false).unwrap()

@@ -1,48 +1,10 @@
 //! Effects of factors.
 
-use analysis::summary::{ClaimName, EffectSummary, FactorsSummary};
-use recording::{FactorText, FactorsText, GeneratorText};
+use analysis::summary::ClaimName;
+use recording::GeneratorText;
 
 use super::*;
-
-fn text(names: &[&str], variants: &[&str]) -> FactorsText {
-    let owned = |word: &&str| (*word).to_owned();
-    FactorsText {
-        factors: names
-            .iter()
-            .map(|name| FactorText {
-                name: owned(name),
-                setting: format!("server.{name}"),
-                levels: ["off", "on"].map(str::to_owned),
-            })
-            .collect(),
-        generators: Vec::new(),
-        variants: variants.iter().map(owned).collect(),
-    }
-}
-
-const SQUARE: [&str; 4] = ["plain", "log on", "tls on", "log on, tls on"];
-
-/// Two factors with 20 us and 100 us, and 40 us more for both.
-fn square(sample: SampleRun) -> Recording {
-    let costs = [700.0, 720.0, 800.0, 860.0];
-    let named = SQUARE.into_iter().zip(costs);
-    let sample = named.fold(sample, |sample, (name, us)| sample.variant(name, us));
-    let mut recording = sample.build();
-    let lab = recording.lab.as_mut().unwrap();
-    lab.factors = Some(text(&["log", "tls"], &SQUARE));
-    recording
-}
-
-fn factors(recording: &Recording) -> FactorsSummary {
-    Summary::of(recording).factors.unwrap()
-}
-
-fn contains(effect: &EffectSummary, metric: Metric, planted: f64) -> bool {
-    let figure = &effect.metrics[&metric];
-    let (low, high) = figure.low.zip(figure.high).unwrap();
-    low < planted && planted < high
-}
+use analysis::sample::{SQUARE, contains, factors, factors_text, square};
 
 #[test]
 fn the_first_sentence_and_every_table_have_the_effects() {
@@ -105,7 +67,7 @@ fn the_table_reads_well() {
 fn a_fraction_names_the_sums_that_it_measures() {
     let mut recording = square(SampleRun::side_by_side().rounds(12));
     let lab = recording.lab.as_mut().unwrap();
-    let mut half = text(&["log", "tls", "auth"], &SQUARE);
+    let mut half = factors_text(&["log", "tls", "auth"], &SQUARE);
     half.generators = vec![GeneratorText {
         factor: "auth".to_owned(),
         product_of: vec!["log".to_owned(), "tls".to_owned()],

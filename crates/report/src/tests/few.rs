@@ -1,53 +1,8 @@
 //! Tests of costs that few requests pay. The costs are planted into a recording of a lab.
 
-use recording::Hdr;
-use stats::Histogram;
-
 use super::*;
 use crate::Terminal;
-
-const LAB: &str = include_str!("../../../../labs/router-extensibility/records/batching.json");
-const ROW: &str = "one by one, batches allowed";
-
-/// Changes the latency of every `each`th request of a variant by `of`. It does this in every round, also for
-/// each request of the rotation.
-fn planted_in(variant: &str, each: u64, of: impl Fn(u64) -> u64) -> Recording {
-    let planted = |latency: &Hdr| {
-        let mut planted = Histogram::new();
-        let mut seen = 0;
-        for (value_ns, count) in latency.histogram().recorded() {
-            for _ in 0..count {
-                seen += 1;
-                let is_meant = seen % each == 0;
-                planted.record_ns(if is_meant { of(value_ns) } else { value_ns });
-            }
-        }
-        Hdr::of(&planted)
-    };
-    let mut recording: Recording = serde_json::from_str(LAB).unwrap();
-    let rounds = recording.rounds.iter_mut();
-    for round in rounds.filter(|it| it.variant == variant) {
-        round.latency_ns_hdr = planted(&round.latency_ns_hdr);
-        // The exact means are of the latencies without the planted cost.
-        round.latency_means = None;
-        round.all_latency_ns_hdr = round.all_latency_ns_hdr.as_ref().map(planted);
-        for request in &mut round.requests {
-            request.latency_ns_hdr = planted(&request.latency_ns_hdr);
-        }
-    }
-    recording
-}
-
-fn planted(each: u64, more_ns: u64) -> Recording {
-    planted_in(ROW, each, |value_ns| value_ns + more_ns)
-}
-
-fn few(recording: &Recording) -> (Summary, FewPay) {
-    let summary = Summary::of(recording);
-    let few = summary.variant(ROW).unwrap().few_pay.clone();
-    let few = few.unwrap_or_else(|| panic!("{}", summary.variant(ROW).unwrap().verdict_text));
-    (summary, few)
-}
+use analysis::sample::{ROW, batching, few, planted};
 
 #[test]
 fn every_format_says_both_and_who_pays() {
@@ -75,7 +30,7 @@ fn the_picture_has_a_second_mark_on_an_axis_that_holds_it() {
     let recording = planted(10, 20_000_000);
     let page = crate::html(&recording, &Summary::of(&recording));
     assert_eq!(page.matches("<g class=\"mark worse mean\">").count(), 1);
-    let plain: Recording = serde_json::from_str(LAB).unwrap();
+    let plain = batching();
     let without = crate::html(&plain, &Summary::of(&plain));
     assert!(!without.contains(" mean\">"));
     // No mark lies outside the picture.

@@ -1,15 +1,7 @@
 //! Tests of the typical latency, which decides side by side.
 
 use super::*;
-
-fn beside(variants: &[(&str, f64)]) -> Recording {
-    let sample = variants
-        .iter()
-        .fold(SampleRun::side_by_side(), |sample, (name, us)| {
-            sample.variant(name, *us)
-        });
-    sample.build()
-}
+use analysis::sample::beside;
 
 #[test]
 fn every_rendering_shows_what_decides() {

@@ -1,46 +1,15 @@
 //! Tests that a withheld verdict leaves an estimate with its cause, in every format.
 
 use analysis::gate::Undecided;
-use model::Gate;
-use recording::Hdr;
-use stats::Histogram;
 
 use super::*;
 use crate::Terminal;
-
-/// Moves the lateness of every send by `by_us` microseconds.
-fn later(round: &mut RoundRecord, by_us: u64) {
-    let mut late = Histogram::new();
-    for (value_ns, count) in round.lateness_ns_hdr.histogram().recorded() {
-        late.record_n_ns(value_ns + by_us * 1000, count);
-    }
-    round.lateness_ns_hdr = Hdr::of(&late);
-}
-
-fn sample(sample: SampleRun) -> Recording {
-    sample.variant("a", 700.0).variant("b", 790.0).build()
-}
-
-/// A run in turn. `b` was late while other programs used most of the machine.
-fn late_on_a_busy_machine() -> Recording {
-    let mut recording = sample(SampleRun::open());
-    for round in &mut recording.rounds {
-        if round.variant == "b" {
-            later(round, 2_240);
-            round.machine.as_mut().unwrap().busy_us += round.elapsed_us * 148 / 100;
-        }
-    }
-    recording
-}
-
-fn gates() -> Vec<Gate> {
-    vec!["mean overhead < 1s".parse().unwrap()]
-}
+use analysis::sample::{gates_on_the_mean, late_on_a_busy_machine, later, two};
 
 #[test]
 fn every_format_shows_the_estimate_its_cause_and_that_it_is_not_trusted() {
     let recording = late_on_a_busy_machine();
-    let summary = Summary::of(&recording).judged(&gates(), Undecided::Fails);
+    let summary = Summary::of(&recording).judged(&gates_on_the_mean(), Undecided::Fails);
     let row = summary.variant("b").unwrap();
     assert!(!row.has_number() && row.metrics.is_empty());
     let figures = row.estimate.as_ref().unwrap();
@@ -89,7 +58,7 @@ fn every_format_shows_the_estimate_its_cause_and_that_it_is_not_trusted() {
 
 #[test]
 fn a_closed_loop_is_told_to_go_on_by_its_own_figure() {
-    let mut recording = sample(SampleRun::closed());
+    let mut recording = two(SampleRun::closed());
     for round in &mut recording.rounds {
         let machine = round.machine.as_mut().unwrap();
         machine.busy_us += round.elapsed_us;

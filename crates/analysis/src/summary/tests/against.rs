@@ -1,17 +1,7 @@
 //! Variants that are compared with another variant instead of the baseline.
 
 use super::*;
-
-/// `log` is compared with `proxy`, and `proxy` with the baseline.
-fn chain() -> Recording {
-    let mut recording = SampleRun::side_by_side()
-        .variant("direct", 700.0)
-        .variant("proxy", 840.0)
-        .variant("log", 861.0)
-        .build();
-    recording.variants[2].baseline = Some("proxy".to_owned());
-    recording
-}
+use crate::sample::chain;
 
 #[test]
 fn the_difference_is_from_the_named_variant() {

@@ -1,48 +1,8 @@
 //! Effects of factors.
 
-use recording::{FactorText, FactorsText};
-
 use super::*;
-use crate::summary::{EffectSummary, FactorsSummary};
-
-fn text(names: &[&str], variants: &[&str]) -> FactorsText {
-    let owned = |word: &&str| (*word).to_owned();
-    FactorsText {
-        factors: names
-            .iter()
-            .map(|name| FactorText {
-                name: owned(name),
-                setting: format!("server.{name}"),
-                levels: ["off", "on"].map(str::to_owned),
-            })
-            .collect(),
-        generators: Vec::new(),
-        variants: variants.iter().map(owned).collect(),
-    }
-}
-
-const SQUARE: [&str; 4] = ["plain", "log on", "tls on", "log on, tls on"];
-
-/// Two factors with 20 us and 100 us, and 40 us more for both.
-fn square(sample: SampleRun) -> Recording {
-    let costs = [700.0, 720.0, 800.0, 860.0];
-    let named = SQUARE.into_iter().zip(costs);
-    let sample = named.fold(sample, |sample, (name, us)| sample.variant(name, us));
-    let mut recording = sample.build();
-    let lab = recording.lab.as_mut().unwrap();
-    lab.factors = Some(text(&["log", "tls"], &SQUARE));
-    recording
-}
-
-fn factors(recording: &Recording) -> FactorsSummary {
-    Summary::of(recording).factors.unwrap()
-}
-
-fn contains(effect: &EffectSummary, metric: Metric, planted: f64) -> bool {
-    let figure = &effect.metrics[&metric];
-    let (low, high) = figure.low.zip(figure.high).unwrap();
-    low < planted && planted < high
-}
+use crate::sample::{SQUARE, contains, factors, factors_text, square};
+use crate::summary::EffectSummary;
 
 #[test]
 fn planted_effects_and_their_interaction_are_in_their_intervals() {
@@ -126,7 +86,7 @@ fn cube() -> Recording {
     let mut recording = sample.build();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let lab = recording.lab.as_mut().unwrap();
-    lab.factors = Some(text(&["log", "same", "tls"], &names));
+    lab.factors = Some(factors_text(&["log", "same", "tls"], &names));
     recording
 }
 
@@ -170,7 +130,7 @@ fn many(factors: usize) -> Recording {
     let variants: Vec<&str> = names.iter().map(String::as_str).collect();
     let words: Vec<String> = (0..factors).map(|factor| format!("f{factor}")).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    recording.lab.as_mut().unwrap().factors = Some(text(&words, &variants));
+    recording.lab.as_mut().unwrap().factors = Some(factors_text(&words, &variants));
     recording
 }
 

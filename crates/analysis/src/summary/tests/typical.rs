@@ -7,19 +7,11 @@ use stats::Histogram;
 use super::*;
 use crate::compare::{Comparison, Operand, OperandSource};
 use crate::gate::Undecided;
+use crate::sample::beside;
 
 /// Ratio of the typical latency to the mean, for a log-normal distribution with a deviation of 0.3. The
 /// formula is `Φ(z - 0.3) / 0.75`. Here z is the 75 % quantile of the normal distribution.
 const OF_MEAN: f64 = 0.8613;
-
-fn beside(variants: &[(&str, f64)]) -> Recording {
-    let sample = variants
-        .iter()
-        .fold(SampleRun::side_by_side(), |sample, (name, us)| {
-            sample.variant(name, *us)
-        });
-    sample.build()
-}
 
 #[test]
 fn an_open_loop_side_by_side_is_judged_by_typical_latency() {

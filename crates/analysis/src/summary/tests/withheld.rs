@@ -1,45 +1,13 @@
 //! Tests that a withheld verdict leaves an estimate with its cause.
 
-use model::Gate;
-use recording::Hdr;
-use stats::Histogram;
-
 use super::*;
 use crate::gate::Undecided;
-
-/// Moves the lateness of every send by `by_us` microseconds.
-fn later(round: &mut RoundRecord, by_us: u64) {
-    let mut late = Histogram::new();
-    for (value_ns, count) in round.lateness_ns_hdr.histogram().recorded() {
-        late.record_n_ns(value_ns + by_us * 1000, count);
-    }
-    round.lateness_ns_hdr = Hdr::of(&late);
-}
-
-fn sample(sample: SampleRun) -> Recording {
-    sample.variant("a", 700.0).variant("b", 790.0).build()
-}
-
-/// A run in turn. `b` was late while other programs used most of the machine.
-fn late_on_a_busy_machine() -> Recording {
-    let mut recording = sample(SampleRun::open());
-    for round in &mut recording.rounds {
-        if round.variant == "b" {
-            later(round, 2_240);
-            round.machine.as_mut().unwrap().busy_us += round.elapsed_us * 148 / 100;
-        }
-    }
-    recording
-}
-
-fn gates() -> Vec<Gate> {
-    vec!["mean overhead < 1s".parse().unwrap()]
-}
+use crate::sample::{gates_on_the_mean, late_on_a_busy_machine, later, two};
 
 #[test]
 fn a_gate_on_it_is_undecided_and_says_why() {
     let recording = late_on_a_busy_machine();
-    let summary = Summary::of(&recording).judged(&gates(), Undecided::Fails);
+    let summary = Summary::of(&recording).judged(&gates_on_the_mean(), Undecided::Fails);
     let gate = &summary.gates[0];
     assert!(!gate.is_passed);
     insta::assert_snapshot!(gate.reason, @"undecided: the verdict on `b` is withheld: other programs used 75 % of the cores (failed check: lateness)");
@@ -47,7 +15,7 @@ fn a_gate_on_it_is_undecided_and_says_why() {
 
 #[test]
 fn side_by_side_equal_lateness_asks_for_care_and_a_difference_withholds() {
-    let mut recording = sample(SampleRun::side_by_side());
+    let mut recording = two(SampleRun::side_by_side());
     recording.rounds.iter_mut().for_each(|it| later(it, 2_240));
     let summary = Summary::of(&recording);
     for name in ["a", "b"] {
@@ -86,7 +54,7 @@ fn side_by_side_equal_lateness_asks_for_care_and_a_difference_withholds() {
 
 #[test]
 fn in_turn_the_same_lateness_withholds() {
-    let mut recording = sample(SampleRun::open());
+    let mut recording = two(SampleRun::open());
     recording.rounds.iter_mut().for_each(|it| later(it, 2_240));
     let summary = Summary::of(&recording);
     assert_eq!(
@@ -107,14 +75,14 @@ fn side_by_side_pauses_of_both_ask_for_care_and_those_of_one_withhold() {
         round.generator.waited_for_cpu = Some(waited);
     };
     let names = [CheckName::GeneratorPauses, CheckName::GeneratorStarved];
-    let mut recording = sample(SampleRun::side_by_side());
+    let mut recording = two(SampleRun::side_by_side());
     recording.rounds.iter_mut().for_each(disturb);
     let summary = Summary::of(&recording);
     for name in names {
         assert_eq!(state(&summary, "b", name), CheckState::Weak);
     }
     assert!(summary.variants[1].has_number());
-    let mut recording = sample(SampleRun::side_by_side());
+    let mut recording = two(SampleRun::side_by_side());
     let own = recording.rounds.iter_mut().filter(|it| it.variant == "b");
     own.for_each(disturb);
     let summary = Summary::of(&recording);

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{Load, Phase, Stop};
+use model::Load;
 use recording::{WaitKind, float};
 use report::flame::{self, Stacks};
 
+use super::super::variant_run::at_constant_rate;
 use super::source_of_waits;
 use crate::perf::{Perf, Sampling};
 use crate::systems::SystemProcesses;
@@ -204,42 +205,13 @@ pub(super) fn period(load: &Load) -> u64 {
 
 /// Returns the load with the length of a load of `--why`.
 pub(super) fn of_length(load: &Load) -> Load {
-    let limited = |length: Duration| length.clamp(SHORTEST, LONGEST);
-    match load {
-        Load::Closed { connections, stop } => Load::Closed {
-            connections: *connections,
-            stop: Stop {
-                requests: None,
-                duration: Some(limited(stop.duration.unwrap_or(LONGEST))),
-            },
-        },
-        Load::Open {
-            phases,
-            arrival,
-            connections_max,
-            ..
-        } => {
-            // The rate determines the work of the systems, so the highest rate of the first phase stays.
-            let first = &phases[0];
-            let rate = if first.from < first.to {
-                first.to
-            } else {
-                first.from
-            };
-            let whole = load.duration().unwrap_or(LONGEST);
-            Load::Open {
-                phases: vec![Phase::constant(limited(whole), rate)],
-                arrival: *arrival,
-                connections_max: *connections_max,
-                requests_max: None,
-            }
-        }
-    }
+    let whole = load.duration().unwrap_or(LONGEST);
+    at_constant_rate(load, whole.clamp(SHORTEST, LONGEST))
 }
 
 #[cfg(test)]
 mod tests {
-    use model::{Arrival, Rate};
+    use model::{Arrival, Phase, Rate, Stop};
 
     use super::*;
 
