@@ -16,7 +16,7 @@ case "$1 $2" in
   "version rust") exec "$rust" --version ;;
   "build python")
     python3 -m venv "$python/build"
-    exec "$python/build/bin/pip" install --quiet --disable-pip-version-check --require-hashes \
+    exec "$python/build/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
       --requirement "$python/requirements.txt"
     ;;
   "run python") exec "$python/build/bin/python" "$python/main.py" ;;
