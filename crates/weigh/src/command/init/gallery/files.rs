@@ -94,6 +94,8 @@ pub(super) const FILES: &[(&str, &[u8])] = &[
     file!("proxy-hops/receiver.cfg"),
     file!("proxy-tls.yaml"),
     file!("redis-cache.yaml"),
+    file!("sidecar.yaml"),
+    file!("sidecar/envoy.yaml"),
     file!("spring-boot.yaml"),
     file!("spring-boot/pom.xml"),
     file!("spring-boot/src/main/java/lab/Service.java"),
