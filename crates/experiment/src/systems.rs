@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::{Endpoint, Lab, Setup};
+use lab::{Certificates, Endpoint, Lab, LabTrust, Setup};
 use load::{Address, Target};
 use model::{ClientIdentity, InvalidKind, Protocol, Trust};
 use recording::{LimitsText, SystemRecord};
@@ -410,27 +410,37 @@ pub(crate) fn target_of(setups: &[Setup]) -> &str {
     })
 }
 
-/// The certificate of the load and of the proofs. `None` if the lab has none, or if no system uses TLS. A later
+/// The certificates of the load and of the proofs. Empty if the lab has none, or if no system uses TLS. A later
 /// build can still make the files then.
 ///
 /// # Errors
 ///
 /// A file that cannot be read.
-fn identity(lab: &Lab, setups: &[Setup]) -> Result<Option<ClientIdentity>, Invalid> {
-    let is_used = setups.iter().any(|setup| setup.is_encrypted);
-    let Some(client) = lab.protocol.client.as_ref().filter(|_| is_used) else {
-        return Ok(None);
-    };
-    let read = |path: &Path| {
+fn certificates(lab: &Lab, setups: &[Setup]) -> Result<Certificates, Invalid> {
+    if !setups.iter().any(|setup| setup.is_encrypted) {
+        return Ok(Certificates::default());
+    }
+    let read = |key: &str, path: &Path| {
         fs::read(path).map_err(|error| {
-            let reason = format!("`load.tls`: `{}` cannot be read: {error}", path.display());
+            let reason = format!("`{key}`: `{}` cannot be read: {error}", path.display());
             Invalid::new(InvalidKind::NotReady, reason)
         })
     };
-    Ok(Some(ClientIdentity {
-        certificate: read(&client.certificate)?,
-        key: read(&client.key)?,
-    }))
+    let authorities = match &lab.protocol.trust {
+        LabTrust::Authorities(path) => read("load.ca", path)?,
+        LabTrust::System | LabTrust::SkipVerification => Vec::new(),
+    };
+    let client = match &lab.protocol.client {
+        Some(files) => Some(ClientIdentity {
+            certificate: read("load.tls", &files.certificate)?,
+            key: read("load.tls", &files.key)?,
+        }),
+        None => None,
+    };
+    Ok(Certificates {
+        authorities,
+        client,
+    })
 }
 
 impl RunningProcess {

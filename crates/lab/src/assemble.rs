@@ -132,13 +132,17 @@ fn quick_settings(quick: &With) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Checks that a lab with keys about certificates has a target with TLS, in any variant.
+/// Checks that a lab with keys about certificates has a target with TLS, in any variant, and its authorities.
 fn check_certificate(file: &LabFile, variants: &[Variant], reading: &mut Reading<'_>) {
     let targets = || variants.iter().map(|variant| variant.systems().last());
     // A variant with mistakes may have that target, and an unreadable included file may contain its `scheme`.
     // Without this check a correct lab would be refused.
     if variants.is_empty() || reading.has_gaps || targets().any(|target| target.is_none()) {
         return;
+    }
+    if let Some(load) = &file.load {
+        let setups = variants.iter().flat_map(|variant| variant.systems());
+        load::check_authorities(load, setups, reading);
     }
     if let (Some(load), Some(target)) = (&file.load, &file.target)
         && !targets().flatten().any(|target| target.is_encrypted)

@@ -21,7 +21,7 @@ pub use compose::{Compose, ServiceChange};
 pub use container::{Container, ImageBuild, Network, Pull, Volume};
 pub use factors::{Factor, Factors};
 pub use manifests::{Manifests, WorkloadChange};
-pub use protocol::{ClientFiles, Protocol};
+pub use protocol::{Certificates, ClientFiles, LabTrust, Protocol};
 
 /// A checked lab. Names are unique, every reference resolves, and systems do not wait for each other in a
 /// cycle.

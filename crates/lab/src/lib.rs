@@ -83,10 +83,11 @@ use std::path::Path;
 
 pub use command_line::{duration, find, rate, size};
 pub use experiment::{
-    Attach, Balance, Balances, ClientFiles, Compose, ConfigFile, Container, DistinctValues,
-    Elsewhere, Expect, Factor, Factors, HeaderValues, ImageBuild, Lab, Limits, Manifests, Network,
-    Origin, Placement, Probe, Proof, ProofWhat, Protocol, Pull, RateChoice, Ready, RequestTemplate,
-    Scenario, SeenNumber, SeenRule, ServiceChange, Setup, System, Variant, Volume, WorkloadChange,
+    Attach, Balance, Balances, Certificates, ClientFiles, Compose, ConfigFile, Container,
+    DistinctValues, Elsewhere, Expect, Factor, Factors, HeaderValues, ImageBuild, Lab, LabTrust,
+    Limits, Manifests, Network, Origin, Placement, Probe, Proof, ProofWhat, Protocol, Pull,
+    RateChoice, Ready, RequestTemplate, Scenario, SeenNumber, SeenRule, ServiceChange, Setup,
+    System, Variant, Volume, WorkloadChange,
 };
 pub use level::Level;
 pub use manual::manual;

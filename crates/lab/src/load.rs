@@ -20,7 +20,9 @@ pub(crate) mod open_loop;
 mod protocol;
 
 use open_loop::{arrival, connections_max};
-pub(crate) use protocol::{check_certificate, check_versions, keeps_connections, version};
+pub(crate) use protocol::{
+    check_authorities, check_certificate, check_versions, keeps_connections, version,
+};
 
 /// The `load` of a lab without its requests.
 pub(crate) struct Sending {

@@ -301,7 +301,7 @@ pub(crate) struct LoadFile {
     pub(crate) streams: Option<At<u32>>,
     /// A PEM file of the authorities that can sign the target's certificate. No other authorities are
     /// trusted. The default is the set of authorities that this machine trusts. The certificate must be
-    /// valid for `127.0.0.1`, or for the host of a system's `url`.
+    /// valid for `127.0.0.1`, or for the host of a system's `url`. A build of a system can make the file.
     pub(crate) ca: Option<At<String>>,
     /// The certificate of the load. The load and all proofs send it to a target that requests one (mTLS).
     pub(crate) tls: Option<At<ClientFile>>,

@@ -13,6 +13,9 @@ const RESOLUTION: f64 = 0.0005;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place(i32);
 
+/// Nine decimals show a nanosecond of a second. A smaller end is shown as 0.
+const MOST: Place = Place(9);
+
 impl Place {
     /// The place that an error of this half-width supports.
     ///
@@ -202,18 +205,24 @@ pub fn estimate(value: f64, ends: Option<(f64, f64)>, scale: f64) -> String {
 }
 
 /// The ends of an interval: `0.10` and `0.14`. They are rounded outward, so that the shown interval contains
-/// the computed one. An end that rounds to 0 although the interval excludes 0 gets the digits to show it.
+/// the computed one. An end that rounds to 0 although the interval excludes 0 gets the digits to show it:
+/// `0.009` and `5`.
 pub fn interval_ends(low: f64, high: f64) -> (String, String) {
     let half = at_least_resolution((high - low) / 2.0, low.abs().max(high.abs()));
-    let mut place = Place::of_error(half);
-    while low > 0.0 && place.floor(low) <= 0.0 || high < 0.0 && place.ceil(high) >= 0.0 {
-        // Nine decimals show a nanosecond of a second. A smaller end is shown as 0.
-        if place.0 >= 9 {
-            break;
-        }
-        place = Place(place.0 + 1);
+    let place = Place::of_error(half);
+    // The other end keeps the digits of the error.
+    let mut of_low = place;
+    while low > 0.0 && of_low.floor(low) <= 0.0 && of_low < MOST {
+        of_low = Place(of_low.0 + 1);
     }
-    (place.show(place.floor(low)), place.show(place.ceil(high)))
+    let mut of_high = place;
+    while high < 0.0 && of_high.ceil(high) >= 0.0 && of_high < MOST {
+        of_high = Place(of_high.0 + 1);
+    }
+    (
+        of_low.show(of_low.floor(low)),
+        of_high.show(of_high.ceil(high)),
+    )
 }
 
 /// The place for a value with this error. It keeps at least one digit of the value, because 0 would be
@@ -381,8 +390,9 @@ mod tests {
 
     #[test]
     fn an_interval_that_excludes_zero_does_not_print_zero() {
-        assert_eq!(interval(0.004, 0.093), "0.004 to 0.093");
-        assert_eq!(interval(-0.093, -0.004), "-0.093 to -0.004");
+        assert_eq!(interval(0.004, 0.093), "0.004 to 0.10");
+        assert_eq!(interval(0.009, 4.094), "0.009 to 5");
+        assert_eq!(interval(-0.093, -0.004), "-0.10 to -0.004");
         assert_eq!(interval(-0.004, 0.093), "-0.01 to 0.10");
     }
 

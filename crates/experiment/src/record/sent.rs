@@ -1,6 +1,6 @@
 //! Sent requests in the form of a recording.
 
-use lab::{Lab, RequestTemplate, Variant};
+use lab::{Certificates, Lab, RequestTemplate, Variant};
 use model::micros;
 use recording::{ProtocolText, RequestText};
 
@@ -60,7 +60,7 @@ pub(super) fn protocol(lab: &Lab, variant: &Variant) -> ProtocolText {
     ProtocolText {
         // The recording contains no certificate, so it is not read here.
         client_certificate: target.is_encrypted && lab.protocol.client.is_some(),
-        ..ProtocolText::from(&lab.protocol.to(target, None))
+        ..ProtocolText::from(&lab.protocol.to(target, &Certificates::default()))
     }
 }
 

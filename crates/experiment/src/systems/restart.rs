@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::addresses::Addresses;
 use super::start::{Ports, Starter};
-use super::{RunningProcess, RunningSystems, SharedSystem, Startup, identity, socket_folder};
+use super::{RunningProcess, RunningSystems, SharedSystem, Startup, certificates, socket_folder};
 use crate::invalid::Invalid;
 
 /// A slower start would make a quick round as long as a full round.
@@ -65,8 +65,8 @@ impl RunningSystems {
             &self.shared,
             &mut self.sockets,
         );
-        let begun = begun.and_then(|ports| Ok((ports, identity(startup.lab, startup.setups)?)));
-        let (ports, identity) = match begun {
+        let begun = begun.and_then(|ports| Ok((ports, certificates(startup.lab, startup.setups)?)));
+        let (ports, certificates) = match begun {
             Ok(begun) => begun,
             Err(invalid) => {
                 // The kept systems stop too, because the variant cannot run without the other systems.
@@ -82,7 +82,7 @@ impl RunningSystems {
             ports,
             projects: startup.projects,
             stop: startup.stop,
-            identity,
+            certificates,
         };
         // In the order of the setups, kept or not, because the target must be the last.
         for setup in startup.setups {

@@ -7,9 +7,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::{Balances, Compose, Elsewhere, Endpoint, Lab, Origin, Probe, Setup};
+use lab::{Balances, Certificates, Compose, Elsewhere, Endpoint, Lab, Origin, Probe, Setup};
 use load::{Address, Expectation, Request, StatusRule, Target};
-use model::{ClientIdentity, InvalidKind};
+use model::InvalidKind;
 use rig::{PortLease, Rig, SystemSpec};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
@@ -149,7 +149,7 @@ pub(super) struct Starter<'a> {
     pub(super) projects: &'a Projects,
     pub(super) stop: &'a StopSignal,
     /// The certificate of the load and the proofs.
-    pub(super) identity: Option<ClientIdentity>,
+    pub(super) certificates: Certificates,
 }
 
 impl Starter<'_> {
@@ -264,7 +264,7 @@ impl Starter<'_> {
             instance: None,
             balances: None,
             place: self.ports.take(&setup.system),
-            protocol: self.lab.protocol.to(setup, self.identity.as_ref()),
+            protocol: self.lab.protocol.to(setup, &self.certificates),
             command: Vec::new(),
             env: BTreeMap::new(),
             start: StartCost::default(),
@@ -298,7 +298,7 @@ impl Starter<'_> {
                 instance: None,
                 balances: None,
                 place: up.place.clone(),
-                protocol: self.lab.protocol.to(setup, self.identity.as_ref()),
+                protocol: self.lab.protocol.to(setup, &self.certificates),
                 command: Vec::new(),
                 env: BTreeMap::new(),
                 start: StartCost {
@@ -372,7 +372,7 @@ impl Starter<'_> {
             instance: None,
             balances: None,
             place,
-            protocol: self.lab.protocol.to(setup, self.identity.as_ref()),
+            protocol: self.lab.protocol.to(setup, &self.certificates),
             command: recorded.command,
             env: recorded.env,
             start: StartCost::default(),

@@ -1,9 +1,9 @@
 //! The protocol of the target: the keys for HTTP/2, and the keys about certificates.
 
-use model::{Load, Trust, Version};
+use model::{Load, Version};
 use yaml_with_places::{At, Finding, Place};
 
-use crate::experiment::{ClientFiles, Protocol};
+use crate::experiment::{ClientFiles, LabTrust, Protocol, Setup};
 use crate::reading::Reading;
 use crate::requests::files;
 use crate::variants::Draft;
@@ -31,17 +31,15 @@ pub(super) fn check(file: &LoadFile, reading: &mut Reading<'_>) -> Protocol {
             "`insecure` accepts any certificate, so authorities have no effect. Remove one of the two",
         );
     }
-    let authorities = file.ca.as_ref().and_then(|path| {
-        let resolved = reading.resolve(&path.value, path.place);
-        files::bytes(&resolved, path.place, reading)
-    });
+    let authorities = file.ca.as_ref();
+    let authorities = authorities.map(|path| reading.resolve(&path.value, path.place));
     Protocol {
         version: version(file, None),
         trust: match authorities {
             // A lab with both keys was reported. The result is not used.
-            _ if is_trusting => Trust::SkipVerification,
-            Some(authorities) => Trust::Authorities(authorities),
-            None => Trust::System,
+            _ if is_trusting => LabTrust::SkipVerification,
+            Some(authorities) => LabTrust::Authorities(authorities),
+            None => LabTrust::System,
         },
         client: file.tls.as_ref().and_then(|tls| client(tls, reading)),
     }
@@ -135,6 +133,21 @@ pub(crate) fn keeps_connections(
     }
     // On by default, as in HTTP/1.1.
     own.or(file.keep_alive) != Some(Switch::Off)
+}
+
+/// Reports a file of authorities that does not exist, if no build of a system can make it.
+pub(crate) fn check_authorities<'a>(
+    file: &LoadFile,
+    mut setups: impl Iterator<Item = &'a Setup>,
+    reading: &mut Reading<'_>,
+) {
+    let Some(authorities) = &file.ca else {
+        return;
+    };
+    if !setups.any(|setup| !setup.build.is_empty()) {
+        let path = reading.resolve(&authorities.value, authorities.place);
+        files::bytes(&path, authorities.place, reading);
+    }
 }
 
 /// Reports keys about the certificate of a target without TLS.

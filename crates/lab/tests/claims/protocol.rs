@@ -1,7 +1,7 @@
 //! Claims about the protocol of the target.
 
-use lab::{ClientFiles, Protocol};
-use model::{Trust, Version};
+use lab::{ClientFiles, LabTrust, Protocol};
+use model::Version;
 
 use crate::{Folder, changed, check, lab};
 
@@ -12,7 +12,7 @@ fn nothing_said_is_http_1_in_the_clear_and_a_quarter_of_the_time_for_spinning() 
     let lab = lab(&[]);
     let expected = Protocol {
         version: Version::Http1,
-        trust: Trust::System,
+        trust: LabTrust::System,
         client: None,
     };
     assert_eq!(lab.protocol, expected);
@@ -28,7 +28,7 @@ fn what_is_said_about_the_protocol_is_kept() {
     let lab = folder.parse().unwrap();
     let expected = Protocol {
         version: Version::Http2 { streams: 8 },
-        trust: Trust::Authorities(b"who vouches".to_vec()),
+        trust: LabTrust::Authorities("labs/ca.pem".into()),
         client: None,
     };
     assert_eq!(lab.protocol, expected);
@@ -107,6 +107,22 @@ fn an_authority_is_read_and_is_no_company_for_trust_in_anybody() {
     assert!(
         shown.contains("`ca` cannot be used with `insecure: on`"),
         "{shown}"
+    );
+}
+
+#[test]
+fn a_build_can_make_the_authorities() {
+    let text = changed(&[
+        ("connections: 10", "connections: 10\n  ca: made.pem"),
+        (
+            TLS.0,
+            "stack: a}\n    scheme: https\n    build: ./certificates.sh",
+        ),
+    ]);
+    let lab = Folder::with_lab(text).parse().unwrap();
+    assert_eq!(
+        lab.protocol.trust,
+        LabTrust::Authorities("labs/made.pem".into())
     );
 }
 

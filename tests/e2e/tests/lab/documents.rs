@@ -12,7 +12,7 @@ use e2e::{Server, weigh};
 use crate::pr::Repository;
 
 /// Beginnings of commands that are not run here, each with the reason.
-const ELSEWHERE: [(&str, &str); 22] = [
+const ELSEWHERE: [(&str, &str); 23] = [
     (
         "weigh init --compose",
         "it needs compose; lab::compose has tests of it",
@@ -69,6 +69,10 @@ const ELSEWHERE: [(&str, &str); 22] = [
     (
         "weigh bisect api --good v1.4.0",
         "lab::pr has tests of it, among 16 commits",
+    ),
+    (
+        "weigh ab http://127.0.0.1:8080/ http://127.0.0.1:8081/ --attach-a PID",
+        "it needs the ids of two servers; lab::why has a test of it",
     ),
     ("weigh pr api other", "two labs, of which lab::pr has tests"),
 ];

@@ -3,8 +3,9 @@
 use std::fs;
 use std::process::Stdio;
 
-use e2e::{Run, World, unwrapped};
+use e2e::{Run, Server, World, unwrapped, weigh, weigh_command};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::null_servers::NullServers;
 
@@ -111,4 +112,35 @@ fn without_perf_a_sleep_and_a_lock_are_still_told_apart() {
         assert_eq!(found["functions"], serde_json::json!([]), "{found:#}");
     }
     run.shows_in_full("There are no stacks of functions: `perf` does not start");
+}
+
+#[test]
+fn two_servers_that_run_already_have_causes_too() {
+    let plain = Server::of(&weigh(), &["null-server"]);
+    let burning = Server::of(&weigh(), &["null-server", "--burn", "2ms"]);
+    let folder = TempDir::with_prefix("weighbridge-e2e-").expect("a temporary folder");
+    let run = || {
+        let output = weigh_command()
+            .current_dir(folder.path())
+            .arg("ab")
+            .args([&plain, &burning].map(|server| format!("http://{}/", server.address())))
+            .args(["--attach-a", &plain.process().id().to_string()])
+            .args(["--attach-b", &burning.process().id().to_string()])
+            .args(["-z", "1s", "--why", "--format", "json"])
+            .output()
+            .expect("weigh starts");
+        let summary = serde_json::from_slice::<Value>(&output.stdout);
+        summary.unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    };
+    let name = burning.address();
+    let names_burn = |summary: &Value| of(&summary["why"], name)["causes"][0] == "burn";
+    let mut summary = run();
+    // As above, other programs can hide each cause during a whole run.
+    if !names_burn(&summary) {
+        summary = run();
+    }
+    let found = of(&summary["why"], name);
+    assert_eq!(found["causes"][0], "burn", "{found:#}");
+    let part = found["parts"][0]["difference_us"].as_f64();
+    assert!(part > Some(1_500.0) && part < Some(3_000.0), "{found:#}");
 }

@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(value_name = "URL", value_parser = address::url, required_unless_present = "targets")]
     pub(super) url: Option<Uri>,
 
-    /// Number of connections. In an open loop, the maximum. With -n, at most as many as requests.
+    /// Number of connections, the maximum in an open loop, at most -n.
     #[arg(short, long, value_name = "N", help_heading = "Load", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=65_000))]
     pub(super) connections: u32,
     /// Stop after this many requests.
@@ -228,7 +228,8 @@ pub(crate) struct Args {
         long,
         value_name = "FILE",
         help_heading = "Connection",
-        requires = "key"
+        requires = "key",
+        hide_short_help = true
     )]
     pub(super) cert: Option<PathBuf>,
     /// The private key of --cert, a PEM file without a password.
@@ -236,7 +237,8 @@ pub(crate) struct Args {
         long,
         value_name = "FILE",
         help_heading = "Connection",
-        requires = "cert"
+        requires = "cert",
+        hide_short_help = true
     )]
     pub(super) key: Option<PathBuf>,
 
