@@ -374,7 +374,7 @@ mod tests {
     fn a_lopsided_interval_is_shown_by_its_ends_where_its_half_would_mislead() {
         assert_eq!(estimate(0.22, Some((0.19, 0.25)), 0.9), "+0.22 ±0.03");
         // ±0.8 around -0.6 would contain 0, but the interval does not.
-        assert_eq!(estimate(-0.6, Some((-1.65, -0.08)), 5.0), "-1.65 to -0.08");
+        assert_eq!(estimate(-0.6, Some((-1.65, -0.08)), 5.0), "-1.7 to -0.08");
         assert_eq!(estimate(0.9, Some((-0.1, 1.2)), 5.0), "-0.1 to +1.2");
         assert_eq!(estimate(0.1, Some((-0.1, 1.2)), 5.0), "+0.1 ±0.7");
         assert_eq!(estimate(0.1, None, 5.0), "+0.10");

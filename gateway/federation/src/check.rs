@@ -93,10 +93,12 @@ pub(crate) fn check<T>(
     next: impl FnOnce(Checked, &QueryDocument, &Chosen<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     let checking = Checking { schema, options };
-    let document = parse(query, &options.limits)?;
+    let parsed = parse(query, &options.limits);
+    // Before the parser's own error, which does not name an integer beyond 64 bits.
     if let Some(error) = numbers::changed(query) {
         return Err(Refusal::from_error(error));
     }
+    let document = parsed?;
     // Before validation, because some of its rules compare all pairs of fields or expand fragments.
     check_variables(query, &document).map_err(|excess| Refusal::from_error(excess.error()))?;
     let extents = checking.measure(&document)?;

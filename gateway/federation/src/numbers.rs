@@ -1,12 +1,13 @@
 //! Numbers in the text of an operation that the parser would change.
 //!
 //! The parser reads a number with a fraction or an exponent as a 64-bit float. It rounds `12345678901234567.89`
-//! and reads `1e400` as infinity, and a subgraph would receive the changed number. A variable keeps all digits.
+//! and reads `1e400` as infinity, and a subgraph would receive the changed number. It refuses an integer beyond 64
+//! bits without its name. A variable keeps all digits.
 
 use crate::error::{GraphqlError, Location};
 use crate::tokens::Tokens;
 
-/// The first number that a 64-bit float cannot hold.
+/// The first number that a 64-bit float cannot hold, or the first integer beyond 64 bits.
 pub(crate) fn changed(text: &str) -> Option<GraphqlError> {
     // A scan needs a tenth of the time of the parser. Most operations have no number with a dot or an exponent.
     let mut tokens = Tokens::of(text);
@@ -18,7 +19,12 @@ pub(crate) fn changed(text: &str) -> Option<GraphqlError> {
         let rest = &text[start..];
         let number = &rest[..length(rest)];
         tokens.go_to(start + number.len());
-        if !is_kept(number) {
+        let sign = if text[..start].ends_with('-') {
+            "-"
+        } else {
+            ""
+        };
+        if !is_kept(sign, number) {
             let message = format!(
                 "the number `{number}` has more digits, or is larger, than a literal can have: send it as a variable"
             );
@@ -41,11 +47,10 @@ fn length(text: &str) -> usize {
     bytes.iter().enumerate().take_while(is_part).count()
 }
 
-/// True if a float holds exactly this number. An integer is not a float, and the parser refuses one beyond 64
-/// bits.
-fn is_kept(number: &str) -> bool {
+/// True if a float holds exactly this number. An integer is not a float, and has at most 64 bits.
+fn is_kept(sign: &str, number: &str) -> bool {
     if number.bytes().all(|byte| byte.is_ascii_digit()) {
-        return true;
+        return format!("{sign}{number}").parse::<i64>().is_ok();
     }
     match number.parse::<f64>() {
         // The parser refuses it, too.
@@ -96,7 +101,7 @@ mod tests {
         for number in [
             "0",
             "7",
-            "18446744073709551616",
+            "9223372036854775807",
             "0.1",
             "1.0",
             "1.50",
@@ -114,6 +119,7 @@ mod tests {
             let text = format!("{{a(b: {number}, c: -{number})}}");
             assert!(changed(&text).is_none(), "{number}");
         }
+        assert!(changed("{a(b: -9223372036854775808)}").is_none());
         for text in [
             "{a(b: \"1e400\")} # 1e400",
             "{a1e400 ...b1e400}",
@@ -127,6 +133,8 @@ mod tests {
     fn other_numbers_are_named_with_their_place() {
         for number in [
             "1e400",
+            "18446744073709551616",
+            "9223372036854775809",
             "12345678901234567.89",
             "0.1000000000000000055511151231257827",
             "1e-400",

@@ -328,6 +328,11 @@ fn refusals_have_their_codes() {
         code("{ ...A } fragment A on Query { ...A }", None),
         "GRAPHQL_VALIDATION_FAILED"
     );
+    // Subgraphs are asked for the type of an object under this name.
+    assert_eq!(
+        code("{ place(id: 1) { __typename: id } }", None),
+        "GRAPHQL_VALIDATION_FAILED"
+    );
     let deep = format!(
         "{{ place(id: 1) {{ {} id {} }} }}",
         "near {".repeat(400),

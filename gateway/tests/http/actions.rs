@@ -477,7 +477,7 @@ fn a_number_that_a_float_cannot_hold_is_refused_by_name() {
         "types: 'scalar numeric type product {{ id: ID }}'\nactions: [{{name: pay, type: query, arguments: [{{name: sum, type: numeric}}], output_type: product, handler: '{}'}}]\n",
         handler.url
     ));
-    for number in ["1e400", "12345678901234567.89"] {
+    for number in ["1e400", "12345678901234567.89", "18446744073709551616"] {
         let answer = gateway.ask(&format!("{{ pay(sum: {number}) {{ id }} }}"));
         let refused = error(&answer);
         assert_eq!(
@@ -486,6 +486,11 @@ fn a_number_that_a_float_cannot_hold_is_refused_by_name() {
         );
         assert!(answer.contains(number), "{answer}");
     }
+    let infinite =
+        r#"{"query":"query($s: numeric) { pay(sum: $s) { id } }","variables":{"s":1e400}}"#;
+    let answer = gateway.send(&post(infinite));
+    let text = answer.text();
+    assert!(text.contains("send it as a string"), "{text}");
     assert!(handler.seen().is_empty());
     gateway.ask("{ pay(sum: 12345678901234.56) { id } }");
     assert_eq!(

@@ -69,6 +69,23 @@ headers:
 }
 
 #[test]
+fn empty_lists_of_a_key_set_are_said() {
+    let warned = |lists: &str| {
+        let text = format!(
+            "authentication: {{router: {{jwt: {{jwks: [{{url: 'https://a.example/keys', {lists}}}]}}}}}}"
+        );
+        let reading = read(Path::new("r.yaml"), &text, &table(), false).unwrap();
+        reading.warnings
+    };
+    assert_snapshot!(warned("issuers: [], audiences: [], algorithms: []").join("\n"), @r"
+    `authentication.router.jwt.jwks[0].issuers` is an empty list, so every issuer is allowed: name the allowed issuers, or remove the key
+    `authentication.router.jwt.jwks[0].audiences` is an empty list, so every audience is allowed: name the allowed audiences, or remove the key
+    `authentication.router.jwt.jwks[0].algorithms` is an empty list, so every token is refused: name the allowed algorithms, or remove the key
+    ");
+    assert!(warned("issuers: [me], audiences: [a], algorithms: [RS256]").is_empty());
+}
+
+#[test]
 fn keys_without_effect_are_said_with_their_lines() {
     let text = "homepage:\n  graph_ref: a@b\nsupergraph: {generate_query_fragments: false}\n";
     let reading = read(Path::new("r.yaml"), text, &table(), false).unwrap();
