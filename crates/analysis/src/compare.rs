@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::gate::{self, Judged, Judgement, Role, Undecided};
-use crate::summary::{Invalidity, MetricSummary, Verdict};
+use crate::summary::{Invalidity, Meaning, MetricSummary, Verdict};
 
 /// Content of a file, or of a folder of files.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,7 +150,7 @@ pub struct Origin {
 }
 
 /// A comparison of two results.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The name of the format, which identifies the JSON of a comparison.
     pub format: &'static str,
@@ -174,12 +174,11 @@ pub struct Comparison {
     pub rows: Vec<Row>,
     /// Results of the gates that the user requested. Absent without gates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
     pub gates: Vec<Judgement>,
 }
 
 /// One variant, command or target of the first result, compared with one of the second.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The name of the row, which gates use.
     pub name: String,
@@ -191,11 +190,12 @@ pub struct Row {
     pub is_baseline: bool,
     /// The verdict. Absent if the figures support no verdict.
     pub verdict: Option<Verdict>,
-    /// The verdict in words, or the reason why there is no verdict.
-    pub verdict_text: String,
-    /// The meaning of the verdict for a user, in a sentence. Absent without a verdict.
+    /// The reason why there is no verdict. Absent with a verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_words: Option<String>,
+    pub no_verdict: Option<NoVerdict>,
+    /// The meaning of the verdict for a user. Absent without a verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meaning: Option<Meaning>,
     /// Figures of both sides. Empty if a side has no number.
     pub metrics: BTreeMap<Metric, Compared>,
     /// The overhead in each result, against the baseline of that result. A disturbance of a whole run cancels
@@ -204,6 +204,20 @@ pub struct Row {
     /// The reason why a side has no number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_number: Option<NoNumber>,
+}
+
+/// The reason why a row has no verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoVerdict {
+    /// A side has no number. The row has the reason.
+    NoNumber,
+    /// Only one side has the metric that decides.
+    OneSided(Metric),
+    /// The two results are not comparable.
+    NotComparable,
+    /// A single run has no interval.
+    SingleRun,
 }
 
 /// The reason why a side has no number.
@@ -281,13 +295,6 @@ fn format_of(text: &str) -> Option<String> {
 }
 
 impl Comparison {
-    /// The JSON Schema of `weigh compare --format json`, committed at
-    /// `schemas/comparison.schema.json`.
-    #[must_use]
-    pub fn schema() -> serde_json::Value {
-        schemars::schema_for!(Self).to_value()
-    }
-
     /// Compares `b` with `a`. With `despite`, differences of load or machine do not withhold the verdict.
     ///
     /// # Errors

@@ -87,6 +87,46 @@ pub fn square(sample: SampleRun) -> Recording {
     recording
 }
 
+/// Three factors: 20 us, 0 us and 100 us, without interactions.
+pub fn cube() -> Recording {
+    let names: Vec<String> = (0..8)
+        .map(|run| match run {
+            0 => "plain".to_owned(),
+            _ => format!("run {run}"),
+        })
+        .collect();
+    let mut sample = SampleRun::side_by_side().rounds(10);
+    for (run, name) in names.iter().enumerate() {
+        let on = |bit: usize| if run >> bit & 1 == 1 { 1.0 } else { 0.0 };
+        sample = sample.variant(name, 700.0 + 20.0 * on(0) + 100.0 * on(2));
+    }
+    let mut recording = sample.build();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let lab = recording.lab.as_mut().unwrap();
+    lab.factors = Some(factors_text(&["log", "same", "tls"], &names));
+    recording
+}
+
+/// A sample of the given number of factors. Factor `i` costs `10 (i + 1)` us.
+pub fn many(factors: usize) -> Recording {
+    let runs = 0..1_usize << factors;
+    let names: Vec<String> = runs.map(|run| format!("run {run}")).collect();
+    let mut sample = SampleRun::side_by_side().rounds(8);
+    for (run, name) in names.iter().enumerate() {
+        let on = (0..factors).filter(|factor| run >> factor & 1 == 1);
+        let cost: f64 = on
+            .map(|factor| 10.0 * recording::float(factor as u64 + 1))
+            .sum();
+        sample = sample.variant(name, 700.0 + cost);
+    }
+    let mut recording = sample.build();
+    let variants: Vec<&str> = names.iter().map(String::as_str).collect();
+    let words: Vec<String> = (0..factors).map(|factor| format!("f{factor}")).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    recording.lab.as_mut().unwrap().factors = Some(factors_text(&words, &variants));
+    recording
+}
+
 /// The effects of a recording with factors.
 pub fn factors(recording: &Recording) -> FactorsSummary {
     Summary::of(recording).factors.unwrap()
@@ -146,7 +186,7 @@ pub fn planted(each: u64, more_ns: u64) -> Recording {
 pub fn few(recording: &Recording) -> (Summary, FewPay) {
     let summary = Summary::of(recording);
     let few = summary.variant(ROW).unwrap().few_pay.clone();
-    let few = few.unwrap_or_else(|| panic!("{}", summary.variant(ROW).unwrap().verdict_text));
+    let few = few.unwrap_or_else(|| panic!("{:?}", summary.variant(ROW).unwrap().verdict));
     (summary, few)
 }
 

@@ -18,9 +18,9 @@ mod estimate;
 mod factors;
 pub(crate) mod few;
 mod figures;
-pub(crate) mod in_words;
 mod ladder;
 mod left_out;
+pub(crate) mod meaning;
 mod noise;
 mod pooled;
 pub mod quantity;
@@ -44,9 +44,10 @@ pub use doubtful::Estimate;
 pub(crate) use estimate::mean_by_round;
 pub use estimate::{ClaimName, MetricSummary, OverheadSummary};
 pub use factors::{EffectFigure, EffectSummary, FactorLevels, FactorsSummary, MissingVariant};
-pub use few::FewPay;
+pub use few::{FewPay, Payment};
 pub use ladder::{LadderStep, LadderSummary};
 pub use left_out::LeftOutSummary;
+pub use meaning::{Aside, Extent, Meaning, Reference, SizeShown};
 pub use pooled::PooledDifference;
 pub use rate_windows::{RateWindows, rates};
 pub use row::complete_rounds;
@@ -54,7 +55,7 @@ pub use search::SearchSummary;
 pub use sent::{SentSummary, requests as requests_of};
 pub use split::SplitSummary;
 pub use system::{InstanceSummary, SystemSummary};
-pub use verdict::{Invalidity, Verdict};
+pub use verdict::{Invalidity, Margin, Remark, Verdict};
 pub use why::{
     CauseKind, FunctionDifference, RuntimeDifference, VariantWhy, WhyCost, WhyPart, WhySummary,
 };
@@ -71,7 +72,7 @@ use crate::confidence::{self, CONFIDENCE, Looks};
 use crate::gate::Judgement;
 use crate::until::{self, UntilSummary};
 use figures::Figures;
-use row::{Frame, Row, remarked};
+use row::{Frame, Row};
 
 /// The summary of one recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -201,14 +202,12 @@ pub struct VariantSummary {
     pub rounds: usize,
     /// Result of the comparison with the baseline, or the cause of a withheld verdict.
     pub verdict: Verdict,
-    /// The verdict in words, with a remark where the overhead is below the noise floor.
-    pub verdict_text: String,
-    /// Sentence that explains the verdict: the cost of a request, or the smallest difference that this run
-    /// would have shown. Absent if the variant was not compared.
+    /// Meaning of the verdict: the cost of a request, or the smallest difference that this run would have
+    /// shown. Absent if the variant was not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_words: Option<String>,
-    /// Remark that a reader of the verdict must see. It is a part of `verdict_text`.
-    pub remark: Option<String>,
+    pub meaning: Option<Meaning>,
+    /// Remark that a reader of the verdict must see.
+    pub remark: Option<Remark>,
     /// Outcomes of all intended sends, over all measurements of the variant.
     pub outcomes: Outcomes,
     /// Complete responses by status code.
@@ -359,11 +358,6 @@ impl VariantSummary {
     /// True if the variant has trusted figures.
     pub fn has_number(&self) -> bool {
         !self.metrics.is_empty()
-    }
-
-    /// The verdict in few words, for a narrow column.
-    pub fn verdict_short(&self) -> String {
-        remarked(self.verdict.short(), self.remark.as_deref())
     }
 
     /// The failed check that the target stopped answering. `None` if the target did not stop.

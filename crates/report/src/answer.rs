@@ -7,6 +7,7 @@ use recording::{Recording, describe};
 
 use crate::cell;
 use crate::explain;
+use crate::words;
 
 /// Maximum number of variants with a figure in the sentence.
 const NAMED_MAX: usize = 4;
@@ -23,7 +24,7 @@ pub(crate) fn sentence(recording: &Recording, summary: &Summary) -> String {
         // A single load is not compared.
         [] => {
             let rows = summary.variants.iter();
-            let verdicts: Vec<&str> = rows.map(|row| row.verdict_text.as_str()).collect();
+            let verdicts: Vec<String> = rows.map(words::verdict_text).collect();
             verdicts.join("; ")
         }
         [row] => of_one(recording, summary, row),
@@ -41,8 +42,8 @@ fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Str
     let baseline = summary.variant(&row.baseline);
     // An invalid baseline is the reason why its variant has no verdict.
     let told = baseline.filter(|it| !it.has_number()).unwrap_or(row);
-    let Some(words) = &told.in_words else {
-        return format!("`{}`: {}.", told.name, told.verdict_text);
+    let Some(words) = words::in_words(told) else {
+        return format!("`{}`: {}.", told.name, words::verdict_text(told));
     };
     let mut parts = vec![format!("{words}{}", at(recording))];
     parts.extend(moved(row, Metric::Cpu, "processor time"));
@@ -53,7 +54,7 @@ fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Str
 /// Sentence on a lab with factors: the effects instead of the costs of all combinations.
 fn of_factors(recording: &Recording, summary: &Summary, rows: &[&VariantSummary]) -> String {
     let factors = summary.factors.as_ref();
-    let Some(words) = factors.and_then(|it| it.in_words.as_ref()) else {
+    let Some(words) = factors.and_then(|it| words::effects(it, summary.headline)) else {
         return of_several(recording, summary, rows);
     };
     let both = [
@@ -88,9 +89,9 @@ fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
     let estimates: Vec<String> = doubtful
         .iter()
         .filter_map(|(row, ..)| {
-            let words = row.estimate.as_ref()?.words.as_ref()?;
+            let words = words::estimate(row.estimate.as_ref()?)?;
             Some(match rows.len() {
-                1 => words.clone(),
+                1 => words,
                 _ => format!("{words} with `{}`", row.title()),
             })
         })
@@ -222,7 +223,7 @@ fn few_pay(rows: &[&VariantSummary]) -> Option<String> {
         let overhead = row.metric(Metric::Mean)?.overhead.as_ref()?;
         let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
         let size = quantity::signed(Metric::Mean.unit(), overhead.difference, low, high);
-        let payers = few.payers.as_ref();
+        let payers = words::payers(few);
         let payers = payers.map_or_else(String::new, |payers| format!(": {payers}"));
         Some(format!("{size} with `{}`{payers}", row.title()))
     };

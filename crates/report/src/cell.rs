@@ -1,13 +1,14 @@
 //! Cells of report tables: figures in the unit of their column.
 
 use analysis::summary::{
-    ClaimName, FewPay, MetricSummary, PooledDifference, VariantSummary, Verdict, tail,
+    ClaimName, MetricSummary, PooledDifference, VariantSummary, Verdict, tail,
 };
 use model::{Metric, Unit};
 use recording::digits;
 
 use crate::table::{Cell, Look};
 use crate::terminal::Tone;
+use crate::words;
 
 pub(crate) use recording::digits::NOTHING;
 
@@ -205,7 +206,7 @@ pub(crate) fn verdict(row: &VariantSummary) -> Cell {
         is_invalid: row.verdict.is_invalid(),
     };
     let tone = tone_of_verdict(&row.verdict);
-    Cell::long(row.verdict_short(), &row.verdict_text).looks(look, tone)
+    Cell::long(words::verdict_short(row), words::verdict_text(row)).looks(look, tone)
 }
 
 /// The verdict in one word for a terminal. The table next to it shows the size.
@@ -215,15 +216,15 @@ pub(crate) fn verdict_word(row: &VariantSummary) -> Cell {
         Verdict::Slower { .. } => "slower",
         Verdict::Faster { .. } => "faster",
         Verdict::Withheld { .. } | Verdict::NotCompared => {
-            let brief = row.verdict.short();
+            let brief = words::short(&row.verdict);
             return Cell { brief, ..cell };
         }
         _ if row.few_pay.is_some() => "no difference shown",
         _ => return cell,
     };
     // The share of the requests that pay the cost is in the sentence at the top.
-    let mean = row.few_pay.as_ref().map(FewPay::mean);
-    let remark = mean.as_ref().or(row.remark.as_ref());
+    let mean = row.few_pay.as_ref().map(words::mean);
+    let remark = mean.or_else(|| words::remark(row));
     Cell {
         brief: remark.map_or_else(|| word.to_owned(), |remark| format!("{word}; {remark}")),
         tone: cell.tone.or(Some(Tone::Heading)),

@@ -1,4 +1,4 @@
-//! Text, Markdown, JSON and JUnit forms of a comparison.
+//! Text, Markdown and JUnit forms of a comparison.
 
 use analysis::compare::{Comparison, Origin, Pairing, Row};
 use recording::describe;
@@ -9,6 +9,7 @@ use crate::markdown;
 use crate::tables::comparison as tables;
 use crate::terminal::printable;
 use crate::text;
+use crate::words;
 
 /// The comparison as text for a terminal of this many columns, without color.
 #[must_use]
@@ -26,10 +27,14 @@ pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
     };
     add("NOT COMPARABLE", &text::list(&comparison.obstacles, width));
     for row in &comparison.rows {
-        let title = text::wrapped("", &format!("{}: {}", title(row), row.verdict_text), width);
+        let title = text::wrapped(
+            "",
+            &format!("{}: {}", title(row), words::comparison_verdict(row)),
+            width,
+        );
         let table = text::printed(&tables::figures(row, comparison.pairing), width);
-        let words = row.in_words.iter();
-        let words: String = words.map(|it| text::wrapped("", it, width)).collect();
+        let words = words::comparison_in_words(row).into_iter();
+        let words: String = words.map(|it| text::wrapped("", &it, width)).collect();
         let title = title + &words;
         let body = match table.as_str() {
             "" => "no figures\n",
@@ -79,13 +84,13 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     add("Gates", &markdown::printed(&gates));
     for row in &comparison.rows {
         let table = markdown::printed(&tables::figures(row, comparison.pairing));
-        let words = row.in_words.iter();
+        let words = words::comparison_in_words(row).into_iter();
         let words: String = words
-            .map(|it| format!("{}\n\n", markdown::escape(it)))
+            .map(|it| format!("{}\n\n", markdown::escape(&it)))
             .collect();
         let body = format!(
             "**{}**\n\n{words}{table}",
-            markdown::escape(&row.verdict_text)
+            markdown::escape(&words::comparison_verdict(row))
         );
         add(&markdown::escape(&title(row)), body.trim_start());
     }
@@ -101,15 +106,6 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     out
 }
 
-/// The comparison as JSON for programs. Every figure has its unit in its name.
-///
-/// # Panics
-/// Never, because a comparison has only text keys.
-#[must_use]
-pub fn comparison_json(comparison: &Comparison) -> String {
-    serde_json::to_string_pretty(comparison).expect("a comparison has only text keys") + "\n"
-}
-
 /// The comparison as JUnit's XML: a test case for each row and for each gate.
 #[must_use]
 pub fn comparison_junit(comparison: &Comparison) -> String {
@@ -120,7 +116,8 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
             (Some(none), _) => Outcome::Error(none.reason.clone()),
             (None, false) => Outcome::Error(comparison.obstacles.join("; ")),
             (None, true) => {
-                Outcome::Passed(junit::verdict(&row.verdict_text, row.in_words.as_deref()))
+                let words = words::comparison_in_words(row);
+                Outcome::Passed(junit::verdict(words::comparison_verdict(row), words))
             }
         },
     };

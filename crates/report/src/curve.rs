@@ -14,6 +14,7 @@ use crate::markdown::escape;
 use crate::tables;
 use crate::terminal::{Terminal, Tone, finished, toned};
 use crate::text::{list, printed, wrapped};
+use crate::words;
 
 /// Maximum number of rows of the table in a comment.
 const ROWS_MAX: usize = 12;
@@ -161,7 +162,7 @@ fn invalid(curve: &Curve) -> Vec<String> {
     let of_level = |level: &LoadLevel| -> Vec<String> {
         let rows = level.summary.variants.iter();
         rows.filter(|row| row.verdict.is_invalid())
-            .map(|row| format!("{}: {}", at(&row.name, level), row.verdict_short()))
+            .map(|row| format!("{}: {}", at(&row.name, level), words::verdict_short(row)))
             .collect()
     };
     curve.levels().iter().flat_map(of_level).collect()

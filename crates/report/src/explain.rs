@@ -10,6 +10,7 @@ use recording::describe::{percent, plural};
 use recording::{Kind, digits};
 
 use crate::sent;
+use crate::words;
 
 /// The title with the question, if there is one.
 pub(crate) fn title(summary: &Summary) -> String {
@@ -171,7 +172,7 @@ pub(crate) fn left_out(summary: &Summary) -> Vec<String> {
 /// The meaning of each verdict, one sentence per variant.
 pub(crate) fn in_words(summary: &Summary) -> Vec<String> {
     let rows = summary.variants.iter();
-    rows.filter_map(|row| row.in_words.clone()).collect()
+    rows.filter_map(words::in_words).collect()
 }
 
 /// Explains the percentiles beyond which a round has too few requests. `None` if each round has enough.

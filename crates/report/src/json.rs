@@ -1,6 +1,10 @@
 //! The report in JSON for programs. Every figure has its unit in its name.
 
-use analysis::summary::Summary;
+mod comparison;
+mod summary;
+mod verdict;
+
+use analysis::{Comparison, Summary};
 use model::{FailureKind, micros};
 use recording::{Environment, LoadText, Recording, Version};
 use serde::Serialize;
@@ -16,7 +20,7 @@ struct Report<'a> {
     ended_at: &'a str,
     load: &'a LoadText,
     environment: &'a Environment,
-    summary: &'a Summary,
+    summary: summary::Summary<'a>,
     /// The first requests of each kind that did not pass. Their bytes are only in the recording.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failures: Vec<Failed<'a>>,
@@ -58,10 +62,27 @@ pub fn json(recording: &Recording, summary: &Summary) -> String {
         ended_at: &recording.ended_at,
         load: &recording.load,
         environment: &recording.environment,
-        summary,
+        summary: summary::Summary::of(summary),
         failures: failures(recording),
     };
     serde_json::to_string_pretty(&report).expect("a summary has only text keys") + "\n"
+}
+
+/// The comparison as JSON for programs. Every figure has its unit in its name.
+///
+/// # Panics
+/// Never, because a comparison has only text keys.
+#[must_use]
+pub fn comparison_json(comparison: &Comparison) -> String {
+    let layout = comparison::Comparison::of(comparison);
+    serde_json::to_string_pretty(&layout).expect("a comparison has only text keys") + "\n"
+}
+
+/// The JSON Schema of `weigh compare --format json`, committed at
+/// `schemas/comparison.schema.json`.
+#[must_use]
+pub fn comparison_schema() -> serde_json::Value {
+    schemars::schema_for!(comparison::Comparison).to_value()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use model::InvalidKind;
 use recording::{Recording, float};
 
 use crate::gates;
+use crate::words;
 use crate::xml::escape;
 
 pub(crate) struct Case {
@@ -51,8 +52,8 @@ pub(crate) fn cases(recording: &Recording, summary: &Summary) -> Vec<Case> {
                     reason,
                 } => Outcome::Skipped(reason.clone()),
                 Verdict::Invalid { reason, .. } => Outcome::Error(reason.clone()),
-                Verdict::Withheld { .. } => Outcome::Error(row.verdict_text.clone()),
-                _ => Outcome::Passed(verdict(&row.verdict_text, row.in_words.as_deref())),
+                Verdict::Withheld { .. } => Outcome::Error(words::verdict_text(row)),
+                _ => Outcome::Passed(verdict(words::verdict_text(row), words::in_words(row))),
             },
         }
     };
@@ -60,10 +61,10 @@ pub(crate) fn cases(recording: &Recording, summary: &Summary) -> Vec<Case> {
 }
 
 /// A verdict and its meaning.
-pub(crate) fn verdict(text: &str, in_words: Option<&str>) -> String {
+pub(crate) fn verdict(text: String, in_words: Option<String>) -> String {
     match in_words {
         Some(words) => format!("{text}: {words}"),
-        None => text.to_owned(),
+        None => text,
     }
 }
 

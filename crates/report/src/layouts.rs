@@ -18,6 +18,7 @@ mod vegeta;
 use analysis::summary::Summary;
 use recording::{Kind, Recording};
 
+use crate::words;
 use merged::Merged;
 
 /// A layout of another tool.
@@ -114,7 +115,7 @@ impl Layout {
         if !row.has_number() || merged.latency.is_empty() && recording.kind == Kind::Lab {
             return Err(LayoutError::NoNumber {
                 variant: name.to_owned(),
-                verdict: row.verdict_text.clone(),
+                verdict: words::verdict_text(row),
             });
         }
         Ok(match self {

@@ -36,17 +36,19 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod text;
+mod words;
 mod xml;
 
 pub use comment::comment;
-pub use comparison::{comparison_json, comparison_junit, comparison_markdown, comparison_text};
+pub use comparison::{comparison_junit, comparison_markdown, comparison_text};
 pub use csv::csv;
 pub use html::{curve as curve_page, history as history_page, html};
 pub use interim::interim;
-pub use json::json;
+pub use json::{comparison_json, comparison_schema, json};
 pub use junit::junit;
 pub use layouts::{Layout, LayoutError};
 pub use markdown::markdown;
 pub use single::load_text;
 pub use terminal::{Terminal, ascii, harmless, printable};
 pub use text::{full_text, text};
+pub use words::{in_words, verdict_text};

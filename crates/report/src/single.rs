@@ -13,6 +13,7 @@ use crate::step;
 use crate::tables::traffic::counts;
 use crate::terminal::{Terminal, printable};
 use crate::text::wrapped;
+use crate::words::verdict_text;
 
 /// Renders a single load for a terminal.
 pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
@@ -37,7 +38,7 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
         } else {
             "NOT VALID"
         };
-        let verdict = row.verdict_text.replacen("invalid", heading, 1);
+        let verdict = verdict_text(row).replacen("invalid", heading, 1);
         out += &format!("\n{}", wrapped("", &verdict, width));
     }
     out += &gates(summary);

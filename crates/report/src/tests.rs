@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use analysis::summary::{CheckName, CheckState, Summary, Verdict};
+use analysis::summary::{CheckName, CheckState, Summary, VariantSummary, Verdict};
 use model::{InvalidKind, Metric};
 use recording::sample::SampleRun;
 use recording::{Proof, Recording, VariantStatus};
@@ -19,6 +19,7 @@ mod split;
 mod stopped;
 mod typical;
 mod until;
+mod verdicts;
 mod why;
 mod withheld;
 

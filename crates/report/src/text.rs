@@ -12,6 +12,7 @@ use crate::explain;
 use crate::gates;
 use crate::tables;
 use crate::terminal::{Terminal, Tone, columns, finished, toned};
+use crate::words;
 
 pub use short::text;
 pub(crate) use table::printed;
@@ -98,7 +99,7 @@ fn invalid(summary: &Summary) -> Vec<String> {
         .variants
         .iter()
         .filter(|row| matches!(row.verdict, Verdict::Invalid { .. }));
-    rows.map(|row| format!("{}: {}", row.name, row.verdict_text))
+    rows.map(|row| format!("{}: {}", row.name, words::verdict_text(row)))
         .collect()
 }
 

@@ -9,11 +9,13 @@ use stats::{Overhead, paired, unpaired};
 use super::comparability::{self, Comparability};
 use super::side::{self, Side};
 use super::{
-    CompareError, Compared, Comparison, NoNumber, Operand, OperandSource, Origin, Pairing, Row,
+    CompareError, Compared, Comparison, NoNumber, NoVerdict, Operand, OperandSource, Origin,
+    Pairing, Row,
 };
 use crate::confidence::CONFIDENCE;
 use crate::pace;
-use crate::summary::{MetricSummary, OverheadSummary, Summary, Verdict, in_words};
+use crate::summary::meaning::{self, Meaning, Reference};
+use crate::summary::{MetricSummary, OverheadSummary, Summary, Verdict};
 
 pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Comparison, CompareError> {
     let is_same_run = match (&a.source, &b.source) {
@@ -278,40 +280,33 @@ impl Frame {
             None if !self.is_same_run => self.overheads(of_a, of_b),
             _ => BTreeMap::new(),
         };
-        let (verdict, verdict_text) = self.verdict(no_number.as_ref(), metrics.get(&self.headline));
+        let found = self.verdict(no_number.as_ref(), metrics.get(&self.headline));
         Row {
             // Gates apply to the second result, so the row has its name.
             name: of_b.name.clone(),
             name_a: of_a.name.clone(),
             name_b: of_b.name.clone(),
             is_baseline: of_a.is_baseline && of_b.is_baseline,
-            in_words: verdict
+            meaning: found
                 .as_ref()
-                .and_then(|_| self.in_words(of_a, of_b, &metrics)),
-            verdict,
-            verdict_text,
+                .ok()
+                .and_then(|_| self.meaning(of_a, &metrics)),
+            no_verdict: found.as_ref().err().copied(),
+            verdict: found.ok(),
             metrics,
             overheads,
             no_number,
         }
     }
 
-    fn in_words(
-        &self,
-        of_a: &Side,
-        of_b: &Side,
-        metrics: &BTreeMap<Metric, Compared>,
-    ) -> Option<String> {
+    fn meaning(&self, of_a: &Side, metrics: &BTreeMap<Metric, Compared>) -> Option<Meaning> {
         let own = |(metric, found): (&Metric, &Compared)| (*metric, found.b.clone());
-        // The names of two different runs are often equal, or do not show which run is meant.
-        let (subject, whose) = if self.is_same_run {
-            (format!("`{}`", of_b.name), format!("`{}`'s", of_a.name))
-        } else {
-            ("B".to_owned(), "A's".to_owned())
-        };
-        in_words::sentence(&in_words::Compared {
-            subject: &subject,
-            whose: &whose,
+        Meaning::of(meaning::Compared {
+            // The names of two different runs are often equal, or do not show which run is meant.
+            against: match self.is_same_run {
+                true => Reference::Variant(of_a.name.clone()),
+                false => Reference::OtherResult,
+            },
             headline: self.headline,
             metrics: &metrics.iter().map(own).collect(),
             of_baseline: metrics.get(&self.headline)?.a.value,
@@ -382,25 +377,20 @@ impl Frame {
         &self,
         no_number: Option<&NoNumber>,
         figure: Option<&Compared>,
-    ) -> (Option<Verdict>, String) {
-        if let Some(none) = no_number {
-            return (None, format!("no number {}", none.reason));
+    ) -> Result<Verdict, NoVerdict> {
+        if no_number.is_some() {
+            return Err(NoVerdict::NoNumber);
         }
-        let Some(figure) = figure else {
-            let label = self.headline.label();
-            return (None, format!("no verdict: only one side has {label}"));
-        };
+        let figure = figure.ok_or(NoVerdict::OneSided(self.headline))?;
         // This follows the lookup of the figure, because only an existing figure can be withheld.
         if self.is_withheld {
-            return (None, "withheld: the two are not comparable".to_owned());
+            return Err(NoVerdict::NotComparable);
         }
         // This follows the obstacles, which are more informative than the fact that there is a single run.
         if figure.a.rounds.len().min(figure.b.rounds.len()) == 1 {
-            return (None, "no verdict: a single run has no interval".to_owned());
+            return Err(NoVerdict::SingleRun);
         }
-        let verdict = Verdict::of(self.headline, Some(&figure.b));
-        let text = verdict.to_string();
-        (Some(verdict), text)
+        Ok(Verdict::of(self.headline, Some(&figure.b)))
     }
 }
 

@@ -12,8 +12,8 @@ use stats::factorial::{Contrast, Pace, by_round};
 use stats::paired;
 
 use super::estimate::ClaimName;
-use super::quantity;
 use super::row::{Frame, Row};
+use super::verdict::Verdict;
 use crate::confidence::{self, CONFIDENCE, Looks};
 
 /// The most factors of a full design with interactions of three factors. With more, they would widen all
@@ -34,10 +34,6 @@ pub struct FactorsSummary {
     /// has no such variants.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alone: Vec<EffectSummary>,
-    /// Sentence on the effects in the headline metric. Absent if a variant has no trusted number, with too
-    /// few rounds, and for rates.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_words: Option<String>,
     /// Variants of the design without a trusted number. Without them, there are no effects.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingVariant>,
@@ -86,12 +82,12 @@ pub struct EffectFigure {
 }
 
 /// A variant without a trusted number.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MissingVariant {
     /// The name of the variant.
     pub name: String,
-    /// The reason.
-    pub reason: String,
+    /// The verdict on it. Absent if the variant was not measured.
+    pub verdict: Option<Verdict>,
 }
 
 /// A row of the table before its figures: the factors, and the pairs of variants.
@@ -149,21 +145,15 @@ pub(super) fn of(
     let missing = text.variants.iter().filter(|name| trusted(name).is_none());
     let missing = missing.map(|name| MissingVariant {
         name: name.clone(),
-        reason: match row(name).and_then(|row| row.invalid.as_ref()) {
-            Some(verdict) => verdict.to_string(),
-            None => "it was not measured".to_owned(),
-        },
+        verdict: row(name).and_then(|row| row.invalid.clone()),
     });
-    let mut summary = FactorsSummary {
+    Some(FactorsSummary {
         factors: levels(text),
         variants: text.variants.len(),
         effects: summarize(&effects, figures),
         alone: summarize(&alone, of_alone),
-        in_words: None,
         missing: missing.collect(),
-    };
-    summary.in_words = in_words(&summary, frame.headline);
-    Some(summary)
+    })
 }
 
 fn levels(text: &FactorsText) -> Vec<FactorLevels> {
@@ -336,127 +326,5 @@ impl Runs<'_> {
             Some((whole, value - of_baseline.get(&part)?))
         });
         Some(relative.collect())
-    }
-}
-
-/// The sentence on all effects. An example is ``For a typical request, `log` alone costs 7 us (6 to 8), `tls`
-/// alone costs 14 us (12 to 16)``, and then the interaction: ``both together cost 3 us (0 to 6) more``.
-fn in_words(summary: &FactorsSummary, headline: Metric) -> Option<String> {
-    if !summary.missing.is_empty() || headline == Metric::Requests {
-        return None;
-    }
-    let is_pair = summary.factors.len() == 2 && summary.alone.len() == 2;
-    let (rows, how, over) = match is_pair {
-        true => (&summary.alone, "alone ", ""),
-        false => (
-            &summary.effects,
-            "",
-            ", over all levels of the other factors",
-        ),
-    };
-    let of_one = rows.iter().filter(|it| it.factors.len() == 1);
-    let single = |effect: &EffectSummary| {
-        let figure = effect.metrics.get(&headline)?;
-        let name = &effect.factors[0];
-        let words = match figure.claim {
-            ClaimName::Higher => format!("`{name}` {how}costs {}", figure.size(headline)?),
-            ClaimName::Lower => format!("`{name}` {how}saves {}", figure.size(headline)?),
-            _ => format!(
-                "`{name}` {how}shows no difference ({})",
-                figure.range(headline)?
-            ),
-        };
-        Some((figure.value, words))
-    };
-    let singles: Vec<(f64, String)> = of_one.map(single).collect::<Option<_>>()?;
-    let whom = match headline {
-        Metric::Typical => "For a typical request",
-        _ => "For a request on average",
-    };
-    let said = [
-        vec![largest(singles, "factors")],
-        together(summary, headline)?,
-    ]
-    .concat();
-    let confounded = summary.effects.iter().any(|it| it.confounded.is_some());
-    let confounded = match confounded {
-        true => ". This fraction confounds some of these effects with others",
-        false => "",
-    };
-    Some(format!("{whom}{over}, {}{confounded}", said.join("; ")))
-}
-
-/// Most effects of one kind in the sentence.
-const NAMED_MAX: usize = 4;
-
-/// The words for the largest of these effects, and the number of others.
-fn largest(mut each: Vec<(f64, String)>, kind: &str) -> String {
-    let more = each.len().saturating_sub(NAMED_MAX);
-    if more > 0 {
-        each.sort_by(|(one, _), (other, _)| other.abs().total_cmp(&one.abs()));
-        each.truncate(NAMED_MAX);
-    }
-    let mut words: Vec<String> = each.into_iter().map(|(_, words)| words).collect();
-    if more > 0 {
-        words.push(format!("and {more} more of the {kind}"));
-    }
-    words.join(", ")
-}
-
-/// The visible interactions of two factors in words, and the number of others. Empty without interactions.
-fn together(summary: &FactorsSummary, headline: Metric) -> Option<Vec<String>> {
-    let of_two = summary.effects.iter().filter(|it| it.factors.len() == 2);
-    let of_two: Vec<&EffectSummary> = of_two.collect();
-    let (mut visible, mut silent) = (Vec::new(), Vec::new());
-    for effect in &of_two {
-        let figure = effect.metrics.get(&headline)?;
-        let both = match summary.factors.len() {
-            2 => "both together cost".to_owned(),
-            _ => {
-                let names: Vec<String> =
-                    effect.factors.iter().map(|it| format!("`{it}`")).collect();
-                format!("{} together cost", names.join(" and "))
-            }
-        };
-        let way = match figure.claim {
-            ClaimName::Higher => "more",
-            ClaimName::Lower => "less",
-            _ => {
-                silent.push(figure.range(headline)?);
-                continue;
-            }
-        };
-        let words = format!("{both} {} {way}", figure.size(headline)?);
-        visible.push((figure.value, words));
-    }
-    let mut parts = Vec::new();
-    if !visible.is_empty() {
-        parts.push(largest(visible, "pairs"));
-    }
-    match (silent.as_slice(), of_two.len()) {
-        ([], _) => {}
-        ([range], 1) => parts.push(format!("together they show no additional cost ({range})")),
-        (silent, all) => parts.push(format!(
-            "no interaction shown for {} of {all} pairs",
-            silent.len()
-        )),
-    }
-    Some(parts)
-}
-
-impl EffectFigure {
-    /// The size without its sign: `7 us (6 to 8)`. `None` with too few rounds.
-    fn size(&self, metric: Metric) -> Option<String> {
-        let (low, high) = self.low.zip(self.high)?;
-        Some(quantity::with_ends(metric.unit(), self.value, low, high))
-    }
-
-    /// The ends of the interval: `-1 to +4 us`. `None` with too few rounds.
-    fn range(&self, metric: Metric) -> Option<String> {
-        let (low, high) = self.low.zip(self.high)?;
-        let text = quantity::signed(metric.unit(), self.value, low, high);
-        let (value, ends) = text.split_once(" (")?;
-        let unit = value.rsplit_once(' ').map_or("", |(_, unit)| unit);
-        Some(format!("{} {unit}", ends.trim_end_matches(')')))
     }
 }

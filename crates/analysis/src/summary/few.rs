@@ -7,16 +7,14 @@
 use std::collections::BTreeMap;
 
 use model::Metric;
-use recording::{digits, float};
-use schemars::JsonSchema;
+use recording::float;
 use serde::Serialize;
 use stats::Histogram;
 
 use super::estimate::{ClaimName, MetricSummary, OverheadSummary};
-use super::quantity;
 
 /// A difference of the mean that the typical latency does not show.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FewPay {
     /// The difference of the mean latency, in microseconds.
     pub latency_us_mean: f64,
@@ -24,24 +22,26 @@ pub struct FewPay {
     /// Absent if the share is too small to be distinguished from chance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_of_requests: Option<f64>,
-    /// The share in words: `about a fifth of the requests pay more`. Absent without the share.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub payers: Option<String>,
-    /// The difference in words: `mean +1.04 ms (about a fifth of the requests pay more)`.
-    pub words: String,
+    /// The way in which these requests differ from the others.
+    pub payment: Payment,
 }
 
-impl FewPay {
-    /// The difference of the mean in words: `mean +1.04 ms`.
-    pub fn mean(&self) -> String {
-        mean_in_words(self.latency_us_mean)
-    }
-}
-
-fn mean_in_words(latency_us: f64) -> String {
-    let sign = if latency_us < 0.0 { '-' } else { '+' };
-    let size = quantity::amount(Metric::Mean.unit(), latency_us.abs());
-    format!("mean {sign}{size}")
+/// The way in which few requests differ from the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Payment {
+    /// They pay, and the others do not.
+    Pay,
+    /// All pay, and they pay more.
+    PayMore,
+    /// All pay, and they pay less.
+    PayLess,
+    /// They save, and the others do not.
+    Save,
+    /// All save, and they save more.
+    SaveMore,
+    /// All save, and they save less.
+    SaveLess,
 }
 
 /// Returns the overheads of the typical latency and of the mean if they disagree, else `None`.
@@ -88,33 +88,23 @@ pub(super) fn pay(
         return None;
     }
     let share_of_requests = share(own, of_baseline, typical, mean);
-    let payers = share_of_requests.map(|share| payers(share, typical, mean));
     Some(FewPay {
         latency_us_mean: mean.difference,
         share_of_requests,
-        words: format!(
-            "{}{}",
-            mean_in_words(mean.difference),
-            payers
-                .as_ref()
-                .map_or_else(String::new, |payers| format!(" ({payers})"))
-        ),
-        payers,
+        payment: payment(typical, mean),
     })
 }
 
-/// The share of the requests that pay, in words: `about a fifth of the requests pay more`
-fn payers(share: f64, typical: &OverheadSummary, mean: &OverheadSummary) -> String {
+fn payment(typical: &OverheadSummary, mean: &OverheadSummary) -> Payment {
     let is_more = mean.difference > typical.difference;
-    let does = match (typical.claim, mean.claim, is_more) {
-        (ClaimName::Higher, ClaimName::Higher, true) => "pay more",
-        (ClaimName::Higher, ClaimName::Higher, false) => "pay less",
-        (ClaimName::Lower, ClaimName::Lower, true) => "save less",
-        (ClaimName::Lower, ClaimName::Lower, false) => "save more",
-        (_, _, true) => "pay",
-        (_, _, false) => "save",
-    };
-    format!("{} {does}", of_requests(share))
+    match (typical.claim, mean.claim, is_more) {
+        (ClaimName::Higher, ClaimName::Higher, true) => Payment::PayMore,
+        (ClaimName::Higher, ClaimName::Higher, false) => Payment::PayLess,
+        (ClaimName::Lower, ClaimName::Lower, true) => Payment::SaveLess,
+        (ClaimName::Lower, ClaimName::Lower, false) => Payment::SaveMore,
+        (_, _, true) => Payment::Pay,
+        (_, _, false) => Payment::Save,
+    }
 }
 
 /// The largest distance between the distributions of a variant and of its baseline. The baseline is moved by
@@ -188,58 +178,5 @@ impl Distribution {
     /// The variance of a share that was measured with `requests` requests.
     fn variance(&self, share: f64) -> f64 {
         share * (1.0 - share) / self.requests
-    }
-}
-
-/// A share of the requests in words, with justified precision: `about a fifth of the requests`.
-pub(crate) fn of_requests(share: f64) -> String {
-    const FRACTIONS: [(f64, &str); 9] = [
-        (1.0, "nearly all"),
-        (0.75, "about three quarters of the"),
-        (0.6667, "about two thirds of the"),
-        (0.5, "about half of the"),
-        (0.4, "about two fifths of the"),
-        (0.3333, "about a third of the"),
-        (0.25, "about a quarter of the"),
-        (0.2, "about a fifth of the"),
-        (0.1, "about a tenth of the"),
-    ];
-    let is_nearest = |one: &&(f64, &str), other: &&(f64, &str)| {
-        let distance = |it: &(f64, &str)| (it.0 / share).ln().abs();
-        distance(one).total_cmp(&distance(other))
-    };
-    let nearest = FRACTIONS.iter().min_by(is_nearest);
-    match nearest {
-        Some((_, words)) if share >= 0.075 => format!("{words} requests"),
-        // One digit is enough, because a small share is not known more precisely.
-        _ => {
-            let percent = share * 100.0;
-            let place = 10f64.powf(percent.log10().floor());
-            let rounded = (percent / place).round() * place;
-            format!("about {} % of the requests", digits::planned(rounded))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_are_named_as_exactly_as_they_are_known() {
-        let shares = [0.004, 0.019, 0.05, 0.09, 0.11, 0.19, 0.24, 0.31, 0.52, 0.98];
-        let words: Vec<String> = shares.into_iter().map(of_requests).collect();
-        insta::assert_snapshot!(words.join("\n"), @"
-        about 0.4 % of the requests
-        about 2 % of the requests
-        about 5 % of the requests
-        about a tenth of the requests
-        about a tenth of the requests
-        about a fifth of the requests
-        about a quarter of the requests
-        about a third of the requests
-        about half of the requests
-        nearly all requests
-        ");
     }
 }

@@ -9,6 +9,7 @@ use recording::{NoiseFloor, digits};
 
 use super::check::{Check, CheckName, CheckState, Limits};
 use super::estimate::{ClaimName, MetricSummary};
+use super::verdict::Remark;
 
 /// Compares the mean overhead with the floor. `None` without an overhead, or if no difference is claimed.
 pub(super) fn check(floor: Option<&NoiseFloor>, mean: Option<&MetricSummary>) -> Option<Check> {
@@ -41,11 +42,11 @@ pub(super) fn check(floor: Option<&NoiseFloor>, mean: Option<&MetricSummary>) ->
 }
 
 /// Remark on the verdict of a variant with an overhead below the floor.
-pub(super) fn remark(checks: &[Check], headline: Metric) -> Option<&'static str> {
+pub(super) fn remark(checks: &[Check], headline: Metric) -> Option<Remark> {
     let is_below =
         |check: &&Check| check.name == CheckName::NoiseFloor && check.state != CheckState::Ok;
     checks.iter().find(is_below).map(|_| match headline {
-        Metric::Mean => "below the noise floor",
-        _ => "its mean latency is below the noise floor",
+        Metric::Mean => Remark::BelowNoiseFloor,
+        _ => Remark::MeanBelowNoiseFloor,
     })
 }

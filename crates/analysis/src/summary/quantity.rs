@@ -4,7 +4,7 @@ use model::Unit;
 use recording::digits;
 
 /// A size without its sign, because the words around it contain the direction: `80 us (75 to 88)`.
-pub(super) fn with_ends(unit: Unit, value: f64, low: f64, high: f64) -> String {
+pub fn with_ends(unit: Unit, value: f64, low: f64, high: f64) -> String {
     let (low, high) = if value < 0.0 {
         (-high, -low)
     } else {

@@ -12,10 +12,11 @@ use super::check::{self, Check};
 use super::distribution::Distribution;
 use super::estimate::MetricSummary;
 use super::figures::{Against, Figures};
+use super::meaning::{self, Meaning, Reference};
 use super::pooled::{self, PooledDifference};
 use super::rate_windows::RateWindows;
-use super::verdict::{self, Judged, Verdict};
-use super::{Estimate, VariantSummary, few, in_words, left_out, noise, search, sent};
+use super::verdict::{self, Judged, Remark, Verdict};
+use super::{Estimate, VariantSummary, few, left_out, noise, search, sent};
 use crate::confidence::{self, CONFIDENCE, Looks};
 use crate::pace::RoundDifferences;
 
@@ -153,25 +154,23 @@ impl<'a> Row<'a> {
         Some(Estimate::of(frame.headline, metrics))
     }
 
-    /// The meaning of the verdict in words. `baseline` is the row that the variant was compared with.
-    fn in_words(
+    /// The meaning of the verdict. `baseline` is the row that the variant was compared with.
+    fn meaning(
         &self,
         baseline: &Self,
         metrics: &BTreeMap<Metric, MetricSummary>,
         few: Option<&few::FewPay>,
         frame: &Frame<'_>,
-    ) -> Option<String> {
-        let whose = match baseline.is_baseline() {
-            true => "the baseline's".to_owned(),
-            false => format!("`{}`'s", baseline.variant.name),
-        };
-        let typical = MetricSummary::of(baseline.figures.values(frame.headline))?;
-        in_words::sentence(&in_words::Compared {
-            subject: &format!("`{}`", self.variant.name),
-            whose: &whose,
+    ) -> Option<Meaning> {
+        let of_baseline = MetricSummary::of(baseline.figures.values(frame.headline))?;
+        Meaning::of(meaning::Compared {
+            against: match baseline.is_baseline() {
+                true => Reference::Baseline,
+                false => Reference::Variant(baseline.variant.name.clone()),
+            },
             headline: frame.headline,
             metrics,
-            of_baseline: typical.value,
+            of_baseline: of_baseline.value,
             few,
             round_s: frame.round_s,
         })
@@ -296,9 +295,8 @@ impl<'a> Row<'a> {
         // There is at most one remark. The noise floor is for rounds in turn, and the cost that few requests
         // pay is for rounds side by side.
         let remark = noise::remark(&checks, frame.headline)
-            .map(str::to_owned)
-            .or_else(|| few_pay.as_ref().map(|few| few.words.clone()))
-            .or_else(|| estimate.as_ref().and_then(Estimate::remark));
+            .or_else(|| few_pay.as_ref().map(|_| Remark::FewPay))
+            .or_else(|| estimate.as_ref().map(|_| Remark::Estimate));
         VariantSummary {
             name: self.variant.name.clone(),
             is_baseline: self.is_baseline(),
@@ -306,10 +304,9 @@ impl<'a> Row<'a> {
             compared_with: self.compared_with(measured),
             breakdown: compared.and_then(|row| self.breakdown(row, &metrics)),
             rounds: self.rounds(),
-            verdict_text: verdict_text(&verdict, estimate.as_ref(), remark.as_deref()),
-            in_words: compared
+            meaning: compared
                 .filter(|_| !verdict.is_invalid())
-                .and_then(|row| self.in_words(row, &metrics, few_pay.as_ref(), frame)),
+                .and_then(|row| self.meaning(row, &metrics, few_pay.as_ref(), frame)),
             remark,
             estimate,
             few_pay,
@@ -345,16 +342,6 @@ impl<'a> Row<'a> {
     }
 }
 
-fn verdict_text(verdict: &Verdict, estimate: Option<&Estimate>, remark: Option<&str>) -> String {
-    match (verdict, estimate) {
-        (Verdict::NotCompared, Some(_)) => remarked(
-            "not compared: the verdict on the baseline is withheld".to_owned(),
-            remark,
-        ),
-        _ => remarked(verdict.to_string(), remark),
-    }
-}
-
 /// The measurements of a variant that count, in the order of their start.
 pub fn complete_rounds<'a>(recording: &'a Recording, variant: &'a str) -> Vec<&'a RoundRecord> {
     // A single load is not paired, so its measurements until Ctrl-C are still useful.
@@ -362,12 +349,4 @@ pub fn complete_rounds<'a>(recording: &'a Recording, variant: &'a str) -> Vec<&'
         !(round.interrupted || round.disturbed) || recording.kind == Kind::Load
     };
     recording.rounds_of(variant).filter(is_kept).collect()
-}
-
-/// A verdict with a remark that a reader of the table must see.
-pub(super) fn remarked(verdict: String, remark: Option<&str>) -> String {
-    match remark {
-        Some(remark) => format!("{verdict}; {remark}"),
-        None => verdict,
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::{InvalidKind, Metric, Outcomes, Unit};
+use model::{InvalidKind, Metric, Outcomes};
 use recording::{Kind, RoundRecord, VariantRecord, VariantStatus, digits};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use super::check::{Check, CheckName, CheckState, named, root};
 use super::estimate::{ClaimName, MetricSummary, OverheadSummary};
 
 /// The conclusion about a variant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Verdict {
     /// The variant is the baseline.
@@ -20,13 +20,13 @@ pub enum Verdict {
     Measured,
     /// The variant is worse than the baseline in the headline metric.
     Slower {
-        /// The difference from interval end to interval end, as a sentence: `slower by 0.10 to 0.14 ms`.
-        sentence: String,
+        /// The size of the difference. Absent if its interval is unknown.
+        by: Option<Margin>,
     },
     /// The variant is better than the baseline in the headline metric.
     Faster {
-        /// The difference from interval end to interval end, as a sentence: `12 % to 14 % more requests/s`.
-        sentence: String,
+        /// The size of the difference. Absent if its interval is unknown.
+        by: Option<Margin>,
     },
     /// The interval contains zero. This does not prove that there is no difference.
     NoDifferenceShown,
@@ -58,6 +58,42 @@ pub enum Verdict {
         /// The problem in words.
         reason: String,
     },
+}
+
+/// Size of a difference, from interval end to interval end and without its sign.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Margin {
+    /// The change of the requests per second, as a share of the baseline.
+    Share {
+        /// The end of the interval that is nearer to 0.
+        from: f64,
+        /// The other end.
+        to: f64,
+    },
+    /// The difference in the unit of a metric.
+    Amount {
+        /// The metric.
+        metric: Metric,
+        /// The end of the interval that is nearer to 0.
+        from: f64,
+        /// The other end.
+        to: f64,
+    },
+}
+
+/// A fact that a reader of a verdict must see next to it. The row of the summary has its figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Remark {
+    /// The difference is below the noise floor of the machine.
+    BelowNoiseFloor,
+    /// The difference in mean latency, which does not decide the verdict, is below the noise floor.
+    MeanBelowNoiseFloor,
+    /// Few requests pay a cost that the headline metric does not show.
+    FewPay,
+    /// There is an estimate, which is not trusted.
+    Estimate,
 }
 
 /// The kind of problem that kept a variant from having a number.
@@ -96,23 +132,11 @@ impl Verdict {
             ClaimName::Higher => false,
         };
         let is_faster = is_lower == headline.is_better_low();
-        let sentence = share_of_requests(headline, overhead)
-            .or_else(|| amount(headline, overhead, is_faster))
-            .unwrap_or_else(|| if is_faster { "faster" } else { "slower" }.to_owned());
+        let by = share_of_requests(headline, overhead).or_else(|| amount(headline, overhead));
         if is_faster {
-            Self::Faster { sentence }
+            Self::Faster { by }
         } else {
-            Self::Slower { sentence }
-        }
-    }
-
-    /// The verdict in few words, for a narrow column.
-    pub fn short(&self) -> String {
-        match self {
-            Self::Invalid { kind, .. } => format!("invalid: {kind}"),
-            Self::Withheld { check, .. } => format!("not trusted: {check}"),
-            Self::NotCompared => "not compared".to_owned(),
-            other => other.to_string(),
+            Self::Slower { by }
         }
     }
 
@@ -161,32 +185,6 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Baseline => formatter.write_str("baseline"),
-            Self::Measured => formatter.write_str("measured"),
-            Self::Slower { sentence } | Self::Faster { sentence } => formatter.write_str(sentence),
-            Self::NoDifferenceShown => formatter.write_str("no difference shown"),
-            Self::TooFewRounds { needed, measured } => {
-                write!(
-                    formatter,
-                    "not enough rounds ({needed} needed, {measured} measured)"
-                )
-            }
-            Self::NotCompared => formatter.write_str("not compared: the baseline has no number"),
-            Self::Withheld { cause, .. } => write!(formatter, "no verdict: {cause}"),
-            Self::Invalid { kind, reason } => match kind {
-                // The variant did not run, so there is no invalid work.
-                Invalidity::Recorded(InvalidKind::ProgramMissing | InvalidKind::BuildFailed) => {
-                    write!(formatter, "NOT RUN: {reason}")
-                }
-                _ => write!(formatter, "invalid: {reason}"),
-            },
-        }
-    }
-}
-
 impl fmt::Display for Invalidity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -202,39 +200,29 @@ impl From<InvalidKind> for Invalidity {
     }
 }
 
-/// The change if requests per second decide: `12.1 % to 13.9 % fewer requests/s`.
-fn share_of_requests(headline: Metric, overhead: &OverheadSummary) -> Option<String> {
+/// The change if requests per second decide.
+fn share_of_requests(headline: Metric, overhead: &OverheadSummary) -> Option<Margin> {
     let (low, high) = (overhead.ratio_low?, overhead.ratio_high?);
-    let (from, to, word) = if overhead.claim == ClaimName::Lower {
-        (1.0 - high, 1.0 - low, "fewer")
-    } else {
-        (low - 1.0, high - 1.0, "more")
+    let (from, to) = match overhead.claim {
+        ClaimName::Lower => (1.0 - high, 1.0 - low),
+        _ => (low - 1.0, high - 1.0),
     };
     // The ratio has its own interval, which may touch 1 although the difference does not touch 0.
-    if headline != Metric::Requests || from <= 0.0 {
-        return None;
-    }
-    let (from, to) = digits::interval_ends(from * 100.0, to * 100.0);
-    Some(format!("{from} % to {to} % {word} requests/s"))
+    (headline == Metric::Requests && from > 0.0).then_some(Margin::Share { from, to })
 }
 
-/// The size of the overhead: `slower by 0.10 to 0.14 ms`.
-fn amount(headline: Metric, overhead: &OverheadSummary, is_faster: bool) -> Option<String> {
+/// The size of the overhead.
+fn amount(headline: Metric, overhead: &OverheadSummary) -> Option<Margin> {
     let (low, high) = (overhead.difference_low?, overhead.difference_high?);
-    let (from, to) = if overhead.claim == ClaimName::Lower {
-        (-high, -low)
-    } else {
-        (low, high)
+    let (from, to) = match overhead.claim {
+        ClaimName::Lower => (-high, -low),
+        _ => (low, high),
     };
-    let unit = headline.unit();
-    // Differences that are visible side by side would have too many zeros in milliseconds.
-    let unit = match unit {
-        Unit::Milliseconds if headline == Metric::Typical && to < 100.0 => Unit::Microseconds,
-        other => other,
-    };
-    let (from, to) = digits::interval_ends(unit.shown(from), unit.shown(to));
-    let word = if is_faster { "faster" } else { "slower" };
-    Some(format!("{word} by {from} to {to} {}", unit.sign()))
+    Some(Margin::Amount {
+        metric: headline,
+        from,
+        to,
+    })
 }
 
 /// Data that decide if a variant has a trusted number.

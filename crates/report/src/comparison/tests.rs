@@ -76,3 +76,24 @@ fn our_own_printed_json_is_no_recording() {
         .to_string();
     assert!(message.contains("recording.json"), "{message}");
 }
+
+#[test]
+fn the_committed_schema_is_that_of_the_answer() {
+    let schema = crate::comparison_schema();
+    generated::assert_schema("comparison", &schema);
+    let found = crate::comparison_json(&of(
+        &recorded("a", None, &lab([680.0, 750.0], MONDAY)),
+        &recorded("b", None, &lab([680.0, 750.0], TUESDAY)),
+    ));
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    let known = schema["properties"].as_object().unwrap();
+    for key in found.as_object().unwrap().keys() {
+        assert!(known.contains_key(key), "{key} is in no schema");
+    }
+    for key in schema["required"].as_array().unwrap() {
+        assert!(
+            found.get(key.as_str().unwrap()).is_some(),
+            "{key} is missing"
+        );
+    }
+}

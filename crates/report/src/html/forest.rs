@@ -10,6 +10,7 @@ use super::escape::escape;
 use super::markup::{class_of, prose};
 use super::plot::Scale;
 use crate::cell;
+use crate::words;
 
 /// One overhead in the unit of the plot.
 #[derive(Clone, Copy)]
@@ -27,7 +28,7 @@ pub(super) fn answer(summary: &Summary) -> String {
         let sentence = format!(
             "<span class=\"said {}\">{}</span>",
             class_of(cell::tone_of_verdict(&row.verdict)),
-            prose(&row.verdict_text)
+            prose(&words::verdict_text(row))
         );
         let value = row.metric(metric).map(|figure| {
             let value = cell::with_error(figure, metric.unit());

@@ -7,6 +7,7 @@ use recording::digits;
 use super::ladder;
 use crate::cell;
 use crate::table::{Cell, Table};
+use crate::words;
 
 /// Title of the table.
 pub(crate) const TITLE: &str = "Factors: the cost of each, and of combinations";
@@ -92,7 +93,7 @@ fn notes(factors: &FactorsSummary) -> Vec<String> {
     notes.push("In each column, all intervals hold together with 95 %.".to_owned());
     if !factors.missing.is_empty() {
         let missing = factors.missing.iter();
-        let missing = missing.map(|it| format!("`{}` has none: {}", it.name, it.reason));
+        let missing = missing.map(|it| format!("`{}` has none: {}", it.name, words::missing(it)));
         notes.push(format!(
             "An effect needs a trusted number of every variant. {}.",
             missing.collect::<Vec<String>>().join(". ")

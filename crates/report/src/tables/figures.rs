@@ -7,6 +7,7 @@ use model::Metric;
 
 use super::factors;
 use crate::table::{Cell, Column, Table};
+use crate::words;
 
 /// The columns after the metric.
 const FIGURES: [&str; 10] = [
@@ -79,7 +80,7 @@ fn of_variant(row: &VariantSummary, lab: &str) -> Vec<Vec<Cell>> {
     let subject = Subject {
         lab,
         name: &row.name,
-        verdict: &row.verdict_text,
+        verdict: &words::verdict_text(row),
     };
     let mut rows = Vec::new();
     if !row.has_number() && row.estimate.is_none() {

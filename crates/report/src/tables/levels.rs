@@ -7,6 +7,7 @@ use model::Metric;
 use super::results::{beside, cells_beside};
 use crate::cell;
 use crate::table::{Cell, Column, Table};
+use crate::words;
 
 /// A row for each variant at each level, baselines included.
 pub(crate) fn table(curve: &Curve) -> Table {
@@ -47,7 +48,7 @@ fn verdict(row: &VariantSummary) -> Cell {
     };
     Cell {
         brief,
-        whole: Some(row.verdict_short()),
+        whole: Some(words::verdict_short(row)),
         ..cell
     }
 }

@@ -96,9 +96,9 @@ mod tests {
             });
         }
         let summary = Summary::of(&recording);
-        let Verdict::Faster { sentence } = &summary.variants[1].verdict else {
-            panic!("{:?}", summary.variants[1].verdict);
-        };
+        let verdict = &summary.variants[1].verdict;
+        assert!(matches!(verdict, Verdict::Faster { .. }), "{verdict:?}");
+        let sentence = crate::words::verdict(verdict);
         assert!(sentence.ends_with("more requests/s"), "{sentence}");
         for page in [
             full_text(&recording, &summary, Terminal::plain(160)),

@@ -90,7 +90,7 @@ fn a_fraction_names_the_sums_that_it_measures() {
     // The fourth variant has the product of both at the first level. An interaction of 40 us is half of it.
     assert!(contains(&found.effects[2], Metric::Mean, -20.0));
     assert!(found.alone.is_empty());
-    let words = found.in_words.as_ref().unwrap();
+    let words = crate::words::effects(&found, Metric::Typical).unwrap();
     assert!(words.ends_with("This fraction confounds some of these effects with others"));
     let summary = Summary::of(&recording);
     let markdown = crate::markdown(&recording, &summary);
@@ -115,8 +115,9 @@ fn without_one_variant_the_effects_show_which_one_is_missing() {
     assert!(found.effects.iter().all(|it| it.metrics.is_empty()));
     assert_eq!(found.missing.len(), 1);
     assert_eq!(found.missing[0].name, "tls on");
-    assert!(found.missing[0].reason.contains("it did not start"));
-    assert_eq!(found.in_words, None);
+    let reason = crate::words::missing(&found.missing[0]);
+    assert!(reason.contains("it did not start"), "{reason}");
+    assert_eq!(crate::words::effects(found, Metric::Typical), None);
     // The cost of the log alone needs only two variants.
     assert!(contains(&found.alone[0], Metric::Mean, 20.0));
     assert!(found.alone[1].metrics.is_empty());
@@ -127,7 +128,8 @@ fn without_one_variant_the_effects_show_which_one_is_missing() {
     // A variant that was not measured at all.
     recording.variants.remove(2);
     let found = factors(&recording);
-    assert_eq!(found.missing[0].reason, "it was not measured");
+    let reason = crate::words::missing(&found.missing[0]);
+    assert_eq!(reason, "it was not measured");
 }
 
 #[test]
@@ -137,7 +139,7 @@ fn a_closed_loop_has_effects_on_its_rate_and_no_sentence() {
     let found = summary.factors.as_ref().unwrap();
     let rate = &found.effects[1].metrics[&Metric::Requests];
     assert_eq!(rate.claim, ClaimName::Lower);
-    assert_eq!(found.in_words, None);
+    assert_eq!(crate::words::effects(found, Metric::Requests), None);
     assert!(crate::answer::sentence(&recording, &summary).starts_with("Requests a second"));
 }
 

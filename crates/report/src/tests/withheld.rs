@@ -18,7 +18,7 @@ fn every_format_shows_the_estimate_its_cause_and_that_it_is_not_trusted() {
     let (low, high) = ends.unwrap();
     assert!(low < 90.0 && 90.0 < high, "{low} to {high}");
     insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: other programs used 75 % of the cores (failed check: lateness). Estimate +88 us (85 to 95), not trusted. End what else runs, or use `--until 'mean ±20us'`.");
-    insta::assert_snapshot!(row.verdict_text, @"no verdict: other programs used 75 % of the cores; ~+88 us (85 to 95), not trusted");
+    insta::assert_snapshot!(crate::verdict_text(row), @"no verdict: other programs used 75 % of the cores; ~+88 us (85 to 95), not trusted");
     let terminal = Terminal::plain(100);
     let one = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     for (format, text) in renderings(&recording, &summary) {
@@ -79,7 +79,7 @@ fn without_a_trusted_baseline_there_are_values_and_an_estimate() {
     assert_eq!(row.verdict, Verdict::NotCompared);
     // The variant's own figures are trusted, but a difference is not.
     assert!(row.metric(Metric::Mean).unwrap().overhead.is_none());
-    insta::assert_snapshot!(row.verdict_text, @"not compared: the verdict on the baseline is withheld; ~-88 us (-95 to -85), not trusted");
+    insta::assert_snapshot!(crate::verdict_text(row), @"not compared: the verdict on the baseline is withheld; ~-88 us (-95 to -85), not trusted");
     insta::assert_snapshot!(crate::answer::sentence(&recording, &summary), @"No verdict: other programs used 75 % of the cores (failed check: lateness) while the baseline `a` was measured. Estimate -88 us (-95 to -85), not trusted. End what else runs, or use `--until 'mean ±20us'`.");
 }
 

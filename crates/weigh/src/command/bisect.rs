@@ -227,9 +227,7 @@ fn told(summary: &Summary) -> String {
     let row = rows.find(|row| row.verdict.is_invalid());
     let row = row.or(summary.variants.last());
     row.map_or_else(String::new, |row| {
-        row.in_words
-            .clone()
-            .unwrap_or_else(|| row.verdict_text.clone())
+        report::in_words(row).unwrap_or_else(|| report::verdict_text(row))
     })
 }
 

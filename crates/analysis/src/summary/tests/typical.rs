@@ -14,24 +14,7 @@ use crate::sample::beside;
 const OF_MEAN: f64 = 0.8613;
 
 #[test]
-fn an_open_loop_side_by_side_is_judged_by_typical_latency() {
-    let recording = beside(&[
-        ("plain", 723.0),
-        ("same", 723.0),
-        ("quick", 600.0),
-        ("slow", 760.0),
-    ]);
-    assert_eq!(Summary::of(&recording).headline, Metric::Typical);
-    insta::assert_snapshot!(verdicts(&recording), @"
-    plain: baseline
-    same: no difference shown
-    quick: faster by 0.094 to 0.114 ms
-    slow: slower by 16 to 44 us
-    ");
-}
-
-#[test]
-fn the_planted_difference_is_inside_the_interval_and_in_words() {
+fn the_planted_difference_is_inside_the_interval_and_in_the_meaning() {
     let summary = Summary::of(&beside(&[("plain", 700.0), ("slow", 770.0)]));
     let row = summary.variant("slow").unwrap();
     let overhead = row.metric(Metric::Typical).unwrap().overhead.as_ref();
@@ -39,7 +22,11 @@ fn the_planted_difference_is_inside_the_interval_and_in_words() {
     let (low, high) = ends.unwrap();
     let truth = 70.0 * OF_MEAN;
     assert!(low < truth && truth < high, "{low} to {high}");
-    insta::assert_snapshot!(row.in_words.as_ref().unwrap(), @"`slow` costs a typical request 59 us (55 to 67), some 9.7 % of the baseline's typical 610 us");
+    let meaning = row.meaning.as_ref().unwrap();
+    let extent = Extent::of(Metric::Typical, overhead.unwrap()).unwrap();
+    assert_eq!(meaning.size, SizeShown::Shown(extent));
+    assert!((meaning.of_baseline - 700.0 * OF_MEAN).abs() < 20.0);
+    assert_eq!(meaning.aside, None);
 }
 
 #[test]
@@ -52,13 +39,18 @@ fn what_only_the_slowest_tenth_pays_is_told_by_the_mean() {
     }
     let summary = Summary::of(&recording);
     let row = summary.variant("stalls").unwrap();
-    assert_eq!(
-        row.verdict_text,
-        "no difference shown; mean +160 us (about a tenth of the requests pay)"
-    );
-    let words = row.in_words.as_ref().unwrap();
-    let (_, mean) = words.split_once(". On average").unwrap();
-    insta::assert_snapshot!(mean, @", slow requests included, it costs 157 us (154 to 164): about a tenth of the requests pay. The slowest quarter of the requests takes 635 us (626 to 643) longer");
+    assert_eq!(row.verdict, Verdict::NoDifferenceShown);
+    assert_eq!(row.remark, Some(Remark::FewPay));
+    let few = row.few_pay.as_ref().unwrap();
+    assert_eq!(few.payment, Payment::Pay);
+    let Some(Aside::Mean {
+        mean, slow_quarter, ..
+    }) = row.meaning.as_ref().unwrap().aside.clone()
+    else {
+        panic!("{row:?}");
+    };
+    assert!((mean.low..=mean.high).contains(&160.0), "{mean:?}");
+    assert!(slow_quarter.unwrap().is_higher);
 }
 
 /// The slowest 8 % of the requests take 2 ms more.

@@ -82,7 +82,7 @@ impl Found {
                 // The baseline is only mentioned if it has no number.
                 !row.is_baseline || row.verdict.is_invalid()
             });
-            let told = told.map(|row| format!("{}: {}", row.name, row.verdict_text));
+            let told = told.map(|row| format!("{}: {}", row.name, report::verdict_text(row)));
             Found::Nothing(told.collect())
         })
     }
