@@ -1,5 +1,6 @@
 //! Targets of the load: URLs and their addresses.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::time::Duration;
@@ -16,9 +17,10 @@ const URL_HELP: &str = "Write it as http://127.0.0.1:8080/path";
 
 /// Reads a URL as a target of load.
 ///
-/// A host name with letters outside of ASCII becomes its ASCII form for the resolver.
+/// A host name with letters outside of ASCII becomes its ASCII form for the resolver. An address without a
+/// protocol, such as `localhost:9000`, is an address of HTTP.
 pub fn url(text: &str) -> Result<Uri, String> {
-    let written = ascii_host(text)?;
+    let written = ascii_host(&with_protocol(text))?;
     let url: Uri = written.parse().map_err(|error| {
         let place = wrong_character(&written);
         let why = place.unwrap_or_else(|| format!("{error}"));
@@ -48,6 +50,28 @@ pub fn url(text: &str) -> Result<Uri, String> {
         ));
     }
     Ok(url)
+}
+
+/// The text as a URL: `localhost:9000` becomes `http://localhost:9000`. Only an IP address, `localhost` and a host
+/// with a port are certainly an address. Any other word can be a mistake.
+fn with_protocol(text: &str) -> Cow<'_, str> {
+    let end = text.find(['/', '?', '#']).unwrap_or(text.len());
+    let authority = &text[..end];
+    let is_address = match authority.rsplit_once(':') {
+        // In `[::1]` the last colon is a part of the address.
+        Some((host, port)) if !port.contains(']') => {
+            let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+            !host.is_empty() && is_number
+        }
+        _ => {
+            let bare = authority.trim_start_matches('[').trim_end_matches(']');
+            authority == "localhost" || bare.parse::<IpAddr>().is_ok()
+        }
+    };
+    match is_address {
+        true => Cow::Owned(format!("http://{text}")),
+        false => Cow::Borrowed(text),
+    }
 }
 
 /// The byte range of host and port in a URL, including credentials before an `@`.
@@ -316,6 +340,32 @@ mod tests {
             "http://a:70000@h/",
         ] {
             assert!(url(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_without_a_protocol_is_one_of_http() {
+        for (text, expected) in [
+            ("localhost:9000", "http://localhost:9000/"),
+            ("localhost", "http://localhost/"),
+            ("127.0.0.1/x?y=1", "http://127.0.0.1/x?y=1"),
+            ("[::1]:81/x", "http://[::1]:81/x"),
+            ("[::1]", "http://[::1]/"),
+            ("api.test:80/a:b", "http://api.test:80/a:b"),
+        ] {
+            assert_eq!(url(text).unwrap().to_string(), expected, "{text}");
+        }
+        for text in [
+            "api",
+            "api.test/x",
+            "/x",
+            ":80",
+            "localhost:",
+            "localhost:x",
+            "ftp://h/",
+        ] {
+            let error = url(text).unwrap_err();
+            assert!(error.contains("Write it as http://"), "{text}: {error}");
         }
     }
 

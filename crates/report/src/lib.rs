@@ -50,5 +50,5 @@ pub use layouts::{Layout, LayoutError};
 pub use markdown::markdown;
 pub use single::load_text;
 pub use terminal::{Terminal, ascii, harmless, printable};
-pub use text::{full_text, text};
+pub use text::{full_text, text, wrapped};
 pub use words::{in_words, verdict_text};

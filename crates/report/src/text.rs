@@ -138,7 +138,8 @@ pub(crate) fn list(sentences: &[String], width: usize) -> String {
 }
 
 /// A sentence wrapped at words. Further lines are indented to the width of the bullet.
-pub(crate) fn wrapped(bullet: &str, sentence: &str, width: usize) -> String {
+#[must_use]
+pub fn wrapped(bullet: &str, sentence: &str, width: usize) -> String {
     let indent = " ".repeat(bullet.len());
     let mut out = String::new();
     let mut line = bullet.to_owned();

@@ -12,8 +12,8 @@ use experiment::exit::{self, Exit};
 use experiment::stop::StopSignal;
 
 use crate::command::{
-    ab, bisect, book, check, compare, completions, demo, generator, history, init, lab, load,
-    man_pages, merge, null_server, pr, report, tare, up,
+    ab, bisect, book, check, compare, completions, demo, explain, generator, history, init, lab,
+    load, man_pages, merge, null_server, pr, report, schema, tare, up,
 };
 use crate::debug_log;
 
@@ -57,6 +57,8 @@ enum Subcommands {
     History(history::Args),
     Tare(tare::Args),
     Book(book::Args),
+    Explain(explain::Args),
+    Schema(schema::Args),
     NullServer(null_server::Args),
     Completions(completions::Args),
     ManPages(man_pages::Args),
@@ -99,6 +101,8 @@ pub(crate) fn main() -> Exit {
         Subcommands::History(args) => history::run(&args, console),
         Subcommands::Tare(args) => tare::run(&args, console, &stop),
         Subcommands::Book(args) => book::run(&args, console),
+        Subcommands::Explain(args) => explain::run(&args, console),
+        Subcommands::Schema(args) => schema::run(&args, console),
         Subcommands::NullServer(args) => null_server::run(&args, console, &stop),
         Subcommands::Completions(args) => completions::run(&args, Cli::command(), console),
         Subcommands::ManPages(args) => man_pages::run(&args, Cli::command()),

@@ -1,5 +1,6 @@
 //! Reads and checks labs by their names on the command line.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use experiment::console::Console;
@@ -116,48 +117,87 @@ pub(crate) fn read(
 /// The lab files of a path or a name. A folder means every lab in it. A name is searched in `labs/` of the
 /// current folder and of the folders above. `graphql-server` means `labs/graphql-server/graphql-server.yaml`,
 /// and `graphql-server/fixed-rate` means the file next to it.
+///
+/// A name wins over a file or folder of this name that is no lab, such as the program `api` or its sources.
 fn paths_of(name: &str) -> Result<Vec<PathBuf>, Failure> {
-    let given = Path::new(name);
-    if given.is_file() {
-        return Ok(vec![given.to_path_buf()]);
-    }
-    if given.is_dir() {
-        return labs_in(given);
-    }
     let here = std::env::current_dir().map_err(|error| {
         Failure::bad_input(format!(
             "the current folder does not exist any more: {error}"
         ))
     })?;
+    paths_from(name, &here)
+}
+
+fn paths_from(name: &str, here: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let given = Path::new(name);
+    let path = here.join(given);
+    let is_yaml = given
+        .extension()
+        .is_some_and(|extension| extension == "yaml" || extension == "yml");
+    if path.is_file() && is_yaml {
+        return Ok(vec![given.to_path_buf()]);
+    }
+    let in_folder = path.is_dir().then(|| labs_in(&path, here));
+    if let Some(Ok(labs)) = in_folder {
+        return Ok(labs);
+    }
+    if let Some(labs) = named(given, here) {
+        return labs;
+    }
+    // No lab has this name, so the name is a mistake about the path.
+    match in_folder {
+        Some(labs) => labs,
+        None if path.is_file() => Ok(vec![given.to_path_buf()]),
+        None => Err(Failure::bad_input(format!(
+            "expected the name of a lab or the path of a lab file, found `{name}`. There is no such \
+             path, and no such name in `labs/` here or above"
+        ))),
+    }
+}
+
+/// The labs with this name in `labs/` of a folder or of the folders above. `None` if there are none.
+fn named(given: &Path, here: &Path) -> Option<Result<Vec<PathBuf>, Failure>> {
     for above in here.ancestors() {
         let labs = above.join("labs");
         let stem = given.file_name().unwrap_or(given.as_os_str());
         let main = labs.join(given).join(stem).with_extension("yaml");
         let direct = labs.join(given).with_extension("yaml");
         if let Some(found) = [main, direct].into_iter().find(|path| path.is_file()) {
-            return Ok(vec![shortened(&found, &here)]);
+            return Some(Ok(vec![shortened(&found, here)]));
         }
         if labs.join(given).is_dir() {
-            return labs_in(&shortened(&labs.join(given), &here));
+            return Some(labs_in(&labs.join(given), here));
         }
     }
-    Err(Failure::bad_input(format!(
-        "expected the name of a lab or the path of a lab file, found `{name}`. There is no such \
-         path, and no such name in `labs/` here or above"
-    )))
+    None
 }
 
-fn labs_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let found = lab::find(folder, &Disk).map_err(|reason| {
-        Failure::bad_input(format!("`{}` cannot be read: {reason}", folder.display()))
-    })?;
+/// The labs of a folder. A folder without labs of its own means the labs in its folders, such as `labs`.
+fn labs_in(folder: &Path, here: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let shown = shortened(folder, here);
+    let refuse = |reason: String| {
+        Failure::bad_input(format!("`{}` cannot be read: {reason}", shown.display()))
+    };
+    let mut found = lab::find(folder, &Disk).map_err(refuse)?;
+    if found.is_empty() {
+        let mut inner: Vec<PathBuf> = fs::read_dir(folder)
+            .map_err(|error| refuse(error.to_string()))?
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.is_dir())
+            .collect();
+        inner.sort();
+        for folder in inner {
+            found.extend(lab::find(&folder, &Disk).map_err(refuse)?);
+        }
+    }
     if found.is_empty() {
         return Err(Failure::bad_input(format!(
             "expected lab files in `{}`, found no `*.yaml` with a `question:`",
-            folder.display()
+            shown.display()
         )));
     }
-    Ok(found)
+    Ok(found.iter().map(|path| shortened(path, here)).collect())
 }
 
 /// The path relative to `here`.
@@ -274,6 +314,48 @@ mod tests {
     use experiment::files::Unwritten;
 
     use super::*;
+
+    #[test]
+    fn a_name_wins_over_a_file_that_is_no_lab() {
+        let home = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = home.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let found = |name: &str| {
+            let labs = paths_from(name, home.path()).map_err(|failure| failure.message)?;
+            let shown = labs.iter().map(|path| path.display().to_string());
+            Ok::<_, String>(shown.collect::<Vec<_>>())
+        };
+        write("labs/api/api.yaml", "question: a");
+        write("labs/api/second.yaml", "question: b");
+        write("labs/db/db.yaml", "question: c");
+        write("labs/db/included.yaml", "systems: {}");
+        write("api", "a program");
+        write("db/main.go", "its sources");
+        write("mine/mine.yaml", "question: d");
+        write("text", "question: e");
+        assert_eq!(found("api").unwrap(), ["labs/api/api.yaml"]);
+        assert_eq!(found("db").unwrap(), ["labs/db/db.yaml"]);
+        assert_eq!(found("api/second").unwrap(), ["labs/api/second.yaml"]);
+        assert_eq!(found("mine").unwrap(), ["mine/mine.yaml"]);
+        assert_eq!(found("text").unwrap(), ["text"]);
+        let all = found("labs").unwrap();
+        assert_eq!(
+            all,
+            [
+                "labs/api/api.yaml",
+                "labs/api/second.yaml",
+                "labs/db/db.yaml"
+            ]
+        );
+        fs::create_dir(home.path().join("empty")).unwrap();
+        let error = found("empty").unwrap_err();
+        assert!(error.contains("expected lab files in `empty`"), "{error}");
+        let error = found("nothing").unwrap_err();
+        assert!(error.contains("found `nothing`"), "{error}");
+    }
 
     const CHAIN: &str = "question: q\nload: {rate: 100/s, duration: 1s}\nrounds: 6\n\
         systems: {api: {run: 'x {{addr}}'}}\ntarget: api\nbaseline: {name: direct}\n\

@@ -34,12 +34,15 @@ use requests::Requests;
 /// The lab compares one of these: a command with itself, until you add your own variant, or two commands,
 /// or a server without and with a proxy, or two URLs, or a compose file without and with one service.
 /// `weigh` checks the lab before it writes it. It starts nothing and replaces no file.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,
-    group = clap::ArgGroup::new("server").args(["commands", "urls", "compose", "from"]).required(true)
+    group = clap::ArgGroup::new("server").args(["servers", "commands", "urls", "compose", "from"]).required(true)
 )]
 pub(crate) struct Args {
+    /// Commands that run a server, or URLs of running servers, as with --command and --url.
+    #[arg(value_name = "COMMAND|URL", conflicts_with_all = ["commands", "urls", "compose", "from"])]
+    servers: Vec<String>,
     /// A command that runs a server. It receives its address by {{addr}}, {{port}} or {{url}}. If you give
     /// two commands, the first one is the baseline.
     #[arg(long = "command", value_name = "COMMAND")]
@@ -93,8 +96,8 @@ pub(crate) struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
-  weigh init --command 'my-server --listen {{addr}}'
-  weigh init --command 'env PORT={{port}} node old.js' --command 'env PORT={{port}} node new.js'
+  weigh init 'my-server --listen {{addr}}'
+  weigh init 'env PORT={{port}} node old.js' 'env PORT={{port}} node new.js'
   weigh init --command 'my-server --listen {{addr}}' --proxy nginx
   weigh init --command 'my-server --listen {{addr}}' \\
       --proxy 'my-proxy --listen {{addr}} --upstream {{server.url}}' --out labs/proxy
@@ -105,6 +108,7 @@ Examples:
   weigh init --from envoy-sidecar";
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let args = &args.sorted()?;
     if let Some(name) = &args.from {
         return copied(name, args, console);
     }
@@ -154,6 +158,27 @@ fn copied(name: &str, args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 impl Args {
+    /// The same flags, with each bare server as a command or as a URL.
+    fn sorted(&self) -> Result<Args, Failure> {
+        let mut sorted = self.clone();
+        for server in std::mem::take(&mut sorted.servers) {
+            // A program has no colon in its name. So `localhost:9000` is an address.
+            match address::url(&server) {
+                Ok(url) => sorted.urls.push(url),
+                Err(why) if server.contains("://") && !server.contains(' ') => {
+                    return Err(Failure::bad_input(format!("`{server}`: {why}")));
+                }
+                Err(_) => sorted.commands.push(server),
+            }
+        }
+        match (&sorted.urls[..], &sorted.path) {
+            ([url, ..], Some(_)) => Err(Failure::bad_input(format!(
+                "expected no `--path` with the URL `{url}`, whose own path is the path of the request"
+            ))),
+            _ => Ok(sorted),
+        }
+    }
+
     /// The folder for the lab.
     fn out(&self) -> PathBuf {
         let usual = || Path::new("labs").join(self.from.as_deref().unwrap_or("first"));
@@ -210,6 +235,10 @@ fn setup(args: &Args) -> Result<Setup, Failure> {
         ([], [first, second]) => Ok(Setup::Urls([first.clone(), second.clone()])),
         ([], [url]) => Err(Failure::bad_input(format!(
             "expected a second `--url` to compare with `{url}`, or a `--proxy` before it, found neither"
+        ))),
+        ([command, ..], [url, ..]) => Err(Failure::bad_input(format!(
+            "expected two commands or two URLs, found the command `{command}` and the URL `{url}`. \
+             Start that server yourself and give its URL, or give two commands"
         ))),
         (commands, urls) => Err(Failure::bad_input(format!(
             "expected at most two servers to compare, found {}. Write two, and add the other \

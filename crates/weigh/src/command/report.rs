@@ -1,22 +1,26 @@
 //! `weigh report`: renders a recording again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use analysis::Summary;
 use experiment::console::Console;
 use experiment::exit::{Exit, Failure};
 
 use super::lab::curve_in;
-use super::recording_file::read;
+use super::recording_file::{newest, read};
 use crate::format::{Format, Page};
 use crate::gates::{self, GateArgs};
+
+/// Folder of the recordings, if the user names no other.
+const FOLDER: &str = "recordings";
 
 /// Print the report of a recording again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The folder of a recording, the `recording.json` in it, or a file of `weigh load --record`.
+    /// The folder of a recording, the `recording.json` in it, or a file of `weigh load --record` [default: the
+    /// newest recording in `recordings`].
     #[arg(value_name = "RECORDING")]
-    recording: PathBuf,
+    recording: Option<PathBuf>,
     /// Layout of the answer.
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -43,16 +47,27 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             "`--variant` is only for the layouts of other tools. This layout shows all variants",
         ));
     }
+    let path = match &args.recording {
+        Some(given) => given.clone(),
+        None => {
+            let found = newest(Path::new(FOLDER))?;
+            console.say(format!(
+                "weigh: the newest recording is {}",
+                found.display()
+            ));
+            found
+        }
+    };
     if let Format::Page(page) = format
         && args.against.is_none()
-        && let Some(curve) = curve_in(&args.recording, &args.gates)?
+        && let Some(curve) = curve_in(&path, &args.gates)?
     {
         console.answer(&page.render_curve(&curve, console.terminal()));
         let levels = curve.levels().iter();
         let gates = levels.map(|level| gates::exit_of(&level.summary.gates));
         return Ok(gates.max().unwrap_or(Exit::Done));
     }
-    let mut recording = read(&args.recording)?;
+    let mut recording = read(&path)?;
     if let Some(name) = &args.against {
         recording.compare_with(name).map_err(Failure::bad_input)?;
     }

@@ -1,0 +1,279 @@
+//! `weigh explain`: the meaning of a key, a check or a figure, from the pages of reference.
+//!
+//! The pages have a table for each group of names. One source serves the book and this command.
+
+use std::fmt::Write as _;
+
+use experiment::console::Console;
+use experiment::exit::{Exit, Failure};
+use report::wrapped;
+use yaml_with_places::did_you_mean;
+
+/// Explain a key of a lab file, a check or a figure.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// A key such as `rate` or `load.rate`, a check such as `lateness`, or a figure such as `typical`.
+    #[arg(value_name = "NAME", required = true, num_args = 1..)]
+    name: Vec<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weigh explain typical
+  weigh explain load.rate
+  weigh explain generator pauses";
+
+/// A page of reference.
+struct Page {
+    /// The word for a name of this page.
+    kind: &'static str,
+    /// The page of the book.
+    page: &'static str,
+    text: &'static str,
+}
+
+const PAGES: [Page; 3] = [
+    Page {
+        kind: "key",
+        page: "labs",
+        text: include_str!("../../../../docs/labs.md"),
+    },
+    Page {
+        kind: "check",
+        page: "checks",
+        text: include_str!("../../../../docs/checks.md"),
+    },
+    Page {
+        kind: "figure",
+        page: "figures",
+        text: include_str!("../../../../docs/figures.md"),
+    },
+];
+
+/// One row of a table.
+struct Entry {
+    page: &'static Page,
+    /// The key of the mapping that contains this key. Empty for a key of the lab, a check or a figure.
+    group: String,
+    name: String,
+    /// Other names with the same meaning.
+    others: Vec<String>,
+    /// The headings of the other columns with their texts.
+    facts: Vec<Fact>,
+}
+
+struct Fact {
+    heading: String,
+    text: String,
+}
+
+/// Prints the meanings of a name.
+///
+/// # Errors
+///
+/// Fails if no key, check or figure has this name.
+pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let name = args.name.join(" ");
+    let entries = entries();
+    let found: Vec<&Entry> = entries.iter().filter(|it| it.is_called(&name)).collect();
+    if found.is_empty() {
+        return Err(Failure::bad_input(unknown(&name, &entries)));
+    }
+    let width = console.terminal().width;
+    let texts: Vec<String> = found.iter().map(|entry| entry.text(width)).collect();
+    console.answer(&texts.join("\n"));
+    Ok(Exit::Done)
+}
+
+fn unknown(name: &str, entries: &[Entry]) -> String {
+    let names = entries.iter().map(|entry| entry.name.as_str());
+    let hint = did_you_mean(name, names);
+    let hint = hint.map(|hint| hint.replacen("did", " Did", 1));
+    format!(
+        "expected a key of a lab file, a check or a figure, found `{name}`.{} `weigh book labs`, \
+         `weigh book checks` and `weigh book figures` list them",
+        hint.unwrap_or_default()
+    )
+}
+
+/// All rows of the tables whose first column has names.
+fn entries() -> Vec<Entry> {
+    PAGES.iter().flat_map(of_page).collect()
+}
+
+fn of_page(page: &'static Page) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let mut group = String::new();
+    let mut headings: Option<Vec<String>> = None;
+    for line in page.text.lines() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            // A heading such as `load.capacity` is the group of its keys.
+            let is_key = heading.starts_with('`');
+            group = is_key.then(|| plain(heading)).unwrap_or_default();
+        }
+        if !line.starts_with('|') {
+            headings = None;
+            continue;
+        }
+        let cells = cells(line);
+        let Some(headings) = &headings else {
+            headings = Some(cells);
+            continue;
+        };
+        let first = headings[0].to_lowercase();
+        if !["key", "check", "name"].contains(&first.as_str()) || cells[0].starts_with("---") {
+            continue;
+        }
+        entries.push(Entry::new(page, &group, headings, &cells));
+    }
+    entries
+}
+
+impl Entry {
+    fn new(page: &'static Page, group: &str, headings: &[String], cells: &[String]) -> Entry {
+        let facts = headings.iter().zip(cells).skip(1);
+        let facts: Vec<Fact> = facts
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(heading, text)| Fact {
+                heading: heading.to_lowercase(),
+                text: text.clone(),
+            })
+            .collect();
+        let spellings = facts.iter().find(|fact| fact.heading == "other spellings");
+        let others = spellings.map(|fact| fact.text.split(", ").map(str::to_owned).collect());
+        Entry {
+            page,
+            group: group.to_owned(),
+            name: cells[0].clone(),
+            others: others.unwrap_or_default(),
+            facts,
+        }
+    }
+
+    /// True if a person can mean this entry by `name`. The words in brackets after a check are its conditions.
+    fn is_called(&self, name: &str) -> bool {
+        let name = name.trim_matches('`');
+        let bare = self.name.split(" (").next().unwrap_or(&self.name);
+        let mut names = self.others.iter().map(String::as_str).chain([bare]);
+        let is_alone = names.any(|own| own.eq_ignore_ascii_case(name));
+        is_alone || self.path().eq_ignore_ascii_case(name)
+    }
+
+    /// The name with its group, such as `load.rate`.
+    fn path(&self) -> String {
+        match self.group.as_str() {
+            "" => self.name.clone(),
+            group => format!("{group}.{}", self.name),
+        }
+    }
+
+    fn text(&self, width: usize) -> String {
+        let mut text = format!("{}, a {}\n", self.path(), self.page.kind);
+        let (meaning, facts): (Vec<&Fact>, Vec<&Fact>) = self
+            .facts
+            .iter()
+            .partition(|fact| fact.heading == "meaning");
+        for fact in meaning {
+            text += &wrapped("  ", &fact.text, width);
+        }
+        for fact in facts {
+            text += &wrapped("  ", &format!("{}: {}", fact.heading, fact.text), width);
+        }
+        let _ = writeln!(text, "  more: weigh book {}", self.page.page);
+        text
+    }
+}
+
+/// The cells of a row of a table, without marks of Markdown. `\|` is a bar within a cell.
+fn cells(row: &str) -> Vec<String> {
+    let inner = row.trim().trim_start_matches('|').trim_end_matches('|');
+    let joined = inner.replace("\\|", "\u{0}");
+    let cells = joined.split('|');
+    cells
+        .map(|cell| plain(cell.trim()).replace('\u{0}', "|"))
+        .collect()
+}
+
+/// A text without marks of code and with the words of its links.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('[') {
+        let link = rest[start + 1..].split_once("](");
+        let words = link.and_then(|(words, after)| Some((words, after.split_once(')')?.1)));
+        out += &rest[..start];
+        match words {
+            Some((words, after)) => {
+                out += words;
+                rest = after;
+            }
+            // A list such as `[200, 429]` is no link.
+            None => {
+                out.push('[');
+                rest = &rest[start + 1..];
+            }
+        }
+    }
+    (out + rest).replace('`', "")
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Metric;
+
+    use super::*;
+
+    fn explained(name: &str) -> String {
+        let entries = entries();
+        let found = entries.iter().filter(|entry| entry.is_called(name));
+        found.map(|entry| entry.text(80)).collect()
+    }
+
+    #[test]
+    fn a_key_is_explained_with_its_group_and_its_values() {
+        let text = explained("rate");
+        for words in [
+            "load.rate, a key",
+            "load.phases.rate, a key",
+            "value: a rate: 100/s",
+            "weigh book labs",
+        ] {
+            assert!(text.contains(words), "{words}\n{text}");
+        }
+        let text = explained("load.rate");
+        assert!(text.starts_with("load.rate, a key\n"), "{text}");
+        assert!(!text.contains("load.phases"), "{text}");
+        assert!(!text.contains('`') && !text.contains("]("), "{text}");
+        assert!(explained("rounds").contains("default: 10"));
+    }
+
+    #[test]
+    fn every_check_and_every_figure_is_explained() {
+        for check in analysis::summary::CheckName::ALL {
+            let name = check.to_string();
+            assert!(explained(&name).contains("a check"), "{name}");
+        }
+        for metric in Metric::ALL {
+            let name = metric.name();
+            assert!(explained(name).contains("a figure"), "{name}");
+        }
+        assert!(explained("rps").contains("requests/s, a figure"));
+    }
+
+    #[test]
+    fn an_unknown_name_gets_a_hint() {
+        let error = unknown("latenes", &entries());
+        assert!(error.contains("found `latenes`. Did you mean"), "{error}");
+        let error = unknown("xyzzy", &entries());
+        assert!(error.contains("found `xyzzy`. `weigh book"), "{error}");
+    }
+
+    #[test]
+    fn marks_of_a_page_are_left_out() {
+        assert_eq!(
+            cells("| `a` | see [`b`](#b), or `[x, y]` | c \\| d |"),
+            ["a", "see b, or [x, y]", "c | d"]
+        );
+    }
+}
