@@ -121,7 +121,8 @@ fn without_places(text: &str, command: &Value) -> String {
             &Value::from(path).to_string(),
             &Value::from(last).to_string(),
         )
-        .replace(&format!("\"{}/", path.trim_end_matches('/')), "\"")
+        // Also within a longer text, such as the command of a shell with the path of a configuration file.
+        .replace(&format!("{}/", path.trim_end_matches('/')), "")
     })
 }
 
@@ -192,13 +193,19 @@ mod tests {
             "--out",
             "/var/records"
         ]);
-        let text = json!({"command": command, "note": "labs/x.yaml", "file": "/var/records/x/log"})
-            .to_string();
+        let text = json!({
+            "command": command, "note": "labs/x.yaml", "file": "/var/records/x/log",
+            "run": "sh -c 'cat /var/records/x/key'"
+        })
+        .to_string();
         let kept: Value = serde_json::from_str(&without_places(&text, &command)).unwrap();
         let expected = json!(["weigh", "lab", "labs/x.yaml", "--out", "records"]);
         assert_eq!(
             kept,
-            json!({"command": expected, "note": "labs/x.yaml", "file": "x/log"})
+            json!({
+                "command": expected, "note": "labs/x.yaml", "file": "x/log",
+                "run": "sh -c 'cat x/key'"
+            })
         );
     }
 }

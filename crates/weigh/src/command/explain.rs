@@ -109,8 +109,10 @@ fn of_page(page: &'static Page) -> Vec<Entry> {
     for line in page.text.lines() {
         if let Some(heading) = line.strip_prefix("## ") {
             // A heading such as `load.capacity` is the group of its keys.
-            let is_key = heading.starts_with('`');
-            group = is_key.then(|| plain(heading)).unwrap_or_default();
+            group = match heading.starts_with('`') {
+                true => plain(heading),
+                false => String::new(),
+            };
         }
         if !line.starts_with('|') {
             headings = None;

@@ -89,7 +89,7 @@ mod tests {
     fn record(folder: &Path, age_s: u64) {
         fs::create_dir_all(folder).unwrap();
         let file = fs::File::create(folder.join("recording.json")).unwrap();
-        let time = SystemTime::now() - Duration::from_secs(age_s);
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000 - age_s);
         file.set_modified(time).unwrap();
     }
 
