@@ -1,7 +1,7 @@
 //! Asks for the type of objects that fragments select from.
 //!
 //! The planner asks for the type only under the conditions of a fragment. The subgraph of an interface object does
-//! not know the type, and the plan may not ask another subgraph. Then nothing says which objects a fragment is for.
+//! not know the type, and the plan may not ask another subgraph. The proof refuses such plans.
 //! With `__typename` next to the fragment, the plan asks a subgraph that knows the type.
 
 use hive_router_query_planner::ast::selection_item::SelectionItem;
