@@ -2,7 +2,7 @@
 //!
 //! The planner asks for the type only under the conditions of a fragment. The subgraph of an interface object does
 //! not know the type, and the plan may not ask another subgraph. The proof refuses such plans.
-//! With `__typename` next to the fragment, the plan asks a subgraph that knows the type.
+//! With `__typename` next to the fragment, the plan asks a subgraph that has the type.
 
 use hive_router_query_planner::ast::selection_item::SelectionItem;
 use hive_router_query_planner::ast::selection_set::{
