@@ -77,6 +77,7 @@ mod store;
 mod supergraph;
 mod supergraph_error;
 mod tokens;
+mod told_types;
 mod unselected;
 mod unserved;
 mod unstated;

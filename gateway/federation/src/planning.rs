@@ -33,6 +33,7 @@ use crate::proof::{MissingField, PlanGoal, ProofError};
 use crate::refusal::Refusal;
 use crate::requiring::RequiresSplit;
 use crate::supergraph::Supergraph;
+use crate::told_types::told;
 use crate::unselected;
 use crate::unserved;
 use crate::variables::Declared;
@@ -244,10 +245,11 @@ impl Planning<'_> {
             Way::InParts => self.in_parts(operation),
             Way::Behind(split) => self.behind(operation, goal, split, REQUIRED_LEVELS),
             Way::Apart { levels } => self.apart(operation, goal, levels),
-            Way::ByType | Way::Merged => {
+            Way::ByType | Way::Merged | Way::Told => {
                 let (schema, root) = (goal.schema, goal.root_type);
                 let asked = match way {
                     Way::Merged => merged(schema, root, goal.asked),
+                    Way::Told => told(schema, root, goal.asked),
                     _ => by_type(schema, root, goal.asked, WRITTEN_MAX),
                 };
                 // The root fields of a mutation must not change places.
@@ -476,10 +478,12 @@ enum Way {
     /// One plan for each of several fields with one name and different arguments, or for the fields this number
     /// of levels above them.
     Apart { levels: usize },
+    /// The types of all objects that fragments select from, without the conditions of the fragments.
+    Told,
 }
 
 impl Way {
-    const ALL: [Way; 10] = [
+    const ALL: [Way; 11] = [
         Way::Whole,
         Way::InParts,
         Way::ByType,
@@ -490,6 +494,7 @@ impl Way {
         Way::Apart { levels: 0 },
         Way::Apart { levels: 1 },
         Way::Apart { levels: 2 },
+        Way::Told,
     ];
 }
 
