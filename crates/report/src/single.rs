@@ -13,7 +13,7 @@ use crate::step;
 use crate::tables::traffic::counts;
 use crate::terminal::{Terminal, printable};
 use crate::text::wrapped;
-use crate::words::verdict_text;
+use crate::words::{check_text, verdict_text, why};
 
 /// Renders a single load for a terminal.
 pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
@@ -21,7 +21,7 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     let mut rows = summary.variants.iter();
     let stopped = rows.find_map(VariantSummary::stopped_answering);
     let mut out = stopped.map_or_else(String::new, |check| {
-        let sentence = format!("The target stopped answering: {}.", check.text);
+        let sentence = format!("The target stopped answering: {}.", check_text(check));
         wrapped("", &sentence, width)
     });
     out += &format!("{}\n{}\n", summary.title, describe::load(recording));
@@ -56,7 +56,11 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
         .filter(|check| check.state != CheckState::Ok);
     for check in troubles {
         let state = format!("  {:<13} ", check.state.to_string());
-        out += &wrapped(&state, &format!("{}: {}", check.name, check.text), width);
+        out += &wrapped(
+            &state,
+            &format!("{}: {}", check.name, check_text(check)),
+            width,
+        );
     }
     out += &samples(round);
     printable(&out)
@@ -69,7 +73,7 @@ fn gates(summary: &Summary) -> String {
         if out.is_empty() {
             out += "\n  Gates\n";
         }
-        let (ruling, why) = (judgement.ruling, judgement.why());
+        let (ruling, why) = (judgement.ruling, why(judgement));
         out += &format!("    {ruling}: {}: {why}\n", judgement.gate);
     }
     out
