@@ -19,7 +19,7 @@ use recording::{ReadError, Recording};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::gate::{self, Judged, Judgement, Role, Undecided};
+use crate::gate::{self, Grounds, Judged, Judgement, Role, Undecided};
 use crate::summary::{Invalidity, Meaning, MetricSummary, Verdict};
 
 /// Content of a file, or of a folder of files.
@@ -221,12 +221,24 @@ pub enum NoVerdict {
 }
 
 /// The reason why a side has no number.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NoNumber {
+    /// The side, `A` or `B`.
+    pub side: &'static str,
+    /// The verdict on it, which is invalid or withheld.
+    pub verdict: Verdict,
+}
+
+impl NoNumber {
     /// The kind of the problem.
-    pub kind: Invalidity,
-    /// The side and the problem, in words.
-    pub reason: String,
+    #[must_use]
+    pub fn kind(&self) -> Invalidity {
+        match &self.verdict {
+            Verdict::Invalid { kind, .. } => *kind,
+            // Only a failed check withholds a verdict.
+            _ => Invalidity::CheckFailed,
+        }
+    }
 }
 
 /// One metric of both sides.
@@ -310,11 +322,14 @@ impl Comparison {
             let withheld = || {
                 let obstacles = self.obstacles.join("; ");
                 (!self.obstacles.is_empty())
-                    .then(|| format!("the two are not comparable: {obstacles}"))
+                    .then(|| Grounds::Figure(format!("the two are not comparable: {obstacles}")))
             };
             let no_number = row.no_number.as_ref();
             no_number
-                .map(|none| format!("there is no number {}", none.reason))
+                .map(|none| Grounds::NoNumberIn {
+                    side: none.side,
+                    verdict: none.verdict.clone(),
+                })
                 .or_else(withheld)
         };
         let rows: Vec<Judged<'_>> = self

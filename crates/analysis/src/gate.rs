@@ -10,7 +10,7 @@ mod judge;
 mod judgement;
 
 pub(crate) use judge::{Judged, Role, judge};
-pub use judgement::{Judgement, Ruling, Undecided};
+pub use judgement::{Grounds, Judgement, Ruling, Undecided};
 
 #[cfg(test)]
 mod tests;

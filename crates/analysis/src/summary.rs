@@ -37,7 +37,8 @@ mod why;
 pub use bodies::{BodiesSummary, BodyNote, StatusSummary, notes as body_notes};
 pub use breakdown::{Activity, BreakdownSummary, CostPart, CountChange, CountName};
 pub use check::{
-    Check, CheckName, CheckState, PAUSED_SHARE_MAX, STARVED_SHARE_MAX, is_disturbed, named_outcomes,
+    Check, CheckFacts, CheckName, CheckNote, CheckState, GeneratorName, LongestStall,
+    PAUSED_SHARE_MAX, STARVED_SHARE_MAX, is_disturbed,
 };
 pub use distribution::Distribution;
 pub use doubtful::Estimate;
@@ -55,7 +56,7 @@ pub use search::SearchSummary;
 pub use sent::{SentSummary, requests as requests_of};
 pub use split::SplitSummary;
 pub use system::{InstanceSummary, SystemSummary};
-pub use verdict::{Invalidity, Margin, Remark, Verdict};
+pub use verdict::{Invalidity, Margin, Reason, Remark, Verdict};
 pub use why::{
     CauseKind, FunctionDifference, RuntimeDifference, VariantWhy, WhyCost, WhyPart, WhySummary,
 };

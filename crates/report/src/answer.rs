@@ -107,7 +107,9 @@ fn withheld(summary: &Summary, rows: &[&VariantSummary]) -> Option<String> {
         few => format!(" Estimates, not trusted: {}.", few.join(", ")),
     };
     let remedy = match &from.verdict {
-        Verdict::Withheld { remedy, .. } => format!(" {}.", begun(remedy)),
+        Verdict::Withheld {
+            check, headline, ..
+        } => format!(" {}.", begun(&words::remedy_for(*check, *headline))),
         _ => String::new(),
     };
     Some(format!(
@@ -200,7 +202,7 @@ fn withheld_from<'s>(summary: &'s Summary, row: &'s VariantSummary) -> Option<&'
 
 /// The reason why a row has no verdict. `from` is the row without a verdict: this row or its baseline.
 fn cause(row: &VariantSummary, from: &VariantSummary) -> Option<String> {
-    let cause = from.verdict.cause()?;
+    let cause = words::withheld_cause(&from.verdict)?;
     Some(match from.name == row.name {
         true => cause,
         false => format!("{cause} while the baseline `{}` was measured", from.name),

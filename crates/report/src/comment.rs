@@ -14,6 +14,7 @@ use crate::gates;
 use crate::markdown::{escape, printed_short};
 use crate::tables;
 use crate::terminal::one_line;
+use crate::words;
 
 /// Maximum number of lines of a comment.
 const LINES: usize = 30;
@@ -144,7 +145,7 @@ pub(crate) fn gates(judgements: &[Judgement], most: usize) -> Option<String> {
         format!(
             "- gate {}: {ruling}{}",
             escape(&subject),
-            escape(&judgement.reason)
+            escape(&words::gate_reason(judgement))
         )
     };
     let shown = judged.len().min(most);

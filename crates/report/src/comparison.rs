@@ -113,7 +113,7 @@ pub fn comparison_junit(comparison: &Comparison) -> String {
         name: title(row),
         seconds: 0.0,
         outcome: match (&row.no_number, comparison.obstacles.is_empty()) {
-            (Some(none), _) => Outcome::Error(none.reason.clone()),
+            (Some(none), _) => Outcome::Error(words::no_number(none)),
             (None, false) => Outcome::Error(comparison.obstacles.join("; ")),
             (None, true) => {
                 let words = words::comparison_in_words(row);

@@ -1,7 +1,7 @@
 //! Text forms of a curve: for a terminal, in Markdown, as lines for scripts, and for CI.
 
 use analysis::curve::{Curve, LoadLevel, overhead_of};
-use analysis::gate::{Judgement, Ruling};
+use analysis::gate::{Grounds, Judgement, Ruling};
 use analysis::summary::{ClaimName, VariantSummary};
 use model::Metric;
 use recording::digits;
@@ -189,11 +189,11 @@ pub(crate) fn judgements(curve: &Curve) -> Vec<Judgement> {
         gates
             .map(|judgement| Judgement {
                 variant: at(&judgement.variant, level),
-                reason: match judgement.ruling {
-                    Ruling::Undecided => judgement
-                        .reason
-                        .replace("more rounds", "more rounds at this load"),
-                    _ => judgement.reason.clone(),
+                grounds: match (judgement.ruling, &judgement.grounds) {
+                    (Ruling::Undecided, Grounds::Figure(text)) => {
+                        Grounds::Figure(text.replace("more rounds", "more rounds at this load"))
+                    }
+                    (_, grounds) => grounds.clone(),
                 },
                 ..judgement.clone()
             })

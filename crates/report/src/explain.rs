@@ -336,14 +336,18 @@ fn trouble(alike: &[(&VariantSummary, &Check)], measured: usize) -> String {
         all if all == measured => format!("all {all} variants"),
         _ => names.join(", "),
     };
-    let is_same = alike.iter().all(|(_, other)| other.text == check.text);
+    let is_same = alike
+        .iter()
+        .all(|(_, other)| words::check_text(other) == words::check_text(check));
     let of = match is_same {
         true => String::new(),
         false => format!(" (worst: `{}`)", worst.name),
     };
     format!(
         "{whom}: {} ({}): {}{of}",
-        check.name, check.state, check.text
+        check.name,
+        check.state,
+        words::check_text(check)
     )
 }
 

@@ -2,10 +2,12 @@
 
 use analysis::gate::{Judgement, Ruling};
 
+use crate::words;
+
 /// The judgements, one per line: `broken: rhai p99 overhead < 0.2ms: 0.30 to 0.41 ms`.
 pub(crate) fn lines(judgements: &[Judgement]) -> Vec<String> {
     let line = |judgement: &Judgement| {
-        let reason = &judgement.reason;
+        let reason = words::gate_reason(judgement);
         // The reason of an undecided gate begins with that word.
         let ruling = match judgement.ruling {
             Ruling::Undecided => String::new(),

@@ -1,7 +1,10 @@
 //! Interim results of a lab, for users who watch its terminal.
 
 use analysis::summary::{CheckState, Summary, VariantSummary};
-use recording::digits;
+
+use crate::cell;
+use crate::table::{Cell, Column, Table};
+use crate::text::{aligned, at};
 
 /// Lines of a table with the figure and the difference of each variant. They are computed from the rounds so
 /// far, like the report from all rounds. There is no verdict. A user who stops at the first favorable
@@ -21,48 +24,54 @@ pub fn interim(summary: &Summary, width: usize) -> Vec<String> {
     );
     let rows = summary.variants.iter().map(|row| {
         let name: String = row.name.chars().take(longest).collect();
-        format!("  {name:longest$}  {}", figures(summary, row))
+        let mut cells = vec![Cell::from(name)];
+        cells.extend(figures(summary, row));
+        cells
     });
-    let lines = std::iter::once(title).chain(rows);
+    let columns = [
+        Column::words(""),
+        Column::figure("", ""),
+        Column::words(""),
+        Column::words(""),
+    ];
+    let table = Table::new("so far", columns, rows);
+    let places = [at(2, longest), at(2, 9), at(2, 22), at(2, 0)];
+    let printed = aligned(&table, &places);
+    let lines = std::iter::once(title.as_str()).chain(printed.lines());
     lines
         .map(|line| line.chars().take(width).collect())
         .collect()
 }
 
-fn figures(summary: &Summary, row: &VariantSummary) -> String {
+/// The figure of a variant, its difference and its checks.
+fn figures(summary: &Summary, row: &VariantSummary) -> [Cell; 3] {
     let metric = summary.headline;
     let Some(found) = row.metric(metric) else {
-        return "no number".to_owned();
+        return ["no number", "", ""].map(Cell::from);
     };
     let unit = metric.unit();
-    let value = unit.shown(found.value);
-    let half = found
-        .low
-        .zip(found.high)
-        .map(|(low, high)| (high - low) / 2.0);
-    let mut line = format!(
-        "{:>9}",
-        digits::value(value, half.map(|half| unit.shown(half)))
-    );
-    match &found.overhead {
-        None => line += "  baseline",
-        Some(overhead) => {
-            let ends = overhead.difference_low.zip(overhead.difference_high);
-            let shown = ends.map(|(low, high)| (unit.shown(low), unit.shown(high)));
-            let difference = digits::estimate(unit.shown(overhead.difference), shown, value);
-            line += &format!("  {difference:<22}");
-            if ends.is_none() {
-                line += &format!(" (interval from {} rounds on)", overhead.rounds_needed);
-            }
+    let difference = found.overhead.as_ref().map(|overhead| {
+        let shown = cell::difference_of(found, unit, found.value).unwrap_or_default();
+        match overhead.difference_low.zip(overhead.difference_high) {
+            Some(_) => shown,
+            None => format!(
+                "{shown:<22} (interval from {} rounds on)",
+                overhead.rounds_needed
+            ),
         }
-    }
+    });
     let odd = row.checks.iter().filter(|it| it.state != CheckState::Ok);
-    match odd.count() {
-        0 => line += "  checks in order",
-        1 => line += "  1 check not in order",
-        more => line += &format!("  {more} checks not in order"),
-    }
-    line
+    let checks = match odd.count() {
+        0 => "checks in order".to_owned(),
+        1 => "1 check not in order".to_owned(),
+        more => format!("{more} checks not in order"),
+    };
+    [
+        cell::of(found, unit),
+        difference.unwrap_or_else(|| "baseline".to_owned()),
+        checks,
+    ]
+    .map(Cell::from)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The report in JSON for programs. Every figure has its unit in its name.
 
 mod comparison;
+mod judgement;
 mod summary;
 mod verdict;
 

@@ -50,8 +50,8 @@ pub(crate) fn cases(recording: &Recording, summary: &Summary) -> Vec<Case> {
                 Verdict::Invalid {
                     kind: Invalidity::Recorded(InvalidKind::NotNeeded | InvalidKind::Absent),
                     reason,
-                } => Outcome::Skipped(reason.clone()),
-                Verdict::Invalid { reason, .. } => Outcome::Error(reason.clone()),
+                } => Outcome::Skipped(words::reason(reason)),
+                Verdict::Invalid { reason, .. } => Outcome::Error(words::reason(reason)),
                 Verdict::Withheld { .. } => Outcome::Error(words::verdict_text(row)),
                 _ => Outcome::Passed(verdict(words::verdict_text(row), words::in_words(row))),
             },
@@ -101,7 +101,7 @@ pub(crate) fn document(name: &str, cases: &[Case], gates: &[Judgement]) -> Strin
 }
 
 fn of_gate(judgement: &Judgement) -> Case {
-    let reason = judgement.reason.clone();
+    let reason = words::gate_reason(judgement);
     Case {
         // Names of test cases are shown as plain text, not as Markdown.
         name: gates::subject(judgement).replace('`', ""),

@@ -51,4 +51,4 @@ pub use markdown::markdown;
 pub use single::load_text;
 pub use terminal::{Terminal, ascii, harmless, printable};
 pub use text::{full_text, text, wrapped};
-pub use words::{in_words, verdict_text};
+pub use words::{check_text, in_words, verdict_text, why};

@@ -2,18 +2,18 @@
 
 mod pictures;
 
-use analysis::summary::{CheckState, Distribution, Summary, VariantSummary, tail};
-use model::{Metric, Unit, micros};
+use analysis::summary::{CheckState, Summary, VariantSummary};
+use model::micros;
 use recording::{Recording, RoundRecord, describe, digits, float};
 
-use crate::bodies;
-use crate::cell;
 use crate::explain;
-use crate::step;
-use crate::tables::traffic::counts;
+use crate::tables::load as tables;
 use crate::terminal::{Terminal, printable};
-use crate::text::wrapped;
-use crate::words::verdict_text;
+use crate::text::{Place, aligned, at, wrapped};
+use crate::words::{check_text, verdict_text, why};
+
+/// Place of the first column of each table.
+const LABEL: Place = at(2, 13);
 
 /// Renders a single load for a terminal.
 pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
@@ -21,7 +21,7 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
     let mut rows = summary.variants.iter();
     let stopped = rows.find_map(VariantSummary::stopped_answering);
     let mut out = stopped.map_or_else(String::new, |check| {
-        let sentence = format!("The target stopped answering: {}.", check.text);
+        let sentence = format!("The target stopped answering: {}.", check_text(check));
         wrapped("", &sentence, width)
     });
     out += &format!("{}\n{}\n", summary.title, describe::load(recording));
@@ -42,21 +42,35 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
         out += &format!("\n{}", wrapped("", &verdict, width));
     }
     out += &gates(summary);
-    out += &statistics(row, summary);
+    let statistics = tables::statistics(row, summary);
+    out += &format!(
+        "\n{}",
+        aligned(
+            &statistics,
+            &[LABEL, at(1, 12), at(1, 12), at(1, 12), at(3, 0)]
+        )
+    );
     if let Some(distribution) = &row.distribution {
-        out += &percentiles(distribution);
+        let percentiles = tables::percentiles(distribution);
+        let rows = aligned(&percentiles, &[LABEL, at(1, 12)]);
+        out += &format!("  Latency distribution\n{rows}\n");
         out += &pictures::histogram(&round.latency_ns_hdr.histogram());
     }
     out += &pictures::rate(&round.windows);
     out += &steps(round);
-    out += &facts(row, round, summary.is_open_loop);
+    let facts = tables::facts(row, round, summary.is_open_loop);
+    out += &aligned(&facts, &[LABEL, at(1, 0)]);
     let troubles = row
         .checks
         .iter()
         .filter(|check| check.state != CheckState::Ok);
     for check in troubles {
         let state = format!("  {:<13} ", check.state.to_string());
-        out += &wrapped(&state, &format!("{}: {}", check.name, check.text), width);
+        out += &wrapped(
+            &state,
+            &format!("{}: {}", check.name, check_text(check)),
+            width,
+        );
     }
     out += &samples(round);
     printable(&out)
@@ -69,237 +83,24 @@ fn gates(summary: &Summary) -> String {
         if out.is_empty() {
             out += "\n  Gates\n";
         }
-        let (ruling, why) = (judgement.ruling, judgement.why());
+        let (ruling, why) = (judgement.ruling, why(judgement));
         out += &format!("    {ruling}: {}: {why}\n", judgement.gate);
     }
     out
 }
 
-fn statistics(row: &VariantSummary, summary: &Summary) -> String {
-    let rates = row.rate_windows.as_ref();
-    let of_windows = |value: Option<f64>| {
-        value.map_or_else(
-            || cell::NOTHING.to_owned(),
-            |value| digits::value(value, None),
-        )
-    };
-    let mut out = format!(
-        "\n  {:<13} {:>12} {:>12} {:>12}\n",
-        "Statistics", "Avg", "Stdev", "Max"
-    );
-    let requests = row.metric(Metric::Requests).map(|requests| requests.value);
-    // There are four digits, because there is no interval that would limit the precision.
-    let requests = requests.map_or_else(
-        || cell::NOTHING.to_owned(),
-        |value| digits::value(value, Some(value * 0.0005)),
-    );
-    let windows = explain::windows(summary).unwrap_or_else(|| "no whole window".to_owned());
-    out += &format!(
-        "  {:<13} {requests:>12} {:>12} {:>12}   (stdev and max {windows})\n",
-        "Requests/s",
-        of_windows(rates.and_then(|rates| rates.requests_per_s_stdev)),
-        of_windows(rates.map(|rates| rates.requests_per_s_max)),
-    );
-    let latency = |us: fn(&Distribution) -> f64| {
-        let us = row.distribution.as_ref().map(us);
-        us.map_or_else(
-            || cell::NOTHING.to_owned(),
-            |us| digits::duration_ns(us * 1e3),
-        )
-    };
-    out += &format!(
-        "  {:<13} {:>12} {:>12} {:>12}   (min {})\n",
-        "Latency",
-        latency(|distribution| distribution.latency_us_mean),
-        latency(|distribution| distribution.latency_us_stdev),
-        latency(|distribution| distribution.latency_us_max),
-        latency(|distribution| distribution.latency_us_min),
-    );
-    out
-}
-
-fn percentiles(distribution: &Distribution) -> String {
-    let of = |metric| distribution.percentile_us(metric);
-    // This percentile is not a metric of labs, because a round has too few requests beyond it.
-    let has_last = tail::has_enough(distribution.requests, 0.9999);
-    let ladder = [
-        ("50 %", of(Metric::P50)),
-        ("75 %", of(Metric::P75)),
-        ("90 %", of(Metric::P90)),
-        ("95 %", of(Metric::P95)),
-        ("99 %", of(Metric::P99)),
-        ("99.9 %", of(Metric::P999)),
-        ("99.99 %", has_last.then_some(distribution.latency_us_p9999)),
-    ];
-    let line = |(label, us): (&str, Option<f64>)| {
-        let shown = us.map_or_else(
-            || format!("{}   (fewer than ten requests beyond)", cell::NOTHING),
-            |us| digits::duration_ns(us * 1e3),
-        );
-        format!("  {label:>13} {shown:>12}\n")
-    };
-    format!("  Latency distribution\n{}\n", ladder.map(line).concat())
-}
-
 /// The steps of a scenario. Empty for a rotation.
 fn steps(round: &RoundRecord) -> String {
-    let steps = step::all(&[round]);
-    let Some(iterations) = round.iterations.filter(|_| !steps.is_empty()) else {
+    let table = tables::steps(round);
+    if table.rows.is_empty() || round.iterations.is_none() {
         return String::new();
-    };
-    let longest = steps.iter().map(|step| step.name.chars().count()).max();
-    let width = longest.unwrap_or(0).max(5);
-    let mut out = format!(
-        "  {:<13} {:<width$} {:>10} {:>10} {:>10}   Outcomes\n",
-        "Steps", "", "50 %", "99 %", "Max"
-    );
-    for step in &steps {
-        let [p50, p99, max] = step.quantiles_us().map(|us| {
-            us.map_or_else(
-                || cell::NOTHING.to_owned(),
-                |us| digits::duration_ns(us * 1e3),
-            )
-        });
-        out += &format!(
-            "  {:<13} {:<width$} {p50:>10} {p99:>10} {max:>10}   {}\n",
-            "",
-            step.name,
-            step.outcomes()
-        );
     }
-    let mut counts = vec![format!("{} complete", digits::count(iterations.completed))];
-    if iterations.broken > 0 {
-        counts.push(format!(
-            "{} ended by a step that did not pass",
-            digits::count(iterations.broken)
-        ));
-    }
-    if iterations.cut > 0 {
-        counts.push(format!("{} cut by the end", digits::count(iterations.cut)));
-    }
-    out + &format!("  {:<13} {}\n", "Iterations", counts.join(", "))
-}
-
-fn connections(round: &RoundRecord) -> String {
-    let connections = round.connect_ns_hdr.histogram();
-    match connections.quantile_ns(0.5) {
-        None => "none opened".to_owned(),
-        Some(p50) => format!(
-            "{} opened, in {} (median)",
-            digits::count(connections.len()),
-            digits::duration_ns(float(p50))
-        ),
-    }
-}
-
-fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: bool) -> String {
-    let elapsed_us = round.elapsed_us;
-    // Bytes per microsecond are 10^6 bytes per second.
-    let per_s = |bytes: u64| match elapsed_us {
-        0 => cell::NOTHING.to_owned(),
-        us => digits::value(float(bytes) / float(us), None),
-    };
-    let mut facts = vec![
-        ("Outcomes", counts(row)),
-        (
-            "Throughput",
-            format!(
-                "{} MB/s in, {} MB/s out",
-                per_s(round.bytes_in),
-                per_s(round.bytes_out)
-            ),
-        ),
-        ("Connections", connections(round)),
-    ];
-    if round.sent_again > 0 {
-        facts.push(("Sent again", sent_again(round.sent_again)));
-    }
-    if let Some(statuses) = bodies::statuses(row) {
-        facts.push(("Statuses", statuses));
-    }
-    if row.bodies.bytes_mean.is_some() {
-        facts.push(("Bodies", bodies_of(row)));
-    }
-    if is_open_loop {
-        facts.push(("Lateness", lateness(round)));
-        let service = round.service_ns_hdr.histogram();
-        if let Some((p50, p99)) = service.quantile_ns(0.5).zip(service.quantile_ns(0.99)) {
-            let (p50, p99) = (
-                digits::duration_ns(float(p50)),
-                digits::duration_ns(float(p99)),
-            );
-            facts.push((
-                "Service time",
-                format!("50 % {p50}, 99 % {p99} (from the actual send)"),
-            ));
-        }
-    }
-    // A load that was stopped at once has no duration, so there are no shares of it.
-    if elapsed_us == 0 {
-        return listed(&facts);
-    }
-    let available_us = float(elapsed_us) * f64::from(round.generator.threads);
-    let cpu = row.metric(Metric::GeneratorCpu).map(|cpu| cpu.value);
-    facts.push((
-        "Generator",
-        format!(
-            "{} us CPU a request, busy {} of {}{}",
-            cell::single(cpu, Unit::Microseconds),
-            digits::percent(float(micros(round.generator.cpu)) / available_us.max(1.0)),
-            describe::plural(u64::from(round.generator.threads), "thread"),
-            // Above 90 %, the exact share is not useful.
-            match round.realtime_share() {
-                all if all > 0.9 => ", real-time".to_owned(),
-                0.0 => String::new(),
-                part => format!(", real-time for {}", digits::percent(part)),
-            },
-        ),
-    ));
-    facts.push(("Time", digits::duration_ns(float(elapsed_us) * 1e3)));
-    listed(&facts)
-}
-
-fn sent_again(times: u64) -> String {
-    let times = describe::plural(times, "request");
-    format!("{times} that the server declared unprocessed (GOAWAY, REFUSED_STREAM)")
-}
-
-/// The bodies in words: `1,234 bytes a response, gzip. Encoded bodies checked: 100 by equal bytes`.
-fn bodies_of(row: &VariantSummary) -> String {
-    let own = &row.bodies;
-    let encoding = match own.responses_by_encoding.is_empty() {
-        // The recording is from a version that did not count encodings.
-        true => String::new(),
-        false => format!(", {}", bodies::encoding(own)),
-    };
-    let bytes = format!(
-        "{} bytes a response{encoding}",
-        bodies::bytes(own.bytes_mean)
-    );
-    match bodies::checks(own).as_str() {
-        "" => bytes,
-        checks => format!("{bytes}. Encoded bodies checked: {checks}"),
-    }
-}
-
-fn listed(facts: &[(&str, String)]) -> String {
-    facts
-        .iter()
-        .map(|(label, fact)| format!("  {label:<13} {fact}\n"))
-        .collect()
-}
-
-fn lateness(round: &RoundRecord) -> String {
-    let lateness = round.lateness_ns_hdr.histogram();
-    let (Some(p50), Some(p99), Some(max)) = (
-        lateness.quantile_ns(0.5),
-        lateness.quantile_ns(0.99),
-        lateness.max_ns(),
-    ) else {
-        return "nothing was sent".to_owned();
-    };
-    let [p50, p99, max] = [p50, p99, max].map(|ns| digits::duration_ns(float(ns)));
-    format!("50 % {p50}, 99 % {p99}, max {max} (actual send minus due, part of the latency)")
+    let names = table.rows.iter().map(|row| row[1].brief.chars().count());
+    let longest = names.max().unwrap_or(0).max(5);
+    let iterations = tables::iteration_counts(round);
+    let figure = at(1, 10);
+    let places = [LABEL, at(1, longest), figure, figure, figure, at(3, 0)];
+    aligned(&table, &places) + &aligned(&iterations, &[LABEL, at(1, 0)])
 }
 
 fn samples(round: &RoundRecord) -> String {

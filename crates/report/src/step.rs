@@ -1,6 +1,6 @@
 //! The steps of a scenario, each over all measurements of a variant.
 
-use analysis::summary::{named_outcomes, tail};
+use analysis::summary::tail;
 use model::Outcomes;
 use recording::{RoundRecord, digits, float};
 use stats::Histogram;
@@ -56,7 +56,7 @@ impl Step {
 
     /// The outcomes in words: `passed 990, mismatched 10 (status 10), skipped 5`.
     pub(crate) fn outcomes(&self) -> String {
-        let mut words = named_outcomes(&self.outcomes);
+        let mut words = crate::words::named_outcomes(&self.outcomes);
         if self.skipped > 0 {
             words += &format!(", skipped {}", digits::count(self.skipped));
         }

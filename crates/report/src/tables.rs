@@ -13,6 +13,7 @@ pub(crate) mod hottest;
 pub(crate) mod instances;
 pub(crate) mod ladder;
 pub(crate) mod levels;
+pub(crate) mod load;
 pub(crate) mod results;
 pub(crate) mod searches;
 pub(crate) mod sent;

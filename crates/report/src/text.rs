@@ -1,5 +1,6 @@
 //! Text report for a terminal, readable at 100 columns and without color.
 
+mod aligned;
 mod plots;
 mod short;
 mod table;
@@ -14,6 +15,7 @@ use crate::tables;
 use crate::terminal::{Terminal, Tone, columns, finished, toned};
 use crate::words;
 
+pub(crate) use aligned::{Place, aligned, at};
 pub use short::text;
 pub(crate) use table::printed;
 

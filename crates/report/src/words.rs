@@ -1,18 +1,27 @@
 //! Sentences from the facts of a summary. [`analysis`] computes facts and codes, and this module words them.
 
+mod causes;
+mod checks;
 mod factors;
 mod few;
+mod gates;
 mod meaning;
+mod outcomes;
 mod verdict;
 
-use analysis::compare::{NoVerdict, Row};
+use analysis::compare::{NoNumber, NoVerdict, Row};
 use analysis::summary::quantity;
 use analysis::summary::{Estimate, Remark, VariantSummary, Verdict};
 use model::Metric;
 
+pub(crate) use causes::{cause, remedy_for};
+pub use checks::text as check_text;
 pub(crate) use factors::{effects, missing};
 pub(crate) use few::{mean, payers, words as few};
-pub(crate) use verdict::{short, verdict};
+pub(crate) use gates::gate_reason;
+pub use gates::why;
+pub(crate) use outcomes::named_outcomes;
+pub(crate) use verdict::{problem, reason, short, verdict, withheld_cause};
 
 /// The verdict on a variant in words, with a remark that a reader must see.
 pub fn verdict_text(row: &VariantSummary) -> String {
@@ -88,11 +97,15 @@ pub(crate) fn comparison_verdict(row: &Row) -> String {
             format!("no verdict: only one side has {}", metric.label())
         }
         Some(NoVerdict::NoNumber) | None => {
-            let none = row.no_number.as_ref();
-            let reason = none.map_or("", |none| none.reason.as_str());
-            format!("no number {reason}")
+            let reason = row.no_number.as_ref().map(no_number);
+            format!("no number {}", reason.unwrap_or_default())
         }
     }
+}
+
+/// The side without a number and its problem: `in A: it exited with 1`.
+pub(crate) fn no_number(none: &NoNumber) -> String {
+    format!("in {}: {}", none.side, problem(&none.verdict))
 }
 
 /// The meaning of a verdict on a row of a comparison.

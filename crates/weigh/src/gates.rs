@@ -149,7 +149,8 @@ impl GateArgs {
 /// Prints the result of each gate to stderr, for layouts that do not contain gates.
 pub(crate) fn say(judgements: &[Judgement], console: Console) {
     for judgement in judgements {
-        let (ruling, gate, why) = (judgement.ruling, &judgement.gate, judgement.why());
+        let (ruling, gate) = (judgement.ruling, &judgement.gate);
+        let why = report::why(judgement);
         console.say(format_args!("weigh: gate {ruling}: {gate}: {why}"));
     }
 }

@@ -266,10 +266,9 @@ impl Frame {
         let no_number = [("A", of_a), ("B", of_b)]
             .into_iter()
             .find_map(|(side, of)| {
-                of.no_number.as_ref().map(|none| NoNumber {
-                    kind: none.kind,
-                    reason: format!("in {side}: {}", none.reason),
-                })
+                of.no_number
+                    .clone()
+                    .map(|verdict| NoNumber { side, verdict })
             });
         let metrics = match no_number {
             None => self.metrics(of_a, of_b),

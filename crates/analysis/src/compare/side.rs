@@ -6,9 +6,9 @@ use model::Metric;
 use recording::import::ForeignRun;
 use recording::{Kind, Recording, RoundPart, digits};
 
-use super::{NoNumber, Operand, OperandSource};
+use super::{Operand, OperandSource};
 use crate::metric::figure;
-use crate::summary::{Invalidity, Summary, Verdict, mean_by_round};
+use crate::summary::{Summary, Verdict, mean_by_round};
 
 /// One side of one row.
 pub(super) struct Side {
@@ -23,7 +23,8 @@ pub(super) struct Side {
     /// All variants of the run, if they were measured side by side. Their figures show the speed of the
     /// machine in a round.
     pub(super) others: Vec<Other>,
-    pub(super) no_number: Option<NoNumber>,
+    /// The verdict on a side without a number.
+    pub(super) no_number: Option<Verdict>,
     /// Reason why the figures are doubtful. `None` if they are not.
     pub(super) trouble: Option<String>,
 }
@@ -74,18 +75,6 @@ impl Side {
             // An overhead needs a baseline with a number, and the baseline itself has no overhead.
             recording.kind == Kind::Lab && !baseline.verdict.is_invalid() && !row.is_baseline
         });
-        let no_number = match &row.verdict {
-            Verdict::Invalid { kind, reason } => Some(NoNumber {
-                kind: *kind,
-                reason: reason.clone(),
-            }),
-            Verdict::Withheld { .. } => Some(NoNumber {
-                kind: Invalidity::CheckFailed,
-                reason: row.verdict.cause().unwrap_or_default(),
-            }),
-            // Other verdicts have figures. A variant that its own run could not compare may be compared here.
-            _ => None,
-        };
         Self {
             name: row.name.clone(),
             is_baseline: row.is_baseline,
@@ -100,7 +89,8 @@ impl Side {
                 .map(|(metric, _)| *metric)
                 .collect(),
             others: others(recording, summary),
-            no_number,
+            // Other verdicts have figures. A variant that its own run could not compare may be compared here.
+            no_number: Some(row.verdict.clone()).filter(Verdict::is_invalid),
             trouble: None,
         }
     }

@@ -7,6 +7,7 @@ use recording::{METHOD, VariantStatus};
 use super::*;
 use crate::gate::Ruling;
 use crate::sample::{MONDAY, TUESDAY, foreign, lab, recorded};
+use crate::summary::Reason;
 
 fn of(a: &Operand, b: &Operand) -> Comparison {
     Comparison::of(a, b, false).unwrap()
@@ -144,11 +145,10 @@ fn another_load_or_machine_withholds_the_verdict_unless_asked() {
     let gates = ["rhai p99 overhead < 1s".parse().unwrap()];
     let judged = found.judged(&gates, Undecided::Fails);
     assert_eq!(judged.gates[0].ruling, Ruling::Undecided);
-    assert!(
-        judged.gates[0].reason.contains("processor"),
-        "{:?}",
-        judged.gates
-    );
+    let Grounds::Figure(reason) = &judged.gates[0].grounds else {
+        panic!("{:?}", judged.gates);
+    };
+    assert!(reason.contains("processor"), "{reason}");
     let all_the_same = Comparison::of(&a, &b, true).unwrap();
     assert!(all_the_same.obstacles.is_empty());
     assert!(all_the_same.notes[0].starts_with("compared in spite of this: processor"));
@@ -215,10 +215,11 @@ fn a_variant_without_a_number_is_a_row_that_says_why() {
     );
     let row = &found.rows[1];
     assert_eq!(row.no_verdict, Some(NoVerdict::NoNumber));
-    assert_eq!(
-        row.no_number.as_ref().unwrap().reason,
-        "in B: it exited with 1"
-    );
+    let verdict = Verdict::Invalid {
+        kind: InvalidKind::Crashed.into(),
+        reason: Reason::Recorded("it exited with 1".to_owned()),
+    };
+    assert_eq!(row.no_number, Some(NoNumber { side: "B", verdict }));
     assert!(found.rows[1].metrics.is_empty());
     assert!(
         (found.confidence_each - 0.95).abs() < 1e-9,

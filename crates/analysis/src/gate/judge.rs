@@ -3,7 +3,7 @@
 use model::{Gate, Metric, Outcomes, Relation, Subject};
 use recording::{Kind, digits};
 
-use super::judgement::{Judgement, Ruling, Undecided};
+use super::judgement::{Grounds, Judgement, Ruling, Undecided};
 use crate::confidence::CONFIDENCE;
 use crate::summary::{MetricSummary, Summary, VariantSummary, Verdict, tail};
 
@@ -12,7 +12,7 @@ pub(crate) struct Judged<'a> {
     pub(crate) name: &'a str,
     pub(crate) role: Role,
     /// Reason why the row cannot be judged. `None` if it can.
-    pub(crate) no_number: Option<String>,
+    pub(crate) no_number: Option<Grounds>,
     pub(crate) metric: Box<dyn Fn(Metric) -> Option<&'a MetricSummary> + 'a>,
     /// Outcomes of the row's requests and of the baseline's requests. The baseline's are `None` if the row
     /// has no baseline. All are `None` without requests, and in a comparison of two recordings, because its
@@ -80,16 +80,11 @@ impl Summary {
                 (Kind::Lab, false) => Role::Compared,
             },
             no_number: match &row.verdict {
-                Verdict::Invalid { reason, .. } if disbelieves => {
-                    Some(format!("`{}` has no number: {reason}", row.name))
-                }
-                Verdict::Withheld { .. } => {
-                    let cause = row.verdict.cause().unwrap_or_default();
-                    Some(format!(
-                        "the verdict on `{}` is withheld: {cause}",
-                        row.name
-                    ))
-                }
+                Verdict::Invalid { .. } if !disbelieves => None,
+                Verdict::Invalid { .. } | Verdict::Withheld { .. } => Some(Grounds::NoNumber {
+                    variant: row.name.clone(),
+                    verdict: row.verdict.clone(),
+                }),
                 _ => None,
             },
             metric: Box::new(|metric| row.metric(metric)),
@@ -101,7 +96,7 @@ impl Summary {
 
 /// Judges every gate on each row that it applies to. A gate that applies to no row is undecided.
 pub(crate) fn judge(gates: &[Gate], undecided: Undecided, rows: &[Judged<'_>]) -> Vec<Judgement> {
-    let of = |gate: &Gate, variant: &str, (ruling, reason): (Ruling, String)| Judgement {
+    let of = |gate: &Gate, variant: &str, (ruling, grounds): (Ruling, Grounds)| Judgement {
         gate: gate.text.clone(),
         variant: variant.to_owned(),
         ruling,
@@ -110,7 +105,7 @@ pub(crate) fn judge(gates: &[Gate], undecided: Undecided, rows: &[Judged<'_>]) -
             Ruling::Broken => false,
             Ruling::Undecided => undecided == Undecided::Passes,
         },
-        reason,
+        grounds,
     };
     let mut judgements = Vec::new();
     for gate in gates {
@@ -124,27 +119,30 @@ pub(crate) fn judge(gates: &[Gate], undecided: Undecided, rows: &[Judged<'_>]) -
         if found.is_empty() {
             let name = gate.variant.as_deref().unwrap_or("*");
             let known: Vec<String> = rows.iter().map(|row| format!("`{}`", row.name)).collect();
-            let reason = format!(
-                "undecided: there is no variant `{name}`. The variants are {}",
-                known.join(", ")
-            );
-            judgements.push(of(gate, name, (Ruling::Undecided, reason)));
+            let known = known.join(", ");
+            judgements.push(of(
+                gate,
+                name,
+                self::undecided(format!(
+                    "there is no variant `{name}`. The variants are {known}"
+                )),
+            ));
         }
         judgements.extend(found);
     }
     judgements
 }
 
-fn undecided(reason: impl AsRef<str>) -> (Ruling, String) {
-    (Ruling::Undecided, format!("undecided: {}", reason.as_ref()))
+fn undecided(reason: impl Into<String>) -> (Ruling, Grounds) {
+    (Ruling::Undecided, Grounds::Figure(reason.into()))
 }
 
-fn rule(gate: &Gate, row: &Judged<'_>) -> (Ruling, String) {
+fn rule(gate: &Gate, row: &Judged<'_>) -> (Ruling, Grounds) {
     if let (Metric::Failures, Some((own, baseline))) = (gate.metric, &row.outcomes) {
         return of_failures(gate, row, own, baseline.as_ref());
     }
-    if let Some(reason) = &row.no_number {
-        return undecided(reason);
+    if let Some(grounds) = &row.no_number {
+        return (Ruling::Undecided, grounds.clone());
     }
     let label = gate.metric.label();
     let Some(figure) = (row.metric)(gate.metric) else {
@@ -178,8 +176,8 @@ fn rule(gate: &Gate, row: &Judged<'_>) -> (Ruling, String) {
     };
     let shown = interval(gate, low, high) + &of_blocks(figure);
     match side(gate, low, high) {
-        Some(true) => (Ruling::Holds, shown),
-        Some(false) => (Ruling::Broken, shown),
+        Some(true) => (Ruling::Holds, Grounds::Figure(shown)),
+        Some(false) => (Ruling::Broken, Grounds::Figure(shown)),
         None => undecided(format!(
             "the limit lies within {shown}. {}",
             match row.role {
@@ -210,7 +208,7 @@ fn of_failures(
     row: &Judged<'_>,
     own: &Outcomes,
     baseline: Option<&Outcomes>,
-) -> (Ruling, String) {
+) -> (Ruling, Grounds) {
     let share = |outcomes: &Outcomes| outcomes.failed_share().unwrap_or(0.0);
     let text = |outcomes: &Outcomes| {
         format!(
@@ -237,8 +235,8 @@ fn of_failures(
         }
     };
     match side(gate, value, value) {
-        Some(true) => (Ruling::Holds, shown),
-        _ => (Ruling::Broken, shown),
+        Some(true) => (Ruling::Holds, Grounds::Figure(shown)),
+        _ => (Ruling::Broken, Grounds::Figure(shown)),
     }
 }
 

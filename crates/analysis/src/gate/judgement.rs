@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::summary::Verdict;
+
 /// The result of a gate for one variant.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
     /// The gate, as the user wrote it.
     pub gate: String,
@@ -14,16 +16,30 @@ pub struct Judgement {
     pub ruling: Ruling,
     /// True if the gate holds, or if it is undecided and undecided gates pass.
     pub is_passed: bool,
-    /// The figure and its interval in words, or the reason why there is no interval.
-    pub reason: String,
+    /// The reason for the ruling.
+    pub grounds: Grounds,
 }
 
-impl Judgement {
-    /// The reason without the ruling. The reason of an undecided gate begins with the ruling.
-    #[must_use]
-    pub fn why(&self) -> &str {
-        self.reason.trim_start_matches("undecided: ")
-    }
+/// The reason for a ruling.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grounds {
+    /// The figure and its interval, or the reason why there is no interval.
+    Figure(String),
+    /// A variant has no trusted number.
+    NoNumber {
+        /// The name of the variant.
+        variant: String,
+        /// The verdict on it.
+        verdict: Verdict,
+    },
+    /// One of two compared results has no number.
+    NoNumberIn {
+        /// The side, `A` or `B`.
+        side: &'static str,
+        /// The verdict on it.
+        verdict: Verdict,
+    },
 }
 
 /// The state of a gate.

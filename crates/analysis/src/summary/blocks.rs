@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
     use crate::Summary;
-    use crate::gate::{Ruling, Undecided};
+    use crate::gate::{Grounds, Ruling, Undecided};
 
     /// A load with blocks of these latencies in microseconds. Each block has `requests` requests.
     fn load(requests: u64, blocks: [u64; 24]) -> Recording {
@@ -143,7 +143,11 @@ mod tests {
         let [judgement] = &summary.gates[..] else {
             panic!("{gate}: {:?}", summary.gates);
         };
-        (judgement.ruling, judgement.reason.clone())
+        let reason = match &judgement.grounds {
+            Grounds::Figure(reason) => reason.clone(),
+            other => format!("{other:?}"),
+        };
+        (judgement.ruling, reason)
     }
 
     #[test]

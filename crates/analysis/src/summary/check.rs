@@ -10,6 +10,7 @@
 mod arrival;
 mod beside;
 mod cause;
+mod facts;
 mod generator;
 mod machine;
 mod network;
@@ -23,7 +24,7 @@ use std::fmt;
 use beside::Beside;
 pub(super) use cause::root;
 use model::{Load, Order, Outcomes, micros};
-use recording::{LeftOut, Recording, RoundRecord, VariantRecord, digits, float};
+use recording::{LeftOut, Recording, RoundRecord, VariantRecord, float};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -31,6 +32,7 @@ use super::figures::Figures;
 use super::left_out;
 use little::littles_law;
 
+pub use facts::{CheckFacts, CheckNote, GeneratorName, LongestStall};
 pub use generator::{PAUSED_SHARE_MAX, STARVED_SHARE_MAX, is_disturbed};
 
 /// One check on the measurements of a variant.
@@ -46,8 +48,11 @@ pub struct Check {
     pub weak_beyond: f64,
     /// Beyond this limit the check fails. Absent if it can only be weak.
     pub failed_beyond: Option<f64>,
-    /// The figure in words. If the check is not in order, also its meaning.
-    pub text: String,
+    /// The facts behind the figure.
+    pub facts: CheckFacts,
+    /// Circumstances that a reader must know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<CheckNote>,
 }
 
 /// Result of a check, in rising order of severity.
@@ -197,7 +202,7 @@ impl Limits {
         }
     }
 
-    pub(super) fn judge(self, name: CheckName, figure: f64, text: String) -> Check {
+    pub(super) fn judge(self, name: CheckName, figure: f64, facts: CheckFacts) -> Check {
         let state = if self.failed_beyond.is_some_and(|limit| figure > limit) {
             CheckState::Failed
         } else if figure > self.weak_beyond {
@@ -211,7 +216,8 @@ impl Limits {
             figure,
             weak_beyond: self.weak_beyond,
             failed_beyond: self.failed_beyond,
-            text,
+            facts,
+            notes: Vec::new(),
         }
     }
 }
@@ -228,7 +234,7 @@ impl Check {
         if is_shared && self.state == CheckState::Failed {
             self.state = CheckState::Weak;
             self.failed_beyond = None;
-            self.text += ". The rate is valid for this machine with the generator on it";
+            self.notes.push(CheckNote::WithGenerator);
         }
     }
 }
@@ -333,7 +339,7 @@ fn excuse_busy_machine(checks: &mut [Check]) {
     if let Some(check) = failed {
         check.state = CheckState::Weak;
         check.failed_beyond = None;
-        check.text += ". Other programs kept the cores busy";
+        check.notes.push(CheckNote::BusyCores);
     }
 }
 
@@ -370,14 +376,10 @@ impl Totals {
 
 fn failures(totals: &Totals) -> Check {
     let share = ratio(float(totals.outcomes.failed.total()), totals.planned);
-    let kinds = named(&totals.outcomes.failed.by_name());
-    let text = if kinds.is_empty() {
-        "every request had a complete answer".to_owned()
-    } else {
-        let share = digits::percent(share);
-        format!("{share} of the requests had no complete answer ({kinds}), so they have no latency")
+    let facts = CheckFacts::Failures {
+        kinds: totals.outcomes.failed.by_name().to_vec(),
     };
-    Limits::new(0.0, 0.01).judge(CheckName::Failures, share, text)
+    Limits::new(0.0, 0.01).judge(CheckName::Failures, share, facts)
 }
 
 /// Cycles of side-by-side rounds that are in no latency. They are the same for all variants.
@@ -385,60 +387,33 @@ fn left_out(complete: &[&RoundRecord]) -> Option<Check> {
     let rounds: Vec<LeftOut> = complete.iter().filter_map(|round| round.left_out).collect();
     let sum = |of: fn(&LeftOut) -> u64| -> u64 { rounds.iter().map(of).sum() };
     let cycles = sum(|one| one.cycles);
-    let kinds = [
-        ("the host took a core", sum(|one| one.host)),
-        ("the generator stood still", sum(|one| one.generator)),
-        (
-            "another variant kept the cores busy",
-            sum(|one| one.neighbor),
-        ),
-        (
-            "another variant overran",
-            sum(|one| one.overrun.unwrap_or(0)),
-        ),
-    ];
     let left_out = sum(LeftOut::total);
     let share = ratio(float(left_out), float(cycles));
-    let (place, advice) = match complete.iter().any(|round| round.slices.is_some()) {
-        true => ("figure", "Use a quieter machine or a shorter `slice`"),
-        false => ("latency", "Use fewer variants or a lower rate"),
-    };
-    let text = if left_out == 0 {
-        "every cycle counts".to_owned()
-    } else {
-        format!(
-            "{} of the cycles are in no {place} ({}). {advice}",
-            digits::percent(share),
-            named(&kinds)
-        )
+    let facts = CheckFacts::LeftOut {
+        cycles: left_out,
+        host: sum(|one| one.host),
+        generator: sum(|one| one.generator),
+        neighbor: sum(|one| one.neighbor),
+        overrun: sum(|one| one.overrun.unwrap_or(0)),
+        is_sliced: complete.iter().any(|round| round.slices.is_some()),
     };
     // In turn there are no cycles. If times were not kept, cycles were not counted.
-    (cycles > 0).then(|| Limits::new(0.1, 0.5).judge(CheckName::LeftOut, share, text))
+    (cycles > 0).then(|| Limits::new(0.1, 0.5).judge(CheckName::LeftOut, share, facts))
 }
 
 /// Latency of the requests that were left out, compared with the requests that count. If a variant takes the
 /// generator's core for its slow requests, exactly these would be left out.
 fn left_out_slower(complete: &[&RoundRecord]) -> Option<Check> {
     let rise = left_out::rise(complete)?;
-    let text = format!(
-        "the mean latency would be {} {} with the requests that were left out because the generator did not run",
-        digits::percent(rise.abs()),
-        if rise < 0.0 { "lower" } else { "higher" }
-    );
-    Some(Limits::new(0.1, 0.5).judge(CheckName::LeftOutSlower, rise, text))
+    Some(Limits::new(0.1, 0.5).judge(CheckName::LeftOutSlower, rise, CheckFacts::Figure))
 }
 
 fn missed(totals: &Totals) -> Check {
     let share = ratio(float(totals.outcomes.missed), totals.planned);
-    let text = if totals.outcomes.missed == 0 {
-        "every planned request was sent".to_owned()
-    } else {
-        let share = digits::percent(share);
-        format!(
-            "{share} of the planned requests were never sent, because every connection was busy"
-        )
+    let facts = CheckFacts::Missed {
+        requests: totals.outcomes.missed,
     };
-    Limits::new(0.0, 0.001).judge(CheckName::Missed, share, text)
+    Limits::new(0.0, 0.001).judge(CheckName::Missed, share, facts)
 }
 
 /// Requests sent per second, compared with the plan. The last send left at the planned end plus its lateness.
@@ -468,12 +443,11 @@ fn rate(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
         return None;
     }
     let figure = (1.0 - achieved_per_s / planned_per_s).max(0.0);
-    let text = format!(
-        "sent {} of {} planned requests/s",
-        digits::value(achieved_per_s, Some(planned_per_s * 0.0005)),
-        digits::value(planned_per_s, Some(planned_per_s * 0.0005))
-    );
-    Some(Limits::new(0.01, 0.1).judge(CheckName::Rate, figure, text))
+    let facts = CheckFacts::Rate {
+        achieved_per_s,
+        planned_per_s,
+    };
+    Some(Limits::new(0.01, 0.1).judge(CheckName::Rate, figure, facts))
 }
 
 /// Lateness compared with latency. Every latency includes it, so it must be small. Sends that waited for a
@@ -486,69 +460,27 @@ fn lateness(complete: &[&RoundRecord], figures: &Figures) -> Option<Check> {
     let punctual = (1.0 - ratio(float(waited), sent) - paused).max(0.0);
     let late_us = float(figures.lateness.quantile_ns(0.99 * punctual)?) / 1e3;
     let latency_us = float(figures.latency.quantile_ns(0.5)?) / 1e3;
-    let mut text = format!(
-        "99 % of the sends left within {} of their due",
-        digits::duration_ns(late_us * 1e3)
-    );
-    if waited > 0 {
-        text += &format!(
-            ". {} more waited for a free connection",
-            digits::count(waited)
-        );
-    }
     // The limits are at least 100 us and 1 ms. Even a thread that only waits is late by some time, however
     // fast the target is.
     let limits = Limits::new((0.1 * latency_us).max(100.0), latency_us.max(1000.0));
-    let mut check = limits.judge(CheckName::Lateness, late_us, text);
+    let mut check = limits.judge(
+        CheckName::Lateness,
+        late_us,
+        CheckFacts::Lateness { waited },
+    );
     if check.state != CheckState::Ok {
         let had_it = |round: &&RoundRecord| round.realtime_share() >= 0.5;
         if !complete.iter().all(|round| round.generator.realtime) {
-            check.text += ". The generator had no real-time priority";
+            check.notes.push(CheckNote::NoRealtime);
         } else if !complete.iter().all(had_it) {
-            check.text += ". The generator used too much of a shared core for real-time priority";
+            check.notes.push(CheckNote::RealtimeLost);
         }
     }
     Some(check)
 }
 
-/// The kinds that occurred, with their counts: `timeout 3, reset 1`.
-pub(crate) fn named(kinds: &[(&str, u64)]) -> String {
-    let seen = kinds.iter().filter(|(_, count)| *count > 0);
-    let words: Vec<String> = seen
-        .map(|(name, count)| format!("{name} {}", digits::count(*count)))
-        .collect();
-    words.join(", ")
-}
-
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
-}
-
-/// The outcomes that occurred, in words: `passed 990, failed 10 (timeout 10)`.
-pub fn named_outcomes(outcomes: &Outcomes) -> String {
-    let mut words = vec![format!("passed {}", digits::count(outcomes.passed))];
-    let groups = [
-        (
-            "mismatched",
-            outcomes.mismatched.total(),
-            named(&outcomes.mismatched.by_name()),
-        ),
-        (
-            "failed",
-            outcomes.failed.total(),
-            named(&outcomes.failed.by_name()),
-        ),
-        ("missed", outcomes.missed, String::new()),
-    ];
-    for (name, count, kinds) in groups.iter().filter(|(_, count, _)| *count > 0) {
-        let kinds = if kinds.is_empty() {
-            String::new()
-        } else {
-            format!(" ({kinds})")
-        };
-        words.push(format!("{name} {}{kinds}", digits::count(*count)));
-    }
-    words.join(", ")
 }
 
 #[cfg(test)]

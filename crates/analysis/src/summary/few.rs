@@ -22,11 +22,11 @@ pub struct FewPay {
     /// Absent if the share is too small to be distinguished from chance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_of_requests: Option<f64>,
-    /// The way in which these requests differ from the others.
+    /// The difference between these requests and the others.
     pub payment: Payment,
 }
 
-/// The way in which few requests differ from the others.
+/// The difference between few requests and the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Payment {

@@ -1,5 +1,5 @@
 //! Meaning of a verdict. It holds the facts of one sentence: the size of the difference, or the smallest
-//! difference that the run would have shown, and what the headline metric does not show.
+//! difference that the run would have shown. A difference that the headline metric does not show is an aside.
 
 use std::collections::BTreeMap;
 

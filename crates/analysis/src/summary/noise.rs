@@ -5,9 +5,9 @@
 //! machine affects two equal systems.
 
 use model::Metric;
-use recording::{NoiseFloor, digits};
+use recording::NoiseFloor;
 
-use super::check::{Check, CheckName, CheckState, Limits};
+use super::check::{Check, CheckFacts, CheckName, CheckState, Limits};
 use super::estimate::{ClaimName, MetricSummary};
 use super::verdict::Remark;
 
@@ -19,26 +19,14 @@ pub(super) fn check(floor: Option<&NoiseFloor>, mean: Option<&MetricSummary>) ->
     }
     // The floor has no direction, because two equal systems may differ either way.
     let overhead_us = overhead.difference.abs();
-    let (found, limit) = (
-        digits::duration_ns(overhead_us * 1e3),
-        digits::duration_ns(floor.latency_us_mean * 1e3),
-    );
-    // The date of an RFC 3339 time. Another text is shown unchanged.
-    let made_at = floor.made_at.get(..10).unwrap_or(&floor.made_at);
-    let text = if overhead_us < floor.latency_us_mean {
-        format!(
-            "the mean latency differs by {found}, but two equal systems differ by up to {limit} on \
-             this machine (`weigh tare` of {made_at}), so this difference shows nothing"
-        )
-    } else {
-        format!(
-            "the mean latency differs by {found}, two equal systems by at most {limit} (`weigh \
-             tare` of {made_at})"
-        )
+    let facts = CheckFacts::NoiseFloor {
+        overhead_us,
+        floor_us: floor.latency_us_mean,
+        made_at: floor.made_at.clone(),
     };
     // The check is weak and never failed. The figures stand, and only the finding does not.
     let figure = floor.latency_us_mean - overhead_us;
-    Some(Limits::only_weak(0.0).judge(CheckName::NoiseFloor, figure, text))
+    Some(Limits::only_weak(0.0).judge(CheckName::NoiseFloor, figure, facts))
 }
 
 /// Remark on the verdict of a variant with an overhead below the floor.

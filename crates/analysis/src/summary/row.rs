@@ -15,7 +15,7 @@ use super::figures::{Against, Figures};
 use super::meaning::{self, Meaning, Reference};
 use super::pooled::{self, PooledDifference};
 use super::rate_windows::RateWindows;
-use super::verdict::{self, Judged, Remark, Verdict};
+use super::verdict::{self, Judged, Reason, Remark, Verdict};
 use super::{Estimate, VariantSummary, few, left_out, noise, search, sent};
 use crate::confidence::{self, CONFIDENCE, Looks};
 use crate::pace::RoundDifferences;
@@ -111,9 +111,9 @@ impl<'a> Row<'a> {
             checks: &checks,
         });
         let invalid = invalid.or_else(|| {
-            complete.is_empty().then(|| {
-                Verdict::invalid(InvalidKind::Interrupted, "no round was measured to the end")
-            })
+            complete
+                .is_empty()
+                .then(|| Verdict::invalid(InvalidKind::Interrupted, Reason::NotMeasured))
         });
         Self {
             variant,

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use model::{InvalidKind, Metric, Outcomes};
-use recording::{Kind, RoundRecord, VariantRecord, VariantStatus, digits};
+use recording::{Kind, RoundRecord, VariantRecord, VariantStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::check::{Check, CheckName, CheckState, named, root};
+use super::check::{Check, CheckName, CheckState, root};
 use super::estimate::{ClaimName, MetricSummary, OverheadSummary};
 
 /// The conclusion about a variant.
@@ -44,10 +44,10 @@ pub enum Verdict {
     Withheld {
         /// The check that explains the failure best, by its name in `checks`.
         check: CheckName,
-        /// The cause in few words: `other programs used 74 % of the cores`.
-        cause: String,
-        /// The remedy, as an instruction.
-        remedy: String,
+        /// The figure of this check.
+        figure: f64,
+        /// The metric that would decide. It belongs to the remedy.
+        headline: Metric,
         /// All checks that failed.
         failed: Vec<CheckName>,
     },
@@ -55,8 +55,8 @@ pub enum Verdict {
     Invalid {
         /// The kind of the problem.
         kind: Invalidity,
-        /// The problem in words.
-        reason: String,
+        /// The problem.
+        reason: Reason,
     },
 }
 
@@ -96,6 +96,31 @@ pub enum Remark {
     Estimate,
 }
 
+/// The problem that kept a variant from having a number.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// The reason that the run recorded.
+    Recorded(String),
+    /// No proof before the load shows that the variant does its work.
+    NotProven,
+    /// No round was measured to the end.
+    NotMeasured,
+    /// Responses were wrong.
+    Mismatched {
+        /// Number of wrong responses.
+        mismatched: u64,
+        /// Number of complete responses.
+        completed: u64,
+        /// Number of wrong responses of each kind.
+        kinds: Vec<(&'static str, u64)>,
+        /// The recorded reason of the first one.
+        first: Option<String>,
+    },
+    /// These checks failed.
+    ChecksFailed(Vec<Check>),
+}
+
 /// The kind of problem that kept a variant from having a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -108,10 +133,10 @@ pub enum Invalidity {
 }
 
 impl Verdict {
-    pub(super) fn invalid(kind: impl Into<Invalidity>, reason: impl Into<String>) -> Self {
+    pub(super) fn invalid(kind: impl Into<Invalidity>, reason: Reason) -> Self {
         Self::Invalid {
             kind: kind.into(),
-            reason: reason.into(),
+            reason,
         }
     }
 
@@ -149,38 +174,11 @@ impl Verdict {
     pub(super) fn withheld(checks: &[Check], headline: Metric) -> Option<Self> {
         let root = root(checks)?;
         let failed = checks.iter().filter(|it| it.state == CheckState::Failed);
-        let remedy = match headline {
-            // The rate decides a closed loop, so the advice must not name the typical latency.
-            Metric::Requests => root.name.remedy().replace("typical ±20us", "requests ±2%"),
-            Metric::Mean => root.name.remedy().replace("typical ±", "mean ±"),
-            _ => root.name.remedy().to_owned(),
-        };
         Some(Self::Withheld {
             check: root.name,
-            cause: root.cause(),
-            remedy,
+            figure: root.figure,
+            headline,
             failed: failed.map(|it| it.name).collect(),
-        })
-    }
-
-    /// The cause of a withheld verdict. It also names failed checks that another check explains:
-    /// `other programs used 74 % of the cores (failed check: lateness)`.
-    pub fn cause(&self) -> Option<String> {
-        let Self::Withheld {
-            check,
-            cause,
-            failed,
-            ..
-        } = self
-        else {
-            return None;
-        };
-        let others = failed.iter().filter(|name| *name != check);
-        let others: Vec<String> = others.map(ToString::to_string).collect();
-        Some(match others.as_slice() {
-            [] => cause.clone(),
-            [one] => format!("{cause} (failed check: {one})"),
-            several => format!("{cause} (failed checks: {})", several.join(", ")),
         })
     }
 }
@@ -247,7 +245,7 @@ pub(super) fn invalid(judged: &Judged<'_>) -> Option<Verdict> {
         checks,
     } = *judged;
     if let VariantStatus::Invalid { kind, reason } = &variant.status {
-        return Some(Verdict::invalid(*kind, reason.clone()));
+        return Some(Verdict::invalid(*kind, Reason::Recorded(reason.clone())));
     }
     // A single wrong response is enough, because a server may be fast only because it responds wrongly.
     if outcomes.mismatched.total() > 0 {
@@ -262,8 +260,7 @@ pub(super) fn invalid(judged: &Judged<'_>) -> Option<Verdict> {
             .as_ref()
             .is_none_or(|proof| proof.answers.is_empty())
     {
-        let reason = "no proof before the load shows that it does its work";
-        return Some(Verdict::invalid(InvalidKind::NotProven, reason));
+        return Some(Verdict::invalid(InvalidKind::NotProven, Reason::NotProven));
     }
     if kind == Kind::Lab {
         return Verdict::withheld(checks, headline);
@@ -274,25 +271,19 @@ pub(super) fn invalid(judged: &Judged<'_>) -> Option<Verdict> {
         .iter()
         .filter(is_failed)
         .partition(|check| check.name == CheckName::StoppedAnswering);
-    let failed: Vec<String> = stopped
-        .into_iter()
-        .chain(others)
-        .map(|check| format!("{}: {}", check.name, check.text))
-        .collect();
-    (!failed.is_empty()).then(|| Verdict::invalid(Invalidity::CheckFailed, failed.join("; ")))
+    let failed: Vec<Check> = stopped.into_iter().chain(others).cloned().collect();
+    (!failed.is_empty())
+        .then(|| Verdict::invalid(Invalidity::CheckFailed, Reason::ChecksFailed(failed)))
 }
 
-fn mismatched(outcomes: &Outcomes, rounds: &[&RoundRecord]) -> String {
-    let mut reason = format!(
-        "{} of {} answers mismatched ({})",
-        digits::count(outcomes.mismatched.total()),
-        digits::count(outcomes.completed()),
-        named(&outcomes.mismatched.by_name())
-    );
+fn mismatched(outcomes: &Outcomes, rounds: &[&RoundRecord]) -> Reason {
     let mut samples = rounds.iter().flat_map(|round| &round.failures);
     // There are also samples of failed requests, which do not explain a wrong response.
-    if let Some(first) = samples.find(|sample| sample.kind.is_mismatch()) {
-        reason += &format!(", first: {}", first.reason);
+    let first = samples.find(|sample| sample.kind.is_mismatch());
+    Reason::Mismatched {
+        mismatched: outcomes.mismatched.total(),
+        completed: outcomes.completed(),
+        kinds: outcomes.mismatched.by_name().to_vec(),
+        first: first.map(|sample| sample.reason.clone()),
     }
-    reason
 }

@@ -391,8 +391,12 @@ fn part(kind: CauseKind, system: Option<&str>, found: &Estimate) -> WhyPart {
 
 /// True if the interval does not contain 0.
 fn is_certain(found: &Estimate) -> bool {
-    let interval = found.interval.as_ref();
-    interval.is_some_and(|it| it.low * it.high > 0.0)
+    excludes_zero(found.interval.map(|it| (it.low, it.high)))
+}
+
+/// True if an interval with these ends does not contain 0. False without an interval.
+fn excludes_zero(ends: Option<(f64, f64)>) -> bool {
+    ends.is_some_and(|(low, high)| low * high > 0.0)
 }
 
 /// True if a part explains a difference of this size. It has the sign of the difference, is large enough, and
@@ -413,11 +417,10 @@ fn is_cause(part: &WhyPart, latency_us: f64) -> bool {
         _ => f64::INFINITY,
     };
     let explains = |us: f64| us * latency_us > 0.0 && (least..=most).contains(&us.abs());
-    let ends = part.low_us.zip(part.high_us);
     can_be
         && !part.is_background
         && part.difference_us.is_some_and(explains)
-        && ends.is_some_and(|(low, high)| low * high > 0.0)
+        && excludes_zero(part.low_us.zip(part.high_us))
 }
 
 /// Removes the waits of event loops for a timer from the causes, if other causes explain the difference. An

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use analysis::compare::{self, Compared, NoNumber, Origin, Pairing};
-use analysis::gate::Judgement;
+use analysis::compare::{self, Compared, Origin, Pairing};
+use analysis::summary::Invalidity;
 use model::Metric;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::judgement::Judgement;
 use super::verdict::Verdict;
 use crate::words;
 
@@ -68,6 +69,24 @@ struct Row {
     no_number: Option<NoNumber>,
 }
 
+/// The reason why a side has no number.
+#[derive(Serialize, JsonSchema)]
+struct NoNumber {
+    /// The kind of the problem.
+    kind: Invalidity,
+    /// The side and the problem, in words.
+    reason: String,
+}
+
+impl NoNumber {
+    fn of(none: &compare::NoNumber) -> Self {
+        Self {
+            kind: none.kind(),
+            reason: words::no_number(none),
+        }
+    }
+}
+
 impl Comparison {
     pub(super) fn of(comparison: &compare::Comparison) -> Self {
         Self {
@@ -81,7 +100,7 @@ impl Comparison {
             obstacles: comparison.obstacles.clone(),
             notes: comparison.notes.clone(),
             rows: comparison.rows.iter().map(Row::of).collect(),
-            gates: comparison.gates.clone(),
+            gates: comparison.gates.iter().map(Judgement::of).collect(),
         }
     }
 }
@@ -98,7 +117,7 @@ impl Row {
             in_words: words::comparison_in_words(row),
             metrics: row.metrics.clone(),
             overheads: row.overheads.clone(),
-            no_number: row.no_number.clone(),
+            no_number: row.no_number.as_ref().map(NoNumber::of),
         }
     }
 }

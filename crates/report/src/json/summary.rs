@@ -3,17 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use analysis::gate::Judgement;
 use analysis::summary::{
-    self, BodiesSummary, BreakdownSummary, Check, Distribution, EffectSummary, FactorLevels,
-    LadderSummary, LeftOutSummary, MetricSummary, PooledDifference, RateWindows, SearchSummary,
-    SentSummary, SplitSummary, StatusSummary, SystemSummary, VariantSummary, WhySummary,
+    self, BodiesSummary, BreakdownSummary, Check, CheckName, CheckState, Distribution,
+    EffectSummary, FactorLevels, LadderSummary, LeftOutSummary, MetricSummary, PooledDifference,
+    RateWindows, SearchSummary, SentSummary, SplitSummary, StatusSummary, SystemSummary,
+    VariantSummary, WhySummary,
 };
 use analysis::until::UntilSummary;
 use model::{Metric, Order, Outcomes};
 use recording::Kind;
 use serde::Serialize;
 
+use super::judgement::Judgement;
 use super::verdict::Verdict;
 use crate::words;
 
@@ -70,8 +71,8 @@ pub(super) struct Summary<'a> {
     split: &'a Option<SplitSummary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: &'a Option<WhySummary>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    gates: &'a [Judgement],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gates: Vec<Judgement>,
 }
 
 /// One variant, which is a row of the report.
@@ -111,7 +112,7 @@ struct Variant<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     sent: &'a Option<SentSummary>,
     rate_windows: &'a Option<RateWindows>,
-    checks: &'a [Check],
+    checks: Vec<CheckLayout>,
 }
 
 /// Figures that are not trusted.
@@ -132,6 +133,17 @@ struct FewPay {
     #[serde(skip_serializing_if = "Option::is_none")]
     payers: Option<String>,
     words: String,
+}
+
+/// One check on the measurements of a variant.
+#[derive(Serialize)]
+struct CheckLayout {
+    name: CheckName,
+    state: CheckState,
+    figure: f64,
+    weak_beyond: f64,
+    failed_beyond: Option<f64>,
+    text: String,
 }
 
 /// Effects of factors.
@@ -193,7 +205,7 @@ impl<'a> Summary<'a> {
             decided: &summary.decided,
             split: &summary.split,
             why: &summary.why,
-            gates: &summary.gates,
+            gates: summary.gates.iter().map(Judgement::of).collect(),
         }
     }
 }
@@ -225,7 +237,20 @@ impl<'a> Variant<'a> {
             searches: &row.searches,
             sent: &row.sent,
             rate_windows: &row.rate_windows,
-            checks: &row.checks,
+            checks: row.checks.iter().map(CheckLayout::of).collect(),
+        }
+    }
+}
+
+impl CheckLayout {
+    fn of(check: &Check) -> Self {
+        Self {
+            name: check.name,
+            state: check.state,
+            figure: check.figure,
+            weak_beyond: check.weak_beyond,
+            failed_beyond: check.failed_beyond,
+            text: words::check_text(check),
         }
     }
 }

@@ -76,18 +76,18 @@ impl Verdict {
             summary::Verdict::NotCompared => Self::NotCompared,
             summary::Verdict::Withheld {
                 check,
-                cause,
-                remedy,
+                figure,
+                headline,
                 failed,
             } => Self::Withheld {
                 check: *check,
-                cause: cause.clone(),
-                remedy: remedy.clone(),
+                cause: words::cause(*check, *figure),
+                remedy: words::remedy_for(*check, *headline),
                 failed: failed.clone(),
             },
             summary::Verdict::Invalid { kind, reason } => Self::Invalid {
                 kind: *kind,
-                reason: reason.clone(),
+                reason: words::reason(reason),
             },
         }
     }

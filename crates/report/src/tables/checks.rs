@@ -4,6 +4,7 @@ use analysis::summary::{Check, CheckState, Summary, VariantSummary};
 
 use crate::table::{Cell, Column, Look, Table};
 use crate::terminal::Tone;
+use crate::words;
 
 /// A row for each check of each variant, with its figure.
 pub(crate) fn every(summary: &Summary) -> Table {
@@ -15,7 +16,7 @@ pub(crate) fn every(summary: &Summary) -> Table {
                 (&row.name).into(),
                 name,
                 state(check),
-                (&check.text).into(),
+                words::check_text(check).into(),
             ]);
         }
     }
@@ -54,7 +55,7 @@ pub(crate) fn states(summary: &Summary) -> Table {
 fn state(check: &Check) -> Cell {
     let tone = (check.state != CheckState::Ok).then_some(Tone::Refused);
     Cell {
-        remark: Some(check.text.clone()),
+        remark: Some(words::check_text(check)),
         ..Cell::from(check.state.to_string()).looks(Look::State, tone)
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn table(summary: &Summary) -> Table {
         let subject = Subject {
             lab,
             name: &judgement.variant,
-            verdict: &format!("{}: {}", judgement.ruling, judgement.why()),
+            verdict: &format!("{}: {}", judgement.ruling, words::why(judgement)),
         };
         rows.push(subject.row(&format!("gate: {}", judgement.gate), &[], None));
     }

@@ -4,6 +4,7 @@ use analysis::gate::Judgement;
 
 use crate::table::{Cell, Column, Look, Table};
 use crate::terminal::Tone;
+use crate::words;
 
 /// A row for each gate. No rows without gates.
 pub(crate) fn table(gates: &[Judgement]) -> Table {
@@ -13,7 +14,7 @@ pub(crate) fn table(gates: &[Judgement]) -> Table {
             Cell::from(&judgement.gate).looks(Look::Code, None),
             Cell::from(&judgement.variant),
             Cell::from(judgement.ruling.to_string()).looks(Look::Ruling, tone),
-            judgement.why().into(),
+            words::why(judgement).into(),
         ]
     };
     Table::new(

@@ -1,6 +1,6 @@
 //! Tables of the traffic: rates, throughput and outcomes.
 
-use analysis::summary::{Summary, VariantSummary, named_outcomes};
+use analysis::summary::{Summary, VariantSummary};
 use model::{Metric, Unit};
 use recording::digits;
 
@@ -55,7 +55,7 @@ pub(crate) fn counts(row: &VariantSummary) -> String {
     let classes: Vec<String> = seen
         .map(|(name, count)| format!("{name} {}", digits::count(*count)))
         .collect();
-    let outcomes = named_outcomes(&row.outcomes);
+    let outcomes = crate::words::named_outcomes(&row.outcomes);
     if classes.is_empty() {
         outcomes
     } else {

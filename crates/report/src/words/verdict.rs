@@ -1,8 +1,12 @@
 //! Verdicts in words.
 
-use analysis::summary::{Invalidity, Margin, Verdict};
+use analysis::summary::{Invalidity, Margin, Reason, Verdict};
 use model::{InvalidKind, Metric, Unit};
 use recording::digits;
+
+use super::causes::cause;
+use super::checks::text as check_text;
+use super::outcomes::named;
 
 /// The verdict in words, without a remark.
 pub(crate) fn verdict(verdict: &Verdict) -> String {
@@ -16,15 +20,79 @@ pub(crate) fn verdict(verdict: &Verdict) -> String {
             format!("not enough rounds ({needed} needed, {measured} measured)")
         }
         Verdict::NotCompared => "not compared: the baseline has no number".to_owned(),
-        Verdict::Withheld { cause, .. } => format!("no verdict: {cause}"),
-        Verdict::Invalid { kind, reason } => match kind {
+        Verdict::Withheld { check, figure, .. } => {
+            format!("no verdict: {}", cause(*check, *figure))
+        }
+        Verdict::Invalid { kind, reason } => match (kind, self::reason(reason)) {
             // The variant did not run, so there is no invalid work.
-            Invalidity::Recorded(InvalidKind::ProgramMissing | InvalidKind::BuildFailed) => {
-                format!("NOT RUN: {reason}")
-            }
-            _ => format!("invalid: {reason}"),
+            (
+                Invalidity::Recorded(InvalidKind::ProgramMissing | InvalidKind::BuildFailed),
+                reason,
+            ) => format!("NOT RUN: {reason}"),
+            (_, reason) => format!("invalid: {reason}"),
         },
     }
+}
+
+/// The problem of a verdict without a number: the reason if it is invalid, the cause if it is withheld. Empty
+/// for another verdict.
+pub(crate) fn problem(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Invalid { reason, .. } => self::reason(reason),
+        other => withheld_cause(other).unwrap_or_default(),
+    }
+}
+
+/// The reason why a variant has no number.
+pub(crate) fn reason(reason: &Reason) -> String {
+    match reason {
+        Reason::Recorded(text) => text.clone(),
+        Reason::NotProven => "no proof before the load shows that it does its work".to_owned(),
+        Reason::NotMeasured => "no round was measured to the end".to_owned(),
+        Reason::Mismatched {
+            mismatched,
+            completed,
+            kinds,
+            first,
+        } => {
+            let first = first.as_ref().map(|reason| format!(", first: {reason}"));
+            format!(
+                "{} of {} answers mismatched ({}){}",
+                digits::count(*mismatched),
+                digits::count(*completed),
+                named(kinds),
+                first.unwrap_or_default()
+            )
+        }
+        Reason::ChecksFailed(checks) => {
+            let failed = checks
+                .iter()
+                .map(|check| format!("{}: {}", check.name, check_text(check)));
+            failed.collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
+/// The cause of a withheld verdict. It also names failed checks that another check explains:
+/// `other programs used 74 % of the cores (failed check: lateness)`. `None` for another verdict.
+pub(crate) fn withheld_cause(verdict: &Verdict) -> Option<String> {
+    let Verdict::Withheld {
+        check,
+        figure,
+        failed,
+        ..
+    } = verdict
+    else {
+        return None;
+    };
+    let cause = cause(*check, *figure);
+    let others = failed.iter().filter(|name| *name != check);
+    let others: Vec<String> = others.map(ToString::to_string).collect();
+    Some(match others.as_slice() {
+        [] => cause,
+        [one] => format!("{cause} (failed check: {one})"),
+        several => format!("{cause} (failed checks: {})", several.join(", ")),
+    })
 }
 
 /// The verdict in few words, for a narrow column.

@@ -74,7 +74,7 @@ fn exit_of(comparison: &Comparison) -> Exit {
     let of_row = |row: &Row| {
         row.no_number
             .as_ref()
-            .map_or(Exit::Done, |none| Exit::from(none.kind))
+            .map_or(Exit::Done, |none| Exit::from(none.kind()))
     };
     let withheld = if comparison.obstacles.is_empty() {
         Exit::Done

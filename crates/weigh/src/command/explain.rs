@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 fn unknown(name: &str, entries: &[Entry]) -> String {
-    let names = entries.iter().map(|entry| entry.name.as_str());
+    let names = entries.iter().map(Entry::bare);
     let hint = did_you_mean(name, names);
     let hint = hint.map(|hint| hint.replacen("did", " Did", 1));
     format!(
@@ -153,11 +153,15 @@ impl Entry {
         }
     }
 
-    /// True if a person can mean this entry by `name`. The words in brackets after a check are its conditions.
+    /// The name without the conditions of a check, which stand in brackets.
+    fn bare(&self) -> &str {
+        self.name.split(" (").next().unwrap_or(&self.name)
+    }
+
+    /// True if a person can mean this entry by `name`.
     fn is_called(&self, name: &str) -> bool {
         let name = name.trim_matches('`');
-        let bare = self.name.split(" (").next().unwrap_or(&self.name);
-        let mut names = self.others.iter().map(String::as_str).chain([bare]);
+        let mut names = self.others.iter().map(String::as_str).chain([self.bare()]);
         let is_alone = names.any(|own| own.eq_ignore_ascii_case(name));
         is_alone || self.path().eq_ignore_ascii_case(name)
     }

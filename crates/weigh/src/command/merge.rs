@@ -77,7 +77,12 @@ fn troubles(recording: &Recording) -> Vec<Trouble> {
     wrong
         .map(|check| Trouble {
             is_failed: check.state == CheckState::Failed,
-            text: format!("{} {}: {}", check.state, check.name, check.text),
+            text: format!(
+                "{} {}: {}",
+                check.state,
+                check.name,
+                report::check_text(check)
+            ),
         })
         .collect()
 }

@@ -1,10 +1,10 @@
 //! Checks that requests arrived as planned, from the actual gaps between sends.
 
 use model::{Arrival, Load, Phase};
-use recording::{LoadText, RoundRecord, digits, float};
+use recording::{LoadText, RoundRecord, float};
 use stats::Histogram;
 
-use super::{Check, CheckName, Limits};
+use super::{Check, CheckFacts, CheckName, Limits};
 
 /// Minimum number of gaps for a comparison with a distribution.
 const GAPS_MIN: u64 = 100;
@@ -61,13 +61,8 @@ fn equal(gaps: &Histogram, gap_s: f64) -> Check {
     let below = share_at_or_below(gaps, gap_s - slack_s);
     let above = 1.0 - share_at_or_below(gaps, gap_s + slack_s);
     let share = below + above;
-    let text = format!(
-        "{} of the gaps between sends are off by more than {} from the planned {}",
-        digits::percent(share),
-        digits::duration_ns(slack_s * 1e9),
-        digits::duration_ns(gap_s * 1e9)
-    );
-    Limits::new(0.05, 0.25).judge(CheckName::ArrivalLaw, share, text)
+    let facts = CheckFacts::EqualGaps { slack_s, gap_s };
+    Limits::new(0.05, 0.25).judge(CheckName::ArrivalLaw, share, facts)
 }
 
 /// The largest difference between the distribution of the gaps and the plan's distribution (Kolmogorov and
@@ -96,12 +91,8 @@ fn poisson(gaps: &Histogram, threads: u32, rate_per_s: f64) -> Check {
     let distance = (1..=99).filter_map(apart).fold(0.0, f64::max);
     // 99 % of the samples of an exact distribution stay below this (Smirnov's asymptotic formula).
     let noise = 1.63 / float(gaps.len()).sqrt();
-    let text = format!(
-        "the gaps between sends differ by {} from Poisson arrivals at {} requests/s",
-        digits::percent(distance),
-        digits::value(rate_per_s, Some(rate_per_s * 0.0005))
-    );
-    Limits::new(0.05 + noise, 0.2 + noise).judge(CheckName::ArrivalLaw, distance, text)
+    let facts = CheckFacts::PoissonGaps { rate_per_s };
+    Limits::new(0.05 + noise, 0.2 + noise).judge(CheckName::ArrivalLaw, distance, facts)
 }
 
 fn share_at_or_below(gaps: &Histogram, gap_s: f64) -> f64 {

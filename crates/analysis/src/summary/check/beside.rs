@@ -7,10 +7,12 @@
 use std::collections::BTreeMap;
 
 use model::Order;
-use recording::{RoundPart, RoundRecord, digits, float};
+use recording::{RoundPart, RoundRecord, float};
 use stats::paired;
 
-use super::{Check, CheckName, CheckState, Limits, Watched, generator, ratio};
+use super::{
+    Check, CheckFacts, CheckName, CheckNote, CheckState, Limits, Watched, generator, ratio,
+};
 use crate::confidence::CONFIDENCE;
 
 /// Measurements of a variant, each paired with the baseline's measurement at the same time.
@@ -76,18 +78,13 @@ impl<'a> Beside<'a> {
         // A bias of half an interval's width moves the true value out of the interval. A bias below a
         // hundredth of the latency is irrelevant.
         let failed_beyond = half_us.max(0.01 * median_us);
-        let word = match estimate.value < 0.0 {
-            true => "earlier",
-            false => "later",
+        let facts = CheckFacts::LatenessApart {
+            mean_us: estimate.value,
+            low_us: interval.low,
+            high_us: interval.high,
         };
-        let (low, high) = digits::interval_ends(interval.low, interval.high);
-        let text = format!(
-            "its sends left {} {word} than the baseline's on average ({low} to {high} us). The \
-             difference contains this",
-            digits::duration_ns(estimate.value.abs() * 1e3),
-        );
         let limits = Limits::new(failed_beyond / 2.0, failed_beyond);
-        Some(limits.judge(CheckName::LatenessApart, apart_us, text))
+        Some(limits.judge(CheckName::LatenessApart, apart_us, facts))
     }
 
     /// Makes failures weak that hit the baseline equally.
@@ -110,7 +107,7 @@ impl<'a> Beside<'a> {
             if shared {
                 check.state = CheckState::Weak;
                 check.failed_beyond = None;
-                check.text += ". The baseline had the same, so only the intervals are wider";
+                check.notes.push(CheckNote::SameAsBaseline);
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Checks that the generator could do its work.
 
 use model::micros;
-use recording::{RoundRecord, digits, float};
+use recording::{RoundRecord, float};
 
-use super::{Check, CheckName, Limits, ratio};
+use super::{Check, CheckFacts, CheckName, Limits, ratio};
 
 /// Largest share of the time that the generator may stand still although work is due. Beyond it, the
 /// measurement is spoiled.
@@ -35,14 +35,7 @@ pub(super) fn cpu(complete: &[&RoundRecord]) -> Option<Check> {
         return None;
     }
     let share = busy_us / available_us;
-    let mut text = format!(
-        "the generator was busy {} of the time",
-        digits::percent(share)
-    );
-    if share > 0.9 {
-        text += ". The target may be faster than the generator can measure";
-    }
-    Some(Limits::only_weak(0.9).judge(CheckName::GeneratorCpu, share, text))
+    Some(Limits::only_weak(0.9).judge(CheckName::GeneratorCpu, share, CheckFacts::Figure))
 }
 
 /// Pauses of the generator, whatever their cause.
@@ -55,22 +48,13 @@ pub(super) fn pauses(complete: &[&RoundRecord], elapsed_us: f64) -> Check {
     // Each thread lists only its first thousand.
     let count = pauses().count() as u64 + unlisted;
     let share = ratio(paused_us(complete), elapsed_us);
-    let text = if count == 0 {
-        "the generator ran without a pause".to_owned()
-    } else {
-        let longest = pauses()
-            .map(|pause| micros(pause.length))
-            .max()
-            .unwrap_or(0);
-        format!(
-            "the generator did not run although work was due: {}, {} of the time, longest {}",
-            recording::describe::plural(count, "pause"),
-            digits::percent(share),
-            digits::duration_ns(float(longest) * 1e3),
-        )
+    let longest = pauses().map(|pause| micros(pause.length)).max();
+    let facts = CheckFacts::Pauses {
+        count,
+        longest_us: longest.unwrap_or(0),
     };
     // The check is weak from the first pause, because every latency across it contains it.
-    Limits::new(0.0, PAUSED_SHARE_MAX).judge(CheckName::GeneratorPauses, share, text)
+    Limits::new(0.0, PAUSED_SHARE_MAX).judge(CheckName::GeneratorPauses, share, facts)
 }
 
 /// The time that the generator was ready to run while other threads had the core. Each wait takes a few
@@ -83,17 +67,10 @@ pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
     }
     // Pauses have their own check, and a generator that stands still may be waiting for a core.
     let share = ratio((waited_us - paused_us(complete)).max(0.0), threads_us);
-    let mut text = format!(
-        "the generator waited {} of the time for a free core",
-        digits::percent(share)
-    );
-    if share > STARVED_WEAK {
-        text += ". End other programs, or give it its own core with `pin`";
-    }
     Some(Limits::new(STARVED_WEAK, STARVED_SHARE_MAX).judge(
         CheckName::GeneratorStarved,
         share,
-        text,
+        CheckFacts::Figure,
     ))
 }
 

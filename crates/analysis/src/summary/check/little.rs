@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use model::micros;
-use recording::{RoundRecord, digits, float};
+use recording::{RoundRecord, float};
 use stats::little::{ClosedLoop, little};
 
-use super::{Check, CheckName, Limits};
+use super::{Check, CheckFacts, CheckName, Limits};
 
 /// Minimum number of responses per connection for the law to be meaningful.
 const ANSWERS_EACH: u64 = 2;
@@ -43,23 +43,13 @@ pub(super) fn littles_law(
         .collect();
     let found = little(&loops)?;
     let figure = found.apart();
-    let busy = |share: f64| {
-        let busy = share * f64::from(connections);
-        // An error of half a percent keeps the digits that readers need to compare with the limits of 1 % and
-        // 5 %.
-        digits::value(busy, Some(busy * 0.005))
+    let busy = |share: f64| share * f64::from(connections);
+    let facts = CheckFacts::Connections {
+        low: busy(found.low),
+        high: busy(found.high),
+        connections,
     };
-    let (low, high) = (busy(found.low), busy(found.high));
-    let range = if low == high {
-        low
-    } else {
-        format!("{low} to {high}")
-    };
-    let text = format!(
-        "requests/s x mean latency = {range}, connections = {connections}, a difference of {}",
-        digits::percent(figure)
-    );
-    Some(Limits::new(0.01, 0.05).judge(CheckName::LittlesLaw, figure, text))
+    Some(Limits::new(0.01, 0.05).judge(CheckName::LittlesLaw, figure, facts))
 }
 
 fn closed_loop(connections: u32, planned: Option<Duration>, round: &RoundRecord) -> ClosedLoop {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::{Order, Throttled, micros};
-use recording::{Kind, RoundRecord, SystemUsage, digits, float};
+use recording::{Kind, RoundRecord, SystemUsage, float};
 
-use super::{Check, CheckName, CheckState, Limits, Watched, ratio};
+use super::{Check, CheckFacts, CheckName, CheckState, Limits, Watched, ratio};
 use crate::metric::sum;
 
 /// Throttling by a limit. The lab requests the limit of a system, and every figure includes its effect. A
@@ -35,28 +35,22 @@ pub(super) fn throttling(complete: &[&RoundRecord]) -> Option<Check> {
     let share = |(stopped, periods): (u64, u64)| ratio(float(stopped), float(periods));
     // This comes before the limits of systems, because a stopped generator spoils every figure.
     if share(around) > THROTTLED_WEAK {
-        let text = format!(
-            "a processor limit around weigh stopped everything in {} of the periods",
-            digits::percent(share(around))
-        );
         let limits = Limits::new(THROTTLED_WEAK, 0.2);
-        return Some(limits.judge(CheckName::Throttling, share(around), text));
+        return Some(limits.judge(
+            CheckName::Throttling,
+            share(around),
+            CheckFacts::LimitAround,
+        ));
     }
     let (name, most) = systems
         .into_iter()
         .map(|(name, sum)| (name, share(sum)))
-        // The text names the system that was stopped most.
+        // The sentence names the system that was stopped most.
         .max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let text = if most > 0.0 {
-        format!(
-            "`{name}` was stopped by its processor limit in {} of the periods, so its latency \
-             depends on the limit",
-            digits::percent(most)
-        )
-    } else {
-        "no processor limit stopped a system".to_owned()
+    let facts = CheckFacts::LimitOfSystem {
+        system: name.to_owned(),
     };
-    Some(Limits::only_weak(THROTTLED_WEAK).judge(CheckName::Throttling, most, text))
+    Some(Limits::only_weak(THROTTLED_WEAK).judge(CheckName::Throttling, most, facts))
 }
 
 const THROTTLED_WEAK: f64 = 0.01;
@@ -75,12 +69,8 @@ pub(super) fn steal(complete: &[&RoundRecord]) -> Option<Check> {
         all_us += machine.cores_us();
     }
     let (share, of_all) = (ratio(steal_us, wanted_us), ratio(steal_us, all_us));
-    let text = format!(
-        "other guests of the host took {} of the requested processor time, {} of all processor time",
-        digits::percent(share),
-        digits::percent(of_all)
-    );
-    let mut check = Limits::new(0.02, 0.2).judge(CheckName::Steal, share, text);
+    let mut check =
+        Limits::new(0.02, 0.2).judge(CheckName::Steal, share, CheckFacts::Steal { of_all });
     // A failure requires that both shares are large. The reason is above.
     if check.state == CheckState::Failed && of_all < STOLEN_FAILED {
         check.state = CheckState::Weak;
@@ -111,17 +101,10 @@ pub(super) fn starved(complete: &[&RoundRecord]) -> Option<Check> {
         answers += completed;
     }
     let share = ratio(waited_us, latency_us);
-    let mut text = format!(
-        "the systems waited {} of each request for a free core",
-        digits::duration_ns(ratio(waited_us, answers) * 1e3)
-    );
-    if share > SYSTEMS_STARVED {
-        text += &format!(
-            ", {} of its mean latency. Lower the rate, or give them their own cores with `pin`",
-            digits::percent(share)
-        );
-    }
-    Some(Limits::only_weak(SYSTEMS_STARVED).judge(CheckName::SystemsStarved, share, text))
+    let facts = CheckFacts::SystemsWaited {
+        each_us: ratio(waited_us, answers),
+    };
+    Some(Limits::only_weak(SYSTEMS_STARVED).judge(CheckName::SystemsStarved, share, facts))
 }
 
 /// Largest share of latency that systems may wait for a core. Beyond it, more than half of the latency is not
@@ -137,26 +120,8 @@ pub(super) fn load(watched: &Watched<'_>) -> Option<Check> {
         Kind::Load => None,
     };
     let share = before.into_iter().chain(meanwhile).reduce(f64::max)?;
-    // The kernel counts in hundredths of a second, so whole percents are the useful precision.
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
-    let mut parts = Vec::new();
-    parts.extend(before.map(|share| {
-        format!(
-            "{} of all cores' time was used before the run",
-            percent(share)
-        )
-    }));
-    parts.extend(meanwhile.map(|share| {
-        format!(
-            "other programs used {} of it during the measurements",
-            percent(share)
-        )
-    }));
-    let text = match before {
-        Some(_) => parts.join(", "),
-        None => parts.join(", ").replace("of it", "of all cores' time"),
-    };
-    Some(Limits::only_weak(0.1).judge(CheckName::MachineLoad, share, text))
+    let facts = CheckFacts::BusyCores { before, meanwhile };
+    Some(Limits::only_weak(0.1).judge(CheckName::MachineLoad, share, facts))
 }
 
 /// True if the systems of `other` were loaded during this measurement. This includes the measurement itself

@@ -1,20 +1,18 @@
 //! Checks that the network and the clocks of the generators did not affect the figures.
 
-use recording::{GeneratorRecord, RoundRecord, digits, float};
+use recording::{GeneratorRecord, RoundRecord, float};
 
-use super::{Check, CheckName, CheckState, Limits, ratio};
+use super::{Check, CheckFacts, CheckName, CheckState, GeneratorName, Limits, ratio};
 
 /// The largest distance of the sends of two generators from the plan. It contains the error of their clocks
 /// and the delay of a late start. `None` if there is one generator.
 pub(super) fn clock_offset(complete: &[&RoundRecord]) -> Option<Check> {
     let worst = worst(complete, |one| one.clock_error_us + one.began_late_us)?;
-    let text = format!(
-        "generators began within {} of each other. The worst is {}, with a clock error of {}",
-        digits::duration_ns(worst.0 * 1e3),
-        named(worst.1),
-        digits::duration_ns(worst.1.clock_ahead_us.abs() * 1e3)
-    );
-    Some(Limits::new(500.0, 10_000.0).judge(CheckName::ClockOffset, worst.0, text))
+    let facts = CheckFacts::Starts {
+        worst: named(worst.1),
+        clock_ahead_us: worst.1.clock_ahead_us,
+    };
+    Some(Limits::new(500.0, 10_000.0).judge(CheckName::ClockOffset, worst.0, facts))
 }
 
 /// Lateness of the latest of several generators. Its late sends would be hidden among the sends of the other
@@ -26,14 +24,12 @@ pub(super) fn generators(complete: &[&RoundRecord]) -> Option<Check> {
         .filter_map(|one| one.latency_us_p50)
         .collect();
     let latency_us = typical.iter().sum::<f64>() / float(typical.len().max(1) as u64);
-    let text = format!(
-        "each generator sent 99 % of its requests within {} of their due, as the mean of its rounds. The latest was {}",
-        digits::duration_ns(late_us * 1e3),
-        named(worst)
-    );
+    let facts = CheckFacts::Latest {
+        generator: named(worst),
+    };
     // The limits are the same as for a single generator.
     let limits = Limits::new((0.1 * latency_us).max(100.0), latency_us.max(1000.0));
-    Some(limits.judge(CheckName::GeneratorLateness, late_us, text))
+    Some(limits.judge(CheckName::GeneratorLateness, late_us, facts))
 }
 
 /// The generator with the largest mean lateness over its rounds, and this mean. The record is from its latest
@@ -71,14 +67,11 @@ pub(super) fn spread(complete: &[&RoundRecord]) -> Option<Check> {
     spreads.sort_by(f64::total_cmp);
     // The median round is used, because a single round is as noisy as its machine.
     let middle = *spreads.get(spreads.len() / 2)?;
-    let mut text = format!(
-        "generators differ by {} in their median latency",
-        digits::percent(middle)
-    );
-    if middle > SPREAD_WEAK {
-        text += ". They have different routes to the target, or busier nodes";
-    }
-    Some(Limits::only_weak(SPREAD_WEAK).judge(CheckName::GeneratorSpread, middle, text))
+    Some(Limits::only_weak(SPREAD_WEAK).judge(
+        CheckName::GeneratorSpread,
+        middle,
+        CheckFacts::Figure,
+    ))
 }
 
 /// Smallest spread that makes the check weak.
@@ -97,19 +90,8 @@ pub(super) fn packet_loss(complete: &[&RoundRecord]) -> Option<Check> {
         return None;
     }
     let share = ratio(float(again), float(sent));
-    let mut text = match again {
-        0 => "no TCP segment was sent again".to_owned(),
-        again => format!(
-            "{} of {} TCP segments were sent again ({})",
-            digits::count(again),
-            digits::count(sent),
-            digits::percent(share)
-        ),
-    };
-    if again > 0 {
-        text += ". Each delays its request";
-    }
-    Some(Limits::new(0.000_1, 0.01).judge(CheckName::PacketLoss, share, text))
+    let facts = CheckFacts::Segments { again, sent };
+    Some(Limits::new(0.000_1, 0.01).judge(CheckName::PacketLoss, share, facts))
 }
 
 /// The variation of the round trip during the load, as a share of the typical latency. A large variation may
@@ -124,18 +106,12 @@ pub(super) fn jitter(complete: &[&RoundRecord], latency_us_p50: f64) -> Option<C
     let quantile_us = |share: f64| all.quantile_ns(share).map(|ns| float(ns) / 1e3);
     let (middle, high) = (quantile_us(0.5)?, quantile_us(0.95)?);
     let share = ratio(high - middle, latency_us_p50);
-    let mut text = format!(
-        "the round trip to the target took {} (p50) to {} (p95), measured during the load",
-        digits::duration_ns(middle * 1e3),
-        digits::duration_ns(high * 1e3)
-    );
-    if unanswered > 0 {
-        text += &format!(
-            ". {} handshakes were not answered",
-            digits::count(unanswered)
-        );
-    }
-    let mut check = Limits::only_weak(0.5).judge(CheckName::NetworkJitter, share, text);
+    let facts = CheckFacts::RoundTrips {
+        p50_us: middle,
+        p95_us: high,
+        unanswered,
+    };
+    let mut check = Limits::only_weak(0.5).judge(CheckName::NetworkJitter, share, facts);
     if unanswered > 0 {
         check.state = check.state.max(CheckState::Weak);
     }
@@ -157,12 +133,12 @@ fn worst<'a>(
         .max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
-/// The generator in words: `generator 2/2 (pod x on node y)`
-fn named(one: &GeneratorRecord) -> String {
-    format!(
-        "generator {} (pod `{}` on node `{}`)",
-        one.shard, one.pod, one.node
-    )
+fn named(one: &GeneratorRecord) -> GeneratorName {
+    GeneratorName {
+        shard: one.shard.to_string(),
+        pod: one.pod.clone(),
+        node: one.node.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -202,13 +178,11 @@ mod tests {
         ]);
         let check = generators(&[&lagging]).expect("there are two");
         assert_eq!(check.state, CheckState::Failed);
-        assert!(
-            check
-                .text
-                .contains("generator 2/2 (pod `g-2` on node `node2`)"),
-            "{}",
-            check.text
-        );
+        let CheckFacts::Latest { generator: latest } = &check.facts else {
+            panic!("{check:?}");
+        };
+        assert_eq!(latest.shard, "2/2");
+        assert_eq!((&*latest.pod, &*latest.node), ("g-2", "node2"));
         let well = round(vec![generator(1, 20.0, 500.0), generator(2, 30.0, 500.0)]);
         assert_eq!(generators(&[&well]).expect("two").state, CheckState::Ok);
         assert!(generators(&[&round(vec![generator(1, 9e9, 1.0)])]).is_none());
@@ -225,7 +199,10 @@ mod tests {
         let check = generators(&rounds).expect("there are two");
         assert_eq!(check.state, CheckState::Weak, "a sixth of the time");
         assert!((check.figure - 1_300.0 / 6.0).abs() < 0.01);
-        assert!(check.text.contains("pod `late`"), "{}", check.text);
+        let CheckFacts::Latest { generator: latest } = &check.facts else {
+            panic!("{check:?}");
+        };
+        assert_eq!(latest.pod, "late");
         assert_eq!(
             generators(&rounds[1..2]).expect("two").state,
             CheckState::Failed

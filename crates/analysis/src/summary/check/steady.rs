@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use model::{Load, Metric, micros};
-use recording::{RoundPart, RoundRecord, digits, float};
+use recording::{RoundPart, RoundRecord, float};
 use stats::trend::{mann_kendall, theil_sen_change};
 
 use super::arrival::only_rate;
-use super::{Check, CheckName, Limits, Watched, ratio};
+use super::{Check, CheckFacts, CheckName, Limits, LongestStall, Watched, ratio};
 use crate::confidence::CONFIDENCE;
 use crate::summary::mean_by_round;
 
@@ -90,25 +90,21 @@ pub(super) fn stalls(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
                 let at_us = from as u64 * round.windows.width_us;
                 stalls += 1;
                 stalled_us += length_us;
-                longest = longest.max(Some((length_us, round.round, at_us)));
+                longest = longest.max(Some(LongestStall {
+                    length_us,
+                    round: round.round,
+                    at_us,
+                }));
             }
             from += run.len();
         }
     }
     let share = ratio(float(stalled_us), float(elapsed_us));
-    let text = match longest {
-        None => "the target never stopped answering".to_owned(),
-        Some((length_us, round, at_us)) => format!(
-            "the target did not answer although requests were in flight and the generator ran: {}, \
-             {} of the time, longest {} or more ({} into round {})",
-            recording::describe::plural(stalls, "stall"),
-            digits::percent(share),
-            digits::length_us(length_us),
-            digits::length_us(at_us),
-            round + 1
-        ),
+    let facts = CheckFacts::Stalls {
+        count: stalls,
+        longest,
     };
-    Some(Limits::only_weak(0.0).judge(CheckName::TargetStalls, share, text))
+    Some(Limits::only_weak(0.0).judge(CheckName::TargetStalls, share, facts))
 }
 
 /// The logarithm of the change in mean latency from the first to the last third of a round. The second value
@@ -160,11 +156,6 @@ pub(super) fn within_rounds(load: &Load, complete: &[&RoundRecord]) -> Option<Ch
         // Without an interval, only a large change is reported.
         None => (sure_of_few(&found), 0.2),
     };
-    let factor = estimate.value.exp();
-    let mut text = format!(
-        "mean latency in the last third of a round is {} times the latency of the first third",
-        digits::value(factor, Some(factor * 0.01))
-    );
     let figure = sure.abs().exp_m1();
     let mut limits = Limits::only_weak(weak_beyond);
     // Only growing latency fails. The figures then depend on the length of a round, and a longer `warmup`
@@ -172,14 +163,11 @@ pub(super) fn within_rounds(load: &Load, complete: &[&RoundRecord]) -> Option<Ch
     if sure > 0.0 && estimate.interval.is_some() {
         limits.failed_beyond = Some(0.2);
     }
-    if figure > weak_beyond {
-        text += if sure > 0.0 {
-            ". It slows down under load, so its figures depend on the length of the load"
-        } else {
-            ". It was still warming up. Give it a longer `warmup`"
-        };
-    }
-    Some(limits.judge(CheckName::DriftWithinRounds, figure, text))
+    let facts = CheckFacts::LastThird {
+        factor: estimate.value.exp(),
+        is_rising: sure > 0.0,
+    };
+    Some(limits.judge(CheckName::DriftWithinRounds, figure, facts))
 }
 
 /// The smallest change of a few rounds that all change in the same direction. It is 0 if they do not.
@@ -229,24 +217,14 @@ pub(super) fn across_rounds(watched: &Watched<'_>) -> Option<Check> {
     // With logarithms, a rise and a fall by the same factor have the same weight.
     let change = theil_sen_change(&logarithms)?.exp_m1();
     let figure = if p < 0.01 { change.abs() } else { 0.0 };
-    let subject = if is_baseline {
-        "mean latency".to_owned()
-    } else {
-        format!("mean latency relative to `{baseline}`")
-    };
-    let text = if figure > 0.0 {
-        let word = if change > 0.0 { "rose" } else { "fell" };
-        format!(
-            "{subject} {word} by {} over the rounds",
-            digits::percent(figure)
-        )
-    } else {
-        format!("{subject} shows no trend over the rounds")
+    let facts = CheckFacts::Trend {
+        relative_to: (!is_baseline).then(|| baseline.to_owned()),
+        is_rising: change > 0.0,
     };
     // A baseline never fails. Its drift is the machine's drift, which cancels in differences.
     let limits = match !is_baseline && p < 0.001 {
         true => Limits::new(0.02, 0.1),
         false => Limits::only_weak(0.02),
     };
-    Some(limits.judge(CheckName::DriftAcrossRounds, figure, text))
+    Some(limits.judge(CheckName::DriftAcrossRounds, figure, facts))
 }

@@ -4,10 +4,9 @@
 //! refused connections. So this check uses the time without a response.
 
 use model::{Load, micros};
-use recording::describe::plural;
-use recording::{RoundRecord, digits, float};
+use recording::{RoundRecord, float};
 
-use super::{Check, CheckName, Limits, ratio};
+use super::{Check, CheckFacts, CheckName, Limits, ratio};
 
 /// A target has stopped if it sent no response for more than this share of the load, up to its end.
 const SILENT_SHARE: f64 = 0.1;
@@ -39,17 +38,13 @@ pub(super) fn stopped(load: &Load, complete: &[&RoundRecord]) -> Option<Check> {
     let found = complete.iter().filter_map(|round| silence(load, round));
     let longest = found.reduce(|one, other| if other.share > one.share { other } else { one });
     let silence = longest?;
-    let place = match complete.len() {
-        1 => String::new(),
-        _ => format!(" of round {}", silence.round + 1),
+    let facts = CheckFacts::Silence {
+        round: (complete.len() > 1).then_some(silence.round),
+        from_us: silence.from_us,
+        length_us: silence.length_us,
+        failed: silence.failed,
     };
-    let text = format!(
-        "no answer came after {}{place}, for the last {} of the load, and {} failed",
-        digits::length_us(silence.from_us),
-        digits::length_us(silence.length_us),
-        plural(silence.failed, "request"),
-    );
-    Some(Limits::new(0.0, 0.0).judge(CheckName::StoppedAnswering, silence.share, text))
+    Some(Limits::new(0.0, 0.0).judge(CheckName::StoppedAnswering, silence.share, facts))
 }
 
 /// Returns the time up to the end of sending with failed requests only. `None` if it is too short to mean
@@ -112,7 +107,7 @@ mod tests {
 
     use crate::Summary;
     use crate::gate::{Ruling, Undecided};
-    use crate::summary::{Check, CheckName, CheckState};
+    use crate::summary::{Check, CheckFacts, CheckName, CheckState};
 
     /// A closed loop of four connections over 3 s, with these responses and errors in each tenth of a second.
     fn load(answers: &[u64], errors: &[u64]) -> Recording {
@@ -158,12 +153,15 @@ mod tests {
     fn a_crash_is_seen_although_few_requests_failed() {
         let crashed = until(8, 4);
         let found = check(&crashed).unwrap();
-        assert_eq!(found.state, CheckState::Failed, "{}", found.text);
+        assert_eq!(found.state, CheckState::Failed, "{found:?}");
         assert!((found.figure - 2.2 / 3.0).abs() < 1e-9, "{}", found.figure);
-        assert_eq!(
-            found.text,
-            "no answer came after 800 ms, for the last 2.2 s of the load, and 88 requests failed"
-        );
+        let facts = CheckFacts::Silence {
+            round: None,
+            from_us: 800_000,
+            length_us: 2_200_000,
+            failed: 88,
+        };
+        assert_eq!(found.facts, facts);
         let gates = ["failures value < 5%", "requests/s value > 10/s"];
         let gates = gates.map(|gate| gate.parse().unwrap());
         let summary = Summary::of(&crashed).judged(&gates, Undecided::Fails);

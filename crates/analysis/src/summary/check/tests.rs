@@ -7,7 +7,7 @@ use recording::sample::SampleRun;
 use recording::{Hdr, LeftOut, LimitsText, Recording, RoundRecord, SlicesRecord};
 use stats::Histogram;
 
-use crate::summary::{Check, CheckName, CheckState, Summary};
+use crate::summary::{Check, CheckFacts, CheckName, CheckState, Summary};
 
 /// Two variants. The second one has the fault in every round.
 fn planted(sample: SampleRun, fault: impl Fn(&mut RoundRecord)) -> Recording {
@@ -123,7 +123,10 @@ fn a_pause_of_the_generator_is_neither_lateness_nor_a_stall_of_the_target() {
     let check = only_trouble(&recording);
     assert_eq!(check.name, CheckName::GeneratorPauses);
     assert_eq!(check.state, CheckState::Failed);
-    assert!(check.text.contains("longest 1.00 s"), "{}", check.text);
+    let CheckFacts::Pauses { longest_us, .. } = check.facts else {
+        panic!("{check:?}");
+    };
+    assert_eq!(longest_us, 1_000_000);
 }
 
 #[test]
@@ -139,7 +142,10 @@ fn a_stall_of_the_target_is_told_from_a_pause_of_the_generator() {
         (check.name, check.state),
         (CheckName::TargetStalls, CheckState::Weak)
     );
-    assert!(check.text.contains("longest 300 ms"), "{}", check.text);
+    let CheckFacts::Stalls { longest, .. } = check.facts else {
+        panic!("{check:?}");
+    };
+    assert_eq!(longest.unwrap().length_us, 300_000);
     assert!(Summary::of(&recording).variants[1].has_number());
 }
 
@@ -159,14 +165,20 @@ fn a_target_that_slows_down_while_it_is_loaded_has_no_number() {
         (slower.name, slower.state),
         (CheckName::DriftWithinRounds, CheckState::Failed)
     );
-    assert!(slower.text.contains("1.56"), "{}", slower.text);
-    // Warming up only makes the check weak, and the text contains a remedy.
+    let CheckFacts::LastThird { factor, is_rising } = slower.facts else {
+        panic!("{slower:?}");
+    };
+    assert!(is_rising && (1.55..1.57).contains(&factor), "{factor}");
+    // Warming up only makes the check weak.
     let faster = only_trouble(&drift(true));
     assert_eq!(
         (faster.name, faster.state),
         (CheckName::DriftWithinRounds, CheckState::Weak)
     );
-    assert!(faster.text.contains("longer `warmup`"), "{}", faster.text);
+    let CheckFacts::LastThird { is_rising, .. } = faster.facts else {
+        panic!("{faster:?}");
+    };
+    assert!(!is_rising);
 }
 
 #[test]
@@ -219,7 +231,9 @@ fn a_limit_of_a_system_is_weak_and_one_around_everything_fails() {
         (check.name, check.state),
         (CheckName::Throttling, CheckState::Weak)
     );
-    insta::assert_snapshot!(check.text, @"`server` was stopped by its processor limit in 80 % of the periods, so its latency depends on the limit");
+    let system = "server".to_owned();
+    assert_eq!(check.facts, CheckFacts::LimitOfSystem { system });
+    assert!((check.figure - 0.8).abs() < 1e-9);
     let around = planted(SampleRun::closed(), |round| {
         round.machine.as_mut().unwrap().throttled = Some(throttled);
     });
@@ -261,7 +275,11 @@ fn other_guests_and_other_programs_are_seen() {
     let summary = Summary::of(&before);
     let checks = &summary.variants[0].checks;
     let check = checks.iter().find(|c| c.name == CheckName::MachineLoad);
-    insta::assert_snapshot!(check.unwrap().text, @"50 % of all cores' time was used before the run, other programs used 1 % of it during the measurements");
+    let CheckFacts::BusyCores { before, meanwhile } = check.unwrap().facts else {
+        panic!("{check:?}");
+    };
+    assert_eq!(before, Some(0.5));
+    assert!(meanwhile.unwrap() < 0.02, "{meanwhile:?}");
 }
 
 /// The state of the arrival check for requested Poisson arrivals of 4,000 requests/s.
@@ -335,6 +353,14 @@ fn in_slices_the_generator_works_for_all_variants_and_left_out_cycles_are_told()
         (check.name, check.state),
         (CheckName::LeftOut, CheckState::Weak)
     );
-    insta::assert_snapshot!(check.text, @"20 % of the cycles are in no figure (the host took a core 32). Use a quieter machine or a shorter `slice`");
+    let facts = CheckFacts::LeftOut {
+        cycles: 32,
+        host: 32,
+        generator: 0,
+        neighbor: 0,
+        overrun: 0,
+        is_sliced: true,
+    };
+    assert_eq!(check.facts, facts);
     assert_eq!(Summary::of(&recording).slice_us, Some(300_000));
 }
