@@ -4,6 +4,7 @@ use super::*;
 fn a_url_without_a_path_gets_the_usual_one() {
     for (typed, meant) in [
         ("http://127.0.0.1:4318", "http://127.0.0.1:4318/v1/metrics"),
+        ("127.0.0.1:4318", "http://127.0.0.1:4318/v1/metrics"),
         ("http://127.0.0.1:4318/", "http://127.0.0.1:4318/v1/metrics"),
         ("http://[::1]:9/otlp/x", "http://[::1]:9/otlp/x"),
     ] {
@@ -14,7 +15,7 @@ fn a_url_without_a_path_gets_the_usual_one() {
 #[test]
 fn what_cannot_be_pushed_to_is_refused() {
     for (typed, words) in [
-        ("127.0.0.1:4318", "protocol"),
+        ("collector", "protocol"),
         ("grpc://127.0.0.1:4317", "grpc"),
         ("http://me:secret@127.0.0.1:4318", "password"),
     ] {
