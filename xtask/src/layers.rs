@@ -85,28 +85,24 @@ impl Layer {
         overhead.map_or(f64::INFINITY, |it| it.difference)
     }
 
-    /// A difference with its interval, such as `+136.7 us (134.4 to 138.4)`. `None` without an interval.
+    /// A difference with its interval, such as `+136.7 us (134.4 to 138.4)`. `None` without an interval. A
+    /// narrow column may break it only before the interval.
     fn difference(&self, metric: Metric) -> Option<String> {
         let overhead = self.metrics.get(&metric)?.overhead.as_ref()?;
         let (low, high) = overhead.difference_low.zip(overhead.difference_high)?;
-        Some(quantity::signed(
-            metric.unit(),
-            overhead.difference,
-            low,
-            high,
-        ))
+        let text = quantity::signed(metric.unit(), overhead.difference, low, high);
+        Some(text.replace(' ', "&nbsp;").replace("&nbsp;(", " ("))
     }
 }
 
 fn table(layers: &[Layer]) -> String {
-    let mut out = String::from(
-        "| Layer | Compared with | Typical | Mean | Processor time | Lab |\n| --- | --- | --- | --- | --- | --- |\n",
-    );
+    let mut out =
+        String::from("| Layer | Typical | Mean | Processor time |\n| --- | --- | --- | --- |\n");
     let cell = |text: &str| text.replace('|', "\\|");
     for layer in layers {
         let difference = |metric| layer.difference(metric).unwrap_or_else(|| "–".to_owned());
         out += &format!(
-            "| {} | {} | {} | {} | {} | [`{lab}`](../labs/layers/{lab}.yaml) |\n",
+            "| **{}**<br>against {}<br>[`{lab}`](../labs/layers/{lab}.yaml) | {} | {} | {} |\n",
             cell(&layer.name),
             cell(&layer.below),
             difference(Metric::Typical),
