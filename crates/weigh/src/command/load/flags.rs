@@ -29,7 +29,9 @@ pub(crate) struct Args {
     #[arg(value_name = "URL", value_parser = address::url, required_unless_present = "targets")]
     pub(super) url: Option<Uri>,
 
-    /// Number of connections, the maximum in an open loop, at most -n.
+    /// Number of connections. The maximum in an open loop.
+    ///
+    /// There are never more connections than requests (-n).
     #[arg(short, long, value_name = "N", help_heading = "Load", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=65_000))]
     pub(super) connections: u32,
     /// Stop after this many requests.
