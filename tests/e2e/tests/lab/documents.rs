@@ -195,7 +195,13 @@ impl Stage {
              warmup: 50ms\nrounds: 6\ntarget: server\nsystems:\n  server: {run: \"my-server --listen {{addr}}\"}\n\
              baseline: {name: first}\nvariants:\n  - {name: juniper-ntex-tuned}\n",
         );
-        for folder in ["labs/router-extensibility", "labs/containers", "deploy"] {
+        let linked = [
+            "labs/layers",
+            "labs/router-extensibility",
+            "labs/containers",
+            "deploy",
+        ];
+        for folder in linked {
             symlink(repository().join(folder), home.path(folder)).expect("a link");
         }
         let tutorial = fs::read_to_string(repository().join("docs/start/tutorial.md"));
