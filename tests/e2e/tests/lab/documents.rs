@@ -196,11 +196,13 @@ impl Stage {
              baseline: {name: first}\nvariants:\n  - {name: juniper-ntex-tuned}\n",
         );
         let linked = [
-            "labs/layers",
+            // Not the whole gallery, because it contains installed programs.
+            "labs/layers/records",
             "labs/router-extensibility",
             "labs/containers",
             "deploy",
         ];
+        fs::create_dir_all(home.path("labs/layers")).expect("a folder");
         for folder in linked {
             symlink(repository().join(folder), home.path(folder)).expect("a link");
         }
