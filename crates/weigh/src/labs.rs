@@ -1,6 +1,5 @@
 //! Reads and checks labs by their names on the command line.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use experiment::console::Console;
@@ -180,14 +179,8 @@ fn labs_in(folder: &Path, here: &Path) -> Result<Vec<PathBuf>, Failure> {
     };
     let mut found = lab::find(folder, &Disk).map_err(refuse)?;
     if found.is_empty() {
-        let mut inner: Vec<PathBuf> = fs::read_dir(folder)
-            .map_err(|error| refuse(error.to_string()))?
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| path.is_dir())
-            .collect();
-        inner.sort();
-        for folder in inner {
+        let inside = Disk.list(folder).map_err(refuse)?;
+        for folder in inside.into_iter().filter(|path| path.is_dir()) {
             found.extend(lab::find(&folder, &Disk).map_err(refuse)?);
         }
     }
@@ -311,6 +304,8 @@ pub(crate) fn stranger(lab: &Lab, name: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use experiment::files::Unwritten;
 
     use super::*;

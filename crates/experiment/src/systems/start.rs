@@ -148,7 +148,7 @@ pub(super) struct Starter<'a> {
     pub(super) ports: Ports,
     pub(super) projects: &'a Projects,
     pub(super) stop: &'a StopSignal,
-    /// The certificate of the load and the proofs.
+    /// The certificates of the load and the proofs.
     pub(super) certificates: Certificates,
 }
 

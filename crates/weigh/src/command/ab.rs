@@ -16,6 +16,7 @@ use model::{Rate, StatusPart};
 
 use super::lab::Run;
 use super::load::ArrivalName;
+use super::recording_file;
 use crate::consent::ConsentArgs;
 use crate::format::PageArgs;
 use crate::gates::GateArgs;
@@ -130,7 +131,7 @@ pub(crate) struct Args {
     #[arg(
         long,
         value_name = "DIR",
-        default_value = "recordings",
+        default_value = recording_file::FOLDER,
         help_heading = "Output"
     )]
     out: PathBuf,

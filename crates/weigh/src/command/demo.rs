@@ -13,6 +13,7 @@ use experiment::record;
 use experiment::stop::StopSignal;
 
 use super::lab::Run;
+use super::recording_file;
 use crate::consent::ConsentArgs;
 use crate::format::Page;
 use crate::gates::GateArgs;
@@ -26,7 +27,7 @@ use text::Found;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Folder for the recording.
-    #[arg(long, value_name = "DIR", default_value = "recordings")]
+    #[arg(long, value_name = "DIR", default_value = recording_file::FOLDER)]
     out: PathBuf,
 }
 

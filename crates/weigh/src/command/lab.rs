@@ -20,6 +20,7 @@ use model::{Goal, Order};
 use recording::{Recording, Revisions};
 
 use crate::cluster_args::ClusterArgs;
+use crate::command::recording_file;
 use crate::command::tare::Tare;
 use crate::consent::ConsentArgs;
 use crate::format::{Page, PageArgs};
@@ -51,7 +52,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "LAB")]
     pub(super) labs: Vec<String>,
     /// Folder for the recordings.
-    #[arg(long, value_name = "DIR", default_value = "recordings")]
+    #[arg(long, value_name = "DIR", default_value = recording_file::FOLDER)]
     pub(super) out: PathBuf,
     /// Give a rough answer soon, with few and short rounds. Systems with a slow start stay up between
     /// rounds. With `order: in-turn`, all systems stay up. The report names these systems.

@@ -8,6 +8,9 @@ use experiment::exit::Failure;
 use experiment::files;
 use recording::Recording;
 
+/// The folder of the recordings, if the user names no other.
+pub(super) const FOLDER: &str = "recordings";
+
 /// Reads the recording of a file or of a folder.
 ///
 /// # Errors

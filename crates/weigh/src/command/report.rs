@@ -7,12 +7,9 @@ use experiment::console::Console;
 use experiment::exit::{Exit, Failure};
 
 use super::lab::curve_in;
-use super::recording_file::{newest, read};
+use super::recording_file::{FOLDER, newest, read};
 use crate::format::{Format, Page};
 use crate::gates::{self, GateArgs};
-
-/// Folder of the recordings, if the user names no other.
-const FOLDER: &str = "recordings";
 
 /// Print the report of a recording again.
 #[derive(Debug, clap::Args)]
