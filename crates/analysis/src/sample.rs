@@ -182,6 +182,27 @@ pub fn planted(each: u64, more_ns: u64) -> Recording {
     planted_in(ROW, each, |value_ns| value_ns + more_ns)
 }
 
+/// Two equal variants, but the slowest 8 % of the requests of `stalls` take 2 ms more.
+pub fn stalls() -> Recording {
+    let mut recording = beside(&[("plain", 700.0), ("stalls", 700.0)]);
+    let rounds = recording.rounds.iter_mut();
+    for round in rounds.filter(|it| it.variant == "stalls") {
+        round.latency_ns_hdr = Hdr::of(&slowed(&round.latency_ns_hdr.histogram()));
+    }
+    recording
+}
+
+/// The slowest 8 % of the requests take 2 ms more.
+fn slowed(latency: &Histogram) -> Histogram {
+    let border = latency.quantile_ns(0.92).unwrap();
+    let mut slowed = Histogram::new();
+    for (value_ns, count) in latency.recorded() {
+        let more_ns = if value_ns > border { 2_000_000 } else { 0 };
+        slowed.record_n_ns(value_ns + more_ns, count);
+    }
+    slowed
+}
+
 /// The costs that few requests of [`ROW`] pay.
 pub fn few(recording: &Recording) -> (Summary, FewPay) {
     let summary = Summary::of(recording);

@@ -1,8 +1,8 @@
 //! Verdicts and their meaning, in words.
 
-use analysis::sample::{ROW, beside, chain, cube, factors, few, later, many, planted_in, two};
-use recording::Hdr;
-use stats::Histogram;
+use analysis::sample::{
+    ROW, beside, chain, cube, factors, few, later, many, planted_in, stalls, two,
+};
 
 use super::*;
 use crate::words::{in_words, verdict_text};
@@ -186,13 +186,7 @@ fn a_planted_difference_is_told() {
 
 #[test]
 fn a_cost_of_the_slowest_tenth_is_told_by_the_mean() {
-    let mut recording = beside(&[("plain", 700.0), ("stalls", 700.0)]);
-    for round in &mut recording.rounds {
-        if round.variant == "stalls" {
-            round.latency_ns_hdr = Hdr::of(&slowed(&round.latency_ns_hdr.histogram()));
-        }
-    }
-    let summary = Summary::of(&recording);
+    let summary = Summary::of(&stalls());
     let row = summary.variant("stalls").unwrap();
     assert_eq!(
         verdict_text(row),
@@ -201,17 +195,6 @@ fn a_cost_of_the_slowest_tenth_is_told_by_the_mean() {
     let words = in_words(row).unwrap();
     let (_, mean) = words.split_once(". On average").unwrap();
     insta::assert_snapshot!(mean, @", slow requests included, it costs 157 us (154 to 164): about a tenth of the requests pay. The slowest quarter of the requests takes 635 us (626 to 643) longer");
-}
-
-/// The slowest 8 % of the requests take 2 ms more.
-fn slowed(latency: &Histogram) -> Histogram {
-    let border = latency.quantile_ns(0.92).unwrap();
-    let mut slowed = Histogram::new();
-    for (value_ns, count) in latency.recorded() {
-        let more_ns = if value_ns > border { 2_000_000 } else { 0 };
-        slowed.record_n_ns(value_ns + more_ns, count);
-    }
-    slowed
 }
 
 #[test]

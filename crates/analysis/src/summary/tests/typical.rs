@@ -1,13 +1,11 @@
 //! Tests of the typical latency, which decides side by side.
 
 use model::Gate;
-use recording::Hdr;
-use stats::Histogram;
 
 use super::*;
 use crate::compare::{Comparison, Operand, OperandSource};
 use crate::gate::Undecided;
-use crate::sample::beside;
+use crate::sample::{beside, stalls};
 
 /// Ratio of the typical latency to the mean, for a log-normal distribution with a deviation of 0.3. The
 /// formula is `Φ(z - 0.3) / 0.75`. Here z is the 75 % quantile of the normal distribution.
@@ -31,13 +29,7 @@ fn the_planted_difference_is_inside_the_interval_and_in_the_meaning() {
 
 #[test]
 fn what_only_the_slowest_tenth_pays_is_told_by_the_mean() {
-    let mut recording = beside(&[("plain", 700.0), ("stalls", 700.0)]);
-    for round in &mut recording.rounds {
-        if round.variant == "stalls" {
-            round.latency_ns_hdr = Hdr::of(&slowed(&round.latency_ns_hdr.histogram()));
-        }
-    }
-    let summary = Summary::of(&recording);
+    let summary = Summary::of(&stalls());
     let row = summary.variant("stalls").unwrap();
     assert_eq!(row.verdict, Verdict::NoDifferenceShown);
     assert_eq!(row.remark, Some(Remark::FewPay));
@@ -51,17 +43,6 @@ fn what_only_the_slowest_tenth_pays_is_told_by_the_mean() {
     };
     assert!((mean.low..=mean.high).contains(&160.0), "{mean:?}");
     assert!(slow_quarter.unwrap().is_higher);
-}
-
-/// The slowest 8 % of the requests take 2 ms more.
-fn slowed(latency: &Histogram) -> Histogram {
-    let border = latency.quantile_ns(0.92).unwrap();
-    let mut slowed = Histogram::new();
-    for (value_ns, count) in latency.recorded() {
-        let more_ns = if value_ns > border { 2_000_000 } else { 0 };
-        slowed.record_n_ns(value_ns + more_ns, count);
-    }
-    slowed
 }
 
 #[test]
