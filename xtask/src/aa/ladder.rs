@@ -47,7 +47,7 @@ pub(super) fn section(bench: &Bench, repeat: u64) -> anyhow::Result<String> {
     }
     let together = figures.each_ref().map(|rows| truth::right_together(rows));
     Ok(format!(
-        "A ladder of four null servers, each later than the one before it; {}, {repeat} runs. All intervals of \
+        "A ladder of four null servers, each later than the one before it. There are {repeat} runs of {}. All intervals of \
          a run were right in **{} of {repeat}** for the typical latency, and in **{} of {repeat}** for the \
          mean:\n\n{}",
         bench.setting(STEPS.len()),
