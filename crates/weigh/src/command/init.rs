@@ -10,6 +10,7 @@ mod openapi;
 mod origins;
 mod proxies;
 mod requests;
+mod tree;
 mod values;
 
 use std::ffi::OsStr;
@@ -88,6 +89,9 @@ pub(crate) struct Args {
     /// `weigh` reads the script and does not run it.
     #[arg(long, value_name = "SCRIPT", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi", "artillery"])]
     k6: Option<PathBuf>,
+    /// Write the lab even if fewer than half of the file's requests are in it.
+    #[arg(long, help_heading = "Requests")]
+    partial: bool,
     /// The folder for the lab [default: labs/first, or labs/NAME with --from]. The file has the name of the
     /// folder, or the name of the lab with --from.
     #[arg(short, long, value_name = "FOLDER")]
@@ -140,7 +144,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         Failure::bad_input("the lab of these flags has mistakes. Nothing was written")
     })?;
     write(&out, &files)?;
-    console.answer(&next(&draft));
+    let summary = requests.as_ref().map(Requests::summary);
+    console.answer(&next(&draft, &summary.unwrap_or_default()));
     Ok(Exit::Done)
 }
 
@@ -271,14 +276,30 @@ fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> 
         artillery::read(&source, &text, console.color)
     };
     let found = found.map_err(|why| Failure::bad_input(format!("`{shown}`: {why}")))?;
-    if found.is_empty() {
-        return Err(Failure::bad_input(format!(
-            "expected a request in `{shown}` that a lab can send, found none. The first omitted \
-             request: {}",
-            found.first_reason()
-        )));
+    enough(found, &shown.to_string(), args.partial, console).map(Some)
+}
+
+/// The requests of a file, if the lab has at least half of them or the user accepts fewer.
+fn enough(
+    found: Requests,
+    shown: &str,
+    is_partial: bool,
+    console: Console,
+) -> Result<Requests, Failure> {
+    let (taken, all) = found.counts();
+    if taken > 0 && (is_partial || taken >= all - taken) {
+        return Ok(found);
     }
-    Ok(Some(found))
+    console.say(found.summary().trim_end());
+    Err(Failure::bad_input(match taken {
+        0 => format!(
+            "expected a request in `{shown}` that a lab can send, found none. Nothing was written"
+        ),
+        _ => format!(
+            "expected at least half of the requests of `{shown}`, took {taken} of {all}. Nothing \
+             was written. Add `--partial` to write a lab with fewer"
+        ),
+    }))
 }
 
 /// The current folder relative to `folder`, because commands run in the folder of the user's call.
@@ -340,12 +361,12 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)
 }
 
-/// The printed text: the path of the lab, and the next commands.
-fn next(draft: &Draft<'_>) -> String {
+/// The printed text: the path of the lab, the summary of a file, and the next commands.
+fn next(draft: &Draft<'_>, summary: &str) -> String {
     let (lab, consent) = (draft.lab, draft.consent());
     format!(
         "Wrote {lab}
-
+{summary}
 Next commands
   weigh check {lab}{consent}
       proves that every variant answers correctly

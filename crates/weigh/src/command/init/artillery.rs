@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::requests::{Given, Requests};
-use super::values::{encoded, plain, tree};
+use super::tree::Tree;
+use super::values::{encoded, plain};
 
 /// The supported methods. `delete` is missing, because it deletes objects that other requests need.
 const METHODS: [&str; 6] = ["get", "head", "options", "post", "put", "patch"];
@@ -16,7 +17,7 @@ const DEPTH_MAX: usize = 8;
 /// # Errors
 /// The mistake in the file, for the user.
 pub(super) fn read(source: &str, text: &str, color: bool) -> Result<Requests, String> {
-    let root = tree(source, text, color)?;
+    let root = Tree::read(source, text, color)?.root;
     let config = root.get("config").unwrap_or(&Value::Null);
     let target = config.get("target").map(plain).unwrap_or_default();
     let Some(scenarios) = root.get("scenarios").and_then(Value::as_array) else {
@@ -89,11 +90,14 @@ impl Test<'_> {
                     let url = step.get("url").map(plain).unwrap_or_default();
                     match self.request(method, step, requests) {
                         Ok(given) => requests.add_times(given, within.times),
-                        Err(why) => requests.leave_out(&format!("{what} {url}"), &why),
+                        Err(why) => {
+                            requests.leave_out_request(None, &format!("{what} {url}"), &why);
+                        }
                     }
                 }
                 "delete" => {
-                    requests.leave_out(&what, "the next request would not find the deleted object");
+                    let why = "the next request would not find the deleted object";
+                    requests.leave_out_request(None, &what, why);
                 }
                 // The number of turns of a loop, next to the key `loop`.
                 "count" | "over" | "whileTrue" => {}
@@ -359,7 +363,7 @@ scenarios:
         let text = format!("config: {{target: 'http://x'}}\nscenarios: [{{flow: [{flow}]}}]");
         let requests = read("x", &text, false).expect("a test");
         assert!(requests.is_empty());
-        assert!(requests.first_reason().contains("too deep"));
+        assert!(requests.summary().contains("too deep"));
         let refused = |text: &str| read("x", text, false).map(|_| ()).unwrap_err();
         assert!(refused("a: b").contains("a list of `scenarios`"));
         assert!(refused("a: [").contains("it has mistakes"));

@@ -127,7 +127,10 @@ impl Draft<'_> {
         }
         let _ = writeln!(text, "question: {}\n", quoted(&self.question()));
         text += &self.load();
-        text += EXPECT;
+        text += match self.requests.is_some_and(Requests::is_scenario) {
+            true => EXPECT_STEPS,
+            false => EXPECT,
+        };
         text += &self.requests.map(Requests::gates).unwrap_or_default();
         text += &self.systems();
         text += &self.variants();
@@ -296,6 +299,13 @@ const EXPECT: &str = "
 # Every answer must have a status from 200 to 299 and the body of the baseline's answer. A variant with
 # another answer has no number. Name the varying fields of a body, for example: ignore: [/time].
 expect: {same-as: baseline}
+";
+
+const EXPECT_STEPS: &str = "
+# Every answer must have a status from 200 to 299, or the status of its step. The bodies are not compared,
+# because each iteration has values of its own. For a step whose answer is always the same, write
+#   expect: {same-as: baseline}
+expect: {status: 2xx}
 ";
 
 const ALONE: &str = "  \

@@ -41,7 +41,8 @@ impl Origins {
                 1 => "1 request".to_owned(),
                 many => format!("{many} requests"),
             };
-            requests.leave_out(
+            requests.leave_out_requests(
+                usize::try_from(*count).unwrap_or(usize::MAX),
                 &what,
                 &format!("to {origin}, but most requests go to {most}"),
             );

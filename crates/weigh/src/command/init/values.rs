@@ -1,34 +1,13 @@
-//! Files of other tools as trees of values, and values as text.
-
-use std::path::PathBuf;
+//! Values of other tools as texts.
 
 use serde_json::Value;
-use yaml_with_places::{Document, Findings, Source};
 
-/// The file as a tree. JSON has its own parser, because generated files may be large.
-pub(super) fn tree(source: &str, text: &str, color: bool) -> Result<Value, String> {
-    if text.trim_start().starts_with('{') {
-        return serde_json::from_str(text)
-            .map_err(|error| format!("expected JSON or YAML, found a mistake: {error}"));
-    }
-    let mut findings = Findings::default();
-    let document = yaml_with_places::read(0, text, "it is one document", &mut findings);
-    let sources = vec![Source {
-        path: PathBuf::from(source),
-        text: text.to_owned(),
-    }];
-    let settled = findings.settle(sources);
-    settled.map_err(|mistakes| format!("it has mistakes\n{}", mistakes.render(color)))?;
-    match document {
-        Document::Tree(node) => Ok(node.json()),
-        Document::Empty | Document::Unreadable => Ok(Value::Null),
-    }
-}
+use super::tree::without_mark;
 
 /// A scalar as text. Empty for a list or a mapping.
 pub(super) fn plain(value: &Value) -> String {
     match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) => without_mark(text).to_owned(),
         Value::Number(_) | Value::Bool(_) => value.to_string(),
         _ => String::new(),
     }
