@@ -15,8 +15,12 @@ fn get(path: &str) -> Given {
 
 /// The lab of the requests, checked as `weigh init` does.
 fn lab(requests: &Requests) -> lab::Lab {
+    let rate = match requests.is_scenario() {
+        true => "rate: 10/s\n  duration: 5s",
+        false => "rate: auto",
+    };
     let text = format!(
-        "question: q\ntarget: server\nload:\n  rate: auto\n{}\nbaseline: {{name: a}}\n\
+        "question: q\ntarget: server\nload:\n  {rate}\n{}\nbaseline: {{name: a}}\n\
          variants: [{{name: b}}]\nsystems: {{server: {{run: 'serve {{{{addr}}}}'}}}}\n",
         requests.load()
     );
