@@ -38,7 +38,7 @@ const OF_THE_CONNECTION: [&str; 10] = [
 /// A request from a file, including credentials.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Given {
-    /// The line of the request in its file, counted from 1, if it is known.
+    /// The line of the request in its file, counted from 1, if the importer has it.
     pub(super) line: Option<usize>,
     /// The name of the request in its file. Empty for a name made of method and path.
     pub(super) name: String,
@@ -162,7 +162,7 @@ impl Requests {
         }
     }
 
-    /// Makes the following requests the steps of a scenario: each one starts after the answer to the one before.
+    /// Makes the following requests the steps of a scenario: each request starts after the answer to the previous request.
     pub(super) fn follow_each_other(&mut self) {
         self.is_scenario = true;
     }
@@ -170,6 +170,22 @@ impl Requests {
     /// True if the requests are the steps of a scenario.
     pub(super) fn is_scenario(&self) -> bool {
         self.is_scenario
+    }
+
+    /// Number of requests of the lab so far.
+    pub(super) fn steps(&self) -> usize {
+        self.sent.len()
+    }
+
+    /// Repeats the steps from a number on, so that they run `times` times in each iteration.
+    pub(super) fn repeat_steps(&mut self, from: usize, times: u32) {
+        let steps: Vec<Request> = self.sent.iter().skip(from).cloned().collect();
+        for _ in 1..times {
+            if self.sent.len().saturating_add(steps.len()) > REQUESTS_MAX {
+                return;
+            }
+            self.sent.extend(steps.iter().cloned());
+        }
     }
 
     /// Sets the rows of values for placeholders.
