@@ -384,7 +384,7 @@ fn enough(
     console: Console,
 ) -> Result<Requests, Failure> {
     let (taken, all) = found.counts();
-    if taken > 0 && (is_partial || taken >= all - taken) {
+    if !found.is_empty() && (is_partial || taken >= all - taken) {
         return Ok(found);
     }
     console.say(found.summary().trim_end());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::captures::{captures, expectations};
+use super::captures::{Captures, captures, expectations};
 use super::request::{Lists, add_body, headers, notes, pairs, think};
 use super::{Test, Walked};
 use crate::command::init::origins::origin;
@@ -311,7 +311,7 @@ impl<'a> Flow<'a> {
         let url = url.map(plain).unwrap_or_default();
         let own = format!("{pointer}/{method}");
         let what = format!("{method} {url}");
-        let (captured, unknown) = captures(step.get("capture"));
+        let Captures { captured, unknown } = captures(step.get("capture"));
         match self.given(method, &url, step) {
             Ok((mut given, secrets)) => {
                 given.line = self.test.tree.line(&own).or(self.test.tree.line(pointer));
