@@ -252,9 +252,10 @@ impl Requests {
         if let Err(why) = check(&given).and_then(|()| self.check_places(&given)) {
             return self.leave_out_request(given.line, &what, &why);
         }
+        let places = given.places.clone();
         let request = self.open(given, times);
         if self.is_scenario {
-            return self.add_steps(&request);
+            return self.add_steps(&request, &places);
         }
         match self.sent.iter().position(|it| it.sends_the_same(&request)) {
             Some(index) => {
@@ -290,7 +291,7 @@ impl Requests {
     }
 
     /// Adds a request to the scenario, as many times as its weight.
-    fn add_steps(&mut self, request: &Request) {
+    fn add_steps(&mut self, request: &Request, places: &[String]) {
         let count = usize::try_from(request.weight).unwrap_or(usize::MAX);
         if self.sent.len().saturating_add(count) > REQUESTS_MAX {
             return self.left_out.beyond(REQUESTS_MAX);
@@ -301,6 +302,9 @@ impl Requests {
         };
         self.sent.extend((0..count).map(|_| step()));
         self.taken += 1;
+        if places.iter().any(|place| place.starts_with("random:")) {
+            self.remark("Each step draws random numbers of its own, also within one iteration.");
+        }
     }
 
     /// The request of the lab, without credentials.

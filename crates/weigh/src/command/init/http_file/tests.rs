@@ -53,6 +53,7 @@ fn read_text(text: &str) -> Requests {
 fn names_and_answers_become_a_scenario() {
     let requests = read_text(SHOP);
     insta::assert_snapshot!(requests.load(), @r#"
+    # Each step draws random numbers of its own, also within one iteration.
     # From shop.http, one after another. An iteration sends all of them.
     scenario:
       - name: "GET /api/items?page=1&kind=a%20b"
