@@ -155,6 +155,7 @@ Examples:
       --proxy 'my-proxy --listen {{addr}} --upstream {{server.url}}' --out labs/proxy
   weigh init --command 'my-server --listen {{addr}}' --openapi openapi.yaml
   weigh init --command 'env PORT={{port}} node server.js' --k6 script.js
+  weigh init --command 'my-server --listen {{addr}}' --postman shop.json --postman-env staging.json
   weigh init --url http://127.0.0.1:8080/ --url http://127.0.0.1:8081/
   weigh init --compose compose.yaml nginx
   weigh init --from envoy-sidecar";

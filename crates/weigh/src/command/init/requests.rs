@@ -245,7 +245,7 @@ impl Requests {
         self.add_times(given, 1);
     }
 
-    /// Adds a request with a weight of at least 1. In a scenario it becomes as many steps.
+    /// Adds a request with a weight of at least 1. In a scenario, the weight is its number of steps.
     pub(super) fn add_times(&mut self, given: Given, times: u32) {
         let times = times.clamp(1, WEIGHT_MAX);
         let what = format!("{} {}", given.method, given.path);
@@ -290,7 +290,7 @@ impl Requests {
         }
     }
 
-    /// Adds a request to the scenario, as many times as its weight.
+    /// Adds a request to the scenario. Its weight is its number of steps.
     fn add_steps(&mut self, request: &Request, places: &[String]) {
         let count = usize::try_from(request.weight).unwrap_or(usize::MAX);
         if self.sent.len().saturating_add(count) > REQUESTS_MAX {
