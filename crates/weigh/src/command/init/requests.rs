@@ -172,7 +172,7 @@ impl Requests {
         self.is_scenario
     }
 
-    /// Number of requests of the lab so far.
+    /// Current number of requests of the lab.
     pub(super) fn steps(&self) -> usize {
         self.sent.len()
     }
