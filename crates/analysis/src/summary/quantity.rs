@@ -46,11 +46,17 @@ pub fn figure(unit: Unit, value: f64) -> String {
     format!("{}{sign}", digits::value(value / scale, None))
 }
 
+/// From this value on, times are in milliseconds.
+const MILLISECONDS_FROM_US: f64 = 1e4;
+
 /// Returns the divisor of a value in the unit of the recording, and the sign after it.
 fn scale(unit: Unit, value: f64) -> (f64, &'static str) {
     match unit {
         Unit::Milliseconds | Unit::Microseconds if value.abs() >= 1e6 => (1e6, " s"),
-        Unit::Milliseconds | Unit::Microseconds if value.abs() >= 1e3 => (1e3, " ms"),
+        // A report has many values around 1 ms. Two units next to each other would be hard to compare.
+        Unit::Milliseconds | Unit::Microseconds if value.abs() >= MILLISECONDS_FROM_US => {
+            (1e3, " ms")
+        }
         Unit::Milliseconds | Unit::Microseconds => (1.0, " us"),
         Unit::Mebibytes => (1024.0 * 1024.0, " MiB"),
         _ => (1.0, " requests"),

@@ -11,6 +11,11 @@ use super::few;
 /// The sentence, such as `` `rhai` costs a typical request 80 us (75 to 88), some 40 % of the baseline's
 /// typical 200 us ``.
 pub(crate) fn sentence(name: &str, meaning: &Meaning) -> String {
+    sentence_at(name, meaning, "")
+}
+
+/// Like [`sentence`], with the load after the first statement: `, at 100 requests/s`.
+pub(crate) fn sentence_at(name: &str, meaning: &Meaning, at: &str) -> String {
     let subject = match meaning.against {
         Reference::OtherResult => "B".to_owned(),
         Reference::Baseline | Reference::Variant(_) => format!("`{name}`"),
@@ -32,7 +37,10 @@ pub(crate) fn sentence(name: &str, meaning: &Meaning) -> String {
         }
     };
     let otherwise = meaning.aside.as_ref().map(aside);
-    format!("{subject}{of_headline}{}", otherwise.unwrap_or_default())
+    format!(
+        "{subject}{of_headline}{at}{}",
+        otherwise.unwrap_or_default()
+    )
 }
 
 /// Possessive of the other side: `the baseline's`.
@@ -52,7 +60,7 @@ fn without_sign(extent: &Extent) -> String {
 /// The size in words: ` costs a typical request 80 us (75 to 88), some 40 % of the baseline's typical 200 us`
 fn size(meaning: &Meaning, extent: &Extent) -> String {
     let (metric, whose) = (meaning.headline, whose(&meaning.against));
-    let share = share_of_baseline(extent.value, meaning.of_baseline);
+    let share = share_in_all(extent, meaning.of_baseline);
     let baseline = figure(metric.unit(), meaning.of_baseline);
     let size = without_sign(extent);
     if metric == Metric::Requests {
@@ -132,6 +140,21 @@ fn of_slow_quarter(extent: &Extent) -> String {
     )
 }
 
+/// The size relative to the baseline: `some 40 % of`. A value of at least twice the baseline is compared as a
+/// whole, because "2.5 times" could mean either: `which makes it 3.5 times as long as`.
+fn share_in_all(extent: &Extent, baseline: f64) -> String {
+    let whole = 1.0 + (extent.value / baseline).abs();
+    if !extent.is_higher || !whole.is_finite() || whole < 2.0 {
+        return share_of_baseline(extent.value, baseline);
+    }
+    let words = match extent.metric {
+        Metric::Requests => "as many as",
+        _ => "as long as",
+    };
+    let times = digits::value(whole, Some(whole * 0.2));
+    format!("which makes it {times} times {words}")
+}
+
 /// The size relative to the baseline: `some 40 % of`, `some 3 times`
 fn share_of_baseline(value: f64, baseline: f64) -> String {
     let share = (value / baseline).abs();
@@ -203,6 +226,13 @@ mod tests {
     }
 
     #[test]
+    fn a_large_difference_is_compared_as_a_whole() {
+        insta::assert_snapshot!(words(shown(500.0), None), @"`rhai` costs a typical request 500 us (494 to 506), which makes it 3.5 times as long as the baseline's typical 200 us");
+        insta::assert_snapshot!(words(shown(150.0), None), @"`rhai` costs a typical request 150 us (144 to 156), some 75 % of the baseline's typical 200 us");
+        insta::assert_snapshot!(words(shown(201.0), None), @"`rhai` costs a typical request 201 us (195 to 207), which makes it 2.0 times as long as the baseline's typical 200 us");
+    }
+
+    #[test]
     fn nothing_shown_says_what_would_have_been_and_what_half_of_it_takes() {
         insta::assert_snapshot!(words(not_shown(), None), @"`rhai`: no difference shown. Four of five runs like this one would show a difference of 7.8 us, some 3.9 % of the baseline's 200 us. Half of that takes 41 rounds, some 6.2 minutes");
     }
@@ -232,7 +262,7 @@ mod tests {
         let words = words(not_shown(), mean(400.0, Some(slow)));
         assert!(
             words.ends_with(
-                ". The slowest quarter of the requests takes 1.60 ms (1.51 to 1.69) longer"
+                ". The slowest quarter of the requests takes 1,600 us (1,510 to 1,690) longer"
             ),
             "{words}"
         );
