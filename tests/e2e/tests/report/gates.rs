@@ -32,7 +32,7 @@ fn a_gate_is_held_broken_or_undecided_and_ci_is_told() {
     ];
     let broken = report(&folder, &flags).exits_with(4);
     broken.shows("`slow mean overhead < 1us`: broken: ");
-    broken.shows("`p99 value > 1us` on slow: holds: ");
+    broken.shows("`p99 value > 1us` on `slow`: holds: ");
     let pasted = report(&folder, &[&flags[..], &["--format", "md"]].concat()).exits_with(4);
     pasted.shows("## Gates");
     pasted.shows("| **broken** |");
