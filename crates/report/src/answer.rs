@@ -23,6 +23,9 @@ pub(crate) fn sentence(recording: &Recording, summary: &Summary) -> String {
     }
     let rows = summary.variants.iter();
     let compared: Vec<&VariantSummary> = rows.filter(|row| !row.is_baseline).collect();
+    if let Some(baseline) = lost_baseline(summary).filter(|_| compared.len() > 1) {
+        return without_number(baseline);
+    }
     match compared.as_slice() {
         // A single load is not compared.
         [] => {
@@ -31,7 +34,6 @@ pub(crate) fn sentence(recording: &Recording, summary: &Summary) -> String {
             verdicts.join("; ")
         }
         [row] => of_one(recording, summary, row),
-        _ if lost_baseline(summary).is_some() => without_baseline(summary),
         rows if summary.factors.is_some() => of_factors(recording, summary, rows),
         rows => of_several(recording, summary, rows),
     }
@@ -65,18 +67,16 @@ fn kind_of(rows: &[&VariantSummary]) -> String {
     }
 }
 
-/// Sentence on several variants with an invalid baseline.
-fn without_baseline(summary: &Summary) -> String {
-    let baseline = lost_baseline(summary);
-    baseline.map_or_else(String::new, |row| {
-        let reason = words::verdict_text(row);
-        let reason = reason.strip_prefix("invalid: ").unwrap_or(&reason);
-        format!(
-            "No verdict: the baseline `{}` has no number: {}.",
-            row.name,
-            reason.trim_end_matches('.')
-        )
-    })
+/// Sentence on a run without a verdict: the row that has no number, and the reason.
+fn without_number(row: &VariantSummary) -> String {
+    let reason = words::verdict_text(row);
+    let reason = reason.strip_prefix("invalid: ").unwrap_or(&reason);
+    let which = if row.is_baseline { "the baseline " } else { "" };
+    format!(
+        "No verdict: {which}`{}` has no number: {}.",
+        row.name,
+        reason.trim_end_matches('.')
+    )
 }
 
 /// The names of the invalid variants whose reason [`sentence`] contains, or follows from it.
@@ -92,10 +92,14 @@ pub(crate) fn told(summary: &Summary) -> Vec<&str> {
     let has_cause = invalid.iter().any(|row| !follows(row));
     let compared = summary.variants.iter().filter(|row| !row.is_baseline);
     let is_told = |row: &VariantSummary| match compared.clone().count() {
-        // The sentence on a single variant contains its reason, or the reason of its baseline.
-        0 | 1 => true,
+        // The list of a single load is its sentence.
+        0 => true,
         _ if follows(row) => has_cause,
-        _ => lost_baseline(summary).is_some_and(|baseline| baseline.name == row.name),
+        // The sentence on a single variant has the reason of its baseline, or its own.
+        count => {
+            let lost = lost_baseline(summary);
+            lost.map_or(count == 1, |baseline| baseline.name == row.name)
+        }
     };
     let told = invalid.into_iter().filter(|row| is_told(row));
     told.map(|row| row.name.as_str()).collect()
@@ -125,7 +129,11 @@ fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Str
     }
     let baseline = summary.variant(&row.baseline);
     // An invalid baseline is the reason why its variant has no verdict.
-    let told = baseline.filter(|it| !it.has_number()).unwrap_or(row);
+    let told = baseline.filter(|it| !it.has_number() && !follows(it));
+    let told = told.unwrap_or(row);
+    if told.verdict.is_invalid() {
+        return without_number(told);
+    }
     let Some(words) = words::in_words_at(told, &at(recording)) else {
         return format!("`{}`: {}.", told.name, words::verdict_text(told));
     };

@@ -5,6 +5,11 @@ use recording::digits;
 
 /// A size without its sign, because the words around it contain the direction: `80 us (75 to 88)`.
 pub fn with_ends(unit: Unit, value: f64, low: f64, high: f64) -> String {
+    with_ends_beside(unit, [value, low, high], 0.0)
+}
+
+/// Like [`with_ends`], in a unit that also fits another quantity of the same sentence.
+pub fn with_ends_beside(unit: Unit, [value, low, high]: [f64; 3], other: f64) -> String {
     let (low, high) = if value < 0.0 {
         (-high, -low)
     } else {
@@ -12,7 +17,7 @@ pub fn with_ends(unit: Unit, value: f64, low: f64, high: f64) -> String {
     };
     let value = value.abs();
     // The larger end selects the unit, so that the same unit fits all three numbers.
-    let (scale, sign) = scale(unit, value.max(high.abs()));
+    let (scale, sign) = scale(unit, value.max(high.abs()).max(other.abs()));
     let (from, to) = digits::interval_ends(low / scale, high / scale);
     let half = (high - low) / 2.0 / scale;
     let value = digits::value(value / scale, Some(half));

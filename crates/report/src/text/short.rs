@@ -184,6 +184,40 @@ mod tests {
     }
 
     #[test]
+    fn the_reason_of_a_single_variant_is_the_first_sentence_and_is_said_once() {
+        let mut recording = SampleRun::side_by_side()
+            .variant("as it is", 190.0)
+            .variant("b", 250.0)
+            .build();
+        let invalid = |kind, reason: &str| VariantStatus::Invalid {
+            kind,
+            reason: reason.to_owned(),
+        };
+        let lost = "not measured, because no variant is left for a comparison";
+        recording.variants[0].status = invalid(InvalidKind::NotNeeded, lost);
+        recording.variants[1].status = invalid(InvalidKind::NotProven, "found 0 in 2 requests");
+        let said = text(&recording, &Summary::of(&recording), Terminal::plain(100));
+        let second = said.lines().nth(1).unwrap();
+        assert_eq!(
+            second,
+            "No verdict: `b` has no number: found 0 in 2 requests."
+        );
+        assert!(!said.contains("\nInvalid\n"), "{said}");
+        // If both have a reason of their own, the baseline is first, and the other is in the list.
+        recording.variants[0].status = invalid(InvalidKind::NotReady, "it listens nowhere");
+        let said = text(&recording, &Summary::of(&recording), Terminal::plain(100));
+        let second = said.lines().nth(1).unwrap();
+        assert!(
+            second.ends_with("`as it is` has no number: it listens nowhere."),
+            "{said}"
+        );
+        assert!(
+            said.contains("\nInvalid\n- `b`: found 0 in 2 requests\n"),
+            "{said}"
+        );
+    }
+
+    #[test]
     fn variants_that_share_a_reason_are_one_line() {
         let recording = without_numbers(&[
             ("b", InvalidKind::NotReady, "`server` listens nowhere"),

@@ -1,7 +1,7 @@
 //! Meaning of a verdict in words. It states the cost of a request and its share of the baseline. Without a
 //! visible difference, it states the smallest difference that the run would have shown.
 
-use analysis::summary::quantity::{amount, figure, minutes, with_ends};
+use analysis::summary::quantity::{amount, figure, minutes, with_ends_beside};
 use analysis::summary::{Aside, Extent, FewPay, Meaning, Reference, SizeShown};
 use model::Metric;
 use recording::digits;
@@ -36,7 +36,8 @@ pub(crate) fn sentence_at(name: &str, meaning: &Meaning, at: &str) -> String {
             would_have_shown(meaning, *detectable) + &half
         }
     };
-    let otherwise = meaning.aside.as_ref().map(aside);
+    let otherwise = meaning.aside.as_ref();
+    let otherwise = otherwise.map(|it| aside(it, meaning.of_baseline));
     format!(
         "{subject}{of_headline}{at}{}",
         otherwise.unwrap_or_default()
@@ -52,9 +53,14 @@ fn whose(against: &Reference) -> String {
     }
 }
 
-/// The size without its sign: `80 us (75 to 88)`.
-fn without_sign(extent: &Extent) -> String {
-    with_ends(extent.metric.unit(), extent.value, extent.low, extent.high)
+/// The size without its sign, in the unit of the baseline's figure: `80 us (75 to 88)`.
+fn without_sign(extent: &Extent, of_baseline: f64) -> String {
+    let other = match extent.metric {
+        Metric::Requests | Metric::Cpu => 0.0,
+        _ => of_baseline,
+    };
+    let ends = [extent.value, extent.low, extent.high];
+    with_ends_beside(extent.metric.unit(), ends, other)
 }
 
 /// The size in words: ` costs a typical request 80 us (75 to 88), some 40 % of the baseline's typical 200 us`
@@ -62,7 +68,7 @@ fn size(meaning: &Meaning, extent: &Extent) -> String {
     let (metric, whose) = (meaning.headline, whose(&meaning.against));
     let share = share_in_all(extent, meaning.of_baseline);
     let baseline = figure(metric.unit(), meaning.of_baseline);
-    let size = without_sign(extent);
+    let size = without_sign(extent, meaning.of_baseline);
     if metric == Metric::Requests {
         let word = if extent.is_higher { "more" } else { "fewer" };
         let size = size.replacen(" requests", &format!(" requests a second {word}"), 1);
@@ -100,7 +106,7 @@ fn would_have_shown(meaning: &Meaning, detectable: f64) -> String {
 }
 
 /// The difference that the headline metric does not show.
-fn aside(aside: &Aside) -> String {
+fn aside(aside: &Aside, of_baseline: f64) -> String {
     match aside {
         Aside::Mean {
             mean,
@@ -108,18 +114,19 @@ fn aside(aside: &Aside) -> String {
             slow_quarter,
         } => {
             let payers = few.as_ref().and_then(payers).unwrap_or_default();
-            let slow = slow_quarter.as_ref().map(of_slow_quarter);
+            let slow = slow_quarter.as_ref();
+            let slow = slow.map(|it| of_slow_quarter(it, of_baseline));
             format!(
                 ". On average, slow requests included, it {} {}{payers}{}",
                 cost(mean),
-                without_sign(mean),
+                without_sign(mean, of_baseline),
                 slow.unwrap_or_default()
             )
         }
         Aside::ProcessorTime(extent) => format!(
             ". Processor time rises by {} a request, so some requests pay more, or work continues \
              after the response",
-            without_sign(extent)
+            without_sign(extent, of_baseline)
         ),
     }
 }
@@ -129,14 +136,14 @@ fn payers(few: &FewPay) -> Option<String> {
 }
 
 /// The cost for the slowest quarter: `. The slowest quarter of the requests takes 3.9 ms (3.1 to 4.8) longer`.
-fn of_slow_quarter(extent: &Extent) -> String {
+fn of_slow_quarter(extent: &Extent, of_baseline: f64) -> String {
     let word = match extent.is_higher {
         true => "longer",
         false => "less",
     };
     format!(
         ". The slowest quarter of the requests takes {} {word}",
-        without_sign(extent)
+        without_sign(extent, of_baseline)
     )
 }
 
@@ -230,6 +237,21 @@ mod tests {
         insta::assert_snapshot!(words(shown(500.0), None), @"`rhai` costs a typical request 500 us (494 to 506), which makes it 3.5 times as long as the baseline's typical 200 us");
         insta::assert_snapshot!(words(shown(150.0), None), @"`rhai` costs a typical request 150 us (144 to 156), some 75 % of the baseline's typical 200 us");
         insta::assert_snapshot!(words(shown(201.0), None), @"`rhai` costs a typical request 201 us (195 to 207), which makes it 2.0 times as long as the baseline's typical 200 us");
+    }
+
+    #[test]
+    fn a_sentence_has_one_unit() {
+        let slow = Meaning {
+            against: Reference::Baseline,
+            headline: Metric::Typical,
+            of_baseline: 12_100.0,
+            size: SizeShown::Shown(extent(Metric::Typical, 3_000.0, 20.0)),
+            aside: None,
+        };
+        assert_eq!(
+            sentence("rhai", &slow),
+            "`rhai` costs a typical request 3.00 ms (2.98 to 3.02), some 25 % of the baseline's typical 12.1 ms"
+        );
     }
 
     #[test]

@@ -128,8 +128,8 @@ fn two_urls_that_answer_differently_are_told_apart_and_not_loaded() {
     );
     let comparison = Comparison::of(&url(&a), &url(&b), &SHORT);
     let run = comparison.run.exits_with(3);
-    run.says("one");
-    run.says("two");
+    run.shows("one");
+    run.shows("two");
     // Only some requests were sent, to see the response, and no load.
     let seen = b.get("/seen")["requests"].as_u64().expect("a number");
     assert!(seen < 20, "{seen} requests");
