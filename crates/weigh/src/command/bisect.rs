@@ -217,6 +217,7 @@ impl Search<'_> {
         let run = running.recorded(&lab, &mut builds, console, stop)?;
         let found = Found::of(&run.summary);
         console.answer(&format!("{} {shown}: {}", found.word(), told(&run.summary)));
+        run.check_saved()?;
         Ok(found)
     }
 }
