@@ -56,6 +56,11 @@ impl Scale {
         (share * 100.0).clamp(-5.0, 105.0)
     }
 
+    /// True if the value lies between the edges.
+    pub(super) fn contains(self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
     /// Round values on the scale with their labels, about `about` at most.
     pub(super) fn ticks(self, about: f64) -> Vec<(f64, String)> {
         if self.is_log {
@@ -172,37 +177,36 @@ pub(super) fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     out
 }
 
-/// The CSS classes that color a variant. The baseline is gray. The ninth variant has the color of the first
-/// one, dashed.
-pub(super) fn series(index: usize, is_baseline: bool) -> String {
-    if is_baseline {
-        return "s0".to_owned();
-    }
-    // The baseline stands first.
-    let place = index.saturating_sub(1);
-    let again = if place >= 8 { " again" } else { "" };
-    let place = place % 8 + 1;
-    format!("s{place}{again}")
+/// The CSS classes of one thing of several, such as a system in a bar or a variant of a curve. There are four
+/// colors. The next four things have the same colors with another line.
+pub(super) fn series(index: usize) -> String {
+    let again = if index / 4 % 2 == 1 { " again" } else { "" };
+    format!("s{}{again}", index % 4 + 1)
 }
 
-/// Positions of labels in percent, in the given order. They are pushed apart to this distance and kept
-/// between 0 and 100.
-pub(super) fn spread(wanted: &[f64], distance: f64) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));
-    let mut places = wanted.to_vec();
-    let mut lowest = 0.0_f64;
-    for index in &order {
-        places[*index] = places[*index].max(lowest);
-        lowest = places[*index] + distance;
-    }
-    // A second pass runs from the other end, because the first may move the last labels out of the frame.
-    let mut highest = 100.0_f64;
-    for index in order.iter().rev() {
-        places[*index] = places[*index].min(highest);
-        highest = places[*index] - distance;
-    }
-    places
+/// Marks of a vertical axis of differences. Each mark above zero has a sign.
+pub(super) fn signed(scale: Scale, about: f64) -> Vec<Tick> {
+    let tick = |(value, label): (f64, String)| Tick {
+        percent: scale.percent(value),
+        is_minor: false,
+        label: match value > 0.0 && label.contains(|digit: char| ('1'..='9').contains(&digit)) {
+            true => format!("+{label}"),
+            false => label,
+        },
+    };
+    scale.ticks(about).into_iter().map(tick).collect()
+}
+
+/// A picture with the names of its two axes. All parts are markup. `caption` may be empty.
+pub(super) fn figure(caption: &str, up: &str, across: &str, picture: &str) -> String {
+    let caption = match caption {
+        "" => String::new(),
+        caption => format!("<figcaption>{caption}</figcaption>\n"),
+    };
+    format!(
+        "<figure>\n{caption}<p class=\"over\">{up}</p>\n{picture}\
+         <p class=\"under\">{across}</p>\n</figure>\n"
+    )
 }
 
 #[cfg(test)]
@@ -238,13 +242,5 @@ mod tests {
         assert!((Scale::linear(2.0, 4.0).percent(3.0) - 50.0).abs() < 1e-9);
         assert!((Scale::log(1.0, 100.0).percent(10.0) - 50.0).abs() < 1e-9);
         assert!((Scale::linear(1.0, 1.0).percent(1.0)).abs() < 1e-9);
-    }
-
-    #[test]
-    fn labels_that_would_touch_are_pushed_apart_and_stay_inside() {
-        let places = spread(&[50.0, 51.0, 99.0, 98.0], 6.0);
-        assert!(places[1] - places[0] >= 6.0 - 1e-9);
-        assert!(places[2] - places[3] >= 6.0 - 1e-9);
-        assert!(places.iter().all(|place| (0.0..=100.0).contains(place)));
     }
 }

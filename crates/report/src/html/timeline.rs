@@ -5,7 +5,7 @@ use analysis::summary::{Summary, complete_rounds};
 use recording::{Recording, RoundRecord, digits, float};
 
 use super::escape::escape;
-use super::plot::{Frame, STRETCHED, Scale, Tick, path, series};
+use super::plot::{Frame, STRETCHED, Scale, Tick, path};
 
 /// Maximum number of points of one line. Windows are merged to stay below it.
 const POINTS: usize = 400;
@@ -23,7 +23,6 @@ struct Point {
 /// One variant over all its rounds.
 struct Line<'a> {
     name: &'a str,
-    class: String,
     /// Numbers of the rounds, from 1.
     numbers: Vec<u32>,
     rounds: Vec<Vec<Point>>,
@@ -36,12 +35,8 @@ pub(super) fn timelines(recording: &Recording, summary: &Summary) -> String {
     let lines: Vec<Line<'_>> = summary
         .variants
         .iter()
-        .enumerate()
-        .filter(|(_, row)| row.has_number())
-        .filter_map(|(index, row)| {
-            let rounds = complete_rounds(recording, &row.name);
-            Line::of(&row.name, series(index, row.is_baseline), &rounds)
-        })
+        .filter(|row| row.has_number())
+        .filter_map(|row| Line::of(&row.name, &complete_rounds(recording, &row.name)))
         .collect();
     let points = || lines.iter().flat_map(|line| line.rounds.iter().flatten());
     let rate = points()
@@ -63,7 +58,7 @@ pub(super) fn timelines(recording: &Recording, summary: &Summary) -> String {
 pub(super) fn width(recording: &Recording, summary: &Summary) -> Option<String> {
     let row = summary.variants.iter().find(|row| row.has_number())?;
     let rounds = complete_rounds(recording, &row.name);
-    let line = Line::of(&row.name, String::new(), &rounds)?;
+    let line = Line::of(&row.name, &rounds)?;
     Some(digits::length_us(line.width_us))
 }
 
@@ -75,7 +70,7 @@ struct Scales {
 }
 
 impl<'a> Line<'a> {
-    fn of(name: &'a str, class: String, rounds: &[&RoundRecord]) -> Option<Self> {
+    fn of(name: &'a str, rounds: &[&RoundRecord]) -> Option<Self> {
         let windows = |round: &&RoundRecord| round.windows.completed.len();
         let longest = rounds.iter().map(windows).max()?;
         // A point has at least one window. It has several if a run is longer than the number of points in the
@@ -85,7 +80,6 @@ impl<'a> Line<'a> {
         let width_us = rounds.first()?.windows.width_us * together as u64;
         let line = Self {
             name,
-            class,
             numbers: rounds.iter().map(|round| round.round + 1).collect(),
             rounds: rounds.iter().enumerate().map(points).collect(),
             width_us,
@@ -107,9 +101,8 @@ impl<'a> Line<'a> {
             strips += &self.strip("errors", scale, &self.errors(scale));
         }
         format!(
-            "<figure class=\"{}\">\n<figcaption><b class=\"key\">{}</b></figcaption>\n{strips}\
-             <p class=\"under\">round</p>\n</figure>\n",
-            self.class,
+            "<figure>\n<figcaption><b>{}</b></figcaption>\n{strips}\
+             <p class=\"under\">round, in the order of time</p>\n</figure>\n",
             escape(self.name)
         )
     }
@@ -174,8 +167,7 @@ impl<'a> Line<'a> {
             }
         }
         format!(
-            "{STRETCHED}<path class=\"curve {}\" d=\"{paths}\"/></svg>\n",
-            self.class
+            "{STRETCHED}<path class=\"curve own\" d=\"{paths}\"/></svg>\n"
         )
     }
 
