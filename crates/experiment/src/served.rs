@@ -138,7 +138,11 @@ impl Served {
             if state.looked.is_some() || stop.is_asked() {
                 break;
             }
-            let waited = self.board.0.loaded.wait_timeout(state, Duration::from_secs(1));
+            let waited = self
+                .board
+                .0
+                .loaded
+                .wait_timeout(state, Duration::from_secs(1));
             (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -278,24 +282,49 @@ mod tests {
             ("127.0.0.2:81", "127.0.0.2:81"),
             ("[::1]:8090", "[::1]:8090"),
         ] {
-            assert_eq!(loopback(text), Ok(Loopback(address.parse().unwrap())), "{text}");
+            assert_eq!(
+                loopback(text),
+                Ok(Loopback(address.parse().unwrap())),
+                "{text}"
+            );
         }
         let open = loopback("0.0.0.0:8090").unwrap_err();
-        assert!(open.contains("found 0.0.0.0:8090") && open.contains("ssh -L"), "{open}");
+        assert!(
+            open.contains("found 0.0.0.0:8090") && open.contains("ssh -L"),
+            "{open}"
+        );
         assert!(loopback("[::]:8090").unwrap_err().contains("loopback"));
         for wrong in ["", "example.com:80", "127.0.0.1", "70000"] {
             let error = loopback(wrong).unwrap_err();
-            assert!(error.starts_with("expected a port, such as 8090"), "{wrong}: {error}");
+            assert!(
+                error.starts_with("expected a port, such as 8090"),
+                "{wrong}: {error}"
+            );
         }
     }
 
     #[test]
     fn a_name_of_another_site_gets_no_page() {
         let board = Board::new();
-        for host in ["127.0.0.1:8090", "localhost", "LOCALHOST:1", "[::1]:8090", "127.0.0.1"] {
-            assert_eq!(get(&board, host, "/", None).status(), StatusCode::OK, "{host}");
+        for host in [
+            "127.0.0.1:8090",
+            "localhost",
+            "LOCALHOST:1",
+            "[::1]:8090",
+            "127.0.0.1",
+        ] {
+            assert_eq!(
+                get(&board, host, "/", None).status(),
+                StatusCode::OK,
+                "{host}"
+            );
         }
-        for host in ["evil.example", "evil.example:8090", "127.0.0.1.evil.example", "localhost:x"] {
+        for host in [
+            "evil.example",
+            "evil.example:8090",
+            "127.0.0.1.evil.example",
+            "localhost:x",
+        ] {
             let status = get(&board, host, "/", None).status();
             assert_eq!(status, StatusCode::MISDIRECTED_REQUEST, "{host}");
         }
@@ -343,7 +372,11 @@ mod tests {
         served.end(&StopSignal::unasked());
         reading.join().unwrap();
         assert!(page(&board).contains("This run has ended"));
-        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        assert!(
+            began.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            began.elapsed()
+        );
     }
 
     #[test]
@@ -359,7 +392,11 @@ mod tests {
             }
             let began = instant();
             served.end(&stop);
-            assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+            assert!(
+                began.elapsed() < Duration::from_secs(1),
+                "{:?}",
+                began.elapsed()
+            );
         }
     }
 }

@@ -33,7 +33,8 @@ const GATES: usize = 4;
 #[must_use]
 pub fn comment(recording: &Recording, summary: &Summary) -> String {
     let consequence = consequence::sentence(summary);
-    let consequence = consequence.map_or_else(String::new, |it| format!(" **So** {}.", escape(&it)));
+    let consequence =
+        consequence.map_or_else(String::new, |it| format!(" In practice: {}.", escape(&it)));
     let first = format!(
         "{}\n{}**{}**: {}{consequence}",
         marker(&summary.title),

@@ -52,7 +52,7 @@ pub(crate) fn sentence(summary: &Summary) -> Option<String> {
     if let Some(row) = most_expensive(summary) {
         let whom = match compared(summary).count() {
             1 => String::new(),
-            _ => format!("most expensive, `{}`: ", row.title()),
+            _ => format!("with `{}` (the most expensive), ", row.title()),
         };
         let both = [cores(row), latency(row, summary.headline)];
         let both: Vec<String> = both.into_iter().flatten().collect();
@@ -76,7 +76,11 @@ fn most_expensive(summary: &Summary) -> Option<&VariantSummary> {
         match summary.headline {
             Metric::Requests => -found,
             // If only few requests pay, the mean shows more than the headline.
-            _ => found.max(row.few_pay.as_ref().map_or(found, |few| few.latency_us_mean)),
+            _ => found.max(
+                row.few_pay
+                    .as_ref()
+                    .map_or(found, |few| few.latency_us_mean),
+            ),
         }
     };
     compared(summary).max_by(|one, other| cost(one).total_cmp(&cost(other)))
@@ -187,7 +191,7 @@ mod tests {
         let mut saved = summary();
         set(&mut saved, 1, Metric::Cpu, (-2_500.0, -2_300.0));
         set(&mut saved, 1, Metric::Typical, (-30.0, 40.0));
-        insta::assert_snapshot!(sentence(&saved).unwrap(), @"at 1,000 requests/s 2.4 cores less, a request of 100 ms changes by at most 0.04 %, no gate set");
+        insta::assert_snapshot!(sentence(&saved).unwrap(), @"at 1,000 requests/s 2.4 cores less, a request of 100 ms changes by at most 0.040 %, no gate set");
     }
 
     #[test]
@@ -209,7 +213,10 @@ mod tests {
             .variant("dear", 900.0)
             .build();
         let sentence = sentence(&Summary::of(&recording)).unwrap();
-        assert!(sentence.starts_with("most expensive, `dear`: at 1,000"), "{sentence}");
+        assert!(
+            sentence.starts_with("with `dear` (the most expensive), at 1,000"),
+            "{sentence}"
+        );
     }
 
     #[test]

@@ -135,7 +135,14 @@ const OPEN: usize = 4;
 fn gallery(figures: &[String], rest: &str) -> String {
     let open = figures.len().min(OPEN);
     let (open, more) = figures.split_at(open);
-    let shown = panels(&open.concat());
+    let class = match open.len() {
+        3 => "panels three",
+        _ => "panels",
+    };
+    let shown = match open {
+        [] => String::new(),
+        open => format!("<div class=\"{class}\">\n{}</div>\n", open.concat()),
+    };
     match more.len() {
         0 => shown,
         count => {
@@ -239,7 +246,6 @@ fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
         Section::of("gates", "Gates", &models::gates::table(&summary.gates)),
         ladder(summary),
         factors(summary),
-        Section::new("words", "In words", tables::in_words(summary)),
         Section::new("results", "Results", tables::results(summary)),
         rounds(summary),
         distribution(recording, summary),
@@ -260,12 +266,6 @@ fn costs(recording: &Recording, summary: &Summary) -> Vec<Section> {
             "The highest rate sustained",
             &models::searches::table(summary),
         ),
-        breakdown(summary),
-        Section::of(
-            "counts",
-            models::breakdown::COUNTS_TITLE,
-            &models::breakdown::counts(summary),
-        ),
         why::section(recording, summary),
         hottest(recording),
     ]
@@ -277,9 +277,13 @@ fn evidence(recording: &Recording, summary: &Summary) -> Vec<Section> {
         Kind::Lab => time(recording, summary).folded(),
         Kind::Load => time(recording, summary),
     };
+    let counts = models::breakdown::counts(summary);
     let instances = models::instances::table(summary);
     let traffic = models::traffic::table(summary);
     vec![
+        Section::new("words", "In words", tables::in_words(summary)).folded(),
+        breakdown(summary).folded(),
+        Section::of("counts", models::breakdown::COUNTS_TITLE, &counts).folded(),
         overheads(summary).folded(),
         shift(recording, summary).folded(),
         time,
@@ -318,7 +322,8 @@ fn rounds(summary: &Summary) -> Section {
     let confidence = describe::percent(summary.confidence_each);
     Section::new("rounds", "Difference in each round", figures).lead(format!(
         "A dot is the difference of one round. The line is the estimate over all rounds, and the band \
-         is its {confidence} interval. An arrow marks a round outside of the picture."
+         is its {confidence} interval. An arrow marks a round outside of the picture. The \
+         axis begins at zero only if zero is near."
     ))
 }
 

@@ -1,6 +1,8 @@
 //! Cost of the systems of a variant.
 
-use recording::{InstanceUsage, RoundPart, RoundRecord, SystemRecord, SystemUsage, describe, float};
+use recording::{
+    InstanceUsage, RoundPart, RoundRecord, SystemRecord, SystemUsage, describe, float,
+};
 use serde::Serialize;
 
 use super::estimate::{MetricSummary, mean_by_round};
@@ -94,7 +96,8 @@ impl SystemFigures {
             let switches = usage.context_switches.map(per_request);
             let involuntary = usage.context_switches_involuntary.map(per_request);
             let cpu = usage.cpu_us.map(per_request);
-            self.cpu.extend(cpu.map(|(_, amount)| (round.part(), amount)));
+            self.cpu
+                .extend(cpu.map(|(_, amount)| (round.part(), amount)));
             self.switches.extend(switches);
             self.switches_involuntary.extend(involuntary);
             let waited = usage.waited_for_cpu_us.map(per_request);
@@ -135,7 +138,9 @@ impl SystemFigures {
 
     fn cpu_by_round(&self) -> ByRound {
         let figures = self.cpu.iter();
-        figures.map(|(part, amount)| (part.round, *amount)).collect()
+        figures
+            .map(|(part, amount)| (part.round, *amount))
+            .collect()
     }
 
     fn add_instance(&mut self, usage: &InstanceUsage) {

@@ -4,10 +4,10 @@ use analysis::curve::{Curve, LoadLevel, Point};
 use model::Metric;
 use recording::{describe, digits};
 
-use super::{Document, checks, document, machine, tiles};
 use super::escape::escape;
 use super::markup::{list, prose, table};
 use super::plot::{Frame, STRETCHED, Scale, Tick, figure, path, series, signed};
+use super::{Document, checks, document, machine, tiles};
 use crate::curve::{judgements, sentences};
 use crate::tables;
 
@@ -156,7 +156,10 @@ fn picture(curve: &Curve) -> String {
 
 /// Name of the axis of loads.
 fn axis_of_loads(curve: &Curve) -> String {
-    let (first, last) = (&curve.levels()[0], &curve.levels()[curve.levels().len() - 1]);
+    let (first, last) = (
+        &curve.levels()[0],
+        &curve.levels()[curve.levels().len() - 1],
+    );
     let log = match last.amount() / first.amount() >= LOG_FROM {
         true => " (logarithmic)",
         false => "",

@@ -46,7 +46,10 @@ fn picture(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Op
     let scale = scale(&base_line, &own_line)?;
     let x = |ms: f64| scale.percent(ms);
     let drawn = |line: &Line| path(line.iter().map(|(share, ms)| (x(*ms), share * 100.0)));
-    let mut body = format!("{STRETCHED}{}", areas(&base_line, &own_line, scale, row, summary));
+    let mut body = format!(
+        "{STRETCHED}{}",
+        areas(&base_line, &own_line, scale, row, summary)
+    );
     body += &format!(
         "<path class=\"curve base\" d=\"{}\"/><path class=\"curve own\" d=\"{}\"/></svg>\n",
         drawn(&base_line),
@@ -54,7 +57,9 @@ fn picture(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Op
     );
     let mut words = Vec::new();
     let told = TOLD.map(|(share, _)| share);
-    let each = quantiles(&base, &told).into_iter().zip(quantiles(&own, &told));
+    let each = quantiles(&base, &told)
+        .into_iter()
+        .zip(quantiles(&own, &told));
     for (((share, base_ms), (_, own_ms)), (_, label)) in each.zip(TOLD) {
         let text = format!(
             "{label}: {} ms, {against} {} ms, {} ms",
@@ -78,7 +83,10 @@ fn picture(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Op
     let across = ticks.map(|(ms, label)| tick(x(ms), label));
     let up = [0, 25, 50, 75, 95].map(|share| tick(f64::from(share), format!("{share} %")));
     let frame = Frame {
-        title: &format!("{} and {against}: share of the requests by latency", row.name),
+        title: &format!(
+            "{} and {against}: share of the requests by latency",
+            row.name
+        ),
         description: &words.join("; "),
         class: "ecdf",
         across: across.collect(),
@@ -90,7 +98,12 @@ fn picture(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Op
         escape(against)
     );
     let picture = frame.draw(&body);
-    Some(figure(&caption, "requests within the latency", "latency, ms", &picture))
+    Some(figure(
+        &caption,
+        "requests within the latency",
+        "latency, ms",
+        &picture,
+    ))
 }
 
 fn tick(percent: f64, label: String) -> Tick {
@@ -113,13 +126,7 @@ fn scale(base: &Line, own: &Line) -> Option<Scale> {
 }
 
 /// The area between the lines, in parts with one sign each. It has a color only if a difference is shown.
-fn areas(
-    base: &Line,
-    own: &Line,
-    scale: Scale,
-    row: &VariantSummary,
-    summary: &Summary,
-) -> String {
+fn areas(base: &Line, own: &Line, scale: Scale, row: &VariantSummary, summary: &Summary) -> String {
     let found = shown(row, summary.headline);
     let claimed = found.and_then(|(figure, is_trusted)| {
         let claim = figure.overhead.as_ref()?.claim;
@@ -136,7 +143,10 @@ fn areas(
         let place = |(share, ms): &(f64, f64)| (scale.percent(*ms), share * 100.0);
         let there = part.iter().map(|(base, _)| place(base));
         let back = part.iter().rev().map(|(_, own)| place(own));
-        format!("<path class=\"area {color}\" d=\"{}Z\"/>", path(there.chain(back)))
+        format!(
+            "<path class=\"area {color}\" d=\"{}Z\"/>",
+            path(there.chain(back))
+        )
     };
     both.chunk_by(|one, other| is_slower(one) == is_slower(other))
         .map(part)
@@ -160,10 +170,18 @@ mod tests {
         let summary = Summary::of(&recording);
         let drawn = distributions(&recording, &summary);
         assert_eq!(drawn.len(), 2);
-        assert!(drawn[0].contains("<path class=\"area worse\""), "{}", drawn[0]);
+        assert!(
+            drawn[0].contains("<path class=\"area worse\""),
+            "{}",
+            drawn[0]
+        );
         assert!(!drawn[0].contains("area better"));
         for quantile in ["p25", "p50", "p75", "p90"] {
-            assert!(drawn[0].contains(&format!("<title>{quantile}: ")), "{}", drawn[0]);
+            assert!(
+                drawn[0].contains(&format!("<title>{quantile}: ")),
+                "{}",
+                drawn[0]
+            );
         }
         assert!(!drawn[1].contains("area worse"), "{}", drawn[1]);
         assert!(drawn[1].contains("area same"), "{}", drawn[1]);

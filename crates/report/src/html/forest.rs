@@ -58,7 +58,9 @@ pub(super) fn answer(summary: &Summary) -> String {
 pub(super) fn key(summary: &Summary) -> &'static str {
     let has_mean = |row: &VariantSummary| mean(row, summary.headline).is_some();
     match summary.variants.iter().any(has_mean) {
-        true => "The dot is the typical request, and the diamond is the mean with its slow requests.",
+        true => {
+            "The dot is the typical request, and the diamond is the mean with its slow requests."
+        }
         false => "",
     }
 }
@@ -174,7 +176,9 @@ impl Forest {
         let marks: Vec<Mark> = rows.iter().filter_map(|row| mark(row, metric)).collect();
         let has_width = marks.iter().any(|mark| mark.ends != (0.0, 0.0));
         let mut ends: Vec<f64> = marks.iter().flat_map(Mark::places).collect();
-        let all = rows.iter().filter_map(|row| Some((row, mean(row, metric)?)));
+        let all = rows
+            .iter()
+            .filter_map(|row| Some((row, mean(row, metric)?)));
         let (apart, near): (Vec<_>, Vec<_>) = all.partition(|(row, _)| row.few_pay.is_some());
         // Where the mean disagrees, the axis shows it whole.
         ends.extend(apart.iter().flat_map(|(_, mean)| mean.places()));
@@ -221,7 +225,13 @@ impl Forest {
         };
         if let Some(mark) = mark(row, self.metric) {
             let words = format!("{} {}", self.metric.label(), told(self.metric));
-            out += &drawn(scale, mark, line, &Shape::Dot.drawn(scale, mark, line), &words);
+            out += &drawn(
+                scale,
+                mark,
+                line,
+                &Shape::Dot.drawn(scale, mark, line),
+                &words,
+            );
         } else if row.is_baseline {
             let x = scale.percent(0.0);
             out += &format!("<circle class=\"origin\" cx=\"{x:.2}%\" cy=\"50%\" r=\"4\"/>");
@@ -342,7 +352,8 @@ fn drawn(scale: Scale, mark: Mark, line: u32, shape: &str, words: &str) -> Strin
         ),
         false => format!("<svg x=\"{x:.2}%\" y=\"{line}%\"><path d=\"{arrow}\"/></svg>"),
     };
-    let ends = end(mark.ends.0, low, "M0 0L7 -4L7 4Z") + &end(mark.ends.1, high, "M0 0L-7 -4L-7 4Z");
+    let ends =
+        end(mark.ends.0, low, "M0 0L7 -4L7 4Z") + &end(mark.ends.1, high, "M0 0L-7 -4L-7 4Z");
     format!(
         "<g class=\"mark {class}\"><title>{}</title>\
          <line x1=\"{low:.2}%\" x2=\"{high:.2}%\" y1=\"{line}%\" y2=\"{line}%\"/>{ends}{shape}</g>",

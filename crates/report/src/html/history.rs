@@ -3,10 +3,10 @@
 use analysis::history::{Change, Entry, Series, name_of};
 use recording::float;
 
-use super::{Document, document};
 use super::escape::escape;
 use super::markup::{figure, grid, list, name, prose};
 use super::plot::{Frame, Scale, Tick, figure as framed, signed};
+use super::{Document, document};
 use crate::cell;
 use crate::table::Column;
 

@@ -14,6 +14,9 @@ use crate::cell;
 /// of the picture. Tukey calls such values "far out".
 const FAR: f64 = 3.0;
 
+/// Distance of zero from the rounds, in widths of all rounds, up to which the picture contains zero.
+const ZERO_WITHIN: f64 = 1.5;
+
 /// The interval of the estimate.
 #[derive(Clone, Copy)]
 struct Band {
@@ -47,9 +50,11 @@ fn picture(row: &VariantSummary, metric: Metric) -> Option<String> {
         false => "doubtful",
     };
     let mut body = drawn_band(scale, band, unit.shown(overhead.difference), color);
-    body += &format!(
-        "<line class=\"zero\" x1=\"0\" x2=\"100%\" y1=\"{zero:.2}%\" y2=\"{zero:.2}%\"/>\n"
-    );
+    if scale.contains(0.0) {
+        body += &format!(
+            "<line class=\"zero\" x1=\"0\" x2=\"100%\" y1=\"{zero:.2}%\" y2=\"{zero:.2}%\"/>\n"
+        );
+    }
     for (index, round) in rounds.iter().enumerate() {
         body += &dot(*round, place(index), scale, unit);
     }
@@ -75,7 +80,12 @@ fn picture(row: &VariantSummary, metric: Metric) -> Option<String> {
     };
     let caption = format!("<b>{}</b> {} {sign}", escape(&row.title()), escape(&size));
     let up = format!("difference in {}", escape(&title(metric)));
-    Some(figure(&caption, &up, "round, in the order of time", &frame.draw(&body)))
+    Some(figure(
+        &caption,
+        &up,
+        "round, in the order of time",
+        &frame.draw(&body),
+    ))
 }
 
 /// The figure of the row, and true if it is trusted. Otherwise it is an estimate.
@@ -93,7 +103,8 @@ fn band(overhead: &OverheadSummary, unit: Unit) -> Option<Band> {
 }
 
 fn drawn_band(scale: Scale, band: Band, value: f64, color: &str) -> String {
-    let [top, bottom, line] = [band.high, band.low, value].map(|value| 100.0 - scale.percent(value));
+    let [top, bottom, line] =
+        [band.high, band.low, value].map(|value| 100.0 - scale.percent(value));
     let height = bottom - top;
     format!(
         "<g class=\"mark {color}\">\
@@ -102,7 +113,8 @@ fn drawn_band(scale: Scale, band: Band, value: f64, color: &str) -> String {
     )
 }
 
-/// The scale with zero, the band, and all rounds that are not far out.
+/// The scale with the band and all rounds that are not far out. It contains zero if zero is near, so that a small
+/// spread of a large difference stays visible.
 fn scale(rounds: &[RoundDifference], band: Band, unit: Unit) -> Scale {
     let mut values: Vec<f64> = rounds.iter().map(|it| unit.shown(it.difference)).collect();
     values.sort_by(f64::total_cmp);
@@ -111,7 +123,17 @@ fn scale(rounds: &[RoundDifference], band: Band, unit: Unit) -> Scale {
     let reach = (high - low) * FAR;
     let near = values.into_iter();
     let near = near.filter(|value| (low - reach..=high + reach).contains(value));
-    Scale::around_zero(near.chain([band.low, band.high]))
+    let all: Vec<f64> = near.chain([band.low, band.high]).collect();
+    let low = all.iter().copied().fold(f64::MAX, f64::min);
+    let high = all.iter().copied().fold(f64::MIN, f64::max);
+    let distance = low.max(-high).max(0.0);
+    match distance > (high - low) * ZERO_WITHIN {
+        true => {
+            let margin = (high - low) * 0.15;
+            Scale::linear(low - margin, high + margin)
+        }
+        false => Scale::around_zero(all.into_iter()),
+    }
 }
 
 /// The dot of a round. An arrow at the edge marks a round outside of the picture.
@@ -123,7 +145,7 @@ fn dot(round: RoundDifference, x: f64, scale: Scale, unit: Unit) -> String {
             format!("<circle cx=\"{x:.2}%\" cy=\"{y:.2}%\" r=\"3\"/>")
         }
         false => {
-            let (y, arrow) = match value > 0.0 {
+            let (y, arrow) = match scale.is_above(value) {
                 true => (0, "M0 0L-4 7L4 7Z"),
                 false => (100, "M0 0L-4 -7L4 -7Z"),
             };
@@ -139,7 +161,11 @@ fn dot(round: RoundDifference, x: f64, scale: Scale, unit: Unit) -> String {
 /// One round in words: `round 3: +0.091`
 fn told(round: RoundDifference, unit: Unit) -> String {
     let value = unit.shown(round.difference);
-    format!("round {}: {}", round.round, digits::difference(value, None, value))
+    format!(
+        "round {}: {}",
+        round.round,
+        digits::difference(value, None, value)
+    )
 }
 
 #[cfg(test)]

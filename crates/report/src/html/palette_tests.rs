@@ -84,7 +84,10 @@ fn oklab(rgb: [f64; 3]) -> [f64; 3] {
 
 fn distance(one: &str, other: &str, vision: &Matrix) -> f64 {
     let [one, other] = [one, other].map(|color| oklab(seen(color, vision)));
-    let squares = one.iter().zip(other).map(|(one, other)| (one - other).powi(2));
+    let squares = one
+        .iter()
+        .zip(other)
+        .map(|(one, other)| (one - other).powi(2));
     squares.sum::<f64>().sqrt() * 100.0
 }
 
@@ -132,7 +135,10 @@ fn marks_and_words_stand_out_from_the_ground() {
         for ground in ["ground", "raised"] {
             let stands_out = |name: &str, least: f64| {
                 let found = contrast(color(list, name), color(list, ground));
-                assert!(found >= least, "{name} on {ground}, {list_name}: {found:.2}");
+                assert!(
+                    found >= least,
+                    "{name} on {ground}, {list_name}: {found:.2}"
+                );
             };
             for text in ["ink", "quiet", "worse", "better"] {
                 stands_out(text, TEXT_MIN);
@@ -161,7 +167,10 @@ fn the_simulation_finds_colors_that_dichromats_confuse() {
     // Dichromats see gray as others do.
     for (name, vision) in VISIONS {
         let [red, green, blue] = seen("#808080", &vision);
-        assert!((red - green).abs() < 1e-3 && (green - blue).abs() < 1e-3, "{name}");
+        assert!(
+            (red - green).abs() < 1e-3 && (green - blue).abs() < 1e-3,
+            "{name}"
+        );
     }
     // A red and a green of equal lightness are hard to tell apart without one of two cones.
     let (red, green) = ("#b4582f", "#73783a");

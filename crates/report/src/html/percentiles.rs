@@ -23,7 +23,9 @@ struct Curve<'a> {
 pub(super) fn percentiles(recording: &Recording, summary: &Summary) -> Vec<String> {
     let of_pair = |row: &VariantSummary| {
         let against = row.compared_with.as_ref().unwrap_or(&row.baseline);
-        let base = summary.variant(against).filter(|base| base.name != row.name);
+        let base = summary
+            .variant(against)
+            .filter(|base| base.name != row.name);
         let base = base.and_then(|base| curve(recording, base, "base"));
         let curves: Vec<Curve<'_>> = base
             .into_iter()
@@ -48,10 +50,7 @@ fn picture(curves: &[Curve<'_>]) -> Option<String> {
     }
     let across = Across { nines };
     let up = vertical(curves);
-    let lines: String = curves
-        .iter()
-        .map(|curve| curve.line(&across, up))
-        .collect();
+    let lines: String = curves.iter().map(|curve| curve.line(&across, up)).collect();
     let body = format!("{STRETCHED}{lines}</svg>\n");
     let description: Vec<String> = curves.iter().map(Curve::description).collect();
     let ticks = up.ticks(5.0).into_iter();

@@ -61,6 +61,11 @@ impl Scale {
         (self.low..=self.high).contains(&value)
     }
 
+    /// True if the value lies beyond the high edge.
+    pub(super) fn is_above(self, value: f64) -> bool {
+        value > self.high
+    }
+
     /// Round values on the scale with their labels, about `about` at most.
     pub(super) fn ticks(self, about: f64) -> Vec<(f64, String)> {
         if self.is_log {

@@ -10,7 +10,7 @@ use super::pairs::shown;
 use super::waterfall::{Bar, drawing};
 
 /// Share of the variant's processor time that the parts may miss by rounding and is not shown.
-const REST_MIN: f64 = 0.01;
+const REST_MIN: f64 = 0.003;
 
 /// A picture for each variant with processor time. The largest differences come first.
 pub(super) fn waterfalls(summary: &Summary) -> Vec<String> {
@@ -87,7 +87,11 @@ mod tests {
             .variant("plain", 700.0)
             .variant("cached", 800.0)
             .build();
-        for round in recording.rounds.iter_mut().filter(|it| it.variant == "cached") {
+        for round in recording
+            .rounds
+            .iter_mut()
+            .filter(|it| it.variant == "cached")
+        {
             let mut cache = round.systems[0].clone();
             cache.name = "cache".to_owned();
             cache.cpu_us = Some(round.outcomes.passed * 30);
@@ -102,7 +106,10 @@ mod tests {
             .filter(|name| !name.is_empty())
             .collect();
         assert_eq!(names.len(), 4, "{names:?}");
-        assert_eq!((names[0], names[2], names[3]), ("plain", "+ cache", "= cached"));
+        assert_eq!(
+            (names[0], names[2], names[3]),
+            ("plain", "+ cache", "= cached")
+        );
         assert!(drawn.contains("+30"), "{drawn}");
     }
 }

@@ -136,7 +136,12 @@ impl Panel<'_> {
         };
         let caption = format!("<b>{}</b>", escape(self.name));
         let picture = frame.draw(&body);
-        figure(&caption, "difference, ms", "percentile of latency", &picture)
+        figure(
+            &caption,
+            "difference, ms",
+            "percentile of latency",
+            &picture,
+        )
     }
 }
 

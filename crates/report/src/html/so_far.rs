@@ -35,11 +35,16 @@ impl SoFar {
                 summary.rounds_measured,
                 describe::plural(summary.rounds_planned as u64, "round")
             ),
-            Self::Ended => "This run has ended, and so has its address. The page is report.html in the \
+            Self::Ended => {
+                "This run has ended, and so has its address. The page is report.html in the \
                             folder of the recording."
-                .to_owned(),
+                    .to_owned()
+            }
         };
-        format!("<p class=\"notice\" role=\"status\">{}</p>\n", escape(&text))
+        format!(
+            "<p class=\"notice\" role=\"status\">{}</p>\n",
+            escape(&text)
+        )
     }
 }
 
@@ -85,7 +90,10 @@ mod tests {
         let measuring = SoFar::Measuring { refresh_s: 9 };
         let shown = html_so_far(&recording, &summary, measuring);
         assert!(shown.contains("<meta http-equiv=\"refresh\" content=\"9\">"));
-        assert!(shown.contains("This run is still measuring: 3 of 8 rounds so far."), "{shown}");
+        assert!(
+            shown.contains("This run is still measuring: 3 of 8 rounds so far."),
+            "{shown}"
+        );
         let ended = html_so_far(&recording, &summary, SoFar::Ended);
         assert!(!ended.contains("refresh") && ended.contains("This run has ended"));
         assert!(!crate::html(&recording, &summary).contains("class=\"notice\""));

@@ -233,7 +233,8 @@ fn the_verdict_stands_next_to_the_name() {
     );
     let results = &out[out.find("<section id=\"results\"").unwrap()..];
     let row = results.lines().find(|it| it.contains(">b</th>")).unwrap();
-    let verdict = "<th scope=\"row\" class=\"words\">b</th><td class=\"words verdict worse\">slower by";
+    let verdict =
+        "<th scope=\"row\" class=\"words\">b</th><td class=\"words verdict worse\">slower by";
     assert!(row.contains(verdict), "{row}");
 }
 
@@ -250,16 +251,29 @@ fn pictures_stand_in_the_order_of_a_reader_and_the_rest_is_folded() {
         let found = out.find(&format!("<section id=\"{id}\""));
         found.unwrap_or_else(|| panic!("{id}"))
     };
-    let order = ["answer", "results", "rounds", "distribution", "systems", "overhead", "time"];
+    let order = [
+        "answer",
+        "results",
+        "rounds",
+        "distribution",
+        "systems",
+        "overhead",
+        "time",
+    ];
     let places: Vec<usize> = order.into_iter().map(place).collect();
     assert!(places.is_sorted(), "{places:?}");
     for folded in ["overhead", "shift", "time", "cost", "machine", "requests"] {
         assert!(
-            out.contains(&format!("<section id=\"{folded}\" class=\"behind\">\n<details>")),
+            out.contains(&format!(
+                "<section id=\"{folded}\" class=\"behind\">\n<details>"
+            )),
             "{folded}"
         );
         // A link to a place within a closed block opens it.
-        assert!(out.contains(&format!("<a href=\"#{folded}-content\">")), "{folded}");
+        assert!(
+            out.contains(&format!("<a href=\"#{folded}-content\">")),
+            "{folded}"
+        );
     }
     assert!(out.contains("<b class=\"state none\">No gate</b> At 1,000 requests/s"));
 }

@@ -100,9 +100,13 @@ impl<'a> Line<'a> {
         if let Some(scale) = scales.errors {
             strips += &self.strip("errors", scale, &self.errors(scale));
         }
+        let axis = match self.rounds.len() {
+            1 => "time",
+            _ => "round, in the order of time",
+        };
         format!(
             "<figure>\n<figcaption><b>{}</b></figcaption>\n{strips}\
-             <p class=\"under\">round, in the order of time</p>\n</figure>\n",
+             <p class=\"under\">{axis}</p>\n</figure>\n",
             escape(self.name)
         )
     }
@@ -114,7 +118,7 @@ impl<'a> Line<'a> {
         let across = self.numbers.iter().enumerate().map(|(index, number)| Tick {
             percent: (float(index as u64) + 0.5) / count * 100.0,
             is_minor: false,
-            label: if index % every == 0 {
+            label: if index % every == 0 && self.rounds.len() > 1 {
                 number.to_string()
             } else {
                 String::new()
@@ -166,9 +170,7 @@ impl<'a> Line<'a> {
                 paths += &path(places);
             }
         }
-        format!(
-            "{STRETCHED}<path class=\"curve own\" d=\"{paths}\"/></svg>\n"
-        )
+        format!("{STRETCHED}<path class=\"curve own\" d=\"{paths}\"/></svg>\n")
     }
 
     fn errors(&self, scale: Scale) -> String {

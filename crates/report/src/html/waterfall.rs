@@ -93,7 +93,11 @@ pub(super) fn parts(summary: &Summary) -> String {
         let has_ends = breakdown.parts.iter().all(|part| part.low_us.is_some());
         has_ends.then(|| {
             let caption = format!("<b>{}</b>", escape(&row.title()));
-            drawing(&caption, "difference in mean latency, us", &parts_of(breakdown))
+            drawing(
+                &caption,
+                "difference in mean latency, us",
+                &parts_of(breakdown),
+            )
         })
     };
     let figures: String = summary.variants.iter().filter_map(picture).collect();
