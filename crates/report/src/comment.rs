@@ -38,7 +38,7 @@ pub fn comment(recording: &Recording, summary: &Summary) -> String {
     let first = format!(
         "{}\n{}**{}**: {}{consequence}",
         marker(&summary.title),
-        passed(summary),
+        passed(&summary.gates),
         escape(&summary.title),
         escape(&answer::sentence(recording, summary))
     );
@@ -74,10 +74,10 @@ pub(crate) fn marker(title: &str) -> String {
 }
 
 /// The result of the gates: `✅ **Passed.** `, `❌ **Failed: 1 of 2 gates.** `, `➖ **No gate.** `.
-fn passed(summary: &Summary) -> String {
-    let all = summary.gates.len() as u64;
-    let failed = summary.gates.iter().filter(|it| !it.is_passed).count();
-    match GateState::of(summary) {
+pub(crate) fn passed(gates: &[Judgement]) -> String {
+    let all = gates.len() as u64;
+    let failed = gates.iter().filter(|it| !it.is_passed).count();
+    match GateState::of(gates) {
         GateState::NoGate => "\u{2796} **No gate.** ".to_owned(),
         GateState::Pass => "\u{2705} **Passed.** ".to_owned(),
         GateState::Fail if all == 1 => "\u{274c} **Failed.** ".to_owned(),

@@ -1,6 +1,7 @@
 //! The consequence of a difference for a person who must decide: cores at a round load, the share of a usual
 //! request, and the state of the gates.
 
+use analysis::gate::Judgement;
 use analysis::summary::{ClaimName, OverheadSummary, Summary, VariantSummary};
 use model::Metric;
 use recording::{Kind, describe, digits};
@@ -24,8 +25,8 @@ pub(crate) enum GateState {
 }
 
 impl GateState {
-    pub(crate) fn of(summary: &Summary) -> Self {
-        match summary.gates.as_slice() {
+    pub(crate) fn of(gates: &[Judgement]) -> Self {
+        match gates {
             [] => Self::NoGate,
             gates if gates.iter().all(|gate| gate.is_passed) => Self::Pass,
             _ => Self::Fail,
@@ -236,7 +237,7 @@ mod tests {
             ),
         ] {
             let summary = judged(gates);
-            assert_eq!(GateState::of(&summary).word(), word);
+            assert_eq!(GateState::of(&summary.gates).word(), word);
             let sentence = sentence(&summary).unwrap();
             assert!(sentence.ends_with(end), "{sentence}");
         }

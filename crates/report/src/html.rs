@@ -318,7 +318,11 @@ fn provenance(recording: &Recording, summary: &Summary) -> Vec<Section> {
 
 /// The differences of single rounds.
 fn rounds(summary: &Summary) -> Section {
-    let figures = gallery(&pairs::pairs(summary), "variants");
+    let mut figures = gallery(&pairs::pairs(summary), "variants");
+    if !figures.is_empty() {
+        let all = list(&pairs::figures(summary));
+        figures += &folded("The differences as figures", &all);
+    }
     let confidence = describe::percent(summary.confidence_each);
     Section::new("rounds", "Difference in each round", figures).lead(format!(
         "A dot is the difference of one round. The line is the estimate over all rounds, and the band \
@@ -401,7 +405,7 @@ fn heading(recording: &Recording, summary: &Summary) -> String {
 
 /// The state of the gates in a word, and the consequence of the answer. Empty for a single load without gates.
 fn stake(summary: &Summary) -> String {
-    let state = GateState::of(summary);
+    let state = GateState::of(&summary.gates);
     let class = match state {
         GateState::Pass => "passed",
         GateState::Fail => "failed",

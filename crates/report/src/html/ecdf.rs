@@ -56,28 +56,18 @@ fn picture(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Op
         drawn(&own_line)
     );
     let mut words = Vec::new();
-    let told = TOLD.map(|(share, _)| share);
-    let each = quantiles(&base, &told)
-        .into_iter()
-        .zip(quantiles(&own, &told));
-    for (((share, base_ms), (_, own_ms)), (_, label)) in each.zip(TOLD) {
-        let text = format!(
-            "{label}: {} ms, {against} {} ms, {} ms",
-            digits::value(own_ms, None),
-            digits::value(base_ms, None),
-            digits::difference(own_ms - base_ms, None, own_ms)
-        );
-        let y = 100.0 - share * 100.0;
+    for told in told(&base, &own, against) {
+        let y = 100.0 - told.share * 100.0;
         body += &format!(
             "<g class=\"quantile\"><title>{}</title>\
              <line x1=\"{:.2}%\" x2=\"{:.2}%\" y1=\"{y}%\" y2=\"{y}%\"/>\
              <circle cx=\"{:.2}%\" cy=\"{y}%\" r=\"3.5\"/></g>\n",
-            escape(&text),
-            x(base_ms),
-            x(own_ms),
-            x(own_ms)
+            escape(&told.text),
+            x(told.base_ms),
+            x(told.own_ms),
+            x(told.own_ms)
         );
-        words.push(text);
+        words.push(told.text);
     }
     let ticks = scale.ticks(5.0).into_iter();
     let across = ticks.map(|(ms, label)| tick(x(ms), label));
@@ -104,6 +94,33 @@ fn picture(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Op
         "latency, ms",
         &picture,
     ))
+}
+
+/// A quantile of both sides, with its figures in words.
+struct Quantile {
+    share: f64,
+    base_ms: f64,
+    own_ms: f64,
+    text: String,
+}
+
+/// The quantiles with figures under the pointer. `against` is the name of the baseline.
+fn told(base: &Histogram, own: &Histogram, against: &str) -> Vec<Quantile> {
+    let shares = TOLD.map(|(share, _)| share);
+    let [base, own] = [base, own].map(|all| quantiles(all, &shares));
+    let each = base.into_iter().zip(own).zip(TOLD);
+    let quantile = |(((share, base_ms), (_, own_ms)), (_, label)): ((_, _), (_, &str))| Quantile {
+        share,
+        base_ms,
+        own_ms,
+        text: format!(
+            "{label}: {} ms, {against} {} ms, {} ms",
+            digits::value(own_ms, None),
+            digits::value(base_ms, None),
+            digits::difference(own_ms - base_ms, None, own_ms)
+        ),
+    };
+    each.map(quantile).collect()
 }
 
 fn tick(percent: f64, label: String) -> Tick {

@@ -31,6 +31,19 @@ pub(super) fn pairs(summary: &Summary) -> Vec<String> {
         .collect()
 }
 
+/// The figures of the pictures as sentences, for readers without a pointer.
+pub(super) fn figures(summary: &Summary) -> Vec<String> {
+    let unit = summary.headline.unit();
+    let rows = super::by_size(summary).into_iter();
+    let rows = rows.filter(|row| !row.round_differences.is_empty());
+    rows.map(|row| {
+        let rounds = row.round_differences.iter().map(|round| told(*round, unit));
+        let rounds: Vec<String> = rounds.collect();
+        format!("`{}`: {} ({})", row.name, rounds.join(", "), unit.sign())
+    })
+    .collect()
+}
+
 /// The picture of one variant. `None` with too few rounds for an interval.
 fn picture(row: &VariantSummary, metric: Metric) -> Option<String> {
     let rounds = &row.round_differences;
@@ -65,18 +78,17 @@ fn picture(row: &VariantSummary, metric: Metric) -> Option<String> {
         is_minor: index / every % 2 == 1,
         label: round.round.to_string(),
     });
-    let words: Vec<String> = rounds.iter().map(|round| told(*round, unit)).collect();
-    let frame = Frame {
-        title: &format!("{}: difference in each round", row.title()),
-        description: &words.join("; "),
-        class: "rounds",
-        across: across.collect(),
-        up: signed(scale, 4.0),
-    };
     let size = cell::overhead(row, metric).unwrap_or_default();
     let sign = match metric {
         Metric::Requests => "",
         _ => unit.sign(),
+    };
+    let frame = Frame {
+        title: &format!("{}: difference in each round", row.title()),
+        description: &format!("{} rounds, {size} {sign}", rounds.len()),
+        class: "rounds",
+        across: across.collect(),
+        up: signed(scale, 4.0),
     };
     let caption = format!("<b>{}</b> {} {sign}", escape(&row.title()), escape(&size));
     let up = format!("difference in {}", escape(&title(metric)));
@@ -88,10 +100,17 @@ fn picture(row: &VariantSummary, metric: Metric) -> Option<String> {
     ))
 }
 
-/// The figure of the row, and true if it is trusted. Otherwise it is an estimate.
+/// The figure of the row, and true if it is trusted. Otherwise it is an estimate. A trusted figure may have no
+/// difference because the baseline is not trusted, and then the estimate has it.
 pub(super) fn shown(row: &VariantSummary, metric: Metric) -> Option<(&MetricSummary, bool)> {
-    let trusted = row.metric(metric).map(|figure| (figure, true));
-    trusted.or_else(|| Some((row.estimate.as_ref()?.metrics.get(&metric)?, false)))
+    let own = row.metric(metric);
+    let compared = own.filter(|figure| figure.overhead.is_some());
+    let estimated = || row.estimate.as_ref()?.metrics.get(&metric);
+    let doubtful = || Some((estimated()?, false));
+    compared
+        .map(|figure| (figure, true))
+        .or_else(doubtful)
+        .or_else(|| Some((own?, true)))
 }
 
 /// The ends of the estimate's interval in the shown unit. `None` with too few rounds.

@@ -172,14 +172,22 @@ impl Frame<'_> {
 pub(super) const STRETCHED: &str =
     "<svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" width=\"100%\" height=\"100%\">";
 
-/// Points in percent (from the left, from below) as the `d` attribute of a path in a stretched picture.
+/// Points in percent (from the left, from below) as the `d` attribute of a path in a stretched picture. Steps are
+/// relative to the point before, which is shorter. They are taken between rounded places, so that no error adds
+/// up.
 pub(super) fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     let mut out = String::new();
-    for (index, (x, y)) in points.enumerate() {
-        let command = if index == 0 { 'M' } else { 'L' };
-        out += &format!("{command}{:.0} {:.0}", x * 10.0, 1000.0 - y * 10.0);
+    let mut last: Option<(f64, f64)> = None;
+    for (x, y) in points {
+        let place = ((x * 10.0).round(), (1000.0 - y * 10.0).round());
+        out += &match last {
+            None => format!("M{:.0} {:.0}", place.0, place.1),
+            Some(last) => format!("l{:.0} {:.0}", place.0 - last.0, place.1 - last.1),
+        };
+        last = Some(place);
     }
-    out
+    // A minus sign separates numbers like a space.
+    out.replace(" -", "-")
 }
 
 /// The CSS classes of one thing of several, such as a system in a bar or a variant of a curve. There are four
@@ -247,5 +255,12 @@ mod tests {
         assert!((Scale::linear(2.0, 4.0).percent(3.0) - 50.0).abs() < 1e-9);
         assert!((Scale::log(1.0, 100.0).percent(10.0) - 50.0).abs() < 1e-9);
         assert!((Scale::linear(1.0, 1.0).percent(1.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_path_has_steps_between_rounded_places() {
+        let points = [(0.0, 0.0), (10.0, 50.0), (9.96, 50.04), (20.0, 40.0)];
+        assert_eq!(path(points.into_iter()), "M0 1000l100-500l0 0l100 100");
+        assert_eq!(path(std::iter::empty()), "");
     }
 }

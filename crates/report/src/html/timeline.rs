@@ -46,8 +46,10 @@ pub(super) fn timelines(recording: &Recording, summary: &Summary) -> String {
     let latency = latency.fold(0.0, f64::max);
     // Without a point there is no axis, so the scale 0 has no effect.
     let errors = points().map(|point| point.errors).max().unwrap_or(0);
+    let is_level =
+        summary.is_open_loop && points().all(|point| point.requests_per_s >= rate * LEVEL);
     let scales = Scales {
-        rate: Scale::linear(0.0, rate * 1.08),
+        rate: (!is_level).then(|| Scale::linear(0.0, rate * 1.08)),
         latency: Scale::linear(0.0, latency * 1.08),
         errors: (errors > 0).then(|| Scale::linear(0.0, float(errors))),
     };
@@ -62,8 +64,12 @@ pub(super) fn width(recording: &Recording, summary: &Summary) -> Option<String> 
     Some(digits::length_us(line.width_us))
 }
 
+/// Share of the highest rate that every point of a level rate has.
+const LEVEL: f64 = 0.8;
+
 struct Scales {
-    rate: Scale,
+    /// `None` if the plan gives the rate and every point keeps it.
+    rate: Option<Scale>,
     latency: Scale,
     /// `None` if every request of every variant passed.
     errors: Option<Scale>,
@@ -93,7 +99,10 @@ impl<'a> Line<'a> {
 
     fn draw(&self, scales: &Scales) -> String {
         let rate = |point: &Point| Some(point.requests_per_s);
-        let mut strips = self.strip("requests/s", scales.rate, &self.lines(scales.rate, rate));
+        let mut strips = String::new();
+        if let Some(scale) = scales.rate {
+            strips += &self.strip("requests/s", scale, &self.lines(scale, rate));
+        }
         let latency = |point: &Point| point.latency_ms;
         let lines = self.lines(scales.latency, latency);
         strips += &self.strip("mean latency, ms", scales.latency, &lines);
@@ -227,6 +236,23 @@ mod tests {
     use recording::sample::SampleRun;
 
     use super::*;
+
+    #[test]
+    fn a_level_rate_of_a_plan_is_not_drawn() {
+        let drawn = |recording: &Recording| timelines(recording, &Summary::of(recording));
+        let mut planned = SampleRun::open().variant("a", 700.0).build();
+        for round in &mut planned.rounds {
+            round.windows.completed.fill(400);
+        }
+        let is_rate_drawn = |drawn: &str| drawn.contains("<p class=\"over\">requests/s</p>");
+        assert!(!is_rate_drawn(&drawn(&planned)));
+        let mut stalled = planned;
+        let windows = &mut stalled.rounds[0].windows;
+        windows.completed[10..15].fill(0);
+        assert!(is_rate_drawn(&drawn(&stalled)));
+        let closed = SampleRun::closed().variant("a", 700.0).build();
+        assert!(is_rate_drawn(&drawn(&closed)));
+    }
 
     #[test]
     fn merged_windows_lose_no_answer() {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Terminal;
-use analysis::sample::{ROW, batching, few, planted};
+use analysis::sample::{ROW, few, planted};
 
 #[test]
 fn every_format_says_both_and_who_pays() {
