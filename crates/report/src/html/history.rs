@@ -48,7 +48,8 @@ pub fn history(series: &[Series]) -> String {
     let sections: String = sections.map(|(index, one)| section(index, one)).collect();
     let main = format!(
         "<section id=\"changes\">\n<h2>Changes</h2>\n<p class=\"lead\">A change is a new level of at least \
-         three runs (optimal partitioning, PELT).</p>\n{changed}</section>\n{sections}"
+         three runs (optimal partitioning, PELT). A level that is worse than the one before is orange, and a better one is blue and \
+         dashed.</p>\n{changed}</section>\n{sections}"
     );
     document(&Document {
         title: "Cost of each variant, run by run",
