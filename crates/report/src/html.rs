@@ -556,7 +556,7 @@ fn overheads(summary: &Summary) -> Section {
     ))
 }
 
-/// The distributions. Those of a lab are next to the baseline's.
+/// The distributions. In a lab, each is next to the distribution of the baseline.
 fn distribution(recording: &Recording, summary: &Summary) -> Section {
     let lines = gallery(&ecdf::distributions(recording, summary), "variants");
     let tails = gallery(&percentiles::percentiles(recording, summary), "variants");

@@ -18,7 +18,7 @@ const STEPS: u32 = 48;
 const TOLD: [(f64, &str); 4] = [(0.25, "p25"), (0.5, "p50"), (0.75, "p75"), (0.9, "p90")];
 
 /// Share of the requests, and latency in ms.
-type Line = Vec<(f64, f64)>;
+type Place = (f64, f64);
 
 /// A picture for each compared variant. The largest differences come first.
 pub(super) fn distributions(recording: &Recording, summary: &Summary) -> Vec<String> {
@@ -45,7 +45,7 @@ fn picture(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Op
     let (base_line, own_line) = (quantiles(&base, &shares), quantiles(&own, &shares));
     let scale = scale(&base_line, &own_line)?;
     let x = |ms: f64| scale.percent(ms);
-    let drawn = |line: &Line| path(line.iter().map(|(share, ms)| (x(*ms), share * 100.0)));
+    let drawn = |line: &[Place]| path(line.iter().map(|(share, ms)| (x(*ms), share * 100.0)));
     let mut body = format!(
         "{STRETCHED}{}",
         areas(&base_line, &own_line, scale, row, summary)
@@ -132,7 +132,7 @@ fn tick(percent: f64, label: String) -> Tick {
 }
 
 /// The scale of both lines. It begins at zero unless both are far from it. `None` if all latencies are 0.
-fn scale(base: &Line, own: &Line) -> Option<Scale> {
+fn scale(base: &[Place], own: &[Place]) -> Option<Scale> {
     let all = || base.iter().chain(own).map(|(_, ms)| *ms);
     let (low, high) = (all().fold(f64::MAX, f64::min), all().fold(0.0, f64::max));
     let from = match low < high * 0.4 {
@@ -143,23 +143,30 @@ fn scale(base: &Line, own: &Line) -> Option<Scale> {
 }
 
 /// The area between the lines, in parts with one sign each. It has a color only if a difference is shown.
-fn areas(base: &Line, own: &Line, scale: Scale, row: &VariantSummary, summary: &Summary) -> String {
+fn areas(
+    base: &[Place],
+    own: &[Place],
+    scale: Scale,
+    row: &VariantSummary,
+    summary: &Summary,
+) -> String {
     let found = shown(row, summary.headline);
     let claimed = found.and_then(|(figure, is_trusted)| {
         let claim = figure.overhead.as_ref()?.claim;
         Some(is_trusted && matches!(claim, ClaimName::Higher | ClaimName::Lower))
     });
-    let both: Vec<(&(f64, f64), &(f64, f64))> = base.iter().zip(own).collect();
-    let is_slower = |(base, own): &(&(f64, f64), &(f64, f64))| own.1 > base.1;
-    let part = |part: &[(&(f64, f64), &(f64, f64))]| {
+    let pairs = base.iter().zip(own);
+    let both: Vec<[Place; 2]> = pairs.map(|(base, own)| [*base, *own]).collect();
+    let is_slower = |[base, own]: &[Place; 2]| own.1 > base.1;
+    let part = |part: &[[Place; 2]]| {
         let color = match (claimed, part.iter().any(is_slower)) {
             (Some(true), true) => "worse",
             (Some(true), false) => "better",
             _ => "same",
         };
-        let place = |(share, ms): &(f64, f64)| (scale.percent(*ms), share * 100.0);
-        let there = part.iter().map(|(base, _)| place(base));
-        let back = part.iter().rev().map(|(_, own)| place(own));
+        let place = |(share, ms): &Place| (scale.percent(*ms), share * 100.0);
+        let there = part.iter().map(|[base, _]| place(base));
+        let back = part.iter().rev().map(|[_, own]| place(own));
         format!(
             "<path class=\"area {color}\" d=\"{}Z\"/>",
             path(there.chain(back))

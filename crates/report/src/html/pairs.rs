@@ -14,7 +14,7 @@ use crate::cell;
 /// of the picture. Tukey calls such values "far out".
 const FAR: f64 = 3.0;
 
-/// Distance of zero from the rounds, in widths of all rounds, up to which the picture contains zero.
+/// Maximum distance of zero from the rounds for a picture with zero, in widths of all rounds.
 const ZERO_WITHIN: f64 = 1.5;
 
 /// The interval of the estimate.

@@ -330,6 +330,11 @@ fn a_sparse_percentile_has_the_color_of_its_interval() {
     let drawn = forest::forest(&summary, Metric::P99).unwrap();
     assert!(drawn.contains("class=\"mark worse\""), "{drawn}");
     assert!(!drawn.contains("class=\"mark same\""), "{drawn}");
+    let cell = cell::compared(&summary.variants[1], Metric::P99);
+    assert!(
+        cell.tone == Some(crate::terminal::Tone::Worse),
+        "the table agrees"
+    );
 }
 
 #[test]
