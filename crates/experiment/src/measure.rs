@@ -91,6 +91,7 @@ use crate::invalid::LOGS;
 use crate::progress::Progress;
 use crate::published::Account;
 use crate::record::{self, Outline};
+use crate::served::Board;
 use crate::stop::StopSignal;
 use crate::systems::{Addresses, GRACE};
 use reused_systems::ReusedSystems;
@@ -131,6 +132,8 @@ pub struct Experiment<'a> {
     records: Vec<RoundRecord>,
     /// The gates that decide the number of rounds, if the lab uses them as its stopping rule.
     gates: Gates,
+    /// The page that shows the rounds until now. `None` without `--serve`.
+    board: Option<Board>,
     /// Folder of the flamegraphs. `None` without `--flamegraph`.
     flamegraphs: Option<PathBuf>,
     profiles: Vec<Profile>,
@@ -223,6 +226,7 @@ impl<'a> Experiment<'a> {
             reused: ReusedSystems::off(),
             records: Vec::new(),
             gates: Gates::none(),
+            board: None,
             flamegraphs: None,
             profiles: Vec::new(),
             why_in: None,
@@ -238,6 +242,11 @@ impl<'a> Experiment<'a> {
     pub fn published(mut self, account: Option<Account>) -> Self {
         self.session.progress = self.session.progress.published(account);
         self
+    }
+
+    /// Shows the rounds on a page while the run lasts.
+    pub fn served(self, board: Option<Board>) -> Self {
+        Experiment { board, ..self }
     }
 
     /// Continues until these gates are decided, if the lab has that stopping rule.

@@ -342,7 +342,7 @@ fn few_pay(rows: &[&VariantSummary]) -> Option<String> {
 }
 
 /// The text with a capital letter at the start.
-fn begun(text: &str) -> String {
+pub(crate) fn begun(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(rest).collect()

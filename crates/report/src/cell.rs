@@ -183,11 +183,13 @@ pub(crate) fn compared(row: &VariantSummary, metric: Metric) -> Cell {
         Some(_) if is_pooled(row, metric) => "over the requests of all rounds together".to_owned(),
         Some(summary) => with_error(summary, metric.unit()),
     };
-    // A claim applies to rounds, and a sparse figure is not from rounds.
-    let trusted = found.filter(|it| !it.is_sparse);
-    let claimed = trusted.and_then(|it| it.overhead.as_ref());
+    let claimed = found.and_then(|it| match it.is_sparse {
+        // A sparse figure is not from rounds, so its claim follows from the interval over all requests.
+        true => Some(ClaimName::of_ends(Some(pooled(row, metric)?.1))),
+        false => Some(it.overhead.as_ref()?.claim),
+    });
     Cell {
-        tone: claimed.and_then(|it| tone_of_claim(metric, it.claim)),
+        tone: claimed.and_then(|claim| tone_of_claim(metric, claim)),
         difference: overhead(row, metric),
         remark: Some(remark),
         metric: Some(metric),

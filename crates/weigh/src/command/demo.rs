@@ -54,6 +54,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         gates: &GateArgs::default(),
         revisions: None,
         account: None,
+        board: None,
     };
     console.say("weigh: measuring two servers side by side, for some 12 s");
     let run = running.recorded(&lab, &mut BuildCache::default(), console, stop)?;

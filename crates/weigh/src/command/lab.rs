@@ -14,6 +14,7 @@ use experiment::exit::{Exit, Failure};
 use experiment::measure::Experiment;
 use experiment::published::{Account, Published};
 use experiment::record::{self, Unsaved};
+use experiment::served::{Board, Served};
 use experiment::stop::StopSignal;
 use experiment::systems::Addresses;
 use lab::{Lab, Variant};
@@ -27,7 +28,7 @@ use crate::consent::ConsentArgs;
 use crate::format::{Page, PageArgs};
 use crate::gates::{self, GateArgs};
 use crate::labs::{self, SettingArgs, Wishes};
-use crate::publish::PublishArgs;
+use crate::publish::{PublishArgs, ServeArgs};
 
 mod in_cluster;
 mod sweep;
@@ -103,6 +104,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) publish: PublishArgs,
     #[command(flatten)]
+    pub(super) serve: ServeArgs,
+    #[command(flatten)]
     page: PageArgs,
     #[command(flatten)]
     pub(super) gates: GateArgs,
@@ -152,8 +155,10 @@ pub(crate) fn run(args: &LabArgs, console: Console, stop: &StopSignal) -> Result
     // Later labs reuse the builds of earlier labs.
     let mut builds = BuildCache::default();
     let published = args.publish.start(console)?;
+    let served = args.serve.start(console)?;
     let running = Run {
         account: published.as_ref().map(Published::account),
+        board: served.as_ref().map(Served::board),
         ..args.running()
     };
     for lab in &labs {
@@ -161,6 +166,9 @@ pub(crate) fn run(args: &LabArgs, console: Console, stop: &StopSignal) -> Result
         if stop.is_asked() {
             break;
         }
+    }
+    if let Some(served) = served {
+        served.end(stop);
     }
     Ok(worst)
 }
@@ -250,6 +258,7 @@ impl Args {
             gates: &self.gates,
             revisions: None,
             account: None,
+            board: None,
         }
     }
 }
@@ -270,6 +279,8 @@ pub(super) struct Run<'a> {
     pub(super) revisions: Option<&'a dyn Fn(&Lab) -> Revisions>,
     /// The published account of the running labs.
     pub(super) account: Option<Account>,
+    /// The served page of the running labs.
+    pub(super) board: Option<Board>,
 }
 
 impl Run<'_> {
@@ -327,7 +338,8 @@ impl Run<'_> {
         let folder = folder()?;
         let tare = Tare::stored(&rig::machine::snapshot());
         let mut experiment = Experiment::new(lab, addresses, &folder, console, stop)?
-            .published(self.account.clone());
+            .published(self.account.clone())
+            .served(self.board.clone());
         if self.flamegraph {
             experiment = experiment.with_flamegraphs(&folder);
         }
@@ -360,6 +372,9 @@ impl Run<'_> {
             }
             record::write(&folder, "junit.xml", &report::junit(&recording, &summary))
         });
+        if let Some(board) = &self.board {
+            board.finish(&recording, &summary);
+        }
         Ok(Recorded {
             unsaved: saved.err(),
             folder,
