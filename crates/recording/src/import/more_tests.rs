@@ -717,7 +717,7 @@ fn a_unit_that_the_file_does_not_name_comes_from_the_user() {
         .unwrap()
         .remove(0);
     claims(&script, &[(P50, 1.1), (P99, 5.0), (Requests, 1000.0)], None);
-    // A file that names its unit does not need the user's.
+    // A file with a unit ignores the unit of the user.
     let vegeta = read_in(brought!("../vegeta.hdrplot"), Some(1.0))
         .unwrap()
         .remove(0);

@@ -9,8 +9,8 @@ use super::{Document, ImportError, Missing};
 pub(super) enum Reports {
     /// The reader divides the file itself, or a JSON value is a report.
     One,
-    /// Starts of lines. The first is in each report exactly once. A report begins at the first of the others
-    /// that is there as often, or else at the first.
+    /// Starts of lines. The first start is in each report exactly once. A report begins at the next start that
+    /// occurs equally often. If there is only one start, a report begins there.
     Lines(&'static [&'static str]),
     /// A report begins with the first line of the file.
     FirstLine,

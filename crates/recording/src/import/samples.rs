@@ -136,7 +136,7 @@ pub(super) struct Hits {
 struct Group {
     latencies_us: Vec<f64>,
     succeeded: u64,
-    /// Requests whose result the file does not show.
+    /// Requests without a result in the file.
     unknown: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Reader of files whose figures are fields of a tree: a table of paths for each kind of file.
+//! Reader of files with figures in the fields of a tree: a table of paths for each kind of file.
 //!
 //! A path consists of keys between slashes. `[key=value]` selects an element of a list, and `[key>=1]` the
 //! first element with at least this number. Alternatives have `|` between them, and the first present value
@@ -39,7 +39,7 @@ pub(super) struct Fields {
     pub(super) offered: &'static str,
     pub(super) is_closed_loop: bool,
     pub(super) notes: &'static [&'static str],
-    /// Adds what no table can say. The figures and counts are present before.
+    /// Adds the parts that need code. The figures and counts are present before.
     pub(super) more: fn(&Value, &mut ForeignRun),
 }
 
