@@ -119,7 +119,10 @@ fn unpacked(bytes: Vec<u8>, limit: u64) -> io::Result<Vec<u8>> {
         return Ok(bytes);
     }
     // Several files that were compressed one after the other are one stream.
-    read_at_most(MultiGzDecoder::new(bytes.as_slice()), limit)
+    read_at_most(MultiGzDecoder::new(bytes.as_slice()), limit).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => error,
+        kind => io::Error::new(kind, format!("its gzip is cut short or broken ({error})")),
+    })
 }
 
 /// Reads a recording or another tool's result as text.
@@ -153,7 +156,8 @@ mod tests {
         assert_eq!(unpacked([gz, gz].concat(), 9).unwrap(), b"abcabc");
         let error = unpacked(gz.to_vec(), 2).unwrap_err();
         assert_eq!(error.to_string(), "it is longer than 2 bytes");
-        assert!(unpacked(gz[..20].to_vec(), 9).is_err());
+        let error = unpacked(gz[..20].to_vec(), 9).unwrap_err().to_string();
+        assert!(error.contains("its gzip is cut short or broken"), "{error}");
         assert_eq!(unpacked(b"abc".to_vec(), 9).unwrap(), b"abc");
     }
 

@@ -130,7 +130,12 @@ pub(super) struct Hits {
     repeats: u64,
     /// Start of the first request and end of the last request.
     span_us: Option<(f64, f64)>,
+    /// Longest time in which no request was on its way.
+    idle_us: f64,
 }
+
+/// A pause that is long enough to be a pause between two runs.
+const IDLE_MIN_US: f64 = 5e6;
 
 #[derive(Default)]
 struct Group {
@@ -169,6 +174,7 @@ impl Hits {
         if let Some(sent) = hit.sent_us {
             let end = sent + hit.latency_us;
             let (first, last) = self.span_us.unwrap_or((sent, end));
+            self.idle_us = self.idle_us.max(sent - last);
             self.span_us = Some((first.min(sent), last.max(end)));
         }
         if hit.is_repeat {
@@ -196,6 +202,7 @@ impl Hits {
             return Err(Missing("it has no rows".to_owned()));
         }
         let span_us = self.span_us.map(|(first, last)| last - first);
+        let all = self.all.latencies_us.len() as u64;
         let mut run = self.all.run(shape, failures, span_us);
         let named = self.named.into_iter().map(|(name, group)| {
             let mut part = group.run(shape, failures, span_us);
@@ -209,6 +216,14 @@ impl Hits {
         }
         if self.has_too_many_names {
             run.note(too_many_names());
+        }
+        // Requests of a run follow one another closely. JMeter appends to a file without a mark.
+        let usual_us = span_us.unwrap_or(0.0) / crate::float::float(all);
+        if self.idle_us > IDLE_MIN_US && self.idle_us > 20.0 * usual_us {
+            run.note(format!(
+                "no request was on its way for {:.0} s. If the file holds two runs, give each run its own file",
+                self.idle_us / 1e6
+            ));
         }
         if self.repeats > 0 {
             run.note(format!(

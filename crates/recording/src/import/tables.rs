@@ -311,12 +311,17 @@ pub(super) const ARTILLERY: Fields = Fields {
     counts: Counts::By(of_artillery),
     failures: "a status outside of 200 to 399, a failed expectation, or an error",
     more: |tree, run| {
-        let mark = |name: &str| {
-            number(tree, &format!("aggregate/last{name}"))
-                .zip(number(tree, &format!("aggregate/first{name}")))
-        };
-        let span_ms = mark("MetricAt").or_else(|| mark("CounterAt"));
-        run.rate_over(span_ms.map(|(last, first)| (last - first) / 1e3));
+        let number = |path: &str| number(tree, path);
+        let last = number("aggregate/lastMetricAt|aggregate/lastCounterAt");
+        let first = number("aggregate/firstMetricAt|aggregate/firstCounterAt");
+        let span_s = last.zip(first).map(|(last, first)| (last - first) / 1e3);
+        match span_s.filter(|span| *span >= 1.0) {
+            Some(span) => run.rate_over(Some(span)),
+            // The marks are times of periods. A short run has too few of them for a rate.
+            None => run.rate_of_all(number(
+                "aggregate/rates/http.request_rate|aggregate/rates/engine.http.request_rate",
+            )),
+        }
         run.note(match find(tree, "aggregate/summaries/http.total") {
             Some(_) => {
                 "the latency is Artillery's `http.total`, which includes name lookup and connecting"

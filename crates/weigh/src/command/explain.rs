@@ -199,7 +199,10 @@ impl Entry {
     }
 
     fn text(&self, width: usize) -> String {
-        let mut text = format!("{}, a {}\n", self.path(), self.page.kind);
+        let mut text = match self.page.kind {
+            "exit code" => format!("exit code {}\n", self.name),
+            kind => format!("{}, a {kind}\n", self.path()),
+        };
         let (meaning, facts): (Vec<&Fact>, Vec<&Fact>) = self
             .facts
             .iter()

@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn files_as_users_bring_them_are_read_or_refused_by_line() {
         for (text, expected) in [
-            (include_str!("targets_cases/crlf.txt"), ["GET /a", "GET /b"]),
+            ("GET http://127.0.0.1:18080/a\r\n\r\nGET http://127.0.0.1:18080/b\r\n", ["GET /a", "GET /b"]),
             (
                 include_str!("targets_cases/lines.json"),
                 ["GET /a", "POST /b"],
