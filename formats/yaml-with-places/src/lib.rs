@@ -25,7 +25,7 @@ mod tree;
 
 pub use fields::{At, Json, OneOrMany, quote};
 pub use mistake::{Finding, Findings, Mistake, Mistakes, Related, Source, line_and_column};
-pub use reader::{Document, read};
+pub use reader::{Document, read, read_at_most};
 pub use structure::{Blank, FormatCheck, Misspelling, Structure, missing};
 pub use suggestion::{did_you_mean, nearest};
 pub use tree::{Entry, Kind, Node, Place, Value, scalar};

@@ -33,7 +33,20 @@ pub enum Document {
 /// Reads one file. Places refer to it by the number `source`, its index in the sources for
 /// [`Findings::settle`]. `one_document` is the advice if the file has a second document.
 pub fn read(source: usize, text: &str, one_document: &str, findings: &mut Findings) -> Document {
+    read_at_most(NODES_MAX, source, text, one_document, findings)
+}
+
+/// Reads one file like [`read`], with another largest number of values. Each use of an alias counts. It is for
+/// files that a program wrote.
+pub fn read_at_most(
+    values: usize,
+    source: usize,
+    text: &str,
+    one_document: &str,
+    findings: &mut Findings,
+) -> Document {
     let mut builder = Builder {
+        nodes_max: values,
         source,
         text,
         one_document,
@@ -82,6 +95,7 @@ struct Builder<'a> {
     anchors: HashMap<usize, Node>,
     open: Vec<Open>,
     nodes: usize,
+    nodes_max: usize,
     has_bad_key: bool,
     root: Option<Node>,
 }
@@ -214,10 +228,10 @@ impl Builder<'_> {
     fn finish(&mut self, node: Node, anchor: usize) -> Result<(), Finding> {
         self.nodes += 1;
         // An error and not a finding, because the parser must stop here.
-        if self.nodes > NODES_MAX {
+        if self.nodes > self.nodes_max {
             return Err(Finding::new(
                 node.place,
-                format!("the file holds more than {NODES_MAX} values"),
+                format!("the file holds more than {} values", self.nodes_max),
             )
             .help("every use of an alias counts"));
         }

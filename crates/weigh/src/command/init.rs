@@ -2,14 +2,22 @@
 
 mod artillery;
 mod compose;
+mod curl;
 mod gallery;
 mod har;
+mod http_file;
 mod k6;
 mod lab_text;
+mod multipart;
 mod openapi;
 mod origins;
+mod placeholders;
+mod postman;
 mod proxies;
 mod requests;
+mod scripts;
+mod shell_words;
+mod tree;
 mod values;
 
 use std::ffi::OsStr;
@@ -65,7 +73,7 @@ pub(crate) struct Args {
     behind: Option<String>,
     /// A lab of the gallery, such as envoy-sidecar: a copy with all its files. `weigh` prints the lines to
     /// change for your own service. A wrong name lists the labs.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["commands", "urls", "compose", "proxy", "path", "har", "openapi", "artillery", "k6"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["commands", "urls", "compose", "proxy", "path", "har", "openapi", "artillery", "k6", "postman", "http", "curl"])]
     from: Option<String>,
     /// Path and query of the request [default: the path of the URL, otherwise /].
     #[arg(long, value_name = "PATH", conflicts_with = "urls")]
@@ -88,6 +96,42 @@ pub(crate) struct Args {
     /// `weigh` reads the script and does not run it.
     #[arg(long, value_name = "SCRIPT", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi", "artillery"])]
     k6: Option<PathBuf>,
+    /// Requests of a Postman collection (v2.0 or v2.1), in the order of its folders.
+    #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi", "artillery", "k6"])]
+    postman: Option<PathBuf>,
+    /// With --postman: an exported environment, whose values win over those of the collection.
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Requests",
+        requires = "postman"
+    )]
+    postman_env: Option<PathBuf>,
+    /// Requests of an `.http` or `.rest` file, as editors send them.
+    #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi", "artillery", "k6", "postman"])]
+    http: Option<PathBuf>,
+    /// With --http: an environment of `http-client.env.json` next to the file.
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = "Requests",
+        requires = "http"
+    )]
+    http_env: Option<String>,
+    /// With --artillery: an environment of `config.environments`.
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = "Requests",
+        requires = "artillery"
+    )]
+    artillery_env: Option<String>,
+    /// A command of curl in the form of bash, as browsers copy it. Can be given several times.
+    #[arg(long = "curl", value_name = "COMMAND", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi", "artillery", "k6", "postman", "http"])]
+    curl: Vec<String>,
+    /// Write the lab even if fewer than half of the file's requests are in it.
+    #[arg(long, help_heading = "Requests")]
+    partial: bool,
     /// The folder for the lab [default: labs/first, or labs/NAME with --from]. The file has the name of the
     /// folder, or the name of the lab with --from.
     #[arg(short, long, value_name = "FOLDER")]
@@ -140,7 +184,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         Failure::bad_input("the lab of these flags has mistakes. Nothing was written")
     })?;
     write(&out, &files)?;
-    console.answer(&next(&draft));
+    let summary = requests.as_ref().map(Requests::summary);
+    console.answer(&next(&draft, &summary.unwrap_or_default()));
     Ok(Exit::Done)
 }
 
@@ -248,37 +293,88 @@ fn setup(args: &Args) -> Result<Setup, Failure> {
     }
 }
 
-/// The requests from the file that a flag names.
+/// The requests from the file that a flag names, or from commands.
 fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> {
-    let files = [&args.har, &args.openapi, &args.artillery, &args.k6];
+    if !args.curl.is_empty() {
+        let found = curl::read(&args.curl, Path::new(""))
+            .map_err(|why| Failure::bad_input(format!("`--curl`: {why}")))?;
+        return enough(found, "--curl", args.partial, console).map(Some);
+    }
+    let files = [
+        &args.har,
+        &args.openapi,
+        &args.artillery,
+        &args.k6,
+        &args.postman,
+        &args.http,
+    ];
     let Some(path) = files.into_iter().find_map(Option::as_ref) else {
         return Ok(None);
     };
-    let shown = path.display();
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::bad_input(format!("`{shown}` cannot be read: {error}")))?;
-    let source = path
-        .file_name()
-        .unwrap_or(path.as_os_str())
-        .to_string_lossy();
+    let shown = path.display().to_string();
+    let text = fs::read(path)
+        .map_err(|error| error.to_string())
+        .and_then(readable)
+        .map_err(|why| Failure::bad_input(format!("`{shown}` cannot be read: {why}")))?;
+    let source = file_name(path);
     let found = if args.har.is_some() {
         har::read(&source, &text)
     } else if args.openapi.is_some() {
         openapi::read(&source, &text, console.color)
     } else if args.k6.is_some() {
         k6::read(path, &source, &text)
+    } else if args.postman.is_some() {
+        postman::read(path, &text, args.postman_env.as_deref())
+    } else if args.http.is_some() {
+        http_file::read(path, &text, args.http_env.as_deref())
     } else {
-        artillery::read(&source, &text, console.color)
+        artillery::read(path, &text, args.artillery_env.as_deref(), console.color)
     };
     let found = found.map_err(|why| Failure::bad_input(format!("`{shown}`: {why}")))?;
-    if found.is_empty() {
-        return Err(Failure::bad_input(format!(
-            "expected a request in `{shown}` that a lab can send, found none. The first omitted \
-             request: {}",
-            found.first_reason()
-        )));
+    enough(found, &shown, args.partial, console).map(Some)
+}
+
+/// The name of a file without its folder.
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// The text of a file in UTF-8, or in UTF-16 with a byte order mark.
+fn readable(bytes: Vec<u8>) -> Result<String, String> {
+    let units = |of_two: fn([u8; 2]) -> u16| {
+        let pairs = bytes[2..].chunks_exact(2);
+        let units: Vec<u16> = pairs.map(|pair| of_two([pair[0], pair[1]])).collect();
+        String::from_utf16(&units).map_err(|error| error.to_string())
+    };
+    match bytes.as_slice() {
+        [0xff, 0xfe, ..] => units(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => units(u16::from_be_bytes),
+        _ => String::from_utf8(bytes).map_err(|error| error.to_string()),
     }
-    Ok(Some(found))
+}
+
+/// The requests of a file, if the lab has at least half of them or the user accepts fewer.
+fn enough(
+    found: Requests,
+    shown: &str,
+    is_partial: bool,
+    console: Console,
+) -> Result<Requests, Failure> {
+    let (taken, all) = found.counts();
+    if taken > 0 && (is_partial || taken >= all - taken) {
+        return Ok(found);
+    }
+    console.say(found.summary().trim_end());
+    Err(Failure::bad_input(match taken {
+        0 => format!(
+            "expected a request in `{shown}` that a lab can send, found none. Nothing was written"
+        ),
+        _ => format!(
+            "expected at least half of the requests of `{shown}`, took {taken} of {all}. Nothing \
+             was written. Add `--partial` to write a lab with fewer"
+        ),
+    }))
 }
 
 /// The current folder relative to `folder`, because commands run in the folder of the user's call.
@@ -340,12 +436,12 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)
 }
 
-/// The printed text: the path of the lab, and the next commands.
-fn next(draft: &Draft<'_>) -> String {
+/// The printed text: the path of the lab, the summary of a file, and the next commands.
+fn next(draft: &Draft<'_>, summary: &str) -> String {
     let (lab, consent) = (draft.lab, draft.consent());
     format!(
         "Wrote {lab}
-
+{summary}
 Next commands
   weigh check {lab}{consent}
       proves that every variant answers correctly

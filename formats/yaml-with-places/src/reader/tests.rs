@@ -220,3 +220,15 @@ fn a_tag_of_ones_own_is_refused() {
       = help: remove it
     ");
 }
+
+#[test]
+fn the_largest_number_of_values_can_be_set() {
+    let text = "[1, 2, 3, 4]";
+    let read = |values| {
+        let mut findings = Findings::default();
+        read_at_most(values, 0, text, "", &mut findings);
+        findings.count()
+    };
+    // The list counts as well.
+    assert_eq!((read(5), read(4)), (0, 1));
+}

@@ -1,367 +1,383 @@
-//! Reads the requests of an Artillery test that do not depend on values at run time.
+//! Reads the requests of an Artillery test, with its variables, its data and the values that it captures.
 
+mod captures;
+mod flow;
+mod payload;
+
+use std::path::Path;
+
+use experiment::address;
+use http::Uri;
 use serde_json::{Map, Value};
 
-use super::requests::{Given, Requests};
-use super::values::{encoded, plain, tree};
+use super::requests::{Requests, Rows};
+use super::tree::Tree;
+use super::values::plain;
+use flow::{Flow, Found};
 
-/// The supported methods. `delete` is missing, because it deletes objects that other requests need.
-const METHODS: [&str; 6] = ["get", "head", "options", "post", "put", "patch"];
-
-/// Maximum depth of nested loops.
-const DEPTH_MAX: usize = 8;
+/// Keys of `config` that the lab itself defines.
+const OF_THE_LAB: [&str; 7] = [
+    "phases",
+    "plugins",
+    "processor",
+    "ensure",
+    "tls",
+    "apdex",
+    "statsInterval",
+];
 
 /// Reads the scenarios of a test in YAML or JSON.
 ///
 /// # Errors
 /// The mistake in the file, for the user.
-pub(super) fn read(source: &str, text: &str, color: bool) -> Result<Requests, String> {
-    let root = tree(source, text, color)?;
-    let config = root.get("config").unwrap_or(&Value::Null);
-    let target = config.get("target").map(plain).unwrap_or_default();
-    let Some(scenarios) = root.get("scenarios").and_then(Value::as_array) else {
+pub(super) fn read(
+    path: &Path,
+    text: &str,
+    environment: Option<&str>,
+    color: bool,
+) -> Result<Requests, String> {
+    let source = super::file_name(path);
+    if [".js", ".mjs", ".cjs", ".ts"]
+        .iter()
+        .any(|it| source.ends_with(it))
+    {
+        return Err(
+            "expected a test of Artillery in YAML or JSON, found a script. Write its `config` and \
+             `scenarios` as YAML"
+                .to_owned(),
+        );
+    }
+    let tree = Tree::read(&source, text, color)?;
+    let Some(scenarios) = tree.root.get("scenarios").and_then(Value::as_array) else {
         return Err(
             "expected a test of Artillery with a list of `scenarios`, found none".to_owned(),
         );
     };
-    let test = Test {
-        target: target.trim_end_matches('/'),
-        variables: config.get("variables").and_then(Value::as_object),
-        defaults: headers(config.pointer("/http/defaults/headers"))
-            .chain(headers(config.pointer("/defaults/headers")))
-            .collect(),
-    };
-    let mut requests = Requests::of(source);
-    for (number, scenario) in (1..).zip(scenarios) {
+    let config = config(&tree.root, environment)?;
+    let mut requests = Requests::of(&source);
+    let test = Test::of(&tree, &config, path, &mut requests);
+    let before = test.once("before");
+    let mut flows = Vec::new();
+    let weights = weights(scenarios);
+    for (number, (scenario, weight)) in scenarios.iter().zip(weights).enumerate() {
         let name = scenario.get("name").map(plain).unwrap_or_default();
         let name = match name.as_str() {
-            "" => format!("scenario {number}"),
+            "" => format!("scenario {}", number + 1),
             name => name.to_owned(),
         };
+        let pointer = format!("/scenarios/{number}");
         let engine = scenario.get("engine").map(plain).unwrap_or_default();
         if !["", "http"].contains(&engine.as_str()) {
-            requests.leave_out(&name, &format!("its engine is `{engine}` and not HTTP"));
+            let why = format!("its engine is `{engine}` and not HTTP");
+            requests.leave_out_request(tree.line(&pointer), &name, &why);
             continue;
         }
-        let weight = scenario.get("weight").and_then(Value::as_u64).unwrap_or(1);
-        let weight = u32::try_from(weight).unwrap_or(u32::MAX);
-        let flow = scenario.get("flow").and_then(Value::as_array);
-        let within = Within {
-            name: &name,
-            times: weight,
-            depth: 0,
+        let Some(weight) = weight else {
+            requests.leave_out(&name, "its weight is 0, so it never runs");
+            continue;
         };
-        test.flow(within, flow, &mut requests);
+        let mut flow = Flow::new(&test, &name, weight);
+        flow.know(&before);
+        for key in [
+            "beforeScenario",
+            "afterScenario",
+            "beforeRequest",
+            "afterResponse",
+        ] {
+            if scenario.get(key).is_some() {
+                flow.remark(key, "functions of the test do not run");
+            }
+        }
+        flow.steps(&format!("{pointer}/flow"), scenario.get("flow"));
+        flows.push(flow.finish());
     }
-    for key in ["phases", "payload", "plugins", "processor", "ensure", "tls"] {
-        if config.get(key).is_some() {
+    add(before, flows, &test, &mut requests);
+    for key in OF_THE_LAB {
+        if config.contains_key(key) {
             requests.leave_out(&format!("config.{key}"), "keys of the lab define this");
         }
+    }
+    if let (Some(Value::Object(known)), None) = (config.get("environments"), environment) {
+        let names: Vec<&str> = known.keys().map(String::as_str).collect();
+        let why = format!("choose one with --artillery-env: {}", names.join(", "));
+        requests.leave_out("config.environments", &why);
     }
     Ok(requests)
 }
 
-/// The position of requests in the test.
-#[derive(Clone, Copy)]
-struct Within<'a> {
-    /// Name of the scenario.
-    name: &'a str,
-    /// Number of repetitions of each request.
-    times: u32,
-    /// Number of enclosing loops.
-    depth: usize,
+/// The configuration of the test with that of the environment.
+fn config(root: &Value, environment: Option<&str>) -> Result<Map<String, Value>, String> {
+    let mut config = root
+        .get("config")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    let Some(name) = environment else {
+        return Ok(config);
+    };
+    let known = config.get("environments").and_then(Value::as_object);
+    let Some(Value::Object(own)) = known.and_then(|known| known.get(name)).cloned() else {
+        let names: Vec<&str> = known
+            .into_iter()
+            .flat_map(|it| it.keys().map(String::as_str))
+            .collect();
+        return Err(format!(
+            "expected an environment of the test in `--artillery-env`, found `{name}`. It has {}",
+            if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            }
+        ));
+    };
+    merge(&mut config, own);
+    Ok(config)
+}
+
+/// Merges a mapping into another one, key by key.
+fn merge(into: &mut Map<String, Value>, from: Map<String, Value>) {
+    for (key, value) in from {
+        match (into.get_mut(&key), value) {
+            (Some(Value::Object(known)), Value::Object(own)) => merge(known, own),
+            (_, value) => drop(into.insert(key, value)),
+        }
+    }
+}
+
+/// The weights of the scenarios as whole numbers without a common divisor. `None` for a weight of 0.
+fn weights(scenarios: &[Value]) -> Vec<Option<u32>> {
+    let written = scenarios
+        .iter()
+        .map(|scenario| match scenario.get("weight") {
+            None | Some(Value::Null) => 1.0,
+            Some(weight) => plain(weight)
+                .parse::<f64>()
+                .unwrap_or(1.0)
+                .clamp(0.0, 1000.0),
+        });
+    let written: Vec<f64> = written.collect();
+    let is_whole = |number: f64| (number - number.round()).abs() < 1e-6;
+    let factor = (1..=100).map(f64::from).find(|factor| {
+        let mut scaled = written.iter().map(|weight| weight * factor);
+        scaled.all(is_whole)
+    });
+    let factor = factor.unwrap_or(100.0);
+    let scaled: Vec<u32> = written
+        .iter()
+        .map(|weight| match *weight > 0.0 {
+            true => format!("{:.0}", (weight * factor).max(1.0))
+                .parse()
+                .unwrap_or(1),
+            false => 0,
+        })
+        .collect();
+    let divisor = scaled.iter().copied().reduce(common_divisor).unwrap_or(1);
+    let weight = |weight: &u32| (*weight > 0).then(|| weight / divisor.max(1));
+    scaled.iter().map(weight).collect()
+}
+
+/// The greatest common divisor.
+fn common_divisor(left: u32, right: u32) -> u32 {
+    match right {
+        0 => left,
+        right => common_divisor(right, left % right),
+    }
+}
+
+/// Adds the requests of all flows to the lab.
+fn add(before: Walked, flows: Vec<Walked>, test: &Test<'_>, requests: &mut Requests) {
+    // The lab has one scenario. The one that sends the most with captured values needs it most.
+    let chosen = (0..flows.len())
+        .rev()
+        .filter(|index| flows[*index].uses_captures)
+        .max_by_key(|index| flows[*index].weight);
+    let is_before_used = chosen.is_some() && before.gives_any(&flows[chosen.unwrap_or(0)]);
+    if chosen.is_some() {
+        requests.follow_each_other();
+    }
+    if is_before_used {
+        requests
+            .remark("The steps of `before` run in each iteration, because they capture values.");
+    }
+    add_found(before, is_before_used, chosen.is_some(), requests, |_| {
+        "it is sent once, before the load".to_owned()
+    });
+    for (index, flow) in flows.into_iter().enumerate() {
+        let is_sent = chosen.is_none_or(|chosen| chosen == index);
+        add_found(flow, is_sent, chosen.is_some(), requests, |_| {
+            "the lab has one scenario, and this is another one".to_owned()
+        });
+    }
+    let after = test.once("after");
+    add_found(after, false, chosen.is_some(), requests, |_| {
+        "it is sent once, after the load".to_owned()
+    });
+}
+
+/// Adds the requests of one flow, or records that they are left out.
+fn add_found(
+    walked: Walked,
+    is_sent: bool,
+    is_scenario: bool,
+    requests: &mut Requests,
+    why_not: impl Fn(&Walked) -> String,
+) {
+    let why_not = why_not(&walked);
+    let name = walked.name;
+    let mut pause = std::time::Duration::ZERO;
+    for found in walked.found {
+        match found {
+            Found::Request(given, times, secrets) if is_sent => {
+                secrets.iter().for_each(|name| requests.hide(name));
+                let mut given = *given;
+                if is_scenario {
+                    given.pause = std::mem::take(&mut pause);
+                    // A scenario runs as a whole, so its weight has no meaning.
+                    requests.add_times(given, times);
+                } else {
+                    given.captures.clear();
+                    requests.add_times(given, times.saturating_mul(walked.weight));
+                }
+            }
+            Found::Request(given, ..) => {
+                let what = format!("{name}: {} {}", given.method, given.path);
+                requests.leave_out_request(given.line, &what, &why_not);
+            }
+            Found::Omitted { line, what, why } => {
+                requests.leave_out_request(line, &format!("{name}: {what}"), &why);
+            }
+            Found::Remark { what, why } => requests.leave_out(&format!("{name}: {what}"), &why),
+            Found::Think(time) if is_scenario => pause += time,
+            Found::Think(_) => requests.leave_out(
+                &format!("{name}: think"),
+                "the load defines the times of requests",
+            ),
+        }
+    }
+}
+
+/// The content of one flow.
+struct Walked {
+    name: String,
+    weight: u32,
+    found: Vec<Found>,
+    /// The lab's names of captured values that the requests use.
+    used: Vec<String>,
+    /// The captured values, with the names of the test and of the lab.
+    captured: Vec<(String, String)>,
+    /// True if one of the requests uses a captured value.
+    uses_captures: bool,
+}
+
+impl Walked {
+    /// True if the other flow uses one of the values that this one captures.
+    fn gives_any(&self, other: &Walked) -> bool {
+        let mut words = self.captured.iter().map(|(_, word)| word);
+        words.any(|word| other.used.contains(word))
+    }
 }
 
 /// The settings that all requests of a test share.
 struct Test<'a> {
-    target: &'a str,
-    variables: Option<&'a Map<String, Value>>,
+    tree: &'a Tree,
+    /// Host and port of the target. `None` if the file does not have it.
+    origin: Option<String>,
+    /// The path before each relative URL.
+    base: String,
+    /// True if the target contains a name and a password.
+    has_credentials: bool,
+    variables: Map<String, Value>,
+    /// The columns of `data`, with the names of the test and of the lab.
+    columns: Vec<(String, String)>,
+    /// Names of values that are known only at run time, with the reason.
+    unknown: Vec<(String, String)>,
     defaults: Vec<(String, String)>,
 }
 
-impl Test<'_> {
-    fn flow(&self, within: Within<'_>, flow: Option<&Vec<Value>>, requests: &mut Requests) {
-        let steps = flow.into_iter().flatten().filter_map(Value::as_object);
-        for (key, step) in steps.flatten() {
-            let what = format!("{}: {key}", within.name);
-            match key.as_str() {
-                method if METHODS.contains(&method) => {
-                    let url = step.get("url").map(plain).unwrap_or_default();
-                    match self.request(method, step, requests) {
-                        Ok(given) => requests.add_times(given, within.times),
-                        Err(why) => requests.leave_out(&format!("{what} {url}"), &why),
-                    }
-                }
-                "delete" => {
-                    requests.leave_out(&what, "the next request would not find the deleted object");
-                }
-                // The number of turns of a loop, next to the key `loop`.
-                "count" | "over" | "whileTrue" => {}
-                "loop" if within.depth == DEPTH_MAX => {
-                    requests.leave_out(&what, "it is nested too deeply")
-                }
-                "loop" => {
-                    let turns = flow
-                        .into_iter()
-                        .flatten()
-                        .filter(|it| it.get("loop") == Some(step))
-                        .find_map(|it| it.get("count")?.as_u64());
-                    match turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)) {
-                        Some(0) => {}
-                        Some(turns) => {
-                            let inner = Within {
-                                times: within.times.saturating_mul(turns),
-                                depth: within.depth + 1,
-                                ..within
-                            };
-                            self.flow(inner, step.as_array(), requests);
-                        }
-                        None => requests
-                            .leave_out(&what, "the number of turns is known only at run time"),
-                    }
-                }
-                "think" => requests.leave_out(&what, "the load defines the times of requests"),
-                _ => requests.leave_out(&what, "it is not a request with fixed contents"),
-            }
-        }
-    }
-
-    fn request(
-        &self,
-        method: &str,
-        step: &Value,
+impl<'a> Test<'a> {
+    fn of(
+        tree: &'a Tree,
+        config: &Map<String, Value>,
+        path: &Path,
         requests: &mut Requests,
-    ) -> Result<Given, String> {
-        let url = self.filled(&step.get("url").map(plain).unwrap_or_default())?;
-        let mut given = Given {
-            method: method.to_ascii_uppercase(),
-            path: self.path(&url)?,
-            ..Given::default()
+    ) -> Test<'a> {
+        let target = config.get("target").map(plain).unwrap_or_default();
+        let url: Option<Uri> = address::url(&target).ok();
+        let base = match &url {
+            Some(url) => url.path().trim_end_matches('/').to_owned(),
+            // A target such as `{{ $env.HOST }}/api`.
+            None => target
+                .rsplit_once("}}")
+                .map(|(_, rest)| rest.trim_end_matches('/'))
+                .filter(|rest| rest.starts_with('/'))
+                .unwrap_or_default()
+                .to_owned(),
         };
-        for (name, value) in headers(step.get("headers")) {
-            given.headers.push((name, self.filled(&value)?));
-        }
-        for (name, value) in &self.defaults {
-            let is_own = given
-                .headers
-                .iter()
-                .any(|(own, _)| own.eq_ignore_ascii_case(name));
-            if !is_own {
-                given.headers.push((name.clone(), self.filled(value)?));
-            }
-        }
-        let query = self.pairs(step.get("qs"))?;
-        if !query.is_empty() {
-            let sign = if given.path.contains('?') { '&' } else { '?' };
-            given.path = format!("{}{sign}{query}", given.path);
-        }
-        self.add_body(&mut given, step)?;
-        for (key, header) in [("auth", "Authorization"), ("cookie", "Cookie")] {
-            if step.get(key).is_some() {
-                requests.hide(header);
-            }
-        }
-        for (key, note) in [
-            ("ifTrue", "sent always, without its condition"),
-            (
-                "capture",
-                "without the values that it captures for later requests",
-            ),
-            ("beforeRequest", "without the function before it"),
-        ] {
-            if step.get(key).is_some() {
-                given.notes.push(note.to_owned());
-            }
-        }
-        Ok(given)
-    }
-
-    fn add_body(&self, given: &mut Given, step: &Value) -> Result<(), String> {
-        let (kind, body) = if let Some(json) = step.get("json") {
-            ("application/json", self.filled_in(json)?.to_string())
-        } else if let Some(form) = step.get("form") {
-            ("application/x-www-form-urlencoded", self.pairs(Some(form))?)
-        } else if let Some(body) = step.get("body") {
-            ("", self.filled(&plain(body))?)
-        } else if step.get("formData").is_some() {
-            return Err("its body is in parts".to_owned());
-        } else {
-            return Ok(());
+        let defaults = ["/http/defaults/headers", "/defaults/headers"];
+        let whole = Value::Object(config.clone());
+        let defaults = defaults.iter().find_map(|at| whole.pointer(at));
+        let mut test = Test {
+            tree,
+            origin: url.as_ref().map(super::origins::origin),
+            base,
+            has_credentials: url.as_ref().and_then(address::authorization).is_some(),
+            variables: Map::new(),
+            columns: Vec::new(),
+            unknown: Vec::new(),
+            defaults: flow::headers(defaults).collect(),
         };
-        let mut names = given.headers.iter().map(|(name, _)| name);
-        if !kind.is_empty() && !names.any(|name| name.eq_ignore_ascii_case("content-type")) {
-            given
-                .headers
-                .push(("Content-Type".to_owned(), kind.to_owned()));
+        let mut rows = payload::rows(config.get("payload"), path, &mut test.unknown, requests);
+        test.add_variables(config.get("variables"), &mut rows, requests);
+        if let Some((names, rows)) = rows {
+            let words = names.iter().map(|name| super::placeholders::word(name));
+            let words: Vec<String> = words.collect();
+            test.columns = names.into_iter().zip(words.clone()).collect();
+            requests.set_data(Rows {
+                columns: words,
+                ..rows
+            });
         }
-        given.body = Some(body.into_bytes());
-        Ok(())
+        test
     }
 
-    /// The path and query of a URL of the test, relative to its target.
-    fn path(&self, url: &str) -> Result<String, String> {
-        let below = match url
-            .strip_prefix(self.target)
-            .filter(|_| !self.target.is_empty())
-        {
-            Some(rest) => rest,
-            None if url.contains("://") => return Err("it goes to another server".to_owned()),
-            None => url,
-        };
-        let base = self.target.split_once("://").map_or("", |(_, rest)| rest);
-        let base = base.find('/').map_or("", |begin| &base[begin..]);
-        let path = format!("{base}{below}");
-        Ok(if path.is_empty() {
-            "/".to_owned()
-        } else {
-            path
-        })
-    }
-
-    /// Encodes a mapping as `a=1&b=2`.
-    fn pairs(&self, pairs: Option<&Value>) -> Result<String, String> {
-        let pairs = pairs.and_then(Value::as_object).into_iter().flatten();
-        let pair = |(name, value): (&String, &Value)| {
-            Ok(format!(
-                "{}={}",
-                encoded(name),
-                encoded(&self.filled(&plain(value))?)
-            ))
-        };
-        let pairs: Result<Vec<String>, String> = pairs.map(pair).collect();
-        Ok(pairs?.join("&"))
-    }
-
-    /// Fills in every text of a value separately, so that a variable cannot break the JSON around it.
-    fn filled_in(&self, value: &Value) -> Result<Value, String> {
-        Ok(match value {
-            Value::String(text) => Value::String(self.filled(text)?),
-            Value::Array(items) => {
-                let items: Result<_, String> = items.iter().map(|it| self.filled_in(it)).collect();
-                Value::Array(items?)
-            }
-            Value::Object(members) => {
-                let filled =
-                    |(name, it): (&String, &Value)| Ok((name.clone(), self.filled_in(it)?));
-                let members: Result<_, String> = members.iter().map(filled).collect();
-                Value::Object(members?)
-            }
-            other => other.clone(),
-        })
-    }
-
-    /// Replaces variables that have exactly one value.
-    fn filled(&self, text: &str) -> Result<String, String> {
-        let mut out = String::new();
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once("{{") {
-            let (name, after) = after.split_once("}}").ok_or("a `{{` is not closed")?;
-            let name = name.trim();
-            let value = self.variables.and_then(|known| known.get(name));
-            let value = match value {
-                Some(Value::Array(values)) if values.len() == 1 => plain(&values[0]),
-                Some(Value::Array(_)) => return Err(format!("`{name}` has several values")),
-                Some(value) => plain(value),
-                None => return Err(format!("`{name}` is known only at run time")),
+    /// Adds the variables. One with several values becomes a column of `data`: the test draws one of them.
+    fn add_variables(
+        &mut self,
+        variables: Option<&Value>,
+        rows: &mut Option<(Vec<String>, Rows)>,
+        requests: &mut Requests,
+    ) {
+        for (name, value) in variables.and_then(Value::as_object).into_iter().flatten() {
+            let values = match value {
+                Value::Array(values) if values.len() == 1 => {
+                    self.variables.insert(name.clone(), values[0].clone());
+                    continue;
+                }
+                Value::Array(values) if !values.is_empty() => values,
+                value => {
+                    self.variables.insert(name.clone(), value.clone());
+                    continue;
+                }
             };
-            out += before;
-            out += &value;
-            rest = after;
+            match payload::add_drawn(name, values, rows) {
+                Ok(()) => {}
+                Err(why) => {
+                    requests.leave_out(&format!("config.variables.{name}"), &why);
+                    self.unknown
+                        .push((name.clone(), format!("`{name}` has several values")));
+                }
+            }
         }
-        Ok(out + rest)
     }
-}
 
-/// The headers of a mapping.
-fn headers(written: Option<&Value>) -> impl Iterator<Item = (String, String)> {
-    let headers = written.and_then(Value::as_object).into_iter().flatten();
-    headers.map(|(name, value)| (name.clone(), plain(value)))
+    /// The requests of `before` or `after`.
+    fn once(&self, key: &str) -> Walked {
+        let mut flow = Flow::new(self, key, 1);
+        let written = self.tree.root.get(key).and_then(|it| it.get("flow"));
+        flow.steps(&format!("/{key}/flow"), written);
+        flow.finish()
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SHOP: &str = "\
-config:
-  target: https://shop.example/v1/
-  phases: [{duration: 60, arrivalRate: 5}]
-  variables: {kind: 'te\"a', size: [small, large]}
-  http: {defaults: {headers: {Accept: application/json}}}
-scenarios:
-  - name: browse
-    weight: 3
-    flow:
-      - get: {url: '/items?kind=tea', qs: {page: 1}}
-      - think: 2
-      - loop:
-          - get: {url: /items/7, headers: {Authorization: Bearer x, accept: text/html}}
-        count: 2
-      - get: {url: '/items?size={{ size }}'}
-      - get: {url: '/items/{{ id }}'}
-  - name: order
-    flow:
-      - post: {url: /orders, json: {item: 7, note: '{{ kind }}'}, capture: {json: $.id, as: order}}
-      - delete: {url: '/orders/{{ order }}'}
-      - get: {url: 'https://elsewhere.example/'}
-  - engine: ws
-    flow: [{send: hello}]
-";
-
-    #[test]
-    fn what_is_known_beforehand_becomes_requests_and_the_rest_is_named() {
-        let requests = read("shop.yaml", SHOP, false).expect("a test");
-        insta::assert_snapshot!(requests.load(), @r#"
-        # Omitted because they may be secret: Authorization.
-        # Use a setting to keep a credential out of files, `settings: {token: none}` next to `load`:
-        #   headers: {Authorization: "Bearer {{token}}"}   and   weigh lab … --with token=…
-        # From shop.yaml, in rotation.
-        requests:
-          - name: "GET /v1/items?kind=tea&page=1"
-            method: "GET"
-            path: "/v1/items?kind=tea&page=1"
-            headers:
-              "Accept": "application/json"
-            weight: 3
-          - name: "GET /v1/items/7"
-            method: "GET"
-            path: "/v1/items/7"
-            headers:
-              "accept": "text/html"
-            weight: 6
-          # without the values that it captures for later requests
-          - name: "POST /v1/orders"
-            method: "POST"
-            path: "/v1/orders"
-            headers:
-              "Accept": "application/json"
-              "Content-Type": "application/json"
-            body: "requests/3.json"
-          # Left out:
-          # - browse: think: the load defines the times of requests
-          # - browse: get /items: `size` has several values
-          # - browse: get /items/{{ id }}: `id` is known only at run time
-          # - order: delete: the next request would not find the deleted object
-          # - order: get https://elsewhere.example/: it goes to another server
-          # - scenario 3: its engine is `ws` and not HTTP
-          # - config.phases: keys of the lab define this
-        "#);
-        let bodies: Vec<_> = requests.files().map(|(_, body)| body).collect();
-        assert_eq!(bodies, [br#"{"item":7,"note":"te\"a"}"#.to_vec()]);
-    }
-
-    #[test]
-    fn loops_in_loops_cost_nothing_and_other_files_are_refused() {
-        let mut flow = "{get: {url: /}}".to_owned();
-        for _ in 0..20 {
-            flow = format!("{{loop: [{flow}], count: 1000000000}}");
-        }
-        let text = format!("config: {{target: 'http://x'}}\nscenarios: [{{flow: [{flow}]}}]");
-        let requests = read("x", &text, false).expect("a test");
-        assert!(requests.is_empty());
-        assert!(requests.first_reason().contains("too deep"));
-        let refused = |text: &str| read("x", text, false).map(|_| ()).unwrap_err();
-        assert!(refused("a: b").contains("a list of `scenarios`"));
-        assert!(refused("a: [").contains("it has mistakes"));
-    }
-}
+mod tests;

@@ -68,10 +68,12 @@ pub(super) fn read(source: &str, text: &str) -> Result<Requests, String> {
     for (index, entry) in entries.into_iter().enumerate() {
         let what = || format!("entry {}", index + 1);
         match serde_json::from_value::<Entry>(entry) {
-            Err(error) => requests.leave_out(&what(), &error.to_string()),
+            Err(error) => requests.leave_out_request(None, &what(), &error.to_string()),
             Ok(entry) => match address::url(&entry.request.url) {
                 Ok(url) => found.push((entry, url)),
-                Err(_) => requests.leave_out(&what(), "its URL is neither http nor https"),
+                Err(_) => {
+                    requests.leave_out_request(None, &what(), "its URL is neither http nor https")
+                }
             },
         }
     }
@@ -84,7 +86,7 @@ pub(super) fn read(source: &str, text: &str) -> Result<Requests, String> {
         if most.as_ref() == Some(&origin(&url)) {
             match given(entry, &url) {
                 Ok(given) => requests.add(given),
-                Err((what, why)) => requests.leave_out(&what, why),
+                Err((what, why)) => requests.leave_out_request(None, &what, why),
             }
         }
     }
@@ -126,13 +128,14 @@ fn given(entry: Entry, url: &Uri) -> Result<Given, (String, &'static str)> {
         }
     }
     let status = Some(response.status).filter(|status| !(200..300).contains(status));
+    let status = status.iter().map(u16::to_string).collect();
     Ok(Given {
         method: request.method,
         path,
         headers,
         body,
         status,
-        notes: Vec::new(),
+        ..Given::default()
     })
 }
 

@@ -127,7 +127,10 @@ impl Draft<'_> {
         }
         let _ = writeln!(text, "question: {}\n", quoted(&self.question()));
         text += &self.load();
-        text += EXPECT;
+        text += match self.requests.is_some_and(Requests::is_scenario) {
+            true => EXPECT_STEPS,
+            false => EXPECT,
+        };
         text += &self.requests.map(Requests::gates).unwrap_or_default();
         text += &self.systems();
         text += &self.variants();
@@ -158,15 +161,13 @@ impl Draft<'_> {
             Some(requests) => requests.load(),
             None => format!("  path: {}\n", quoted(&self.request_path())),
         };
+        let head = match self.requests.is_some_and(Requests::is_scenario) {
+            true => LOAD_STEPS,
+            false => LOAD,
+        };
         format!(
-            "\
-# The requests and their rate. Each variant receives this rate, by plan. With `auto`, weigh measures
-# latency and processor time first, and chooses the rate and the length of a round. `rate: 50/s` with
-# `duration: 2s` fixes both. With `connections: 10` instead of `rate`, each connection sends its next
-# request when its last answer is complete.
-load:
-  rate: auto
-{sent}rounds: 8 # number of measurements. Fewer than 6 cannot show a difference
+            "{head}{sent}\
+rounds: 8 # number of measurements. Fewer than 6 cannot show a difference
 warmup: 500ms # load before each round, in no figure
 "
         )
@@ -292,10 +293,36 @@ warmup: 500ms # load before each round, in no figure
     }
 }
 
+/// The beginning of the load for requests in rotation.
+const LOAD: &str = "\
+# The requests and their rate. Each variant receives this rate, by plan. With `auto`, weigh measures
+# latency and processor time first, and chooses the rate and the length of a round. `rate: 50/s` with
+# `duration: 2s` fixes both. With `connections: 10` instead of `rate`, each connection sends its next
+# request when its last answer is complete.
+load:
+  rate: auto
+";
+
+/// The beginning of the load for a scenario.
+const LOAD_STEPS: &str = "\
+# The steps and the rate of their iterations. Each variant receives this rate, by plan. With
+# `connections: 10` instead of `rate`, each connection runs one iteration after another.
+load:
+  rate: 10/s
+  duration: 5s # of each round
+";
+
 const EXPECT: &str = "
 # Every answer must have a status from 200 to 299 and the body of the baseline's answer. A variant with
 # another answer has no number. Name the varying fields of a body, for example: ignore: [/time].
 expect: {same-as: baseline}
+";
+
+const EXPECT_STEPS: &str = "
+# Every answer must have a status from 200 to 299, or the status of its step. The bodies are not compared,
+# because each iteration has values of its own. For a step whose answer is always the same, write
+#   expect: {same-as: baseline}
+expect: {status: 2xx}
 ";
 
 const ALONE: &str = "  \

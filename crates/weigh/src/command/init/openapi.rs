@@ -8,7 +8,8 @@ mod example;
 use serde_json::{Map, Value};
 
 use super::requests::{Given, Requests};
-use super::values::{encoded, plain, tree};
+use super::tree::Tree;
+use super::values::{encoded, plain};
 use example::Description;
 
 /// The supported methods. `delete` is missing, because it deletes objects that other requests need.
@@ -28,7 +29,7 @@ const OTHERS: [(&str, &str); 2] = [
 /// # Errors
 /// The mistake in the file, for the user.
 pub(super) fn read(source: &str, text: &str, color: bool) -> Result<Requests, String> {
-    let root = tree(source, text, color)?;
+    let root = Tree::read(source, text, color)?.root;
     let version = root.get("openapi").map(plain).unwrap_or_default();
     if !version.starts_with("3.") {
         let found = match root.get("swagger").map(plain) {
@@ -62,12 +63,13 @@ pub(super) fn read(source: &str, text: &str, color: bool) -> Result<Requests, St
             };
             match operation.request(&format!("{prefix}{path}"), method, &mut requests) {
                 Ok(given) => requests.add(given),
-                Err(why) => requests.leave_out(&what, &why),
+                Err(why) => requests.leave_out_request(None, &what, &why),
             }
         }
         for (method, why) in OTHERS {
             if item.contains_key(method) {
-                requests.leave_out(&format!("{} {path}", method.to_ascii_uppercase()), why);
+                let what = format!("{} {path}", method.to_ascii_uppercase());
+                requests.leave_out_request(None, &what, why);
             }
         }
     }

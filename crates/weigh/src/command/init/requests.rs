@@ -1,21 +1,25 @@
 //! Requests from a file of another tool in the form of a lab, and notes about omitted parts.
 
-use std::fmt::Write as _;
+mod check;
+mod left_out;
+mod text;
+
 use std::path::PathBuf;
+use std::time::Duration;
 
 use experiment::secrets::{is_secret, named};
 use serde_json::Value;
 
-use crate::yaml_text::quoted;
+use super::tree::json_text;
+use check::{check, has_only, secret_in};
+use left_out::Omissions;
+pub(super) use text::Rows;
 
 /// Maximum number of requests of a lab. All are proved before each load, one after the other.
 const REQUESTS_MAX: usize = 100;
 
 /// Maximum weight of a request, as in labs.
 const WEIGHT_MAX: u32 = 1000;
-
-/// Maximum length of a comment, in characters.
-const COMMENT_MAX: usize = 160;
 
 /// Headers that the generator or the connection sets.
 const OF_THE_CONNECTION: [&str; 10] = [
@@ -32,29 +36,94 @@ const OF_THE_CONNECTION: [&str; 10] = [
 ];
 
 /// A request from a file, including credentials.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Given {
+    /// The line of the request in its file, counted from 1, if it is known.
+    pub(super) line: Option<usize>,
+    /// The name of the request in its file. Empty for a name made of method and path.
+    pub(super) name: String,
     pub(super) method: String,
     /// Path and query.
     pub(super) path: String,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Option<Vec<u8>>,
-    /// The status of a right response, if it is not in the range 200 to 299.
-    pub(super) status: Option<u16>,
+    /// A body in JSON with placeholders of the lab, instead of `body`. The lab contains it, because labs fill
+    /// in numbers without quotes only there.
+    pub(super) json: Option<Value>,
+    /// The statuses of a right response, as in labs: `404` or `2xx`. Empty for every status from 200 to 299.
+    pub(super) status: Vec<String>,
     /// Notes about its omitted parts.
     pub(super) notes: Vec<String>,
+    /// The content of the placeholders that belong to the lab, as in `{{token}}`: names of captured values,
+    /// names of columns, `index` or `random:1..9`. Any other `{{` in the request is refused.
+    pub(super) places: Vec<String>,
+    /// Values of the answer for later steps.
+    pub(super) captures: Vec<Captured>,
+    /// The think time before the step of a scenario.
+    pub(super) pause: Duration,
+}
+
+/// A value of an answer that later steps use as `{{name}}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Captured {
+    pub(super) name: String,
+    pub(super) from: CapturedFrom,
+    /// A regular expression that selects a part of the value.
+    pub(super) regex: Option<String>,
+}
+
+/// The place of a captured value in the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum CapturedFrom {
+    /// A JSON pointer, such as `/data/id`.
+    Json(String),
+    Header(String),
+    /// Anywhere in the body. It needs a regular expression.
+    Body,
 }
 
 /// A request of the lab.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Request {
+    name: String,
     method: String,
     path: String,
     headers: Vec<(String, String)>,
     body: Option<Vec<u8>>,
-    status: Option<u16>,
+    json: Option<Value>,
+    status: Vec<String>,
     notes: Vec<String>,
+    captures: Vec<Captured>,
+    pause: Duration,
     weight: u32,
+}
+
+impl Request {
+    /// True if both send the same bytes.
+    fn sends_the_same(&self, other: &Request) -> bool {
+        (&self.method, &self.path, &self.headers) == (&other.method, &other.path, &other.headers)
+            && (&self.body, &self.json) == (&other.body, &other.json)
+    }
+
+    /// Accepts the statuses of an equal request as well.
+    fn accept(&mut self, other: &[String]) {
+        if self.status == other {
+            return;
+        }
+        let usual = || vec!["2xx".to_owned()];
+        if self.status.is_empty() {
+            self.status = usual();
+        }
+        let other = match other.is_empty() {
+            true => usual(),
+            false => other.to_vec(),
+        };
+        for status in other {
+            if !self.status.contains(&status) {
+                self.status.push(status);
+            }
+        }
+    }
 }
 
 /// All imported parts of a file.
@@ -63,10 +132,17 @@ pub(super) struct Requests {
     /// The name of the file.
     source: String,
     sent: Vec<Request>,
+    /// True if the requests are the steps of a scenario.
+    is_scenario: bool,
+    /// Rows of values for placeholders.
+    data: Option<Rows>,
+    /// Number of requests of the file that the lab sends. Equal requests count separately.
+    taken: usize,
     /// Headers and parameters with names of credentials.
     secrets: Vec<String>,
-    /// Omitted parts, one line each.
-    left_out: Vec<String>,
+    left_out: Omissions,
+    /// Remarks about all requests, one line each.
+    remarks: Vec<String>,
     /// Limits of the file that a lab can judge, as gates.
     gates: Vec<String>,
 }
@@ -76,27 +152,60 @@ impl Requests {
         Requests {
             source: source.to_owned(),
             sent: Vec::new(),
+            is_scenario: false,
+            data: None,
+            taken: 0,
             secrets: Vec::new(),
-            left_out: Vec::new(),
+            left_out: Omissions::default(),
+            remarks: Vec::new(),
             gates: Vec::new(),
         }
+    }
+
+    /// Makes the following requests the steps of a scenario: each one starts after the answer to the one before.
+    pub(super) fn follow_each_other(&mut self) {
+        self.is_scenario = true;
+    }
+
+    /// True if the requests are the steps of a scenario.
+    pub(super) fn is_scenario(&self) -> bool {
+        self.is_scenario
+    }
+
+    /// Sets the rows of values for placeholders.
+    pub(super) fn set_data(&mut self, rows: Rows) {
+        self.data = Some(rows);
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }
 
-    /// The first reason why no request is left.
-    pub(super) fn first_reason(&self) -> &str {
-        self.left_out
-            .first()
-            .map_or("the file contains no requests", String::as_str)
+    /// Number of taken requests, and number of all requests of the file.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        (self.taken, self.taken + self.left_out.requests())
     }
 
+    /// Records a part of the file that is no request and is not in the lab.
     pub(super) fn leave_out(&mut self, what: &str, why: &str) {
-        // Query parameters may be secret.
-        let what = what.split('?').next().unwrap_or_default();
-        self.left_out.push(format!("{what}: {why}"));
+        self.left_out.add(0, None, what, why);
+    }
+
+    /// Records a request of the file that is not in the lab.
+    pub(super) fn leave_out_request(&mut self, line: Option<usize>, what: &str, why: &str) {
+        self.left_out.add(1, line, what, why);
+    }
+
+    /// Records several requests of the file that are not in the lab for one reason.
+    pub(super) fn leave_out_requests(&mut self, count: usize, what: &str, why: &str) {
+        self.left_out.add(count, None, what, why);
+    }
+
+    /// Adds a remark about all requests to the comments of the lab.
+    pub(super) fn remark(&mut self, text: &str) {
+        if !self.remarks.iter().any(|known| known == text) {
+            self.remarks.push(text.to_owned());
+        }
     }
 
     /// Adds a limit as a gate.
@@ -104,25 +213,6 @@ impl Requests {
         if !self.gates.contains(&gate) {
             self.gates.push(gate);
         }
-    }
-
-    /// The lines of `gates` in a lab. Empty without a gate.
-    pub(super) fn gates(&self) -> String {
-        if self.gates.is_empty() {
-            return String::new();
-        }
-        let mut text = comment(
-            0,
-            &format!(
-                "Limits of {}, for every row except the baseline.",
-                self.source
-            ),
-        );
-        text += "gates:\n";
-        for gate in &self.gates {
-            let _ = writeln!(text, "  - {}", quoted(gate));
-        }
-        text
     }
 
     /// Records that a header or parameter was left out, because its name is the name of a credential.
@@ -133,66 +223,107 @@ impl Requests {
         }
     }
 
-    /// Adds a request, or records the reason for leaving it out. An equal request gets a larger weight.
+    /// Adds a request, or records the reason for leaving it out. An equal request gets a larger weight, except
+    /// in a scenario.
     pub(super) fn add(&mut self, given: Given) {
         self.add_times(given, 1);
     }
 
-    /// Adds a request with a weight of at least 1.
+    /// Adds a request with a weight of at least 1. In a scenario it becomes as many steps.
     pub(super) fn add_times(&mut self, given: Given, times: u32) {
         let times = times.clamp(1, WEIGHT_MAX);
         let what = format!("{} {}", given.method, given.path);
-        if let Err(why) = check(&given) {
-            return self.leave_out(&what, &why);
+        if let Err(why) = check(&given).and_then(|()| self.check_places(&given)) {
+            return self.leave_out_request(given.line, &what, &why);
         }
-        let path = self.open_path(&given.path);
-        let (headers, mut notes) = self.open_headers(given.headers);
-        if let Some(name) = given.body.as_deref().and_then(secret_in) {
+        let request = self.open(given, times);
+        if self.is_scenario {
+            return self.add_steps(&request);
+        }
+        match self.sent.iter().position(|it| it.sends_the_same(&request)) {
+            Some(index) => {
+                let known = &mut self.sent[index];
+                known.weight = (known.weight + times).min(WEIGHT_MAX);
+                known.accept(&request.status);
+            }
+            None if self.sent.len() == REQUESTS_MAX => return self.left_out.beyond(REQUESTS_MAX),
+            None => self.sent.push(request),
+        }
+        self.taken += 1;
+    }
+
+    /// Checks that the lab has a value for each placeholder of the request.
+    fn check_places(&self, given: &Given) -> Result<(), String> {
+        let is_captured = |place: &str| {
+            let mut captures = self.sent.iter().flat_map(|step| &step.captures);
+            self.is_scenario && captures.any(|captured| captured.name == place)
+        };
+        let columns = || self.data.iter().flat_map(|rows| &rows.columns);
+        let is_known = |place: &str| {
+            place == "index"
+                || place.starts_with("random:")
+                || columns().any(|column| column == place)
+                || is_captured(place)
+        };
+        match given.places.iter().find(|place| !is_known(place)) {
+            None => Ok(()),
+            Some(place) => Err(format!(
+                "no request before it in the lab captures `{place}` from its answer"
+            )),
+        }
+    }
+
+    /// Adds a request to the scenario, as many times as its weight.
+    fn add_steps(&mut self, request: &Request) {
+        let count = usize::try_from(request.weight).unwrap_or(usize::MAX);
+        if self.sent.len().saturating_add(count) > REQUESTS_MAX {
+            return self.left_out.beyond(REQUESTS_MAX);
+        }
+        let step = || Request {
+            weight: 1,
+            ..request.clone()
+        };
+        self.sent.extend((0..count).map(|_| step()));
+        self.taken += 1;
+    }
+
+    /// The request of the lab, without credentials.
+    fn open(&mut self, given: Given, weight: u32) -> Request {
+        let path = self.open_path(&given.path, &given.places);
+        let (headers, mut notes) = self.open_headers(given.headers, &given.places);
+        let body = given.body.clone();
+        let body = body.or_else(|| Some(json_text(given.json.as_ref()?).into_bytes()));
+        if let Some(name) = body.as_deref().and_then(secret_in) {
             notes.push(format!("its body contains `{name}` from {}", self.source));
         }
         notes.extend(given.notes);
-        let request = Request {
+        Request {
+            name: given.name,
             method: given.method,
             path,
             headers,
             body: given.body,
+            json: given.json,
             status: given.status,
             notes,
-            weight: times,
-        };
-        let is_same = |known: &Request| {
-            (&known.method, &known.path, &known.headers, &known.body)
-                == (
-                    &request.method,
-                    &request.path,
-                    &request.headers,
-                    &request.body,
-                )
-        };
-        match self.sent.iter().position(is_same) {
-            Some(index) => {
-                let known = &mut self.sent[index];
-                known.weight = (known.weight + times).min(WEIGHT_MAX);
-            }
-            None if self.sent.len() == REQUESTS_MAX => {
-                self.leave_out(
-                    &what,
-                    &format!("it comes after {REQUESTS_MAX} other requests"),
-                );
-            }
-            None => self.sent.push(request),
+            captures: given.captures,
+            pause: given.pause,
+            weight,
         }
     }
 
     /// The path without parameters that are credentials.
-    fn open_path(&mut self, path: &str) -> String {
+    fn open_path(&mut self, path: &str, places: &[String]) -> String {
         let Some((path, query)) = path.split_once('?') else {
             return path.to_owned();
         };
         let mut open = Vec::new();
         for parameter in query.split('&') {
             match parameter.split_once('=') {
-                Some((name, _)) if is_secret(name) => self.hide(&format!("?{name}=")),
+                // A value of the lab is no credential of the file.
+                Some((name, value)) if is_secret(name) && !is_place(value, places) => {
+                    self.hide(&format!("?{name}="));
+                }
                 _ => open.push(parameter),
             }
         }
@@ -206,6 +337,7 @@ impl Requests {
     fn open_headers(
         &mut self,
         given: Vec<(String, String)>,
+        places: &[String],
     ) -> (Vec<(String, String)>, Vec<String>) {
         let (mut open, mut notes) = (Vec::<(String, String)>::new(), Vec::new());
         for (name, value) in given {
@@ -215,10 +347,10 @@ impl Requests {
                 continue;
             }
             // The URL of a `Referer` may also contain a credential.
-            if named(&name, &value) != value {
+            if named(&name, &value) != value && !is_place(&value, places) {
                 self.hide(&name);
             } else if http::HeaderName::try_from(&name).is_err()
-                || value.contains("{{")
+                || !has_only(&value, places)
                 || value.chars().any(char::is_control)
             {
                 notes.push(format!(
@@ -237,188 +369,26 @@ impl Requests {
         (open, notes)
     }
 
-    /// The lines of `load` in a lab.
-    pub(super) fn load(&self) -> String {
-        let mut text = String::new();
-        if !self.secrets.is_empty() {
-            text += &comment(
-                2,
-                &format!(
-                    "Omitted because they may be secret: {}.",
-                    self.secrets.join(", ")
-                ),
-            );
-            text += SECRET;
-        }
-        let shared = self.shared_headers();
-        if !shared.is_empty() {
-            text += &headers(2, &shared);
-        }
-        text += &comment(2, &format!("From {}, in rotation.", self.source));
-        text += "  requests:\n";
-        for (index, request) in self.sent.iter().enumerate() {
-            text += &self.request(index, request, &shared);
-        }
-        if !self.left_out.is_empty() {
-            text += &comment(4, "Left out:");
-            for line in &self.left_out {
-                text += &comment(4, &format!("- {line}"));
-            }
-        }
-        text
-    }
-
-    fn request(&self, index: usize, request: &Request, shared: &[(String, String)]) -> String {
-        let mut text = String::new();
-        for note in &request.notes {
-            text += &comment(4, note);
-        }
-        let (method, path) = (quoted(&request.method), quoted(&request.path));
-        let _ = write!(
-            text,
-            "    - name: {}\n      method: {method}\n      path: {path}\n",
-            quoted(&self.name(index))
-        );
-        let own = request
-            .headers
-            .iter()
-            .filter(|header| !shared.contains(header));
-        let own: Vec<(String, String)> = own.cloned().collect();
-        if !own.is_empty() {
-            text += &headers(6, &own);
-        }
-        if request.body.is_some() {
-            let file = body_file(index, request);
-            let _ = writeln!(text, "      body: {}", quoted(&file));
-        }
-        if let Some(status) = request.status {
-            let _ = writeln!(
-                text,
-                "      expect: {{status: {status}, same-as: baseline}}"
-            );
-        }
-        if request.weight > 1 {
-            let _ = writeln!(text, "      weight: {}", request.weight);
-        }
-        text
-    }
-
-    /// The unique name of a request in reports.
-    fn name(&self, index: usize) -> String {
-        let plain = |request: &Request| format!("{} {}", request.method, request.path);
-        let own = plain(&self.sent[index]);
-        match self.sent[..index]
-            .iter()
-            .filter(|other| plain(other) == own)
-            .count()
-        {
-            0 => own,
-            before => format!("{own} ({})", before + 1),
-        }
-    }
-
-    /// The headers that all requests have in common.
-    fn shared_headers(&self) -> Vec<(String, String)> {
-        // A single request keeps its own headers.
-        let (Some(first), true) = (self.sent.first(), self.sent.len() > 1) else {
-            return Vec::new();
-        };
-        let mut shared = first.headers.clone();
-        shared.retain(|header| self.sent.iter().all(|other| other.headers.contains(header)));
-        shared
-    }
-
-    /// The body files, relative to the lab's folder.
+    /// The files next to the lab, relative to its folder: bodies and rows of values.
     pub(super) fn files(&self) -> impl Iterator<Item = (PathBuf, Vec<u8>)> {
-        self.sent.iter().enumerate().filter_map(|(index, request)| {
+        let bodies = self.sent.iter().enumerate().filter_map(|(index, request)| {
             let body = request.body.clone()?;
-            Some((PathBuf::from(body_file(index, request)), body))
-        })
+            Some((PathBuf::from(text::body_file(index, request)), body))
+        });
+        bodies.chain(self.data.iter().map(Rows::file))
     }
 }
 
-/// The comment in the lab about credentials.
-const SECRET: &str = "  \
-  # Use a setting to keep a credential out of files, `settings: {token: none}` next to `load`:
-  #   headers: {Authorization: \"Bearer {{token}}\"}   and   weigh lab … --with token=…
-";
-
-/// Checks that a lab can send the request.
-fn check(given: &Given) -> Result<(), String> {
-    let is_of_method = |byte: u8| byte.is_ascii_uppercase() || byte == b'-';
-    if given.method.is_empty() || !given.method.bytes().all(is_of_method) {
-        return Err("its method does not consist of capital letters".to_owned());
-    }
-    if given.method == "CONNECT" {
-        return Err("it asks for a tunnel".to_owned());
-    }
-    let is_of_path = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
-    if !given.path.starts_with('/') || !given.path.bytes().all(is_of_path) {
-        return Err("its path is not in the form of HTTP".to_owned());
-    }
-    let body = given.body.as_deref().unwrap_or_default();
-    // Two braces begin a placeholder, and a lab has no escape for them.
-    let has_braces = |bytes: &[u8]| bytes.windows(2).any(|pair| pair == b"{{");
-    if has_braces(given.path.as_bytes()) || (has_braces(body) && std::str::from_utf8(body).is_ok())
-    {
-        return Err("`{{` in a path or a body would be a placeholder of the lab".to_owned());
-    }
-    Ok(())
+/// True if a value is one placeholder of the lab, after a word such as `Bearer`.
+fn is_place(value: &str, places: &[String]) -> bool {
+    let last = value.rsplit(' ').next().unwrap_or_default();
+    let word = last
+        .strip_prefix("{{")
+        .and_then(|rest| rest.strip_suffix("}}"));
+    // Another word before it may be a credential, except the name of a scheme.
+    value.split(' ').count() <= 2
+        && word.is_some_and(|word| places.iter().any(|place| place == word.trim()))
 }
 
-/// The first name of a credential in a JSON or form body.
-fn secret_in(body: &[u8]) -> Option<String> {
-    if let Ok(json) = serde_json::from_slice::<Value>(body) {
-        return secret_key(&json);
-    }
-    let text = std::str::from_utf8(body).ok()?;
-    let names = text.split('&').filter_map(|pair| pair.split_once('='));
-    let mut names = names.map(|(name, _)| name);
-    names.find(|name| is_secret(name)).map(str::to_owned)
-}
-
-fn secret_key(json: &Value) -> Option<String> {
-    match json {
-        Value::Object(members) => members
-            .iter()
-            .find_map(|(name, value)| match is_secret(name) {
-                true => Some(name.clone()),
-                false => secret_key(value),
-            }),
-        Value::Array(items) => items.iter().find_map(secret_key),
-        _ => None,
-    }
-}
-
-fn body_file(index: usize, request: &Request) -> String {
-    let is_json = request
-        .headers
-        .iter()
-        .any(|(name, value)| name.eq_ignore_ascii_case("content-type") && value.contains("json"));
-    let extension = if is_json { "json" } else { "body" };
-    format!("requests/{}.{extension}", index + 1)
-}
-
-fn headers(indent: usize, headers: &[(String, String)]) -> String {
-    let mut text = format!("{:indent$}headers:\n", "");
-    for (name, value) in headers {
-        let _ = writeln!(text, "{:indent$}  {}: {}", "", quoted(name), quoted(value));
-    }
-    text
-}
-
-/// A comment on one line, for any text from the file.
-fn comment(indent: usize, text: &str) -> String {
-    let plain = |character: char| {
-        if character.is_control() {
-            ' '
-        } else {
-            character
-        }
-    };
-    let mut line: String = text.chars().map(plain).take(COMMENT_MAX).collect();
-    if text.chars().count() > COMMENT_MAX {
-        line.push('…');
-    }
-    format!("{:indent$}# {line}\n", "")
-}
+#[cfg(test)]
+mod tests;

@@ -1,49 +1,76 @@
-//! Files of other tools as trees of values, and values as text.
-
-use std::path::PathBuf;
+//! Values of other tools as texts of URLs and forms.
 
 use serde_json::Value;
-use yaml_with_places::{Document, Findings, Source};
 
-/// The file as a tree. JSON has its own parser, because generated files may be large.
-pub(super) fn tree(source: &str, text: &str, color: bool) -> Result<Value, String> {
-    if text.trim_start().starts_with('{') {
-        return serde_json::from_str(text)
-            .map_err(|error| format!("expected JSON or YAML, found a mistake: {error}"));
-    }
-    let mut findings = Findings::default();
-    let document = yaml_with_places::read(0, text, "it is one document", &mut findings);
-    let sources = vec![Source {
-        path: PathBuf::from(source),
-        text: text.to_owned(),
-    }];
-    let settled = findings.settle(sources);
-    settled.map_err(|mistakes| format!("it has mistakes\n{}", mistakes.render(color)))?;
-    match document {
-        Document::Tree(node) => Ok(node.json()),
-        Document::Empty | Document::Unreadable => Ok(Value::Null),
-    }
-}
+use super::tree::without_mark;
 
 /// A scalar as text. Empty for a list or a mapping.
 pub(super) fn plain(value: &Value) -> String {
     match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) => without_mark(text).to_owned(),
         Value::Number(_) | Value::Bool(_) => value.to_string(),
         _ => String::new(),
     }
 }
 
-/// Percent-encodes a text for a path or a query (RFC 3986, section 2.3).
+/// Percent-encodes a text for a path or a query (RFC 3986, section 2.3). Placeholders of the lab stay.
 pub(super) fn encoded(text: &str) -> String {
+    let is_open = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~,".contains(&byte);
+    with_encoded(text, is_open)
+}
+
+/// Percent-encodes what cannot stand in a path or a query, as browsers do. Placeholders of the lab stay, and
+/// the fragment is left out.
+pub(super) fn url_text(text: &str) -> String {
+    let text = text.split('#').next().unwrap_or_default();
+    with_encoded(text, |byte| {
+        byte.is_ascii_graphic() && !b"\"<>`{}".contains(&byte)
+    })
+}
+
+/// Encodes names and values as a form: `a=1&b=2`. Placeholders of the lab stay.
+pub(super) fn form(pairs: &[(String, String)]) -> String {
+    let pairs = pairs
+        .iter()
+        .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
+    pairs.collect::<Vec<_>>().join("&")
+}
+
+/// Percent-encodes all bytes except open ones, outside of placeholders of the lab.
+fn with_encoded(text: &str, is_open: impl Fn(u8) -> bool) -> String {
     let mut encoded = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b',' => {
-                encoded.push(char::from(byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
+    let mut rest = text;
+    while !rest.is_empty() {
+        let place = rest.strip_prefix("{{").and_then(|after| after.find("}}"));
+        if let Some(length) = place {
+            encoded.push_str(&rest[..length + 4]);
+            rest = &rest[length + 4..];
+            continue;
         }
+        let length = rest.chars().next().map_or(1, char::len_utf8);
+        for byte in rest[..length].bytes() {
+            match is_open(byte) {
+                true => encoded.push(char::from(byte)),
+                false => encoded.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        rest = &rest[length..];
     }
     encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_not_encoded() {
+        assert_eq!(encoded("a b/{{token}}{x}"), "a%20b%2F{{token}}%7Bx%7D");
+        assert_eq!(
+            url_text("/q?x=a b&y=ü&z=%20|{\"#f"),
+            "/q?x=a%20b&y=%C3%BC&z=%20|%7B%22"
+        );
+        let pairs = [("a", "1 2"), ("b", "x&y=z")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        assert_eq!(form(&pairs), "a=1%202&b=x%26y%3Dz");
+    }
 }

@@ -72,7 +72,7 @@ impl<'t> Walk<'t> {
             }
         }
         for (what, why) in &self.left_out {
-            requests.leave_out(what, why);
+            requests.leave_out_request(None, what, why);
         }
         origins.leave_out_others(requests);
     }
@@ -334,7 +334,8 @@ impl<'t> Walk<'t> {
         let status = children(*checks).find_map(|it| self.status(it));
         let sent = found.and_then(|index| self.sent.get_mut(index));
         if let (Some(sent), Some(status)) = (sent, status) {
-            sent.given.status = Some(status).filter(|it| !(200..300).contains(it));
+            let status = Some(status).filter(|it| !(200..300).contains(it));
+            sent.given.status = status.iter().map(u16::to_string).collect();
         }
         let is_more = children(*checks).any(|it| self.status(it).is_none());
         if is_more {

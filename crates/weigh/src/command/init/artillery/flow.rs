@@ -1,0 +1,560 @@
+//! The steps of a flow, and the requests that they send.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::captures::{captures, expectations};
+use super::{Test, Walked};
+use crate::command::init::origins::origin;
+use crate::command::init::placeholders::{Filling, Meaning, Meanings, flat};
+use crate::command::init::requests::Given;
+use crate::command::init::tree::json_text;
+use crate::command::init::values::{encoded, plain, url_text};
+
+/// The supported methods. `delete` has a rule of its own.
+const METHODS: [&str; 7] = ["get", "head", "options", "post", "put", "patch", "delete"];
+
+/// Keys of a request that are read, or that change nothing of what it sends.
+const READ: [&str; 21] = [
+    "url",
+    "uri",
+    "name",
+    "headers",
+    "qs",
+    "json",
+    "form",
+    "formData",
+    "body",
+    "capture",
+    "expect",
+    "auth",
+    "cookie",
+    "ifTrue",
+    "beforeRequest",
+    "match",
+    "probability",
+    "followRedirect",
+    "gzip",
+    "afterResponse",
+    "timeout",
+];
+
+/// Maximum depth of nested loops.
+const DEPTH_MAX: usize = 8;
+/// Maximum number of turns of a loop that become requests of their own.
+const TURNS_MAX: usize = 100;
+/// Maximum number of requests of one flow.
+const FOUND_MAX: usize = 2000;
+
+/// A part of a flow.
+pub(super) enum Found {
+    /// A request, its number of repetitions, and its hidden headers.
+    Request(Box<Given>, u32, Vec<&'static str>),
+    /// A request that a lab cannot send.
+    Omitted {
+        line: Option<usize>,
+        what: String,
+        why: String,
+    },
+    /// Another part that is not in the lab.
+    Remark {
+        what: String,
+        why: String,
+    },
+    Think(Duration),
+}
+
+/// The walk through the steps of one flow.
+pub(super) struct Flow<'a> {
+    test: &'a Test<'a>,
+    name: String,
+    weight: u32,
+    found: Vec<Found>,
+    /// Captured values: the name in the test, and the name in the lab.
+    captured: Vec<(String, String)>,
+    /// Names of values that a lab cannot capture, with the reason.
+    unknown: Vec<(String, String)>,
+    /// Values of the enclosing loops.
+    turns: Vec<(String, Value)>,
+    used: Vec<String>,
+    /// Number of repetitions of each request.
+    times: u32,
+    depth: usize,
+}
+
+impl Meanings for Flow<'_> {
+    fn meaning(&self, name: &str) -> Result<Meaning, String> {
+        // `user.name` and `list[0]` are parts of a variable.
+        let (first, rest) = match name.find(['.', '[']) {
+            Some(end) => name.split_at(end),
+            None => (name, ""),
+        };
+        let part = |value: &Value| match rest {
+            "" => Some(value.clone()),
+            rest => {
+                let pointer =
+                    crate::command::init::placeholders::json_pointer(&format!("${rest}"))?;
+                value.pointer(&pointer).cloned()
+            }
+        };
+        let turn = self.turns.iter().rev().find(|(known, _)| known == first);
+        if let Some((_, value)) = turn {
+            return part(value)
+                .map(Meaning::Known)
+                .ok_or_else(|| at_run_time(name));
+        }
+        let captured = self.captured.iter().rev().find(|(known, _)| known == name);
+        let column = self.test.columns.iter().find(|(known, _)| known == name);
+        if let Some((_, word)) = captured.or(column) {
+            return Ok(Meaning::Later(word.clone()));
+        }
+        let mut unknown = self.unknown.iter().chain(&self.test.unknown);
+        if let Some((_, why)) = unknown.find(|(known, _)| known == first) {
+            return Err(why.clone());
+        }
+        if let Some(value) = self.test.variables.get(first) {
+            return part(value)
+                .map(Meaning::Known)
+                .ok_or_else(|| at_run_time(name));
+        }
+        random(name)
+            .map(Meaning::Later)
+            .ok_or_else(|| at_run_time(name))
+    }
+}
+
+fn at_run_time(name: &str) -> String {
+    format!("`{name}` is known only at run time")
+}
+
+/// The lab's placeholder for `$randomNumber(1, 100)`.
+fn random(call: &str) -> Option<String> {
+    let arguments = call.strip_prefix("$randomNumber")?.trim();
+    let arguments = arguments.strip_prefix('(')?.strip_suffix(')')?;
+    let (from, to) = arguments.split_once(',')?;
+    let (from, to): (u32, u32) = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+    (from <= to).then(|| format!("random:{from}..{to}"))
+}
+
+impl<'a> Flow<'a> {
+    pub(super) fn new(test: &'a Test<'a>, name: &str, weight: u32) -> Flow<'a> {
+        Flow {
+            test,
+            name: name.to_owned(),
+            weight,
+            found: Vec::new(),
+            captured: Vec::new(),
+            unknown: Vec::new(),
+            turns: Vec::new(),
+            used: Vec::new(),
+            times: 1,
+            depth: 0,
+        }
+    }
+
+    /// Makes the values known that another flow captures.
+    pub(super) fn know(&mut self, other: &Walked) {
+        self.captured.extend(other.captured.iter().cloned());
+    }
+
+    pub(super) fn finish(self) -> Walked {
+        Walked {
+            name: self.name,
+            weight: self.weight,
+            found: self.found,
+            uses_captures: !self.used.is_empty(),
+            used: self.used,
+            captured: self.captured,
+        }
+    }
+
+    pub(super) fn remark(&mut self, what: &str, why: &str) {
+        let (what, why) = (what.to_owned(), why.to_owned());
+        self.found.push(Found::Remark { what, why });
+    }
+
+    fn omit(&mut self, pointer: &str, what: &str, why: String) {
+        let line = self.test.tree.line(pointer);
+        let what = what.to_owned();
+        self.found.push(Found::Omitted { line, what, why });
+    }
+
+    /// Walks through a list of steps.
+    pub(super) fn steps(&mut self, pointer: &str, steps: Option<&Value>) {
+        let Some(steps) = steps.and_then(Value::as_array) else {
+            return;
+        };
+        for (index, step) in steps.iter().enumerate() {
+            let pointer = format!("{pointer}/{index}");
+            match step {
+                Value::Object(members) => {
+                    for (key, content) in members {
+                        self.step(&pointer, step, key, content);
+                    }
+                }
+                _ => self.remark("a step", "it is no mapping with a request"),
+            }
+        }
+    }
+
+    fn step(&mut self, pointer: &str, step: &Value, key: &str, content: &Value) {
+        if self.found.len() >= FOUND_MAX {
+            return self.omit(pointer, key, format!("it comes after {FOUND_MAX} others"));
+        }
+        match key {
+            method if METHODS.contains(&method) => self.request(pointer, method, content),
+            "loop" => self.turn(pointer, step, content),
+            "parallel" => {
+                self.remark("parallel", "its requests are sent one after another");
+                self.steps(&format!("{pointer}/parallel"), Some(content));
+            }
+            "think" => match think(content) {
+                Some(time) => self.found.push(Found::Think(time)),
+                None => self.remark("think", "its time is known only at run time"),
+            },
+            // The settings of a loop, next to the key `loop`, and of other steps.
+            "count" | "over" | "whileTrue" | "loopValue" | "loopElement" | "limit" | "jitter"
+            | "log" | "name" => {}
+            _ => self.remark(key, "it is not a request with fixed contents"),
+        }
+    }
+
+    /// Walks through a loop.
+    fn turn(&mut self, pointer: &str, step: &Value, steps: &Value) {
+        if self.depth == DEPTH_MAX {
+            return self.omit(pointer, "loop", "it is nested too deeply".to_owned());
+        }
+        let (index, element) = (
+            step.get("loopValue").map_or("$loopCount".to_owned(), plain),
+            step.get("loopElement")
+                .map_or("$loopElement".to_owned(), plain),
+        );
+        let turns = match self.turns_of(step) {
+            Ok(turns) => turns,
+            Err(why) => {
+                let steps = steps.as_array().map_or(0, Vec::len);
+                // Each of its steps may be a request.
+                for _ in 0..steps.max(1) {
+                    self.omit(pointer, "loop", why.clone());
+                }
+                return;
+            }
+        };
+        let inner = format!("{pointer}/loop");
+        self.depth += 1;
+        let text = steps.to_string();
+        let is_fixed = match &turns {
+            Turns::Over(_) => false,
+            Turns::Count(..) => !text.contains(&index) && !text.contains("\"capture\""),
+        };
+        match turns {
+            Turns::Count(from, to) if is_fixed || to - from > TURNS_MAX as u64 => {
+                let count = u32::try_from(to.saturating_sub(from)).unwrap_or(u32::MAX);
+                let times = self.times;
+                self.times = times.saturating_mul(count);
+                if !is_fixed {
+                    self.unknown
+                        .push((index, format!("the loop has more than {TURNS_MAX} turns")));
+                }
+                if count > 0 {
+                    self.steps(&inner, Some(steps));
+                }
+                self.times = times;
+            }
+            Turns::Count(from, to) => {
+                for number in from..to {
+                    self.turns.push((index.clone(), number.into()));
+                    self.steps(&inner, Some(steps));
+                    self.turns.pop();
+                }
+            }
+            Turns::Over(values) => {
+                for (number, value) in values.into_iter().take(TURNS_MAX).enumerate() {
+                    self.turns.push((index.clone(), number.into()));
+                    self.turns.push((element.clone(), value));
+                    self.steps(&inner, Some(steps));
+                    self.turns.truncate(self.turns.len() - 2);
+                }
+            }
+        }
+        self.depth -= 1;
+    }
+
+    /// The turns of a loop, if they are known.
+    fn turns_of(&self, step: &Value) -> Result<Turns, String> {
+        let unknown = || "the number of turns is known only at run time".to_owned();
+        match step.get("over") {
+            Some(Value::Array(values)) => return Ok(Turns::Over(values.clone())),
+            Some(Value::String(name)) => {
+                return match self.meaning(name) {
+                    Ok(Meaning::Known(Value::Array(values))) => Ok(Turns::Over(values)),
+                    _ => Err(unknown()),
+                };
+            }
+            Some(_) => return Err(unknown()),
+            None => {}
+        }
+        if step.get("whileTrue").is_some() {
+            return Err(unknown());
+        }
+        let count = step.get("count").map(plain).unwrap_or_default();
+        let mut filling = Filling {
+            meanings: self,
+            places: Vec::new(),
+        };
+        let count = filling.text(&count).map_err(|_| unknown())?;
+        let range = count.split_once('-').filter(|(from, _)| !from.is_empty());
+        let (from, to) = match range {
+            Some((from, to)) => (from.trim().parse().ok(), to.trim().parse().ok()),
+            None => (Some(0), count.trim().parse().ok()),
+        };
+        let (from, to): (u64, u64) = from.zip(to).ok_or_else(unknown)?;
+        Ok(Turns::Count(from, to.max(from)))
+    }
+
+    fn request(&mut self, pointer: &str, method: &str, step: &Value) {
+        let url = step.get("url").or_else(|| step.get("uri"));
+        let url = url.map(plain).unwrap_or_default();
+        let own = format!("{pointer}/{method}");
+        let what = format!("{method} {url}");
+        let (captured, unknown) = captures(step.get("capture"));
+        match self.given(method, &url, step) {
+            Ok((mut given, secrets)) => {
+                given.line = self.test.tree.line(&own).or(self.test.tree.line(pointer));
+                given.captures = captured.iter().map(|(_, it)| it.clone()).collect();
+                for place in &given.places {
+                    if self.captured.iter().any(|(_, word)| word == place) {
+                        self.used.push(place.clone());
+                    }
+                }
+                self.found
+                    .push(Found::Request(Box::new(given), self.times, secrets));
+                let names = captured.into_iter().map(|(name, it)| (name, it.name));
+                self.captured.extend(names);
+                self.unknown.extend(unknown);
+            }
+            Err(why) => {
+                for (name, _) in captured {
+                    let why = format!("`{name}` comes from a request that was left out");
+                    self.unknown.push((name, why));
+                }
+                self.unknown.extend(unknown);
+                self.omit(&own, &what, why);
+            }
+        }
+    }
+
+    fn given(
+        &self,
+        method: &str,
+        url: &str,
+        step: &Value,
+    ) -> Result<(Given, Vec<&'static str>), String> {
+        if url.is_empty() {
+            return Err("it has no URL".to_owned());
+        }
+        let mut filling = Filling {
+            meanings: self,
+            places: Vec::new(),
+        };
+        let url = filling.text(url)?;
+        let mut given = Given {
+            method: method.to_ascii_uppercase(),
+            path: self.path(&url)?,
+            ..Given::default()
+        };
+        let mut secrets = Vec::new();
+        for (name, value) in headers(step.get("headers")) {
+            given.headers.push((name, filling.text(&value)?));
+        }
+        for (name, value) in &self.test.defaults {
+            let is_own = given
+                .headers
+                .iter()
+                .any(|(own, _)| own.eq_ignore_ascii_case(name));
+            if !is_own {
+                given.headers.push((name.clone(), filling.text(value)?));
+            }
+        }
+        let query = pairs(step.get("qs"), &mut filling, Lists::Repeated)?;
+        if !query.is_empty() {
+            // The engine replaces a query of the URL.
+            let path = given.path.split('?').next().unwrap_or_default();
+            given.path = format!("{path}?{query}");
+        }
+        add_body(&mut given, step, &mut filling)?;
+        let places = filling.places;
+        let deletes_its_own = || places.iter().any(|place| self.is_captured(place));
+        if method == "delete" && !deletes_its_own() {
+            return Err("the next request would not find the deleted object".to_owned());
+        }
+        for (key, header) in [("auth", "Authorization"), ("cookie", "Cookie")] {
+            if step.get(key).is_some() {
+                secrets.push(header);
+            }
+        }
+        if self.test.has_credentials {
+            secrets.push("Authorization");
+        }
+        given.name = step
+            .get("name")
+            .map(plain)
+            .filter(|it| !it.contains("{{"))
+            .unwrap_or_default();
+        let (statuses, others) = expectations(step.get("expect"));
+        given.status = statuses;
+        given.notes.extend(notes(step, &others));
+        if given.json.is_some() && places.iter().any(|place| self.is_captured(place)) {
+            given.notes.push(
+                "a captured value in its JSON is a text, also if the answer had a number"
+                    .to_owned(),
+            );
+        }
+        given.places = places;
+        Ok((given, secrets))
+    }
+
+    fn is_captured(&self, place: &str) -> bool {
+        self.captured.iter().any(|(_, word)| word == place)
+    }
+
+    /// The path and query of a URL of the test, relative to its target.
+    fn path(&self, url: &str) -> Result<String, String> {
+        if url.starts_with('/') {
+            return Ok(url_text(&format!("{}{url}", self.test.base)));
+        }
+        let Some((_, rest)) = url.split_once("://") else {
+            return Err("its URL has neither a server nor a `/` at its beginning".to_owned());
+        };
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (host, path) = (&url[..url.len() - rest.len() + end], &rest[end..]);
+        let url = experiment::address::url(host).map_err(|why| format!("its URL: {why}"))?;
+        if self.test.origin.as_ref() != Some(&origin(&url)) {
+            return Err("it goes to another server".to_owned());
+        }
+        Ok(url_text(&match path.starts_with('/') {
+            true => path.to_owned(),
+            false => format!("/{path}"),
+        }))
+    }
+}
+
+/// The turns of a loop.
+enum Turns {
+    /// From a number, to before a number.
+    Count(u64, u64),
+    Over(Vec<Value>),
+}
+
+/// The time of a pause: a number of seconds, or a number with a unit.
+fn think(content: &Value) -> Option<Duration> {
+    let text = plain(content);
+    let text = text.trim();
+    let begin = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let number: f64 = text[..begin].parse().ok()?;
+    let unit = match text[begin..].trim() {
+        "" | "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => 0.001,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3600.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(number * unit).ok()
+}
+
+/// What a lab does not do for the request.
+fn notes(step: &Value, expectations: &[String]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (key, note) in [
+        ("ifTrue", "sent always, without its condition"),
+        ("probability", "sent always, without its probability"),
+        ("beforeRequest", "without the function before it"),
+        ("afterResponse", "without the function after it"),
+        ("match", "without its check of values in the answer"),
+    ] {
+        if step.get(key).is_some() {
+            notes.push(note.to_owned());
+        }
+    }
+    if !expectations.is_empty() {
+        notes.push(format!("without its checks: {}", expectations.join(", ")));
+    }
+    for key in step.as_object().into_iter().flat_map(serde_json::Map::keys) {
+        if !READ.contains(&key.as_str()) {
+            notes.push(format!(
+                "without its `{key}`, which `weigh init` does not know"
+            ));
+        }
+    }
+    notes
+}
+
+fn add_body(given: &mut Given, step: &Value, filling: &mut Filling<'_>) -> Result<(), String> {
+    let is_there = |key: &str| step.get(key).filter(|it| !it.is_null());
+    let (kind, body) = if let Some(json) = is_there("json") {
+        let before = filling.places.len();
+        let json = filling.value(json)?;
+        if filling.places.len() > before {
+            given.json = Some(json);
+            ("application/json", None)
+        } else {
+            ("application/json", Some(json_text(&json)))
+        }
+    } else if let Some(form) = is_there("form") {
+        let form = pairs(Some(form), filling, Lists::Joined)?;
+        ("application/x-www-form-urlencoded", Some(form))
+    } else if let Some(body) = is_there("body") {
+        ("", Some(filling.text(&flat(body))?))
+    } else if is_there("formData").is_some() {
+        return Err("its body is in parts (multipart)".to_owned());
+    } else {
+        return Ok(());
+    };
+    let mut names = given.headers.iter().map(|(name, _)| name);
+    if !kind.is_empty() && !names.any(|name| name.eq_ignore_ascii_case("content-type")) {
+        given
+            .headers
+            .push(("Content-Type".to_owned(), kind.to_owned()));
+    }
+    given.body = body.map(String::into_bytes);
+    Ok(())
+}
+
+/// The form of a list in a query or a form.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lists {
+    /// `a=1&a=2`
+    Repeated,
+    /// `a=1,2`
+    Joined,
+}
+
+/// Encodes a mapping as `a=1&b=2`.
+fn pairs(pairs: Option<&Value>, filling: &mut Filling<'_>, lists: Lists) -> Result<String, String> {
+    let mut encoded_pairs = Vec::new();
+    for (name, value) in pairs.and_then(Value::as_object).into_iter().flatten() {
+        let value = filling.value(value)?;
+        let name = filling.text(name)?;
+        let values: Vec<String> = match &value {
+            Value::Array(items) => items.iter().map(plain).collect(),
+            Value::Null if lists == Lists::Joined => vec!["null".to_owned()],
+            scalar => vec![plain(scalar)],
+        };
+        let values = match lists {
+            Lists::Repeated => values,
+            Lists::Joined => vec![values.join(",")],
+        };
+        let pair = |value: &String| format!("{}={}", encoded(&name), encoded(value));
+        encoded_pairs.extend(values.iter().map(pair));
+    }
+    Ok(encoded_pairs.join("&"))
+}
+
+/// The headers of a mapping.
+pub(super) fn headers(written: Option<&Value>) -> impl Iterator<Item = (String, String)> {
+    let headers = written.and_then(Value::as_object).into_iter().flatten();
+    headers.map(|(name, value)| (name.clone(), plain(value)))
+}
