@@ -352,7 +352,7 @@ fn named_requests_are_rows_if_both_files_have_them() {
         .collect();
     assert_eq!(names, [["old", "new"], ["GET /b", "GET /b"]]);
     assert_eq!(found.rows[1].metrics[&Metric::Mean].b.value, 25_000.0);
-    // The failures of a name are among those of the file.
+    // The failures of a name are failures of the file too.
     assert_eq!(found.obstacles.len(), 2, "{:?}", found.obstacles);
     let chosen = Operand {
         variant: Some("GET /a".to_owned()),

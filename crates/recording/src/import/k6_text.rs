@@ -78,7 +78,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     Ok(vec![run])
 }
 
-/// Reads the rows of requests and failures. The text of a test of gRPC has none.
+/// Reads the rows of requests and failures. The text of a test of gRPC lacks these rows.
 fn answers(run: &mut ForeignRun, text: &str) -> Result<(), Missing> {
     let Some(requests) = row(text, "http_reqs") else {
         if row(text, DURATIONS[0]).is_some() {

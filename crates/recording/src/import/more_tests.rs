@@ -120,7 +120,7 @@ fn mixtures_are_refused() {
         found.contains("found fortio -json and ghz -O json"),
         "{found}"
     );
-    // Reports whose first lines are lost cannot be told apart.
+    // Without first lines, the reports have no visible beginning.
     let lost = brought!("twice-hey.txt").replacen("Summary:", "", 1);
     let found = refusal(&lost);
     assert!(
@@ -308,7 +308,13 @@ fn the_versions_of_artillery_agree_in_meaning() {
     }
     claims(
         &one(brought!("artillery-v2-beta.json")),
-        &[(Min, 1.0), (P50, 2.0), (P75, 3.0), (P99, 5.0), (Requests, 5.0)],
+        &[
+            (Min, 1.0),
+            (P50, 2.0),
+            (P75, 3.0),
+            (P99, 5.0),
+            (Requests, 5.0),
+        ],
         Some((10, 0)),
     );
     // Four of ten answers missed their expectation. They are not four more requests.
@@ -446,9 +452,11 @@ fn labels_of_jmeter_are_rows_and_transactions_do_not_count_twice() {
     assert_eq!(run.parts.keys().collect::<Vec<_>>(), ["a & b", "c"]);
     let cut = refusal(&xml[..xml.len() - 20]);
     assert!(cut.contains("this is XML results of JMeter, but"), "{cut}");
-    let appended = "timeStamp,elapsed,label,success\n1700000000000,10,a,true\n1700000000020,10,a,true\n\
-        1700000060000,10,a,true\n1700000060020,10,a,true\n".to_owned()
-        + &"1700000060040,10,a,true\n".repeat(40);
+    let appended =
+        "timeStamp,elapsed,label,success\n1700000000000,10,a,true\n1700000000020,10,a,true\n\
+        1700000060000,10,a,true\n1700000060020,10,a,true\n"
+            .to_owned()
+            + &"1700000060040,10,a,true\n".repeat(40);
     is_noted(&one(&appended), "no request was on its way for 60 s");
     let without_result = one("timeStamp,elapsed,label\n1700000000000,10,a\n1700000000500,500,a\n");
     assert_eq!(

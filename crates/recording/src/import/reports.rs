@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Document, ImportError, Missing};
 
-/// Way in which a kind of file shows that it contains several reports.
+/// Marks of several reports in one kind of file.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reports {
     /// The reader divides the file itself, or a JSON value is a report.

@@ -130,7 +130,7 @@ pub(super) struct Hits {
     repeats: u64,
     /// Start of the first request and end of the last request.
     span_us: Option<(f64, f64)>,
-    /// Longest time in which no request was on its way.
+    /// Longest time without a request on its way.
     idle_us: f64,
 }
 

@@ -25,9 +25,9 @@ pub(super) struct Fields {
     pub(super) tree: for<'a> fn(&'a Document<'_>) -> Option<Cow<'a, Value>>,
     /// The parts of the tree that are runs.
     pub(super) split: for<'a> fn(&'a Value) -> Split<'a>,
-    /// The object to which the paths of figures are relative.
+    /// The object that contains the figures.
     pub(super) latencies: &'static str,
-    /// Unit of a latency without its own unit, in microseconds. `None` if only the user knows it.
+    /// Unit of a latency without its own unit, in microseconds. `None` if it comes from the user.
     pub(super) unit_us: Option<f64>,
     pub(super) figures: &'static [(Metric, &'static str)],
     pub(super) counts: Counts,

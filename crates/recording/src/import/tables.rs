@@ -465,7 +465,7 @@ pub(super) const NIGHTHAWK: Fields = Fields {
         (Condition::Length, "options/duration"),
     ],
     more: |tree, run| {
-        // Rate and connections are those of one worker, and each worker has a result next to the sum.
+        // Rate and connections belong to one worker, and each worker has a result next to the sum.
         let results = find(tree, "results")
             .and_then(Value::as_array)
             .map_or(0, Vec::len);

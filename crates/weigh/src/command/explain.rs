@@ -110,7 +110,7 @@ fn unknown(name: &str, entries: &[Entry]) -> String {
     )
 }
 
-/// All rows of the tables whose first column has names.
+/// All rows of tables with names in the first column.
 fn entries() -> Vec<Entry> {
     PAGES.iter().flat_map(of_page).collect()
 }

@@ -35,7 +35,10 @@ fn a_command_becomes_a_lab_that_is_found_by_its_name() {
         .strip_prefix("# yaml-language-server: $schema=")
         .expect("the first line names the schema");
     let schema = fs::read_to_string(here.path().join("labs/first").join(schema)).expect("a schema");
-    assert_eq!(schema, typed(here.path(), &["schema"]).exits_with(0).answer());
+    assert_eq!(
+        schema,
+        typed(here.path(), &["schema"]).exits_with(0).answer()
+    );
 }
 
 #[test]
@@ -47,7 +50,11 @@ fn two_addresses_need_no_protocol_and_a_report_no_name() {
         format!("localhost:{port}")
     });
     let rate = ["--rate", "50/s", "--duration", "100ms", "--rounds", "1"];
-    let run = typed(here.path(), &[&["ab", &ports[0], &ports[1]][..], &rate].concat()).ran();
+    let run = typed(
+        here.path(),
+        &[&["ab", &ports[0], &ports[1]][..], &rate].concat(),
+    )
+    .ran();
     run.shows(&ports[1]);
     let report = typed(here.path(), &["report"]).ran();
     report.shows(&ports[1]);
@@ -72,7 +79,14 @@ fn words_are_explained_and_schemas_are_printed() {
     }
     let unknown = typed(here, &["explain", "latenes"]).exits_with(2);
     unknown.says("Did you mean `lateness`");
-    for kind in ["lab", "scenario", "recording", "comparison", "history", "tare"] {
+    for kind in [
+        "lab",
+        "scenario",
+        "recording",
+        "comparison",
+        "history",
+        "tare",
+    ] {
         let schema = typed(here, &["schema", kind]).exits_with(0).answer();
         let schema: Value = serde_json::from_str(&schema).expect("JSON");
         assert!(schema["$schema"].is_string(), "{kind}");

@@ -229,7 +229,7 @@ fn parse_http(text: &str) -> Result<Vec<Written>, String> {
     Ok(targets)
 }
 
-/// True if a text can be the name of a header (RFC 9110, 5.6.2). A URL with a method of small letters is none.
+/// True if a text can be the name of a header (RFC 9110, 5.6.2). A method of small letters with a URL is not a name.
 fn is_name(text: &str) -> bool {
     http::HeaderName::from_bytes(text.trim().as_bytes()).is_ok()
 }
@@ -331,7 +331,10 @@ mod tests {
     #[test]
     fn files_as_users_bring_them_are_read_or_refused_by_line() {
         for (text, expected) in [
-            ("GET http://127.0.0.1:18080/a\r\n\r\nGET http://127.0.0.1:18080/b\r\n", ["GET /a", "GET /b"]),
+            (
+                "GET http://127.0.0.1:18080/a\r\n\r\nGET http://127.0.0.1:18080/b\r\n",
+                ["GET /a", "GET /b"],
+            ),
             (
                 include_str!("targets_cases/lines.json"),
                 ["GET /a", "POST /b"],
