@@ -429,7 +429,8 @@ fn of_fortio(tree: &Value) -> Option<Answered> {
         };
         *of_kind += count.as_f64().map_or(0, whole);
     }
-    Some(answered)
+    // Without a code, the result of the requests is unknown.
+    (answered.succeeded + answered.failed > 0).then_some(answered)
 }
 
 pub(super) const NIGHTHAWK: Fields = Fields {

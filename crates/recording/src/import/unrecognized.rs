@@ -11,7 +11,7 @@ struct Mistake {
     what: &'static str,
 }
 
-const MISTAKES: [Mistake; 18] = [
+const MISTAKES: [Mistake; 20] = [
     Mistake {
         is_it: |document| starts(document, &["<!doctype html", "<html"]),
         what: "a page in HTML (for a report of `weigh`, give the folder or its recording.json)",
@@ -60,6 +60,15 @@ const MISTAKES: [Mistake; 18] = [
         },
         what: "figures for github-action-benchmark, which have no failures and no load (give the file of the \
                load tool that they come from)",
+    },
+    Mistake {
+        is_it: |document| starts(document, &["window.BENCHMARK_DATA"]),
+        what: "the data of github-action-benchmark, which have no failures and no load (give the file of the \
+               load tool that they come from)",
+    },
+    Mistake {
+        is_it: |document| has_text(document, &["Histogram log format version"]),
+        what: "a log of HdrHistogram (give its percentile table, which HistogramLogProcessor writes)",
     },
     Mistake {
         is_it: |document| {
@@ -253,6 +262,11 @@ mod tests {
                 "-l results.jtl",
             ),
             ("Method,Name,Error,Occurrences\n", "stats.csv"),
+            ("window.BENCHMARK_DATA = {\n", "github-action-benchmark"),
+            (
+                "#[Histogram log format version 1.3]\n",
+                "HistogramLogProcessor",
+            ),
             ("from locust import HttpUser\n", "NAME_stats.csv"),
             (
                 "{\"format\": \"weighbridge-recording\", \"method\":",

@@ -141,6 +141,8 @@ fn text_of(bytes: Vec<u8>) -> Result<String, &'static str> {
         [0xfe, 0xff, rest @ ..] if !rest.is_empty() => wide(rest, u16::from_be_bytes),
         [b'P', b'K', 3 | 5, ..] => Err("a zip archive. Unpack it first"),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Err("compressed with zstd. Unpack it with `zstd -d` first"),
+        [b'B', b'Z', b'h', ..] => Err("compressed with bzip2. Unpack it with bunzip2 first"),
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => Err("compressed with xz. Unpack it with unxz first"),
         _ if has(b"Latency") && has(b"Attack") && has(&[0]) => {
             Err("a binary result of vegeta. Convert it with `vegeta report -type=json`")
         }
