@@ -43,5 +43,5 @@ pub fn serve(listener: TcpListener, behavior: &Behavior, stop: &AtomicBool) -> i
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let mut server = server::Server::new(listener, behavior)?;
     server.run(stop);
-    Ok(server.seen)
+    Ok(server.seen())
 }

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use serde_json::Value;
 
-use super::figures::{Difference, list};
+use super::figures::{Difference, Run, list};
 use super::labs::Bench;
 use super::truth::{self, Row};
 use crate::bench;
@@ -32,23 +32,66 @@ pub(super) fn section(bench: &Bench, repeat: u64) -> anyhow::Result<String> {
         planted_us,
         subject: name.to_owned(),
         found: Vec::new(),
+        added_us: Vec::new(),
     });
     for seed in 1..=repeat {
         let run = bench.lab("factors", &lab, seed)?;
         let found = effects(&run.summary["factors"])?;
         let wrong = wrong(&found);
         bench::say(&format!("factors, {seed}/{repeat}: {wrong} of 10 outside"));
-        for (row, found) in rows.iter_mut().zip(found) {
+        for ((row, found), added_us) in rows.iter_mut().zip(found).zip(effects_of(&sent_us(&run)?))
+        {
             row.found.push(found);
+            row.added_us.push(added_us);
         }
     }
     Ok(format!(
         "Null servers with three factors: the log costs 5 us, TLS 20 us, auth 100 us, and log with TLS 20 us \
-         more; {}, {repeat} runs. All ten intervals of a run were right in **{} of {repeat}**:\n\n{}",
+         more; {}, {repeat} runs. All ten intervals of a run were right in **{} of {repeat}**. The second \
+         number of a planted effect is the effect on the time that the servers need for their sends. The \
+         servers measured it:\n\n{}",
         bench.setting(PLANTED.len()),
         truth::right_together(&rows),
         truth::table("effect on the typical latency", &rows),
     ))
+}
+
+/// The time that the server of each variant needs for its sends. Bit 0 of the index is the log, bit 1 is TLS,
+/// and bit 2 is auth.
+fn sent_us(run: &Run) -> anyhow::Result<[f64; 8]> {
+    let mut all = [0.0; 8];
+    for (index, sent_us) in all.iter_mut().enumerate() {
+        *sent_us = run.sent_us(&name(index))?;
+    }
+    Ok(all)
+}
+
+/// The name that a lab gives to the variant with this index.
+fn name(index: usize) -> String {
+    let words = ["log", "tls", "auth"].into_iter().enumerate();
+    let each = words.filter_map(|(bit, word)| match index {
+        0 => Some(format!("{word} off")),
+        _ => (index >> bit & 1 == 1).then(|| format!("{word} on")),
+    });
+    each.collect::<Vec<String>>().join(", ")
+}
+
+/// The effects and the costs alone of these values, in the order of [`PLANTED`]. The formulas are in
+/// METHODOLOGY.md under "Factors".
+fn effects_of(values: &[f64; 8]) -> [f64; 10] {
+    let effect = |factors: usize| {
+        let sign = |index: usize| match (factors & !index).count_ones() % 2 {
+            0 => 1.0,
+            _ => -1.0,
+        };
+        let sum: f64 = (0..8).map(|index| sign(index) * values[index]).sum();
+        sum / f64::from(8 >> factors.count_ones())
+    };
+    let alone = |factor: usize| values[factor] - values[0];
+    let factors = [1, 2, 4, 3, 5, 6, 7].map(effect);
+    let [log, tls, auth] = [1, 2, 4].map(alone);
+    let [a, b, c, ab, ac, bc, abc] = factors;
+    [a, b, c, ab, ac, bc, abc, log, tls, auth]
 }
 
 /// The number of intervals without their planted effect.
@@ -96,6 +139,21 @@ fn lab(bench: &Bench) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn effects_of_the_planted_delays_are_the_planted_effects() {
+        let delays = std::array::from_fn(|index| {
+            let on = |bit: usize| (index >> bit & 1) as f64;
+            let [log, tls, auth] = [5.0 * on(0), 20.0 * on(1), 100.0 * on(2)];
+            log + tls + auth + log * tls / 5.0
+        });
+        assert_eq!(
+            effects_of(&delays),
+            PLANTED.map(|(_, planted_us)| planted_us)
+        );
+        assert_eq!(name(0), "log off, tls off, auth off");
+        assert_eq!(name(5), "log on, auth on");
+    }
 
     #[test]
     fn effects_are_read_in_the_order_of_the_report() {

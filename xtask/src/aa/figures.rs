@@ -1,5 +1,8 @@
 //! Figures of a run: the reported ones, and those computed from the recording.
 
+use std::fs;
+use std::path::PathBuf;
+
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 use stats::Histogram;
@@ -45,6 +48,8 @@ impl Figure {
 pub(super) struct Run {
     pub(super) summary: Value,
     pub(super) recording: Value,
+    /// The folder of the recording.
+    pub(super) folder: PathBuf,
 }
 
 /// A difference with the ends of its interval, in microseconds.
@@ -123,6 +128,29 @@ impl Run {
         variant(&self.summary, name)
     }
 
+    /// The mean over the rounds of a variant of the time that its null server `server` took from the set moment
+    /// of a response until the kernel had it, in microseconds. Each server prints it when it ends.
+    ///
+    /// The folder of a variant's logs has its name, with `-` for other characters than letters and digits.
+    pub(super) fn sent_us(&self, name: &str) -> anyhow::Result<f64> {
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
+        let folder: String = name
+            .chars()
+            .map(|it| if is_plain(it) { it } else { '-' })
+            .collect();
+        let mut all = Vec::new();
+        for round in fs::read_dir(self.folder.join("logs").join(folder))? {
+            let round = round?;
+            if !round.file_name().to_string_lossy().starts_with("round-") {
+                continue;
+            }
+            let log = fs::read_to_string(round.path().join("server.log"))?;
+            all.push(sent_us(&log)?);
+        }
+        anyhow::ensure!(!all.is_empty(), "`{name}` has no log of a round");
+        Ok(all.iter().sum::<f64>() / all.len() as f64)
+    }
+
     /// The share of cycles of a variant that were left out because of another variant.
     pub(super) fn neighbor_share(&self, name: &str) -> f64 {
         let (mut cycles, mut neighbor) = (0, 0);
@@ -142,6 +170,14 @@ impl Run {
             records.filter(|record| record["disturbed"] != true && record["interrupted"] != true);
         counted.map(measured).collect()
     }
+}
+
+/// Reads the counts in the last line of a null server's log.
+fn sent_us(log: &str) -> anyhow::Result<f64> {
+    let last = log.lines().last().context("an empty log")?;
+    let counts: Value = serde_json::from_str(last).context("no counts of a null server")?;
+    let sent = counts["sent_us_typical"].as_f64();
+    sent.context("counts without `sent_us_typical`")
 }
 
 fn measured(record: &Value) -> anyhow::Result<Measured> {
@@ -250,7 +286,8 @@ mod tests {
             .join("labs/router-extensibility/records/static-subgraph.json");
         let run = Run {
             summary: Value::Null,
-            recording: serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap(),
+            recording: serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap(),
+            folder: PathBuf::new(),
         };
         for one in run.measured().unwrap() {
             let [typical, median, mean, cpu] = Figure::ALL.map(|figure| one.figure(figure));
@@ -274,6 +311,7 @@ mod tests {
         Run {
             summary: serde_json::json!({"variants": rows}),
             recording: Value::Null,
+            folder: PathBuf::new(),
         }
     }
 
@@ -292,6 +330,23 @@ mod tests {
         // Three of six differences are of each kind.
         assert_eq!(tally.half_width(), 1.5);
         assert!(tally.add(&run(&[("a", equal)]), &names).is_err());
+    }
+
+    #[test]
+    fn the_time_of_sends_is_the_mean_over_the_logs_of_the_rounds() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut run = run(&[]);
+        run.folder = folder.path().to_owned();
+        for (round, sent) in [("proof", 900.0), ("round-1", 10.0), ("round-2", 11.0)] {
+            let logs = folder.path().join("logs/-5-us").join(round);
+            fs::create_dir_all(&logs).unwrap();
+            let log = format!("http://127.0.0.1:9/\n{{\"sent_us_typical\":{sent}}}\n");
+            fs::write(logs.join("server.log"), log).unwrap();
+        }
+        assert_eq!(run.sent_us("+5 us").unwrap(), 10.5);
+        assert!(run.sent_us("plain").is_err());
+        assert!(sent_us("http://127.0.0.1:9/\n").is_err());
+        assert!(sent_us("{}").is_err());
     }
 
     #[test]

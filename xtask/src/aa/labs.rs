@@ -174,6 +174,7 @@ impl Bench {
         Ok(Run {
             summary: answer["summary"].clone(),
             recording: serde_json::from_str(&recording)?,
+            folder: recorded.path(),
         })
     }
 }

@@ -94,6 +94,7 @@ fn section(
             planted_us: f64::from(*amount),
             subject: figure.name().to_owned(),
             found,
+            added_us: Vec::new(),
         };
         rows.extend(found.into_iter().zip(planted.figures).map(row));
     }

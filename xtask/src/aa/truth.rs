@@ -10,11 +10,31 @@ pub(super) struct Row {
     pub(super) subject: String,
     /// One difference for each run.
     pub(super) found: Vec<Difference>,
+    /// The time in microseconds that the servers of each run added to the planted amount. Empty if they did not
+    /// measure it.
+    pub(super) added_us: Vec<f64>,
 }
 
 impl Row {
-    fn is_right(&self, found: &Difference) -> bool {
-        found.contains(self.planted_us)
+    /// The true difference of a run, in microseconds.
+    fn truth_us(&self, run: usize) -> f64 {
+        self.planted_us + self.added_us.get(run).copied().unwrap_or_default()
+    }
+
+    fn is_right(&self, run: usize) -> bool {
+        self.found[run].contains(self.truth_us(run))
+    }
+
+    /// The planted amount, with the median of the added time if the servers measured it.
+    fn planted(&self) -> String {
+        match self.added_us.is_empty() {
+            true => format!("{:.0} us", self.planted_us),
+            // The sum with 0 turns -0.0 into 0.0.
+            false => {
+                let added_us = (median(&self.added_us) * 10.0).round() / 10.0 + 0.0;
+                format!("{:.0} us {added_us:+.1}", self.planted_us)
+            }
+        }
     }
 }
 
@@ -32,11 +52,11 @@ pub(super) fn table(heading: &str, rows: &[Row]) -> String {
         };
         let _ = writeln!(
             out,
-            "| {:.0} us | {} | {} of {all} | {} of {all} | {:+.1} us ±{:.1} |",
-            row.planted_us,
+            "| {} | {} | {} of {all} | {} of {all} | {:+.1} us ±{:.1} |",
+            row.planted(),
             row.subject,
             row.found.iter().filter(|it| it.is_claimed()).count(),
-            row.found.iter().filter(|it| row.is_right(it)).count(),
+            (0..all).filter(|run| row.is_right(*run)).count(),
             median_of(|it| it.value),
             median_of(Difference::half_width),
         );
@@ -44,10 +64,10 @@ pub(super) fn table(heading: &str, rows: &[Row]) -> String {
     out
 }
 
-/// Number of runs in which every interval contains its planted amount.
+/// Number of runs in which every interval contains its true difference.
 pub(super) fn right_together(rows: &[Row]) -> usize {
     let runs = rows.iter().map(|row| row.found.len()).min().unwrap_or(0);
-    let is_right = |run: &usize| rows.iter().all(|row| row.is_right(&row.found[*run]));
+    let is_right = |run: &usize| rows.iter().all(|row| row.is_right(*run));
     (0..runs).filter(is_right).count()
 }
 
@@ -66,13 +86,15 @@ mod tests {
             planted_us,
             subject: "typical".to_owned(),
             found: found.to_vec(),
+            added_us: Vec::new(),
         };
         let rows = [
             row(5.0, [step(4.0, 6.0), step(-1.0, 7.0)]),
             row(20.0, [step(18.0, 21.0), step(21.0, 24.0)]),
         ];
-        let table = table("figure", &rows);
-        let lines: Vec<&str> = table.lines().skip(2).collect();
+        let table_of = |rows: &[Row]| table("figure", rows);
+        let all = table_of(&rows);
+        let lines: Vec<&str> = all.lines().skip(2).collect();
         assert_eq!(
             lines,
             [
@@ -81,5 +103,11 @@ mod tests {
             ]
         );
         assert_eq!(right_together(&rows), 1);
+
+        // The second server took 1 us more for its responses than the first.
+        let mut rows = rows;
+        rows[1].added_us = vec![1.0, 1.0];
+        assert_eq!(right_together(&rows), 2);
+        assert!(table_of(&rows[1..]).contains("| 20 us +1.0 | typical | 1 of 2 | 2 of 2 |"));
     }
 }

@@ -27,17 +27,22 @@ pub struct Seen {
     pub late_ns_max: u64,
     /// Sum of the lateness of all responses, in nanoseconds.
     pub late_ns_sum: u64,
+    /// Mean time from the set moment of a delayed response until the kernel had it, over the most punctual
+    /// three quarters, in nanoseconds. It is the part of a typical latency that the server added to its delay.
+    pub sent_ns_typical: u64,
 }
 
 impl Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let late_us_max = self.late_ns_max as f64 / 1e3;
+        let sent_us_typical = self.sent_ns_typical as f64 / 1e3;
         let late_us_mean = self.late_ns_sum as f64 / self.answered.max(1) as f64 / 1e3;
         write!(
             f,
             "{{\"connections\":{},\"open\":{},\"requests\":{},\"answered\":{},\"wrong\":{},\
              \"reset\":{},\"never\":{},\"closed\":{},\"malformed\":{},\
-             \"late_us_mean\":{late_us_mean:.3},\"late_us_max\":{late_us_max:.3}}}",
+             \"sent_us_typical\":{sent_us_typical:.3},\"late_us_mean\":{late_us_mean:.3},\
+             \"late_us_max\":{late_us_max:.3}}}",
             self.connections,
             self.open,
             self.requests,

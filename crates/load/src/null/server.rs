@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, sockopt};
+use stats::Histogram;
 
 use super::behavior::{Behavior, NullEncoding};
 use super::client::{
@@ -73,7 +74,9 @@ pub(super) struct Server {
     thrashed: Vec<u8>,
     /// Processor time of this thread that belongs to the responses so far.
     spent_ns: u64,
-    pub(super) seen: Seen,
+    seen: Seen,
+    /// Time from the set moment of each delayed response until the kernel had it.
+    late: Histogram,
 }
 
 impl Server {
@@ -100,6 +103,7 @@ impl Server {
             thrashed: vec![0; behavior.thrash_bytes],
             spent_ns: clock::thread_cpu_ns(),
             seen: Seen::default(),
+            late: Histogram::new(),
         })
     }
 
@@ -132,6 +136,15 @@ impl Server {
             while self.is_accept_open {
                 self.accept();
             }
+        }
+    }
+
+    /// The counts until now.
+    pub(super) fn seen(&self) -> Seen {
+        let typical_ns = self.late.trimmed_mean_ns(Histogram::TYPICAL_SHARE);
+        Seen {
+            sent_ns_typical: typical_ns.map_or(0, |ns| ns.round() as u64),
+            ..self.seen
         }
     }
 
@@ -239,7 +252,7 @@ impl Server {
     fn receive(&mut self, index: usize, asked: ParsedRequest) {
         // This comes before the counts, because a request for the counts is not counted.
         if asked.is_about_seen {
-            let body = self.seen.to_string();
+            let body = self.seen().to_string();
             let bytes = [head(body.len(), None, asked.is_last), body]
                 .concat()
                 .into_bytes();
@@ -313,6 +326,9 @@ impl Server {
                 self.seen.late_ns_sum += late_ns;
                 self.seen.late_ns_max = self.seen.late_ns_max.max(late_ns);
                 self.send_planned(index, planned);
+                // After the send, because a server that slept for longer sends more slowly.
+                let sent_ns = self.clock.now_ns();
+                self.late.record_ns(sent_ns - planned.ready_ns);
                 self.listen(index);
             }
         }

@@ -144,6 +144,9 @@ fn a_closed_loop_on_a_single_server_waits_for_the_others() {
         / 1e3;
     // Ten connections times 2 ms of service give 20 ms, by Little's law with a busy server.
     assert!((16.0..24.0).contains(&found_ms), "{found_ms} ms");
+    // A response needs at least a system call from its set moment on, and is not sent before that moment.
+    let sent_us = server.seen()["sent_us_typical"].as_f64().expect("a figure");
+    assert!((0.1..2e3).contains(&sent_us), "{sent_us} us");
 }
 
 #[test]

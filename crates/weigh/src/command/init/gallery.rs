@@ -417,7 +417,7 @@ mod tests {
         let text = copy.next(&parsed(&copy), Path::new("labs/mine"));
         for words in [
             "Wrote labs/mine/envoy-sidecar.yaml and ",
-            "  labs/mine/envoy-sidecar.yaml:4\n      the load.",
+            "  labs/mine/envoy-sidecar.yaml:5\n      the load.",
             "the command of `service`",
             "weigh lab labs/mine/envoy-sidecar.yaml\n",
         ] {
