@@ -146,7 +146,10 @@ fn rule(gate: &Gate, row: &Judged<'_>) -> (Ruling, Grounds) {
     }
     let label = gate.metric.label();
     let Some(figure) = (row.metric)(gate.metric) else {
-        return undecided(format!("{label} of `{}` was not measured", row.name));
+        return undecided(match gate.metric {
+            Metric::Failures => format!("failures of `{}` are unknown", row.name),
+            _ => format!("{label} of `{}` was not measured", row.name),
+        });
     };
     let found = match gate.subject {
         Subject::Value => Some((figure.value, figure.low.zip(figure.high))),
