@@ -13,7 +13,7 @@ mod side;
 
 use std::collections::BTreeMap;
 
-use model::{Gate, Metric};
+use model::{Gate, Metric, Outcomes};
 use recording::import::{self, ForeignRun, ImportError};
 use recording::{ReadError, Recording};
 use schemars::JsonSchema;
@@ -204,6 +204,39 @@ pub struct Row {
     /// The reason why a side has no number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_number: Option<NoNumber>,
+    /// Failures of the requests of other tools. Absent if both sides are recordings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failures: Option<FailuresOf>,
+}
+
+/// Failures of both sides of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FailuresOf {
+    /// Requests of the first result. `null` if its file does not contain failures.
+    pub a: Option<Replies>,
+    /// Requests of the second result. `null` if its file does not contain failures.
+    pub b: Option<Replies>,
+}
+
+/// Numbers of requests by their result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Replies {
+    /// Requests with a successful answer.
+    pub succeeded: u64,
+    /// Requests with another answer or without an answer.
+    pub failed: u64,
+}
+
+impl Replies {
+    fn outcomes(self) -> Outcomes {
+        let mut outcomes = Outcomes {
+            passed: self.succeeded,
+            ..Outcomes::default()
+        };
+        // Files of other tools do not always say if an answer came.
+        outcomes.mismatched.status = self.failed;
+        outcomes
+    }
 }
 
 /// The reason why a row has no verdict.
@@ -257,6 +290,15 @@ impl OperandSource {
     /// # Errors
     /// When a file is neither, is incomplete, or comes from another tool than the files before it.
     pub fn read(files: &[(String, String)]) -> Result<Self, SourceError> {
+        Self::read_in(files, None)
+    }
+
+    /// Reads files like [`Self::read`]. `unit_us` is the unit of latencies, in microseconds, for files of other
+    /// tools that do not name it.
+    ///
+    /// # Errors
+    /// Like [`Self::read`].
+    pub fn read_in(files: &[(String, String)], unit_us: Option<f64>) -> Result<Self, SourceError> {
         // Only a single file can be a recording. Several recordings in a folder are not rounds of one run.
         if let [(_, text)] = files {
             return match format_of(text).as_deref() {
@@ -264,34 +306,81 @@ impl OperandSource {
                     Ok(Self::Recording(Box::new(Recording::from_json(text)?)))
                 }
                 Some("weighbridge-summary" | "weighbridge-comparison") => Err(SourceError::Summary),
-                _ => import::read(text).map(Self::Runs).map_err(|error| {
-                    let file = String::new();
-                    SourceError::Import { file, error }
-                }),
+                _ => import::read_in(text, unit_us)
+                    .map(Self::Runs)
+                    .map_err(|error| {
+                        let file = String::new();
+                        SourceError::Import { file, error }
+                    }),
             };
         }
-        let mut all: Vec<ForeignRun> = Vec::new();
-        for (name, text) in files {
-            let runs = import::read(text).map_err(|error| SourceError::Import {
+        let mut targets: Vec<Vec<ForeignRun>> = Vec::new();
+        for (index, (name, text)) in files.iter().enumerate() {
+            let runs = import::read_in(text, unit_us).map_err(|error| SourceError::Import {
                 file: format!("`{name}`: "),
                 error,
             })?;
             for run in runs {
-                // The interval of a mixture of tools or targets would have no meaning.
-                let is_other =
-                    |one: &&ForeignRun| one.shape != run.shape || one.subject != run.subject;
-                if let Some(first) = all.first().filter(is_other) {
-                    return Err(SourceError::Mixed {
-                        file: format!("`{name}`"),
-                        found: run.title(),
-                        expected: first.title(),
-                    });
+                let known = targets.iter_mut().find(|target| {
+                    target[0].shape == run.shape && target[0].subject == run.subject
+                });
+                match known {
+                    Some(target) => target.push(run),
+                    None if index == 0 => targets.push(vec![run]),
+                    // The interval of a mixture of tools or targets would have no meaning.
+                    None => {
+                        return Err(SourceError::Mixed {
+                            file: format!("`{name}`"),
+                            found: run.title(),
+                            expected: targets
+                                .first()
+                                .map_or_else(String::new, |target| target[0].title()),
+                        });
+                    }
                 }
-                all.push(run);
             }
         }
-        Ok(Self::Runs(ForeignRun::of_all(all).into_iter().collect()))
+        let merged = targets.into_iter().filter_map(ForeignRun::of_all);
+        Ok(Self::Runs(merged.collect()))
     }
+
+    /// True if it contains a file of another tool that does not name the unit of its latencies.
+    #[must_use]
+    pub fn is_unit_open(&self) -> bool {
+        match self {
+            Self::Recording(_) => false,
+            Self::Runs(runs) => runs.iter().any(|run| run.is_unit_open),
+        }
+    }
+
+    /// The runs of another tool that can be rows: the targets, or all requests and each name.
+    fn rows(runs: &[ForeignRun]) -> Vec<NamedRun<'_>> {
+        match runs {
+            [run] => {
+                let named = run.parts.iter().map(|(name, run)| NamedRun {
+                    name: Some(name),
+                    run,
+                });
+                let whole = NamedRun { name: None, run };
+                std::iter::once(whole).chain(named).collect()
+            }
+            several => several
+                .iter()
+                .map(|run| NamedRun {
+                    name: Some(run.subject.as_deref().unwrap_or_default()),
+                    run,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// A run of another tool as a row.
+#[derive(Clone, Copy)]
+struct NamedRun<'a> {
+    /// The name of the requests or of the target. `None` for all requests of a file, which has the file's name.
+    name: Option<&'a str>,
+    run: &'a ForeignRun,
 }
 
 /// The value of `format` in a JSON file. `None` if the file has no such key.
@@ -341,7 +430,9 @@ impl Comparison {
                 role: Role::Compared,
                 no_number: why_not(row),
                 metric: Box::new(|metric| row.metrics.get(&metric).map(|compared| &compared.b)),
-                outcomes: None,
+                outcomes: row
+                    .failures
+                    .and_then(|both| Some((both.b?.outcomes(), both.a.map(Replies::outcomes)))),
             })
             .collect();
         let gates = gate::judge(gates, undecided, &rows);

@@ -6,6 +6,8 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use flate2::read::MultiGzDecoder;
+
 use crate::environment;
 
 /// Reads lab files and the files that they name from the disk.
@@ -104,9 +106,23 @@ impl lab::Files for Kept {
 /// Maximum size of a result file in bytes. Recordings are much smaller, at some megabytes.
 const RESULT_BYTES_MAX: u64 = 1 << 30;
 
-/// Reads a recording or another tool's result. The file may be untrusted, and it may be a device.
+/// Reads a recording or another tool's result, and unpacks gzip. The file may be untrusted, and it may be a
+/// device.
 pub fn read_result(path: &Path) -> io::Result<Vec<u8>> {
-    read_at_most(fs::File::open(path)?, RESULT_BYTES_MAX)
+    let bytes = read_at_most(fs::File::open(path)?, RESULT_BYTES_MAX)?;
+    unpacked(bytes, RESULT_BYTES_MAX)
+}
+
+/// The content of a file that may be compressed with gzip. The limit also holds for the content.
+fn unpacked(bytes: Vec<u8>, limit: u64) -> io::Result<Vec<u8>> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(bytes);
+    }
+    // Several files that were compressed one after the other are one stream.
+    read_at_most(MultiGzDecoder::new(bytes.as_slice()), limit).map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => error,
+        kind => io::Error::new(kind, format!("its gzip is cut short or broken ({error})")),
+    })
 }
 
 /// Reads a recording or another tool's result as text.
@@ -128,6 +144,22 @@ fn read_at_most(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_compressed_file_is_unpacked_up_to_the_limit() {
+        // `printf abc | gzip -n`
+        let gz = [
+            0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x4b, 0x4c, 0x4a, 6, 0, 0xc2, 0x41, 0x24, 0x35, 3,
+            0, 0, 0,
+        ];
+        assert_eq!(unpacked(gz.to_vec(), 9).unwrap(), b"abc");
+        assert_eq!(unpacked([gz, gz].concat(), 9).unwrap(), b"abcabc");
+        let error = unpacked(gz.to_vec(), 2).unwrap_err();
+        assert_eq!(error.to_string(), "it is longer than 2 bytes");
+        let error = unpacked(gz[..20].to_vec(), 9).unwrap_err().to_string();
+        assert!(error.contains("its gzip is cut short or broken"), "{error}");
+        assert_eq!(unpacked(b"abc".to_vec(), 9).unwrap(), b"abc");
+    }
 
     #[test]
     fn a_file_without_an_end_is_not_read_to_it() {

@@ -178,7 +178,7 @@ fn how_to_read(comparison: &Comparison) -> Vec<String> {
         }
         Pairing::Single => sentences.push(
             "A run of another tool has many requests but one round, so it cannot show how much the \
-             next run would differ. For an interval, put six runs of each into a folder."
+             next run would differ. For an interval, put six runs of each into a folder or a file."
                 .to_owned(),
         ),
     }

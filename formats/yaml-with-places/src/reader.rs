@@ -315,8 +315,15 @@ impl Builder<'_> {
                     .map_or(0, char::len_utf8),
         };
         Finding::new(place, format!("this is not YAML: {}", error.info()))
-            .help_if(quote_template(self.text, start))
+            .help_if(spaces_for_tab(self.text, start).or_else(|| quote_template(self.text, start)))
     }
+}
+
+/// Advice to write spaces instead of a tab before a mistake.
+fn spaces_for_tab(text: &str, at: usize) -> Option<String> {
+    let line = text.get(..at)?.rsplit('\n').next()?;
+    let is_tab = text.get(at..)?.starts_with('\t') || line.ends_with('\t');
+    is_tab.then(|| "YAML is indented by spaces. Replace the tab".to_owned())
 }
 
 fn bad_key(place: Place, text: &str) -> Finding {

@@ -70,11 +70,22 @@ pub(super) fn of(
     sides: &[(Side, Side)],
 ) -> Comparability {
     let mut found = Comparability::default();
-    let troubles = sides.iter().flat_map(|(of_a, of_b)| [of_a, of_b]);
+    let each = || sides.iter().flat_map(|(of_a, of_b)| [of_a, of_b]);
+    // The failures of named requests are among the failures of their file.
+    let has_whole = each().any(|side| side.is_whole);
+    let troubles = each().filter(|side| !has_whole || side.is_whole);
     for trouble in troubles.filter_map(|side| side.trouble.clone()) {
         // Both sides of several rows may have the same obstacle. It is listed once.
         if !found.obstacles.contains(&trouble) {
             found.obstacles.push(trouble);
+        }
+    }
+    for side in each().filter(|side| !has_whole || side.is_whole) {
+        if side.replies.is_none() {
+            found.notes.push(format!(
+                "the failures of {} are unknown, because its file does not contain them",
+                side.name
+            ));
         }
     }
     match (&a.source, &b.source) {

@@ -9,8 +9,8 @@ use stats::{Overhead, paired, unpaired};
 use super::comparability::{self, Comparability};
 use super::side::{self, Side};
 use super::{
-    CompareError, Compared, Comparison, NoNumber, NoVerdict, Operand, OperandSource, Origin,
-    Pairing, Row,
+    CompareError, Compared, Comparison, FailuresOf, NoNumber, NoVerdict, Operand, OperandSource,
+    Origin, Pairing, Row,
 };
 use crate::confidence::CONFIDENCE;
 use crate::pace;
@@ -66,6 +66,7 @@ pub(super) fn compare(a: &Operand, b: &Operand, despite: bool) -> Result<Compari
         headline: headline(a, b, &summaries, &sides),
         confidence: confidence_each,
         is_withheld: !obstacles.is_empty(),
+        has_files: summaries.iter().any(Option::is_none),
         // Only the second round length is used. It is read with paired rounds, and then both variants are of
         // one run.
         round_s: summaries[1].as_ref().and_then(|summary| summary.round_s),
@@ -117,9 +118,32 @@ fn pairs(a: &Operand, b: &Operand) -> Result<Vec<(usize, usize)>, CompareError> 
     let chosen_b = chosen(b, &names_b)?;
     let named = |names: &[String], name: &str| names.iter().position(|known| known == name);
     let only = |names: &[String]| (names.len() == 1).then_some(0);
+    let is_whole = |operand: &Operand| match &operand.source {
+        OperandSource::Recording(_) => false,
+        OperandSource::Runs(runs) => runs.len() == 1,
+    };
+    let (whole_a, whole_b) = (is_whole(a), is_whole(b));
+    // All requests of two files are compared under the names of the files, and named requests by their names.
+    if whole_a && whole_b && chosen_a.is_none() && chosen_b.is_none() {
+        let parts = names_a
+            .iter()
+            .enumerate()
+            .skip(1)
+            .filter_map(|(of_a, name)| {
+                let of_b = names_b.iter().skip(1).position(|known| known == name)?;
+                Some((of_a, of_b + 1))
+            });
+        return Ok(std::iter::once((0, 0)).chain(parts).collect());
+    }
+    // A side that names no requests is compared with all requests of the other side.
+    let sole = |names: &[String], is_whole: bool, other: Option<usize>| {
+        only(names).or_else(|| (is_whole && other.is_none()).then_some(0))
+    };
     // A single run needs no name. Otherwise, a name that was requested on one side is also used for the other
     // side.
-    let found = match (chosen_a.or(only(&names_a)), chosen_b.or(only(&names_b))) {
+    let of_a = chosen_a.or_else(|| sole(&names_a, whole_a, chosen_b));
+    let of_b = chosen_b.or_else(|| sole(&names_b, whole_b, chosen_a));
+    let found = match (of_a, of_b) {
         (Some(of_a), Some(of_b)) => vec![(of_a, of_b)],
         (Some(of_a), None) => named(&names_b, &names_a[of_a])
             .map(|of_b| (of_a, of_b))
@@ -185,7 +209,7 @@ fn origin(operand: &Operand) -> Origin {
             let of_many = match (runs.len(), count) {
                 (1, 1) => String::new(),
                 (1, many) => format!(", {many} runs"),
-                (several, _) => format!(", {several} commands"),
+                (several, _) => format!(", {several} commands or targets"),
             };
             let mut notes: Vec<String> = Vec::new();
             for note in runs.iter().flat_map(|run| &run.notes) {
@@ -243,6 +267,8 @@ struct Frame {
     headline: Metric,
     confidence: f64,
     is_withheld: bool,
+    /// True if a side is a file of another tool.
+    has_files: bool,
     /// Length of a round in seconds, if both variants are of one run.
     round_s: Option<f64>,
 }
@@ -295,6 +321,10 @@ impl Frame {
             metrics,
             overheads,
             no_number,
+            failures: self.has_files.then_some(FailuresOf {
+                a: of_a.replies,
+                b: of_b.replies,
+            }),
         }
     }
 

@@ -6,7 +6,7 @@ use model::Metric;
 use recording::import::ForeignRun;
 use recording::{Kind, Recording, RoundPart, digits};
 
-use super::{Operand, OperandSource};
+use super::{Operand, OperandSource, Replies};
 use crate::metric::figure;
 use crate::summary::{Summary, Verdict, mean_by_round};
 
@@ -27,6 +27,10 @@ pub(super) struct Side {
     pub(super) no_number: Option<Verdict>,
     /// Reason why the figures are doubtful. `None` if they are not.
     pub(super) trouble: Option<String>,
+    /// Failures in a file of another tool, if the file contains them.
+    pub(super) replies: Option<Replies>,
+    /// True if it is a file of another tool, with all requests of the file.
+    pub(super) is_whole: bool,
 }
 
 /// A variant that may be on neither side.
@@ -43,12 +47,11 @@ pub(super) fn names(operand: &Operand) -> Vec<String> {
             .iter()
             .map(|variant| variant.name.clone())
             .collect(),
-        OperandSource::Runs(runs) if runs.len() == 1 => vec![operand.label.clone()],
-        // Several runs are commands of hyperfine. The subject of each run is its command.
-        OperandSource::Runs(runs) => runs
-            .iter()
-            .map(|run| run.subject.clone().unwrap_or_default())
-            .collect(),
+        OperandSource::Runs(runs) => {
+            let rows = OperandSource::rows(runs).into_iter();
+            rows.map(|row| row.name.unwrap_or(&operand.label).to_owned())
+                .collect()
+        }
     }
 }
 
@@ -63,7 +66,12 @@ impl Side {
                 Self::of_recording(recording, &Summary::of(recording), index)
             }
             (OperandSource::Runs(runs), _) => {
-                Self::of_run(&runs[index], names(operand).swap_remove(index))
+                let row = OperandSource::rows(runs)[index];
+                let name = row.name.unwrap_or(&operand.label).to_owned();
+                Self {
+                    is_whole: row.name.is_none(),
+                    ..Self::of_run(row.run, name)
+                }
             }
         }
     }
@@ -92,6 +100,11 @@ impl Side {
             // Other verdicts have figures. A variant that its own run could not compare may be compared here.
             no_number: Some(row.verdict.clone()).filter(Verdict::is_invalid),
             trouble: None,
+            replies: Some(Replies {
+                succeeded: row.outcomes.passed,
+                failed: row.outcomes.total() - row.outcomes.passed,
+            }),
+            is_whole: false,
         }
     }
 
@@ -119,6 +132,11 @@ impl Side {
             others: Vec::new(),
             no_number: None,
             trouble,
+            replies: run
+                .succeeded
+                .zip(run.failed)
+                .map(|(succeeded, failed)| Replies { succeeded, failed }),
+            is_whole: false,
         }
     }
 

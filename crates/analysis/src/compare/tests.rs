@@ -335,3 +335,62 @@ fn the_committed_lab_is_read_and_has_a_slow_variant() {
     let slow = summary.variant("slow").unwrap();
     assert!(matches!(slow.verdict, Verdict::Slower { .. }), "{slow:#?}");
 }
+
+const LOCUST: &str = "Type,Name,Request Count,Failure Count,Median Response Time,Average Response Time,\
+    Min Response Time,Max Response Time,Average Content Size,Requests/s,Failures/s\n\
+    GET,/a,100,0,12,15,5,200,120,10,0\nGET,/b,100,10,22,25,6,300,120,10,1\n\
+    ,Aggregated,200,10,17,20,5,300,120,20,1\n";
+
+#[test]
+fn named_requests_are_rows_if_both_files_have_them() {
+    let other = LOCUST.replace("GET,/a,100,0,12,15", "GET,/c,100,0,12,15");
+    let found = of(&foreign("old", &[LOCUST]), &foreign("new", &[&other]));
+    let names: Vec<[&str; 2]> = found
+        .rows
+        .iter()
+        .map(|row| [&*row.name_a, &*row.name_b])
+        .collect();
+    assert_eq!(names, [["old", "new"], ["GET /b", "GET /b"]]);
+    assert_eq!(found.rows[1].metrics[&Metric::Mean].b.value, 25_000.0);
+    // The failures of a name are failures of the file too.
+    assert_eq!(found.obstacles.len(), 2, "{:?}", found.obstacles);
+    let chosen = Operand {
+        variant: Some("GET /a".to_owned()),
+        ..foreign("old", &[LOCUST])
+    };
+    let also = Operand {
+        variant: Some("GET /c".to_owned()),
+        ..foreign("new", &[&other])
+    };
+    let found = of(&chosen, &also);
+    assert_eq!(found.rows[0].name, "GET /c");
+    assert!(found.obstacles.is_empty(), "{:?}", found.obstacles);
+    // A file without names is compared as a whole.
+    let found = of(&foreign("old", &[LOCUST]), &foreign("wrk", &[WRK]));
+    assert_eq!((found.rows.len(), &*found.rows[0].name), (1, "wrk"));
+}
+
+#[test]
+fn failures_of_other_tools_are_judged_and_unknown_ones_are_said() {
+    let table = include_str!("../../../recording/samples/ab.csv");
+    let other = table.replace("12.53", "12.54");
+    let gates = ["failures value < 1%".parse().unwrap()];
+    let found = of(&foreign("a", &[table]), &foreign("b", &[&other]));
+    assert_eq!(
+        found.rows[0].failures,
+        Some(FailuresOf { a: None, b: None })
+    );
+    let notes = found.notes.join("\n");
+    assert!(notes.contains("the failures of b are unknown"), "{notes}");
+    let found = found.judged(&gates, Undecided::Fails);
+    assert_eq!(found.gates[0].ruling, Ruling::Undecided);
+    let Grounds::Figure(reason) = &found.gates[0].grounds else {
+        panic!("{:?}", found.gates);
+    };
+    assert_eq!(reason, "failures of `b` are unknown");
+    let known = of(&foreign("a", &[AB]), &foreign("b", &[WRK])).judged(&gates, Undecided::Fails);
+    assert_eq!(known.gates[0].ruling, Ruling::Holds, "{:?}", known.gates);
+    let bad = include_str!("../../../recording/samples/wrk-bad.txt");
+    let broken = of(&foreign("a", &[WRK]), &foreign("b", &[bad])).judged(&gates, Undecided::Fails);
+    assert_eq!(broken.gates[0].ruling, Ruling::Broken, "{:?}", broken.gates);
+}

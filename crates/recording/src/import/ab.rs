@@ -2,7 +2,7 @@
 
 use model::Metric;
 
-use super::{Condition, Document, ForeignRun, Missing, Reader, whole, words};
+use super::{Condition, Document, ForeignRun, Missing, Reader, Reports, whole, words};
 use crate::digits;
 
 const TEXT_SHAPE: &str = "ab";
@@ -11,20 +11,29 @@ const TABLE_SHAPE: &str = "ab -g";
 
 pub(super) const TEXT: Reader = Reader {
     shape: TEXT_SHAPE,
+    reports: Reports::Lines(&[
+        "Complete requests:",
+        "This is ApacheBench",
+        "Server Software:",
+    ]),
     recognizes: |document| {
-        document.text.contains("Complete requests:") && document.text.contains("Failed requests:")
+        let has = |text: &str| document.text.contains(text);
+        // The page of `ab -w` has the same words in other places.
+        has("Complete requests:") && has("Failed requests:") && !has("<table")
     },
     read: text,
 };
 
 pub(super) const CSV: Reader = Reader {
     shape: CSV_SHAPE,
+    reports: Reports::FirstLine,
     recognizes: |document| document.text.starts_with("Percentage served,Time in ms"),
     read: csv,
 };
 
 pub(super) const TABLE: Reader = Reader {
     shape: TABLE_SHAPE,
+    reports: Reports::FirstLine,
     recognizes: |document| {
         document
             .text

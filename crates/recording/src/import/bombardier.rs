@@ -1,23 +1,17 @@
-//! Reader of bombardier's JSON, in microseconds, and of its text.
+//! Reader of bombardier's text.
 //!
 //! bombardier's standard deviations are wrong (each distinct value is summed once and divided by the number
 //! of requests), so they are left out.
 
 use model::Metric;
 
-use super::{Condition, Document, ForeignRun, Missing, Reader, whole, words};
+use super::{Condition, Document, ForeignRun, Missing, Reader, Reports, whole, words};
 
-const JSON_SHAPE: &str = "bombardier -o json";
 const TEXT_SHAPE: &str = "bombardier";
-
-pub(super) const JSON: Reader = Reader {
-    shape: JSON_SHAPE,
-    recognizes: |document| document.has(&["spec"]) && document.has(&["result", "timeTakenSeconds"]),
-    read: json,
-};
 
 pub(super) const TEXT: Reader = Reader {
     shape: TEXT_SHAPE,
+    reports: Reports::Lines(&["Reqs/sec", "Bombarding ", "Statistics "]),
     recognizes: |document| {
         document.text.contains("Reqs/sec") && document.text.contains("HTTP codes:")
     },
@@ -25,45 +19,6 @@ pub(super) const TEXT: Reader = Reader {
 };
 
 const FAILURES: &str = "a status outside of 200 to 399, or no answer";
-
-fn json(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
-    let result = |name: &str| document.number(&["result", name]);
-    let latency = |name: &str| document.number(&["result", "latency", name]);
-    let quantile = |percent: &str| document.number(&["result", "latency", "percentiles", percent]);
-    let mut run = ForeignRun::new(JSON_SHAPE);
-    run.put_all(
-        1.0,
-        [
-            (
-                Metric::Mean,
-                Some(document.need(&["result", "latency", "mean"])?),
-            ),
-            (Metric::P50, quantile("50")),
-            (Metric::P75, quantile("75")),
-            (Metric::P90, quantile("90")),
-            (Metric::P95, quantile("95")),
-            (Metric::P99, quantile("99")),
-            (Metric::Max, latency("max")),
-        ],
-    );
-    run.subject = document.string(&["spec", "url"]).map(str::to_owned);
-    run.under(Condition::Target, document.string(&["spec", "url"]));
-    let spec = |name: &str| document.number(&["spec", name]);
-    run.under(Condition::Connections, spec("numberOfConnections"));
-    let seconds = spec("testDurationSeconds").map(|seconds| format!("{seconds}s"));
-    let requests = spec("numberOfRequests").map(|count| format!("{count} requests"));
-    run.under(Condition::Length, seconds.or(requests));
-    run.offered_per_s = spec("rate");
-    let sum = |names: &[&str]| names.iter().filter_map(|name| result(name)).sum::<f64>();
-    run.count(
-        whole(sum(&["req2xx", "req3xx"])),
-        whole(sum(&["req1xx", "req4xx", "req5xx", "others"])),
-        FAILURES,
-    );
-    run.rate_over(Some(document.need(&["result", "timeTakenSeconds"])?));
-    notes(&mut run);
-    Ok(vec![run.closed()])
-}
 
 fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let text = document.text;
@@ -140,7 +95,7 @@ fn conditions(run: &mut ForeignRun, text: &str) {
     );
 }
 
-fn notes(run: &mut ForeignRun) {
+pub(super) fn notes(run: &mut ForeignRun) {
     run.note("bombardier computes standard deviations wrongly, so they are omitted");
     if !run.figures.contains_key(&Metric::P99) {
         run.note("it has no percentiles. Run bombardier with -l");

@@ -5,12 +5,13 @@
 use model::Metric;
 use serde_json::Value;
 
-use super::{Document, ForeignRun, Missing, Reader};
+use super::{Document, ForeignRun, Missing, Reader, Reports};
 
-const SHAPE: &str = "hyperfine --export-json";
+pub(super) const SHAPE: &str = "hyperfine --export-json";
 
 pub(super) const JSON: Reader = Reader {
     shape: SHAPE,
+    reports: Reports::One,
     recognizes: |document| {
         let results = document.at(&["results"]).and_then(Value::as_array);
         results.is_some_and(|results| {

@@ -4,12 +4,13 @@
 use jiff::Timestamp;
 
 use super::k6_points::{Point, Points};
-use super::{Document, ForeignRun, Missing, Reader, samples};
+use super::{Document, ForeignRun, Missing, Reader, Reports, samples};
 
 const SHAPE: &str = "k6 --out csv";
 
 pub(super) const CSV: Reader = Reader {
     shape: SHAPE,
+    reports: Reports::FirstLine,
     recognizes: |document| {
         document
             .text
@@ -19,9 +20,10 @@ pub(super) const CSV: Reader = Reader {
 };
 
 fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
-    let group = samples::column(document.text, "group");
+    let [group, method, name] =
+        ["group", "method", "name"].map(|name| samples::column(document.text, name));
     let mut points = Points::default();
-    for row in samples::rows(document.text, true) {
+    for row in samples::rows(document.text, true, b',') {
         let (number, row) = row?;
         // Missing fields of a short row are empty. The code below rejects them if a number is required.
         let at = |place: usize| row.get(place).unwrap_or_default();
@@ -33,6 +35,8 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
             time: read_time(at(1)).ok_or_else(|| wrong("time", 1))?,
             value: at(2).parse().map_err(|_| wrong("value", 2))?,
             group: group.map_or("", at),
+            method: method.map_or("", at),
+            name: name.map_or("", at),
         });
     }
     let mut run = points.run(SHAPE)?;

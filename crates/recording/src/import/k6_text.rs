@@ -2,23 +2,44 @@
 
 use model::Metric;
 
-use super::k6::{MEANING, dropped_text};
-use super::{Condition, Document, ForeignRun, Missing, Reader, whole, words};
+use super::k6::{DURATIONS, GRPC, MEANING, dropped_text};
+use super::{Condition, Document, ForeignRun, Missing, Reader, Reports, whole, words};
 
 const SHAPE: &str = "k6 run";
 
+/// The summary since version 1, which repeats metrics for each scenario below the totals.
 pub(super) const TEXT: Reader = Reader {
     shape: SHAPE,
-    recognizes: |document| {
-        let mut lines = document.text.lines();
-        lines.any(|line| unmarked(line).starts_with("http_req_duration..."))
-    },
+    reports: Reports::Lines(&[TOTALS]),
+    recognizes: |document| document.text.contains(TOTALS) && has_durations(document.text),
     read,
 };
 
+pub(super) const OLD: Reader = Reader {
+    shape: SHAPE,
+    reports: Reports::Lines(&["http_reqs..", "data_received..", "http_req_blocked.."]),
+    recognizes: |document| has_durations(document.text),
+    read,
+};
+
+const TOTALS: &str = "█ TOTAL RESULTS";
+
+fn has_durations(text: &str) -> bool {
+    let mut lines = text.lines();
+    lines.any(|line| {
+        DURATIONS.iter().any(|name| {
+            unmarked(line)
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with("..."))
+        })
+    })
+}
+
 fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let text = document.text;
-    let duration = row(text, "http_req_duration")
+    let duration = DURATIONS
+        .iter()
+        .find_map(|name| row(text, name))
         .ok_or_else(|| Missing("`http_req_duration` has no figures".to_owned()))?;
     let figure = |key: &str| words::pair(duration, key).and_then(words::time_us);
     let mut run = ForeignRun::new(SHAPE);
@@ -36,19 +57,7 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
             (Metric::Max, figure("max")),
         ],
     );
-    let requests =
-        row(text, "http_reqs").ok_or_else(|| Missing("it has no `http_reqs`".to_owned()))?;
-    let mut numbers = requests.split_whitespace();
-    let sent = numbers
-        .next()
-        .and_then(words::number)
-        .ok_or_else(|| Missing("`http_reqs` has no count".to_owned()))?;
-    let per_s = numbers
-        .next()
-        .and_then(|word| words::number(word.strip_suffix("/s")?));
-    let failed = row(text, "http_req_failed").map_or(0.0, |row| failures(row, sent));
-    run.count(whole(sent - failed), whole(failed), "`http_req_failed`");
-    run.rate_over(per_s.map(|rate| sent / rate));
+    answers(&mut run, text)?;
     let users = row(text, "vus_max").and_then(|row| words::pair(row, "max"));
     run.under(Condition::Users, users);
     run.note(MEANING);
@@ -69,6 +78,30 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     Ok(vec![run])
 }
 
+/// Reads the rows of requests and failures. The text of a test of gRPC lacks these rows.
+fn answers(run: &mut ForeignRun, text: &str) -> Result<(), Missing> {
+    let Some(requests) = row(text, "http_reqs") else {
+        if row(text, DURATIONS[0]).is_some() {
+            return Err(Missing("it has no `http_reqs`".to_owned()));
+        }
+        run.note(GRPC);
+        return Ok(());
+    };
+    let mut numbers = requests.split_whitespace();
+    let sent = numbers
+        .next()
+        .and_then(words::number)
+        .ok_or_else(|| Missing("`http_reqs` has no count".to_owned()))?;
+    let per_s = numbers
+        .next()
+        .and_then(|word| words::number(word.strip_suffix("/s")?));
+    if let Some(failed) = row(text, "http_req_failed").and_then(|row| failures(row, sent)) {
+        run.count(whole(sent - failed), whole(failed), "`http_req_failed`");
+    }
+    run.rate_of_all(per_s);
+    Ok(())
+}
+
 /// The line without the mark of older versions before metrics with thresholds.
 fn unmarked(line: &str) -> &str {
     line.trim().trim_start_matches(['✓', '✗']).trim_start()
@@ -85,7 +118,7 @@ fn row<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 /// Number of failed requests in `2.00%  144 out of 7219`. Older versions print `2.00% ✓ 144 ✗ 7075`. In it,
 /// the mark of success counts the requests that failed.
-fn failures(row: &str, sent: f64) -> f64 {
+fn failures(row: &str, sent: f64) -> Option<f64> {
     let words: Vec<&str> = row.split_whitespace().collect();
     let count = match words.as_slice() {
         [_, count, "out", "of", _] | [_, "✓", count, "✗", _] => words::number(count),
@@ -93,7 +126,7 @@ fn failures(row: &str, sent: f64) -> f64 {
     };
     // Older versions do not always print the count. The share is exact to two digits.
     let share = || Some(words.first()?.strip_suffix('%')?.parse::<f64>().ok()? / 100.0 * sent);
-    count.or_else(share).unwrap_or(0.0)
+    count.or_else(share)
 }
 
 #[cfg(test)]

@@ -238,6 +238,35 @@ fn every_answer_is_a_success_to_oha_and_not_to_us() {
 }
 
 #[test]
+fn the_text_is_not_taken_for_that_of_hey_and_has_its_own_units() {
+    for text in [
+        sample!("oha.txt").to_owned(),
+        // Newer versions choose a unit for each time.
+        sample!("oha.txt")
+            .replace("0.0028 sec", "2.8000 ms")
+            .replace("0.0004 sec", "400.0000 us"),
+    ] {
+        let run = one(&text);
+        assert_eq!(run.shape, "oha");
+        claims(
+            &run,
+            &[
+                (Min, 0.4),
+                (Mean, 3.0),
+                (P50, 2.8),
+                (P99, 12.0),
+                (P999, 30.1),
+                (Max, 1020.0),
+                (Requests, 32_900.0 / 10.0021),
+            ],
+            Some((32_900, 300)),
+        );
+        is_noted(&run, "10 requests that were in flight");
+        is_noted(&run, "whatever its status");
+    }
+}
+
+#[test]
 fn bombardier_counts_microseconds_and_its_deviation_is_left_out() {
     let run = one(sample!("bombardier.json"));
     claims(

@@ -11,7 +11,7 @@ struct Mistake {
     what: &'static str,
 }
 
-const MISTAKES: [Mistake; 10] = [
+const MISTAKES: [Mistake; 20] = [
     Mistake {
         is_it: |document| starts(document, &["<!doctype html", "<html"]),
         what: "a page in HTML (for a report of `weigh`, give the folder or its recording.json)",
@@ -37,16 +37,85 @@ const MISTAKES: [Mistake; 10] = [
         what: "a table of hyperfine (run it with --export-json FILE)",
     },
     Mistake {
-        is_it: |document| document.has(&["DurationHistogram"]),
-        what: "JSON of Fortio, which is not supported",
-    },
-    Mistake {
         is_it: |document| document.has(&["rawData"]) && document.has(&["frameworks"]),
         what: "results of TechEmpower's toolset, which have no percentiles and are not supported",
     },
     Mistake {
-        is_it: |document| starts(document, &["Type,Name,Request Count", "timeStamp,elapsed,"]),
-        what: "a table of Locust or JMeter, which is not supported",
+        is_it: |document| has_text(document, &["This is ApacheBench", "<table"]),
+        what: "the page of ab in HTML (run ab without -w)",
+    },
+    Mistake {
+        is_it: |document| has_text(document, &["Bucket ", " Histogram"]),
+        what: "the histogram of vegeta, which has no percentiles (run `vegeta report -type=json`)",
+    },
+    Mistake {
+        is_it: |document| {
+            let is_figure = |one: &Value| {
+                ["name", "unit", "value"]
+                    .iter()
+                    .all(|key| one.get(key).is_some())
+            };
+            let list = document.json.as_ref().ok().and_then(Value::as_array);
+            list.is_some_and(|list| !list.is_empty() && list.iter().all(is_figure))
+        },
+        what: "figures for github-action-benchmark, which have no failures and no load (give the file of the \
+               load tool that they come from)",
+    },
+    Mistake {
+        is_it: |document| starts(document, &["window.BENCHMARK_DATA"]),
+        what: "the data of github-action-benchmark, which have no failures and no load (give the file of the \
+               load tool that they come from)",
+    },
+    Mistake {
+        is_it: |document| has_text(document, &["Histogram log format version"]),
+        what: "a log of HdrHistogram (give its percentile table, which HistogramLogProcessor writes)",
+    },
+    Mistake {
+        is_it: |document| {
+            starts(document, &["test_suite,test_name,scenario"])
+                || document.has(&["ScenarioStats"])
+                || has_text(document, &["NBomber"])
+        },
+        what: "a report of NBomber, which is not supported",
+    },
+    Mistake {
+        is_it: |document| has_text(document, &["Aggregated Function Time", "# target"]),
+        what: "the text of Fortio (run it with -json FILE)",
+    },
+    Mistake {
+        is_it: |document| has_text(document, &["Nighthawk - A layer 7"]),
+        what: "the text of Nighthawk (run it with --output-format json)",
+    },
+    Mistake {
+        is_it: |document| {
+            starts(document, &["var stats = "]) || has_text(document, &["charting.gatling"])
+        },
+        what: "a page or a script of Gatling's report (give the stats.json beside it)",
+    },
+    Mistake {
+        is_it: |document| {
+            starts(document, &["<jmeterTestPlan"]) || has_text(document, &["<jmeterTestPlan"])
+        },
+        what: "a plan of JMeter (give its results: `jmeter -n -t PLAN -l results.jtl`)",
+    },
+    Mistake {
+        is_it: |document| {
+            starts(
+                document,
+                &[
+                    "Method,Name,Error,",
+                    "Count,Message,Traceback",
+                    "\"Method\",\"Name\",\"Error\"",
+                ],
+            )
+        },
+        what: "Locust's table of errors (give its stats.csv)",
+    },
+    Mistake {
+        is_it: |document| {
+            document.text.contains("locust") && starts(document, &["import", "from", "#!"])
+        },
+        what: "a script of Locust (give its results: `locust --csv NAME` writes NAME_stats.csv)",
     },
     Mistake {
         is_it: |document| {
@@ -134,7 +203,10 @@ mod tests {
         ] {
             let message = read(text).unwrap_err().to_string();
             assert!(message.contains(looks), "{text}: {message}");
-            assert!(message.contains("hyperfine, k6, oha, vegeta"), "{message}");
+            assert!(
+                message.contains("Nighthawk, oha, siege, vegeta"),
+                "{message}"
+            );
             assert!(message.contains("`weigh compare --help`"), "{message}");
         }
     }
@@ -161,9 +233,41 @@ mod tests {
             ),
             ("command,mean,stddev,median\n", "--export-json FILE"),
             (
-                "{\"DurationHistogram\": {}}",
-                "Fortio, which is not supported",
+                "Bucket           #   %       Histogram\n[0s,     2ms]    10  20.00%  ###\n",
+                "run `vegeta report -type=json`",
             ),
+            (
+                "<p>\n This is ApacheBench, Version 2.3\n</p><table >",
+                "run ab without -w",
+            ),
+            (
+                r#"[{"name":"p99","unit":"ms","value":3.2}]"#,
+                "github-action-benchmark",
+            ),
+            (
+                "test_suite,test_name,scenario,duration\n",
+                "NBomber, which is not supported",
+            ),
+            (
+                "Fortio 1.60 running\nAggregated Function Time : count 40\n# target 50% 0.0012\n",
+                "run it with -json FILE",
+            ),
+            (
+                "Nighthawk - A layer 7 protocol benchmarking tool.\n",
+                "--output-format json",
+            ),
+            ("var stats = {\n", "give the stats.json"),
+            (
+                "<?xml version=\"1.0\"?>\n<jmeterTestPlan version=\"1.2\">",
+                "-l results.jtl",
+            ),
+            ("Method,Name,Error,Occurrences\n", "stats.csv"),
+            ("window.BENCHMARK_DATA = {\n", "github-action-benchmark"),
+            (
+                "#[Histogram log format version 1.3]\n",
+                "HistogramLogProcessor",
+            ),
+            ("from locust import HttpUser\n", "NAME_stats.csv"),
             (
                 "{\"format\": \"weighbridge-recording\", \"method\":",
                 "a recording of `weigh` that is cut short",

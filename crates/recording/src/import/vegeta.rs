@@ -1,56 +1,19 @@
-//! Reader of vegeta's reports. Durations are nanoseconds in JSON and have a unit in text.
+//! Reader of vegeta's report as text, whose durations have units.
 
 use model::Metric;
-use serde_json::Value;
 
-use super::{Document, ForeignRun, Missing, Reader, by_status, whole, words};
+use super::{Document, ForeignRun, Missing, Reader, Reports, whole, words};
 
-const JSON_SHAPE: &str = "vegeta report -type=json";
 const TEXT_SHAPE: &str = "vegeta report";
-
-pub(super) const JSON: Reader = Reader {
-    shape: JSON_SHAPE,
-    recognizes: |document| document.has(&["latencies", "99th"]) && document.has(&["status_codes"]),
-    read: json,
-};
 
 pub(super) const TEXT: Reader = Reader {
     shape: TEXT_SHAPE,
+    reports: Reports::Lines(&["Latencies ", "Requests "]),
     recognizes: |document| {
         document.text.contains("Latencies ") && document.text.contains("Success ")
     },
     read: text,
 };
-
-fn json(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
-    let latency = |name: &str| document.number(&["latencies", name]);
-    let mut run = ForeignRun::new(JSON_SHAPE);
-    run.put_all(
-        1e-3,
-        [
-            (Metric::Min, latency("min")),
-            (Metric::Mean, latency("mean")),
-            (Metric::P50, latency("50th")),
-            (Metric::P90, latency("90th")),
-            (Metric::P95, latency("95th")),
-            (Metric::P99, latency("99th")),
-            (Metric::Max, latency("max")),
-        ],
-    );
-    let sent = whole(document.need(&["requests"])?);
-    let (succeeded, _) = by_status(document.at(&["status_codes"]));
-    run.count(succeeded, sent.saturating_sub(succeeded), FAILURES);
-    // vegeta's throughput counts successes over the whole run. This is the meaning of `requests/s` here.
-    run.put(Metric::Requests, Some(document.need(&["throughput"])?));
-    run.offered_per_s = document.number(&["rate"]);
-    if let Some(errors) = document.at(&["errors"]).and_then(Value::as_array)
-        && let Some(first) = errors.first().and_then(Value::as_str)
-    {
-        run.note(format!("vegeta's first error: {first}"));
-    }
-    notes(&mut run);
-    Ok(vec![run])
-}
 
 fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
     let latencies = row(document.text, "Latencies")?;
@@ -98,9 +61,11 @@ fn text(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
 pub(super) const FAILURES: &str = "a status outside of 200 to 399, or no answer";
 
 fn notes(run: &mut ForeignRun) {
-    run.note("vegeta's percentiles are estimates of a t-digest");
+    run.note(ESTIMATES);
     run.note(CLOCK);
 }
+
+pub(super) const ESTIMATES: &str = "vegeta's percentiles are estimates of a t-digest";
 
 pub(super) const CLOCK: &str = "vegeta counts latency from the actual send. If all workers are \
                                 busy, the schedule slips unseen";

@@ -1,5 +1,7 @@
 //! Parsers for numbers in texts for humans.
 
+use std::borrow::Cow;
+
 /// A duration in microseconds: `3.39ms`, `850.00us`, `1m2.5s`. A unit is required. `1.02s` read as
 /// milliseconds has ranked servers wrongly before.
 pub(super) fn time_us(text: &str) -> Option<f64> {
@@ -27,6 +29,18 @@ pub(super) fn time_us(text: &str) -> Option<f64> {
         rest = &rest[unit..];
     }
     sum
+}
+
+/// A duration with a blank before its unit: `2.0045 secs`, `181.57 ms`. A unit is required.
+pub(super) fn spaced_time_us(text: &str) -> Option<f64> {
+    let mut words = text.split_whitespace();
+    let first = words.next()?;
+    time_us(first).or_else(|| {
+        let unit = words.next()?.trim_end_matches(',');
+        // Tools also print `sec` and `secs`. The common reader expects `s`.
+        let unit = if unit.starts_with("sec") { "s" } else { unit };
+        time_us(&format!("{first}{unit}"))
+    })
 }
 
 /// A number, optionally with `k`, `M` or `G`.
@@ -59,7 +73,10 @@ pub(super) fn number_after(text: &str, label: &str) -> Option<f64> {
 }
 
 /// The text without the escape sequences that color a terminal.
-pub(super) fn without_colors(text: &str) -> String {
+pub(super) fn without_colors(text: &str) -> Cow<'_, str> {
+    if !text.contains("\u{1b}[") {
+        return Cow::Borrowed(text);
+    }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("\u{1b}[") {
@@ -68,7 +85,7 @@ pub(super) fn without_colors(text: &str) -> String {
         // A sequence without an end removes the rest of the text.
         rest = end.map_or("", |end| &after[end + 1..]);
     }
-    out + rest
+    Cow::Owned(out + rest)
 }
 
 /// The value of a `key=value` word in a line of k6.

@@ -5,11 +5,12 @@
 
 use model::Metric;
 
-use super::{Condition, Document, ForeignRun, Missing, Reader, whole, words};
+use super::{Condition, Document, ForeignRun, Missing, Reader, Reports, whole, words};
 use crate::digits;
 
 pub(super) const TEXT: Reader = Reader {
     shape: "wrk, wrk2",
+    reports: Reports::Lines(&["Requests/sec:", "Running ", "Thread Stats"]),
     recognizes: |document| {
         document.text.contains("Thread Stats") && document.text.contains("Requests/sec:")
     },

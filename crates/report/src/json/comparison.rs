@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::compare::{self, Compared, Origin, Pairing};
+use analysis::compare::{self, Compared, FailuresOf, Origin, Pairing};
 use analysis::summary::Invalidity;
 use model::Metric;
 use schemars::JsonSchema;
@@ -67,6 +67,9 @@ struct Row {
     /// The reason why a side has no number.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_number: Option<NoNumber>,
+    /// Failures of the requests of other tools. Absent if both sides are recordings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failures: Option<FailuresOf>,
 }
 
 /// The reason why a side has no number.
@@ -118,6 +121,7 @@ impl Row {
             metrics: row.metrics.clone(),
             overheads: row.overheads.clone(),
             no_number: row.no_number.as_ref().map(NoNumber::of),
+            failures: row.failures,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Tables of a comparison of two results.
 
-use analysis::compare::{Compared, Comparison, Pairing, Row};
+use analysis::compare::{Compared, Comparison, Pairing, Replies, Row};
 use model::{Metric, Unit};
+use recording::digits;
 
 use crate::cell;
-use crate::table::{Column, Table, row};
+use crate::table::{Cell, Column, Table, row};
 
 /// Title of the table of overheads.
 pub(crate) const OVERHEADS: &str = "Overhead against each one's own baseline (ms, CPU us/request)";
@@ -38,11 +39,28 @@ pub(crate) fn figures(compared: &Row, pairing: Pairing) -> Table {
     };
     let mut columns = vec![Column::words("figure")];
     columns.extend(["A", "B", "B - A", "change"].map(|name| Column::figure(name, "")));
-    Table::new(
-        "figures",
-        columns,
-        Metric::ALL.into_iter().filter_map(cells),
-    )
+    let rows = Metric::ALL.into_iter().filter_map(cells);
+    Table::new("figures", columns, rows.chain(failures(compared)))
+}
+
+/// The row of failures, if a side is a file of another tool.
+fn failures(compared: &Row) -> Option<Vec<Cell>> {
+    let both = compared.failures?;
+    let shown = |replies: Option<Replies>| match replies {
+        Some(replies) => format!(
+            "{} of {}",
+            digits::count(replies.failed),
+            digits::count(replies.succeeded + replies.failed)
+        ),
+        None => "unknown".to_owned(),
+    };
+    Some(row([
+        "failures".to_owned(),
+        shown(both.a),
+        shown(both.b),
+        cell::nothing(),
+        cell::nothing(),
+    ]))
 }
 
 /// A row for each overhead of both results. No rows without overheads.

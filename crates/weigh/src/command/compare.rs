@@ -19,9 +19,15 @@ use crate::gates::{self, GateArgs};
 ///
 /// `weigh` reads results of k6 (text, --summary-export, handleSummary, --new-machine-readable-summary,
 /// --out json or csv), vegeta (report as text, JSON or hdrplot, and encode as JSON or CSV), wrk, wrk2,
-/// HdrHistogram tables, oha (text, JSON), bombardier (text, JSON), ab (text, -e, -g), hey (text, -o
-/// csv), autocannon --json, Artillery --output and hyperfine --export-json. It recognizes them by their
-/// content. The report explains how each tool defines its figures.
+/// HdrHistogram tables, oha (text, JSON, CSV), bombardier (text, JSON), ab (text, -e, -g), hey (text, -o
+/// csv), autocannon --json, Artillery --output, hyperfine --export-json, JMeter (JTL as CSV or XML,
+/// statistics.json, aggregate report), Locust (stats.csv, stats_history.csv), Gatling (stats.json,
+/// global_stats.json, simulation.log as text), ghz (text, JSON, CSV), Fortio -json, Nighthawk's JSON,
+/// Hyperfoil's run, h2load and siege. A file may be compressed with gzip. `weigh` recognizes files by
+/// their content. The report explains how each tool defines its figures.
+///
+/// Several reports in one file are several runs. If both files name their requests (labels of JMeter,
+/// names of Locust, k6 or Gatling), each common name is a row.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The baseline: a recording or a result of another tool.
@@ -36,8 +42,36 @@ pub(crate) struct Args {
     /// Give a verdict even if load or machine differ, or if requests failed.
     #[arg(long)]
     despite_differences: bool,
+    /// Unit of latencies in files that do not name it, such as a table of HdrHistogram.
+    #[arg(long, value_enum)]
+    unit: Option<LatencyUnit>,
     #[command(flatten)]
     gates: GateArgs,
+}
+
+/// A unit of latencies in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LatencyUnit {
+    /// Nanoseconds.
+    Ns,
+    /// Microseconds.
+    Us,
+    /// Milliseconds.
+    Ms,
+    /// Seconds.
+    S,
+}
+
+impl LatencyUnit {
+    /// The unit in microseconds.
+    fn us(self) -> f64 {
+        match self {
+            Self::Ns => 1e-3,
+            Self::Us => 1.0,
+            Self::Ms => 1e3,
+            Self::S => 1e6,
+        }
+    }
 }
 
 /// A layout of the answer.
@@ -54,7 +88,13 @@ enum Page {
 }
 
 pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let (a, b) = (operand::read(&args.a)?, operand::read(&args.b)?);
+    let unit_us = args.unit.map(LatencyUnit::us);
+    let (a, b) = operand::both(&args.a, &args.b, unit_us)?;
+    if args.unit.is_some() && !a.source.is_unit_open() && !b.source.is_unit_open() {
+        return Err(Failure::bad_input(
+            "`--unit` is for files that do not name the unit of their latencies. Both files name it. Leave `--unit` out",
+        ));
+    }
     let comparison = Comparison::of(&a, &b, args.despite_differences)
         .map_err(|error| Failure::bad_input(error.to_string()))?;
     let names = comparison.rows.iter().map(|row| &*row.name);

@@ -1,4 +1,5 @@
-//! `weigh explain`: the meaning of a key, a check or a figure, from the pages of reference.
+//! `weigh explain`: the meaning of a key, a check, a figure, a word or an exit code, from the pages of
+//! reference.
 //!
 //! The pages have a table for each group of names. One source serves the book and this command.
 
@@ -9,11 +10,12 @@ use experiment::exit::{Exit, Failure};
 use report::wrapped;
 use yaml_with_places::did_you_mean;
 
-/// Explain a key of a lab file, a check or a figure.
+/// Explain a key of a lab file, a check, a figure, a word of a report or an exit code.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A key such as `rate` or `load.rate`, a check such as `lateness`, or a figure such as `typical`.
+    /// A key such as `rate` or `load.rate`, a check such as `lateness`, a figure such as `typical`, a word such
+    /// as `overhead`, or an exit code.
     #[arg(value_name = "NAME", required = true, num_args = 1..)]
     name: Vec<String>,
 }
@@ -22,7 +24,8 @@ const EXAMPLES: &str = "\
 Examples:
   weigh explain typical
   weigh explain load.rate
-  weigh explain generator pauses";
+  weigh explain generator pauses
+  weigh explain exit code 7";
 
 /// A page of reference.
 struct Page {
@@ -33,7 +36,7 @@ struct Page {
     text: &'static str,
 }
 
-const PAGES: [Page; 3] = [
+const PAGES: [Page; 5] = [
     Page {
         kind: "key",
         page: "labs",
@@ -48,6 +51,16 @@ const PAGES: [Page; 3] = [
         kind: "figure",
         page: "figures",
         text: include_str!("../../../../docs/figures.md"),
+    },
+    Page {
+        kind: "word",
+        page: "words",
+        text: include_str!("../../../../docs/words.md"),
+    },
+    Page {
+        kind: "exit code",
+        page: "exit-codes",
+        text: include_str!("../../../../docs/reference/exit-codes.md"),
     },
 ];
 
@@ -72,7 +85,7 @@ struct Fact {
 ///
 /// # Errors
 ///
-/// Fails if no key, check or figure has this name.
+/// Fails if no page has this name.
 pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let name = args.name.join(" ");
     let entries = entries();
@@ -91,13 +104,13 @@ fn unknown(name: &str, entries: &[Entry]) -> String {
     let hint = did_you_mean(name, names);
     let hint = hint.map(|hint| hint.replacen("did", " Did", 1));
     format!(
-        "expected a key of a lab file, a check or a figure, found `{name}`.{} `weigh book labs`, \
-         `weigh book checks` and `weigh book figures` list them",
+        "expected a key of a lab file, a check, a figure, a word or an exit code, found `{name}`.{} \
+         `weigh book labs`, `weigh book checks`, `weigh book figures` and `weigh book words` list them",
         hint.unwrap_or_default()
     )
 }
 
-/// All rows of the tables whose first column has names.
+/// All rows of tables with names in the first column.
 fn entries() -> Vec<Entry> {
     PAGES.iter().flat_map(of_page).collect()
 }
@@ -124,7 +137,9 @@ fn of_page(page: &'static Page) -> Vec<Entry> {
             continue;
         };
         let first = headings[0].to_lowercase();
-        if !["key", "check", "name"].contains(&first.as_str()) || cells[0].starts_with("---") {
+        if !["key", "check", "name", "word", "code"].contains(&first.as_str())
+            || cells[0].starts_with("---")
+        {
             continue;
         }
         entries.push(Entry::new(page, &group, headings, &cells));
@@ -142,13 +157,22 @@ impl Entry {
                 text: text.clone(),
             })
             .collect();
-        let spellings = facts.iter().find(|fact| fact.heading == "other spellings");
-        let others = spellings.map(|fact| fact.text.split(", ").map(str::to_owned).collect());
+        let spelled = |heading: &str| {
+            let fact = facts.iter().find(|fact| fact.heading == heading);
+            let texts = fact.into_iter().flat_map(|fact| fact.text.split(", "));
+            texts.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let mut others = spelled("other spellings");
+        others.extend(spelled("key in json and csv"));
+        if page.kind == "exit code" {
+            let code = &cells[0];
+            others.extend(["exit code", "exit", "code"].map(|word| format!("{word} {code}")));
+        }
         Entry {
             page,
             group: group.to_owned(),
             name: cells[0].clone(),
-            others: others.unwrap_or_default(),
+            others,
             facts,
         }
     }
@@ -160,10 +184,10 @@ impl Entry {
 
     /// True if a person can mean this entry by `name`.
     fn is_called(&self, name: &str) -> bool {
-        let name = name.trim_matches('`');
-        let mut names = self.others.iter().map(String::as_str).chain([self.bare()]);
-        let is_alone = names.any(|own| own.eq_ignore_ascii_case(name));
-        is_alone || self.path().eq_ignore_ascii_case(name)
+        let path = self.path();
+        let names = self.others.iter().map(String::as_str);
+        let mut names = names.chain([self.bare(), &path]);
+        names.any(|own| folded(own) == folded(name))
     }
 
     /// The name with its group, such as `load.rate`.
@@ -175,7 +199,10 @@ impl Entry {
     }
 
     fn text(&self, width: usize) -> String {
-        let mut text = format!("{}, a {}\n", self.path(), self.page.kind);
+        let mut text = match self.page.kind {
+            "exit code" => format!("exit code {}\n", self.name),
+            kind => format!("{}, a {kind}\n", self.path()),
+        };
         let (meaning, facts): (Vec<&Fact>, Vec<&Fact>) = self
             .facts
             .iter()
@@ -189,6 +216,12 @@ impl Entry {
         let _ = writeln!(text, "  more: weigh book {}", self.page.page);
         text
     }
+}
+
+/// A name as people type it in several ways: `side-by-side`, `Side by side`, `` `order` ``.
+fn folded(name: &str) -> String {
+    let name = name.trim().trim_matches('`').trim_start_matches("--");
+    name.to_lowercase().replace(['-', '_'], " ")
 }
 
 /// The cells of a row of a table, without marks of Markdown. `\|` is a bar within a cell.
@@ -265,6 +298,38 @@ mod tests {
             assert!(explained(name).contains("a figure"), "{name}");
         }
         assert!(explained("rps").contains("requests/s, a figure"));
+    }
+
+    #[test]
+    fn words_that_a_newcomer_types_are_explained() {
+        for (name, words) in [
+            ("lateness", "a check"),
+            ("typical", "fastest three quarters"),
+            ("load.capacity", "highest sustained rate"),
+            ("order", "side-by-side"),
+            ("cycles left out", "a check"),
+            ("p99", "99 of 100"),
+            ("latency_us_p99", "99 of 100"),
+            ("gates", "Limits to keep"),
+            ("gate", "whole interval"),
+            ("exit codes", "0 success"),
+            ("exit code 7", "--max-time"),
+            ("7", "--max-time"),
+            ("overhead", "minus the figure of its baseline"),
+            ("Overhead", "minus the figure of its baseline"),
+            ("withheld", "estimate"),
+            ("side-by-side", "at every due time"),
+            ("coordinated omission", "late send"),
+            ("confidence interval", "95 of 100"),
+            ("failures", "Share of the requests"),
+            ("median", "half of the requests"),
+            ("Little's law", "a check"),
+            ("proof", "did its work"),
+            ("noise", "weigh tare"),
+        ] {
+            let text = explained(name);
+            assert!(text.contains(words), "{name}: {text}");
+        }
     }
 
     #[test]

@@ -186,6 +186,11 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let mut files = vec![(file.clone(), draft.text().into_bytes())];
     files.extend(draft.files());
     files.extend(requests.iter().flat_map(Requests::files));
+    // Another lab in this folder can share the schema.
+    if !out.join(lab_text::SCHEMA).exists() {
+        let schema = super::schema::LAB.as_bytes().to_vec();
+        files.push((PathBuf::from(lab_text::SCHEMA), schema));
+    }
     let files = Unwritten(files);
     lab::parse(&file, &files).map_err(|found| {
         // The text contains values of flags, so its mistakes come from them.

@@ -38,8 +38,18 @@ pub(super) fn read_text(given: &Path) -> Result<String, Failure> {
 /// # Errors
 /// When it is not a recording.
 pub(super) fn parse(given: &Path, text: &str) -> Result<Recording, Failure> {
-    Recording::from_json(text)
-        .map_err(|error| Failure::bad_input(format!("`{}`: {error}", file_of(given).display())))
+    Recording::from_json(text).map_err(|error| {
+        let shown = file_of(given).display().to_string();
+        // A file of another tool has no rounds, but two of them can be compared.
+        let message = match recording::import::read(text) {
+            Ok(runs) => format!(
+                "expected a recording of `weigh`, found {} in `{shown}`. Compare two such files with `weigh compare {shown} OTHER`",
+                runs.first().map_or("a result of another tool", |run| run.shape)
+            ),
+            Err(_) => format!("`{shown}`: {error}"),
+        };
+        Failure::bad_input(message)
+    })
 }
 
 /// Returns the folder in `folder` with the newest recording. The folder of several loads counts with its newest

@@ -38,10 +38,13 @@ enum Kind {
     Tare,
 }
 
+/// The schema of lab files.
+pub(super) const LAB: &str = include_str!("../../../../schemas/lab.schema.json");
+
 impl Kind {
     fn schema(self) -> &'static str {
         match self {
-            Kind::Lab => include_str!("../../../../schemas/lab.schema.json"),
+            Kind::Lab => LAB,
             Kind::Scenario => include_str!("../../../../schemas/scenario.schema.json"),
             Kind::Recording => include_str!("../../../../schemas/recording.schema.json"),
             Kind::Comparison => include_str!("../../../../schemas/comparison.schema.json"),

@@ -126,6 +126,19 @@ fn the_end_of_the_file_is_reported_at_the_last_thing_written() {
 }
 
 #[test]
+fn a_tab_is_told_to_be_spaces_and_not_to_get_quotes() {
+    assert_snapshot!(check("a:\n\trun: \"x {{addr}}\"\n"), @r#"
+    error: this is not YAML: tabs disallowed within this context (block indentation)
+     --> x.yaml:2:2
+      |
+    2 |     run: "x {{addr}}"
+      |     ^
+      |
+      = help: YAML is indented by spaces. Replace the tab
+    "#);
+}
+
+#[test]
 fn a_template_without_quotes_is_told_to_get_them() {
     assert_snapshot!(check("with: {size: {{name}}}\n"), @r#"
     error: a key must be a word, not a collection

@@ -41,7 +41,7 @@ impl Here {
         written.shows(&format!("weigh lab {lab}"));
         let check = self.weigh(&["check", lab]).exits_with(0);
         for row in rows {
-            check.shows(&format!("{row}: proven"));
+            check.shows(&format!("`{row}`: proven"));
         }
         let run = self.weigh(&["lab", lab, "--rounds", "1"]).ran();
         run.shows("1 round");

@@ -34,6 +34,7 @@ mod slices;
 mod stopping;
 mod sweep;
 mod together;
+mod typed;
 mod until;
 mod verdicts;
 mod why;

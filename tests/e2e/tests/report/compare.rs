@@ -207,6 +207,91 @@ fn commands_of_hyperfine_and_folders_of_runs_have_an_interval() {
 }
 
 #[test]
+fn reports_in_one_file_have_an_interval_and_are_never_added_up() {
+    let world = tempfile::tempdir().expect("a temporary folder");
+    let text = std::fs::read_to_string(sample("hey.txt")).expect("a sample");
+    let file = |folder: &str, count: u32| {
+        let reports = (0..6).map(|run| {
+            let answers = format!("[200]\t{} responses", count + run);
+            text.replace("[200]\t4697 responses", &answers)
+                .replace("[500]\t96 responses", "")
+        });
+        let folder = world.path().join(folder);
+        std::fs::create_dir(&folder).expect("a folder");
+        let path = folder.join("hey.txt");
+        std::fs::write(&path, reports.collect::<String>()).expect("a file");
+        path.display().to_string()
+    };
+    let (before, after) = (file("before", 4000), file("after", 3000));
+    let found = json(&[&before, &after]);
+    assert_eq!(found["pairing"], "unpaired");
+    let row = &found["rows"][0];
+    assert_eq!(row["verdict"]["state"], "slower");
+    assert_eq!(row["name_a"], "before/hey.txt", "two files have one name");
+    let rate = row["metrics"]["requests_per_s"]["a"]["value"]
+        .as_f64()
+        .expect("a rate");
+    assert!((rate - 4002.5 / 2.0045).abs() < 0.1, "{rate}");
+    assert_eq!(row["failures"]["b"]["failed"], 0);
+}
+
+#[test]
+fn named_requests_are_rows_that_gates_name() {
+    let world = tempfile::tempdir().expect("a temporary folder");
+    let write = |name: &str, slow: u32| {
+        let header = "timeStamp,elapsed,label,responseCode,success\n";
+        let rows = (0..40_u32).map(|row| {
+            let (label, elapsed) = if row % 2 == 0 {
+                ("list items", 5)
+            } else {
+                ("item", slow)
+            };
+            format!(
+                "{},{elapsed},{label},200,true\n",
+                1_700_000_000_000_u64 + u64::from(row) * 10
+            )
+        });
+        let path = world.path().join(name);
+        std::fs::write(&path, header.to_owned() + &rows.collect::<String>()).expect("a file");
+        path.display().to_string()
+    };
+    let (a, b) = (write("a.jtl", 10), write("b.jtl", 30));
+    let found = json(&[&a, &b]);
+    let rows = found["rows"].as_array().expect("rows");
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!(names, ["b.jtl", "item", "list items"]);
+    let only = json(&[&format!("{a}#item"), &format!("{b}#item")]);
+    assert_eq!(
+        only["rows"][0]["metrics"]["latency_us_mean"]["b"]["value"],
+        30_000.0
+    );
+    let run = compare(&[&a, &b, "--gate", "list items failures value < 1%"]).exits_with(0);
+    run.shows("on list items: holds: 0 %");
+}
+
+#[test]
+fn units_and_files_of_other_tools_are_explained() {
+    let run = compare(&[&sample("wrk.txt"), &sample("hey.txt"), "--unit", "us"]).exits_with(2);
+    run.says("Both files name it");
+    let micros = sample("more/hdr-us.hgrm");
+    let found = json(&[&micros, &sample("table.hgrm"), "--unit", "us"]);
+    assert_eq!(
+        found["rows"][0]["metrics"]["latency_us_p50"]["a"]["value"],
+        310.0
+    );
+    compare(&[&micros, &sample("table.hgrm")])
+        .exits_with(0)
+        .shows("is read in milliseconds");
+    let output = weigh_command()
+        .args(["report", &sample("k6-handle.json")])
+        .output()
+        .expect("weigh starts");
+    Run::of(output)
+        .exits_with(2)
+        .says("found k6 handleSummary in");
+}
+
+#[test]
 fn files_that_are_no_results_are_refused_with_what_was_tried() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let write = |name: &str, bytes: &[u8]| {
@@ -224,7 +309,7 @@ fn files_that_are_no_results_are_refused_with_what_was_tried() {
         (write("empty.txt", b""), "an empty file (did the tool fail"),
         (
             write("points.json.gz", &[0x1f, 0x8b, 8]),
-            "Unpack it with gunzip",
+            "its gzip is cut short or broken",
         ),
         (write("other.json", b"{\"a\": 1}"), "JSON with the keys `a`"),
         (

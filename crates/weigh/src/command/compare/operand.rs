@@ -8,12 +8,47 @@ use experiment::exit::Failure;
 
 const EXPECTED: &str = "Give a recording folder, a recording.json or a result file of another tool";
 
-/// Reads `PATH` or `PATH#NAME`. A path may also contain `#`.
+/// Reads both operands. Equal names of files become the shortest paths that differ.
 ///
 /// # Errors
 ///
-/// When there is no such file, or it cannot be compared.
-pub(super) fn read(given: &str) -> Result<Operand, Failure> {
+/// Fails if a file does not exist, or if it cannot be compared.
+pub(super) fn both(a: &str, b: &str, unit_us: Option<f64>) -> Result<(Operand, Operand), Failure> {
+    let (mut of_a, path_a) = read(a, unit_us)?;
+    let (mut of_b, path_b) = read(b, unit_us)?;
+    [of_a.label, of_b.label] = labels(&path_a, &path_b);
+    Ok((of_a, of_b))
+}
+
+/// The shortest ends of two paths that differ: `before/summary.json` and `after/summary.json`.
+fn labels(a: &str, b: &str) -> [String; 2] {
+    let parts = [a, b].map(|path| {
+        let names = path
+            .split('/')
+            .filter(|name| !name.is_empty() && *name != ".");
+        names.collect::<Vec<_>>()
+    });
+    let longest = parts.iter().map(Vec::len).max().unwrap_or(0);
+    for count in 1..=longest {
+        let ends = parts
+            .each_ref()
+            .map(|names| names[names.len().saturating_sub(count)..].join("/"));
+        if ends[0] != ends[1] && ends.iter().all(|end| !end.is_empty()) {
+            return ends;
+        }
+    }
+    // The paths are equal, or one of them is the current folder.
+    [a, b].map(|path| {
+        let name = Path::new(path).file_name();
+        name.map_or_else(
+            || path.to_owned(),
+            |name| name.to_string_lossy().into_owned(),
+        )
+    })
+}
+
+/// Reads `PATH` or `PATH#NAME`, and returns the path too. A path may also contain `#`.
+fn read(given: &str, unit_us: Option<f64>) -> Result<(Operand, String), Failure> {
     let splits = given.char_indices().filter(|(_, letter)| *letter == '#');
     let named = splits
         .map(|(at, _)| (&given[..at], Some(&given[at + 1..])))
@@ -26,17 +61,14 @@ pub(super) fn read(given: &str) -> Result<Operand, Failure> {
     };
     let files = files(Path::new(path))?;
     let shown = path.trim_end_matches('/');
-    let source = OperandSource::read(&files)
+    let source = OperandSource::read_in(&files, unit_us)
         .map_err(|error| Failure::bad_input(format!("`{shown}`: {error}")))?;
-    let label = Path::new(shown).file_name().map_or_else(
-        || shown.to_owned(),
-        |name| name.to_string_lossy().into_owned(),
-    );
-    Ok(Operand {
-        label,
+    let operand = Operand {
+        label: String::new(),
         variant: variant.map(str::to_owned),
         source,
-    })
+    };
+    Ok((operand, shown.to_owned()))
 }
 
 /// The files of an operand with their names: the recording of a folder, or all results in it.
@@ -107,10 +139,17 @@ fn text_of(bytes: Vec<u8>) -> Result<String, &'static str> {
     match bytes.as_slice() {
         [0xff, 0xfe, rest @ ..] if !rest.is_empty() => wide(rest, u16::from_le_bytes),
         [0xfe, 0xff, rest @ ..] if !rest.is_empty() => wide(rest, u16::from_be_bytes),
-        [0x1f, 0x8b, ..] => Err("compressed. Unpack it with gunzip first"),
+        [b'P', b'K', 3 | 5, ..] => Err("a zip archive. Unpack it first"),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Err("compressed with zstd. Unpack it with `zstd -d` first"),
+        [b'B', b'Z', b'h', ..] => Err("compressed with bzip2. Unpack it with bunzip2 first"),
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => Err("compressed with xz. Unpack it with unxz first"),
         _ if has(b"Latency") && has(b"Attack") && has(&[0]) => {
             Err("a binary result of vegeta. Convert it with `vegeta report -type=json`")
         }
+        // Gatling's log begins with a byte for its version, and then texts with their length in four bytes.
+        [0, 0, 0, ..] => Err(
+            "binary. If it is the simulation.log of Gatling 3.11 or newer, give the stats.json of its report",
+        ),
         _ => String::from_utf8(bytes).map_err(|_| "not text"),
     }
 }
@@ -129,6 +168,23 @@ mod tests {
     }
 
     #[test]
+    fn two_files_of_one_name_get_the_shortest_paths_that_differ() {
+        let labels = |a, b| labels(a, b).join(" ");
+        assert_eq!(
+            labels("before/s.json", "after/s.json"),
+            "before/s.json after/s.json"
+        );
+        assert_eq!(
+            labels("x/a/out/s.json", "x/b/out/s.json"),
+            "a/out/s.json b/out/s.json"
+        );
+        assert_eq!(labels("one/a.json", "one/b.json"), "a.json b.json");
+        assert_eq!(labels("s.json", "old/s.json"), "s.json old/s.json");
+        assert_eq!(labels("./r/", "r"), "r r");
+        assert_eq!(labels("recordings/x", "recordings/x"), "x x");
+    }
+
+    #[test]
     fn bytes_that_are_no_text_are_named() {
         let gob = [&[0x1d, 0xff][..], b"Result", &[0], b"Attack", b"Latency"].concat();
         assert!(
@@ -136,7 +192,10 @@ mod tests {
                 .unwrap_err()
                 .contains("vegeta report -type=json")
         );
-        assert!(text_of(vec![0x1f, 0x8b, 8]).unwrap_err().contains("gunzip"));
+        let zip = text_of(b"PK\x03\x04".to_vec()).unwrap_err();
+        assert!(zip.contains("zip archive"));
+        let log = text_of(vec![0, 0, 0, 0, 6, b'3']).unwrap_err();
+        assert!(log.contains("stats.json"), "{log}");
         assert_eq!(text_of(vec![0xc3, 0x28]), Err("not text"));
     }
 }

@@ -12,6 +12,9 @@ use super::proxies::{FOLDER, KnownProxy};
 use super::requests::Requests;
 use crate::yaml_text::quoted;
 
+/// The file name of the schema next to a lab. Editors read it without a network.
+pub(super) const SCHEMA: &str = "lab.schema.json";
+
 /// The setup that a lab compares.
 pub(super) enum Setup {
     /// One command, compared with itself.
@@ -116,6 +119,7 @@ impl Draft<'_> {
         let (lab, consent) = (self.lab, self.consent());
         let mut text = format!(
             "\
+# yaml-language-server: $schema={SCHEMA}
 # A first lab, written by `weigh init`. Change it as you like. docs/labs.md of Weighbridge explains
 # every key.
 #   weigh check {lab}{consent}

@@ -145,20 +145,30 @@ fn request(target: Written, base: &Uri, flags: &[(String, String)]) -> Result<Re
 
 /// Reads both syntaxes. The first character decides.
 fn parse(text: &str) -> Result<Vec<Written>, String> {
-    if text.trim_start().starts_with('{') {
-        parse_json(text)
-    } else {
-        parse_http(text)
+    let text = text.trim_start_matches('\u{feff}');
+    match text.trim_start().chars().next() {
+        Some('{') => parse_json(text),
+        Some('[') => Err(format!(
+            "line 1: expected a target, found a list. {ONE_A_LINE} with `jq -c '.[]'`"
+        )),
+        _ => parse_http(text),
     }
 }
+
+const ONE_A_LINE: &str = "Write the JSON of each target on a line of its own, for example";
 
 fn parse_json(text: &str) -> Result<Vec<Written>, String> {
     numbered(text)
         // A file may end with an empty line.
         .filter(|(_, line)| !line.is_empty())
         .map(|(number, line)| {
-            let target: JsonTarget =
-                serde_json::from_str(line).map_err(|error| format!("line {number}: {error}"))?;
+            let target: JsonTarget = serde_json::from_str(line).map_err(|error| {
+                let hint = match error.is_eof() {
+                    true => format!(". {ONE_A_LINE} with `jq -c .`"),
+                    false => String::new(),
+                };
+                format!("line {number}: {error}{hint}")
+            })?;
             let body = STANDARD
                 .decode(&target.body)
                 .map_err(|error| format!("line {number}: `body` is not base64: {error}"))?;
@@ -199,13 +209,15 @@ fn parse_http(text: &str) -> Result<Vec<Written>, String> {
             continue;
         }
         let target = targets.last_mut().filter(|_| is_open).ok_or_else(|| {
-            format!(
-                "line {number}: expected `METHOD URL`, found `{line}`. An empty line ends a target"
-            )
+            let hint = match line.contains("://") && !line.contains(char::is_whitespace) {
+                true => format!("Write `GET {line}`"),
+                false => "An empty line ends a target".to_owned(),
+            };
+            format!("line {number}: expected `METHOD URL`, found `{line}`. {hint}")
         })?;
         if let Some(file) = line.strip_prefix('@') {
             target.body = Body::File(file.trim().to_owned());
-        } else if let Some((name, value)) = line.split_once(':') {
+        } else if let Some((name, value)) = line.split_once(':').filter(|it| is_name(it.0)) {
             let header = (name.trim().to_owned(), value.trim().to_owned());
             target.headers.push(header);
         } else {
@@ -217,9 +229,14 @@ fn parse_http(text: &str) -> Result<Vec<Written>, String> {
     Ok(targets)
 }
 
-/// Reads `METHOD URL`: capitals, a space, and a URL or a path.
+/// True if a text can be the name of a header (RFC 9110, 5.6.2). A method of small letters with a URL is not a name.
+fn is_name(text: &str) -> bool {
+    http::HeaderName::from_bytes(text.trim().as_bytes()).is_ok()
+}
+
+/// Reads `METHOD URL`: capitals, white space, and a URL or a path.
 fn request_line(line: &str) -> Option<(&str, &str)> {
-    let (method, url) = line.split_once(' ')?;
+    let (method, url) = line.split_once(char::is_whitespace)?;
     let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
     is_method.then_some((method, url.trim()))
 }
@@ -288,6 +305,117 @@ mod tests {
             let shown = shown(text);
             assert!(shown[0].contains(words), "{text}: {shown:?}");
         }
+    }
+
+    /// Reads a file as users bring it: `METHOD PATH` of each request, or the refusal.
+    fn of_file(text: &str) -> Result<Vec<Request>, String> {
+        let written = parse(text)?;
+        let base = address::url(&written[0].url)?;
+        let of = |target: Written| {
+            let line = target.line;
+            request(target, &base, &[]).map_err(|why| format!("line {line}: {why}"))
+        };
+        written.into_iter().map(of).collect()
+    }
+
+    fn read_file(text: &str) -> Vec<String> {
+        match of_file(text) {
+            Ok(requests) => requests
+                .iter()
+                .map(|it| format!("{} {}", it.method, it.path))
+                .collect(),
+            Err(error) => vec![error],
+        }
+    }
+
+    #[test]
+    fn files_as_users_bring_them_are_read_or_refused_by_line() {
+        for (text, expected) in [
+            (
+                "GET http://127.0.0.1:18080/a\r\n\r\nGET http://127.0.0.1:18080/b\r\n",
+                ["GET /a", "GET /b"],
+            ),
+            (
+                include_str!("targets_cases/lines.json"),
+                ["GET /a", "POST /b"],
+            ),
+            (
+                include_str!("targets_cases/spaces.txt"),
+                ["GET /a", "POST /b"],
+            ),
+        ] {
+            assert_eq!(read_file(text), expected, "{text}");
+        }
+        let body = of_file(include_str!("targets_cases/lines.json")).unwrap();
+        assert_eq!(body[1].body, b"{\"n\":1}");
+        let plain = parse(include_str!("targets_cases/plain.txt")).unwrap();
+        assert_eq!(plain.len(), 3);
+        let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(plain[0].headers, [own("Accept", "application/json")]);
+        let headers = [
+            own("Content-Type", "application/json"),
+            own("Host", "other.example"),
+        ];
+        assert_eq!(plain[1].headers, headers);
+        assert_eq!(plain[1].body, Body::File("body.json".to_owned()));
+        for (text, words) in [
+            (
+                include_str!("targets_cases/array.json"),
+                "line 1: expected a target, found a list",
+            ),
+            (
+                include_str!("targets_cases/body.json"),
+                "line 1: unknown field `n`",
+            ),
+            (
+                include_str!("targets_cases/header-text.json"),
+                "line 1: invalid type: string \"a/b\"",
+            ),
+            (
+                include_str!("targets_cases/headers-key.json"),
+                "line 1: unknown field `headers`",
+            ),
+            (
+                include_str!("targets_cases/hosts.txt"),
+                "line 3: expected a target on `127.0.0.1:18080`",
+            ),
+            (
+                include_str!("targets_cases/no-method.json"),
+                "line 1: missing field `method`",
+            ),
+            (
+                include_str!("targets_cases/odd.txt"),
+                "line 4: `http://127.0.0.1:18080/b # not a comment in vegeta`: character",
+            ),
+            (include_str!("targets_cases/pretty.json"), "with `jq -c .`"),
+            (
+                include_str!("targets_cases/urls.txt"),
+                "Write `GET http://127.0.0.1:18080/a`",
+            ),
+            (
+                "GET http://h/\nget http://h/b\n",
+                "line 2: expected `Name: value`",
+            ),
+        ] {
+            let found = read_file(text);
+            assert!(found[0].contains(words), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_and_password_become_a_header_and_no_part_of_the_host() {
+        let text = include_str!("targets_cases/odd.txt")
+            .lines()
+            .next()
+            .unwrap();
+        let requests = of_file(text).unwrap();
+        assert_eq!(requests[0].path, "/a?x=1&y={z}");
+        // base64 of `user:secret`.
+        let basic = (
+            "Authorization".to_owned(),
+            "Basic dXNlcjpzZWNyZXQ=".to_owned(),
+        );
+        assert_eq!(requests[0].headers, [basic]);
     }
 
     #[test]
