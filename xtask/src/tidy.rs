@@ -31,6 +31,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("cluster", &[]),
     ("rig", &["model"]),
     ("engine", &[]),
+    ("k6-script", &[]),
     (
         "experiment",
         &[
@@ -61,6 +62,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "rig",
             "cluster",
             "engine",
+            "k6-script",
             "experiment",
         ],
     ),

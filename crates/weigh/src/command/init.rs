@@ -100,10 +100,20 @@ pub(crate) struct Args {
     /// Requests of an Artillery test, in YAML or JSON. Captured values become a scenario, and payload files data.
     #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi"])]
     artillery: Option<PathBuf>,
-    /// Requests and thresholds of a k6 script in JavaScript, if their text is known before the run.
-    /// `weigh` reads the script and does not run it.
+    /// Requests and thresholds of a k6 script in JavaScript or TypeScript. `weigh` runs the script in a sandbox
+    /// without network, and records its requests instead of sending them.
     #[arg(long, value_name = "SCRIPT", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi", "artillery"])]
     k6: Option<PathBuf>,
+    /// With --k6: a value of `__ENV` for the script. Repeat it for more values.
+    #[arg(long, value_name = "NAME=VALUE", requires = "k6", help_heading = "Requests", value_parser = k6::variable)]
+    env: Vec<(String, String)>,
+    /// With --k6: the server whose requests the lab takes [default: the server with the most requests].
+    #[arg(long, value_name = "HOST", requires = "k6", help_heading = "Requests")]
+    host: Option<String>,
+    /// With --k6: the folder with all files that the script may read [default: the nearest Git repository or
+    /// the current folder around the script, otherwise its folder].
+    #[arg(long, value_name = "FOLDER", requires = "k6", help_heading = "Requests", value_parser = k6::folder)]
+    root: Option<PathBuf>,
     /// Requests of a Postman collection (v2.0 or v2.1), in the order of its folders.
     #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi", "artillery", "k6"])]
     postman: Option<PathBuf>,
@@ -327,6 +337,12 @@ fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> 
         return Ok(None);
     };
     let shown = path.display().to_string();
+    let source = file_name(path);
+    if args.k6.is_some() {
+        let found = k6_requests(path, &source, args);
+        let found = found.map_err(|why| Failure::bad_input(format!("`{shown}`: {why}")))?;
+        return enough(found, &shown, args.partial, console).map(Some);
+    }
     let text = fs::read(path)
         .map_err(|error| error.to_string())
         .and_then(readable)
@@ -334,14 +350,11 @@ fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> 
     if let Some(advice) = kinds::unsupported(&text) {
         return Err(Failure::bad_input(format!("`{shown}`: {advice}")));
     }
-    let source = file_name(path);
     let (flag, found) = if args.har.is_some() {
         ("--har", har::read(&source, &text))
     } else if args.openapi.is_some() {
         let found = openapi::read(&source, &text, args.invent, console.color);
         ("--openapi", found)
-    } else if args.k6.is_some() {
-        ("--k6", k6::read(path, &source, &text))
     } else if args.postman.is_some() {
         let found = postman::read(path, &text, args.postman_env.as_deref());
         ("--postman", found)
@@ -360,6 +373,24 @@ fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> 
         Failure::bad_input(format!("`{shown}`: {why}{}", advice.unwrap_or_default()))
     })?;
     enough(found, &shown, args.partial, console).map(Some)
+}
+
+/// The requests of a k6 script, which can read more files than itself.
+fn k6_requests(path: &Path, source: &str, args: &Args) -> Result<Requests, String> {
+    let choices = k6::Choices {
+        environment: &args.env,
+        host: args.host.as_deref(),
+        root: args.root.as_deref(),
+    };
+    let found = k6::read(path, source, choices);
+    found.map_err(|why| {
+        let text = fs::read(path).ok().and_then(|bytes| readable(bytes).ok());
+        let advice = text.and_then(|text| {
+            kinds::unsupported(&text).or_else(|| kinds::other_flag(&text, "--k6"))
+        });
+        let advice = advice.map(|it| format!(". {it}"));
+        format!("{why}{}", advice.unwrap_or_default())
+    })
 }
 
 /// The name of a file without its folder.

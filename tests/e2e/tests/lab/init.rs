@@ -239,7 +239,7 @@ const order = open('./order.json');
 export default function () {
   const answer = http.get(`${__ENV.BASE_URL}/items`);
   http.post(`${__ENV.BASE_URL}/orders`, order, { headers: { 'Content-Type': 'application/json' } });
-  http.get(`${__ENV.BASE_URL}/orders/${answer.json('id')}`);
+  http.get(`${__ENV.BASE_URL}/orders/${answer.html().find('#id').text()}`);
 }
 ";
 

@@ -1,0 +1,290 @@
+//! The engine's raw recording as a recording without repetition.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ScriptPlace;
+use crate::engine::{Ran, Shared};
+use crate::raw::{
+    Raw, RawAccepted, RawBody, RawEnd, RawPlace, RawPlaceholder, RawRequest, RawScenario,
+};
+use crate::recording::{
+    AcceptedStatus, AnswerValue, CallBody, ScriptCall, ScriptNote, ScriptRecording, ScriptScenario,
+    TextPart,
+};
+use crate::vary::{Sample, Variation};
+
+/// The identity of a call over all iterations.
+type Key = (String, Option<RawPlace>, u32);
+
+/// Converts the engine's result.
+pub(crate) fn recording(ran: Ran) -> ScriptRecording {
+    let Ran { raw, shared } = ran;
+    let mut keys = BTreeMap::<Key, usize>::new();
+    for request in &raw.requests {
+        let number = keys.len();
+        keys.entry(key(request)).or_insert(number);
+    }
+    let reader = Reader {
+        raw: &raw,
+        shared: &shared,
+        keys,
+    };
+    let mut notes = reader.notes();
+    let mut variation = Variation::new(&raw.lists, raw.users);
+    let setup: Vec<ScriptCall> = raw
+        .requests
+        .iter()
+        .filter(|it| it.stage == "setup")
+        .map(|it| reader.call(it))
+        .collect();
+    let mut scenarios = Vec::new();
+    for scenario in &raw.scenarios {
+        let calls = reader.calls(scenario, &mut variation);
+        scenarios.push(ScriptScenario {
+            name: scenario.name.clone(),
+            exec: scenario.exec.clone(),
+            iterations: u32::try_from(scenario.iterations.len()).unwrap_or(u32::MAX),
+            calls,
+        });
+        notes.extend(
+            reader.ends(
+                scenario
+                    .iterations
+                    .iter()
+                    .filter_map(|it| it.ended.as_ref()),
+            ),
+        );
+    }
+    notes.extend(reader.ends(raw.setup_ended.iter()));
+    let (data, ranges) = variation.finish();
+    ScriptRecording {
+        setup,
+        scenarios,
+        unreached: reader.unreached(),
+        notes,
+        data,
+        ranges,
+        modules: shared.left.clone(),
+        has_pauses: raw.used.iter().any(|it| it == "sleep"),
+        has_checks: raw.used.iter().any(|it| it == "check"),
+        options: raw.options,
+        absent: raw.absent,
+        unset: raw.unset,
+        functions: raw.functions,
+    }
+}
+
+fn key(request: &RawRequest) -> Key {
+    (
+        format!("{} {}", request.stage, request.of),
+        request.place.clone(),
+        request.turn,
+    )
+}
+
+/// The raw recording, with the numbers of its calls.
+struct Reader<'a> {
+    raw: &'a Raw,
+    shared: &'a Shared,
+    keys: BTreeMap<Key, usize>,
+}
+
+impl Reader<'_> {
+    fn number(&self, request: &RawRequest) -> usize {
+        self.keys.get(&key(request)).copied().unwrap_or_default()
+    }
+
+    fn place(&self, place: Option<&RawPlace>) -> Option<ScriptPlace> {
+        place.map(|place| self.shared.place(place))
+    }
+
+    fn notes(&self) -> Vec<ScriptNote> {
+        let notes = self.raw.notes.iter().map(|note| ScriptNote {
+            place: self.place(note.place.as_ref()),
+            text: note.text.clone(),
+        });
+        notes.collect()
+    }
+
+    /// Notes about iterations that ended early, without repetition.
+    fn ends<'b>(&self, ends: impl Iterator<Item = &'b RawEnd>) -> Vec<ScriptNote> {
+        let mut notes = Vec::new();
+        for end in ends {
+            let begin = if end.is_unknown {
+                ""
+            } else {
+                "the script ends with an error: "
+            };
+            let note = ScriptNote {
+                place: self.place(end.place.as_ref()),
+                text: format!("{begin}{}. Calls after it are left out", end.text),
+            };
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        notes
+    }
+
+    fn unreached(&self) -> Vec<ScriptNote> {
+        let reached: BTreeSet<usize> = self.raw.reached.iter().copied().collect();
+        let sites = self.shared.sites.iter().enumerate();
+        let sites = sites.filter(|(number, _)| !reached.contains(number));
+        let notes = sites.map(|(_, (file, site))| ScriptNote {
+            place: Some(ScriptPlace {
+                file: file.clone(),
+                line: site.line,
+                is_entry: *file == self.shared.entry,
+            }),
+            text: format!("{} is not reached", site.callee),
+        });
+        notes.collect()
+    }
+
+    /// The parts of a text with marks.
+    fn parts(&self, text: &str) -> Vec<TextPart> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('\u{E000}') {
+            let found = after.split_once('\u{E001}').and_then(|(number, after)| {
+                let own = number.trim_start_matches('n');
+                let placeholder = self.raw.placeholders.get(own.parse::<usize>().ok()?)?;
+                Some((self.part(placeholder), after, own.len() < number.len()))
+            });
+            // JSON has a number without quotes.
+            let (before, found) = match found {
+                Some((part, after, true)) => (
+                    before.strip_suffix('"').unwrap_or(before),
+                    Some((part, after.strip_prefix('"').unwrap_or(after))),
+                ),
+                Some((part, after, false)) => (before, Some((part, after))),
+                None => (before, None),
+            };
+            let (part, after) = found.unwrap_or_else(|| {
+                (
+                    TextPart::Computed("a part of a value of an answer".to_owned()),
+                    after,
+                )
+            });
+            if !before.is_empty() {
+                parts.push(TextPart::Plain(before.to_owned()));
+            }
+            parts.push(part);
+            rest = after;
+        }
+        if !rest.is_empty() {
+            parts.push(TextPart::Plain(rest.replace('\u{E001}', "")));
+        }
+        parts
+    }
+
+    fn part(&self, placeholder: &RawPlaceholder) -> TextPart {
+        let answer = |answer: &usize, value: AnswerValue, name: &String| match self
+            .raw
+            .requests
+            .get(*answer)
+        {
+            Some(request) => TextPart::Answer {
+                call: self.number(request),
+                value,
+                name: name.clone(),
+            },
+            None => TextPart::Computed(name.clone()),
+        };
+        match placeholder {
+            RawPlaceholder::Environment { variable } => TextPart::Environment(variable.clone()),
+            RawPlaceholder::Json {
+                answer: of,
+                path,
+                name,
+            } => answer(of, AnswerValue::Json(path.clone()), name),
+            RawPlaceholder::Header {
+                answer: of,
+                header,
+                pattern,
+                name,
+            } => answer(
+                of,
+                AnswerValue::Header(header.clone(), pattern.clone()),
+                name,
+            ),
+            RawPlaceholder::Pattern {
+                answer: of,
+                pattern,
+                name,
+            } => answer(of, AnswerValue::Pattern(pattern.clone()), name),
+            RawPlaceholder::Body { answer: of, name } => answer(of, AnswerValue::Body, name),
+            RawPlaceholder::Matches { name } | RawPlaceholder::Computed { name } => {
+                TextPart::Computed(name.clone())
+            }
+        }
+    }
+
+    fn call(&self, request: &RawRequest) -> ScriptCall {
+        let accepted = match (&request.expected, &request.accepted) {
+            (Some(statuses), _) => Some(AcceptedStatus::These(statuses.clone())),
+            (None, Some(RawAccepted::Any(_))) => Some(AcceptedStatus::Any),
+            (None, Some(RawAccepted::Ranges(ranges))) => {
+                let mut statuses: Vec<u16> =
+                    ranges.iter().flat_map(|(from, to)| *from..=*to).collect();
+                statuses.sort_unstable();
+                statuses.dedup();
+                Some(AcceptedStatus::These(statuses))
+            }
+            (None, None) => None,
+        };
+        ScriptCall {
+            number: self.number(request),
+            place: self.place(request.place.as_ref()),
+            method: request.method.clone(),
+            url: self.parts(&request.url),
+            headers: request
+                .headers
+                .iter()
+                .map(|(name, value)| (name.clone(), self.parts(value)))
+                .collect(),
+            body: request.body.as_ref().map(|body| match body {
+                RawBody::Text(text) => CallBody::Text(self.parts(text)),
+                RawBody::Base64(bytes) => CallBody::Bytes(bytes.clone()),
+            }),
+            accepted,
+            notes: request.notes.clone(),
+            problems: request.problems.clone(),
+            count: 1,
+        }
+    }
+
+    /// The calls of all iterations, in the order of their first iteration, without repetition.
+    fn calls(&self, scenario: &RawScenario, variation: &mut Variation<'_>) -> Vec<ScriptCall> {
+        let mut order = Vec::<usize>::new();
+        let mut samples = BTreeMap::<usize, Vec<Sample>>::new();
+        for iteration in &scenario.iterations {
+            let sent = self
+                .raw
+                .requests
+                .get(iteration.from..iteration.to)
+                .unwrap_or_default();
+            let mut last = None;
+            for request in sent {
+                let call = self.call(request);
+                let number = call.number;
+                if !samples.contains_key(&number) {
+                    // A call that this iteration alone sends stands behind the call before it.
+                    let after = last.and_then(|last| order.iter().position(|it| *it == last));
+                    order.insert(after.map_or(0, |it| it + 1), number);
+                }
+                last = Some(number);
+                samples.entry(number).or_default().push(Sample {
+                    call,
+                    drawn: iteration.drawn.clone(),
+                });
+            }
+        }
+        let groups = order
+            .into_iter()
+            .filter_map(|number| samples.remove(&number));
+        groups
+            .flat_map(|samples| variation.calls(samples))
+            .collect()
+    }
+}

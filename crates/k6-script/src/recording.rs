@@ -1,0 +1,171 @@
+//! The recording of a script, without repetition.
+
+use crate::ScriptPlace;
+
+/// A value of an answer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AnswerValue {
+    /// A member of a JSON body.
+    Json(Vec<String>),
+    /// A header, or the part of it that a pattern finds.
+    Header(String, Option<String>),
+    /// The part of the body that a pattern finds.
+    Pattern(String),
+    /// The whole body.
+    Body,
+}
+
+/// A part of a text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TextPart {
+    /// A constant text.
+    Plain(String),
+    /// A value of the answer to the call with this number.
+    Answer {
+        /// The number of the call.
+        call: usize,
+        /// The value.
+        value: AnswerValue,
+        /// The value in the words of the script.
+        name: String,
+    },
+    /// A value that exists only during a run, in the words of the script.
+    Computed(String),
+    /// A name of the environment without a value.
+    Environment(String),
+    /// A column of the data.
+    Column(String),
+    /// A number that is drawn for each iteration, by the name of its range.
+    Range(String),
+    /// The number of the iteration.
+    Index,
+}
+
+/// The body of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallBody {
+    /// A text.
+    Text(Vec<TextPart>),
+    /// Bytes.
+    Bytes(String),
+}
+
+/// Statuses that the script accepts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AcceptedStatus {
+    /// Any status.
+    Any,
+    /// These statuses, in order.
+    These(Vec<u16>),
+}
+
+/// A request of the script.
+#[derive(Clone, Debug)]
+pub struct ScriptCall {
+    /// The number of the call, for values of its answer.
+    pub number: usize,
+    /// The place that sends it.
+    pub place: Option<ScriptPlace>,
+    /// The method.
+    pub method: String,
+    /// The URL.
+    pub url: Vec<TextPart>,
+    /// Names and values of headers.
+    pub headers: Vec<(String, Vec<TextPart>)>,
+    /// The body.
+    pub body: Option<CallBody>,
+    /// The statuses that checks accept. `None` without such a check.
+    pub accepted: Option<AcceptedStatus>,
+    /// Notes about it.
+    pub notes: Vec<String>,
+    /// Reasons why no lab can send it.
+    pub problems: Vec<String>,
+    /// The number of iterations that send it.
+    pub count: u32,
+}
+
+/// A scenario, with the calls of its function.
+#[derive(Clone, Debug)]
+pub struct ScriptScenario {
+    /// The name in the options.
+    pub name: String,
+    /// The exported function.
+    pub exec: String,
+    /// Number of recorded iterations.
+    pub iterations: u32,
+    /// Its calls, in order.
+    pub calls: Vec<ScriptCall>,
+}
+
+/// A sentence about a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptNote {
+    /// The place.
+    pub place: Option<ScriptPlace>,
+    /// The sentence.
+    pub text: String,
+}
+
+/// A module that the engine does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftModule {
+    /// The place of the import.
+    pub place: ScriptPlace,
+    /// The module, as the script names it.
+    pub module: String,
+    /// The reason.
+    pub why: &'static str,
+}
+
+/// Rows of a list of the script that requests use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScriptRows {
+    /// Rows as objects with columns.
+    pub rows: Vec<serde_json::Map<String, serde_json::Value>>,
+    /// True if the script draws rows at random.
+    pub is_random: bool,
+}
+
+/// A range of whole numbers that requests use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drawn {
+    /// The name of the range.
+    pub name: String,
+    /// The smallest number.
+    pub from: i64,
+    /// The largest number.
+    pub to: i64,
+    /// The origin of the value in the script.
+    pub origin: &'static str,
+}
+
+/// All that a script does.
+#[derive(Clone, Debug)]
+pub struct ScriptRecording {
+    /// Calls of `setup`, which runs once.
+    pub setup: Vec<ScriptCall>,
+    /// The scenarios, in order.
+    pub scenarios: Vec<ScriptScenario>,
+    /// The exported options.
+    pub options: serde_json::Value,
+    /// Notes about places.
+    pub notes: Vec<ScriptNote>,
+    /// Calls of `k6/http` in the text that never ran.
+    pub unreached: Vec<ScriptNote>,
+    /// Modules that the engine does not have.
+    pub modules: Vec<LeftModule>,
+    /// Functions that scenarios name and the script does not export.
+    pub absent: Vec<String>,
+    /// Names of the environment that the script reads and that have no value.
+    pub unset: Vec<String>,
+    /// The rows that columns come from.
+    pub data: Option<ScriptRows>,
+    /// The ranges of drawn numbers.
+    pub ranges: Vec<Drawn>,
+    /// The exported functions.
+    pub functions: Vec<String>,
+    /// True if the script pauses.
+    pub has_pauses: bool,
+    /// True if the script checks more than statuses.
+    pub has_checks: bool,
+}
