@@ -79,7 +79,7 @@ fn without_number(row: &VariantSummary) -> String {
     )
 }
 
-/// The names of the invalid variants whose reason [`sentence`] contains, or follows from it.
+/// The names of the invalid variants that [`sentence`] explains. It contains their reason or its cause.
 pub(crate) fn told(summary: &Summary) -> Vec<&str> {
     if summary.interrupted {
         return Vec::new();

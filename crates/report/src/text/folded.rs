@@ -2,7 +2,7 @@
 
 use crate::terminal::columns;
 
-/// Character in place of a space that must not become a line break. It is as wide as a space, and no text of a
+/// Character instead of a space that must not become a line break. It is as wide as a space, and no text of a
 /// report contains it.
 const GLUE: char = '\u{e000}';
 
@@ -36,7 +36,7 @@ pub(crate) fn glued(text: &str) -> String {
     out
 }
 
-/// The text with spaces in place of the marks.
+/// The text with spaces instead of the marks.
 pub(crate) fn unglued(text: &str) -> String {
     text.replace(GLUE, " ")
 }
