@@ -11,6 +11,7 @@
 mod blocks;
 mod bodies;
 mod breakdown;
+mod by_round;
 mod check;
 mod distribution;
 mod doubtful;
@@ -36,6 +37,7 @@ mod why;
 
 pub use bodies::{BodiesSummary, BodyNote, StatusSummary, notes as body_notes};
 pub use breakdown::{Activity, BreakdownSummary, CostPart, CountChange, CountName};
+pub use by_round::{RoundDifference, SystemDifference};
 pub use check::{
     Check, CheckFacts, CheckName, CheckNote, CheckState, GeneratorName, LongestStall,
     PAUSED_SHARE_MAX, STARVED_SHARE_MAX, is_disturbed,
@@ -238,6 +240,13 @@ pub struct VariantSummary {
     /// baseline, for a variant without a number, and with fewer than ten rounds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pooled_differences: Vec<PooledDifference>,
+    /// The difference from the baseline in each round, for pictures. Empty without a comparison. The rounds of
+    /// each metric contain the same information.
+    #[serde(skip)]
+    pub round_differences: Vec<RoundDifference>,
+    /// The part of each system in the difference of processor time, for pictures. Empty without a comparison.
+    #[serde(skip)]
+    pub system_differences: Vec<SystemDifference>,
     /// Result of the search for the highest rate in each round. Empty if there was no search.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub searches: Vec<SearchSummary>,

@@ -188,7 +188,7 @@ impl BuildCache {
         let version = match rig.build(&spec, stop.flag()) {
             Ok(()) => Ok(first_line(&spec.log)),
             Err(error @ BuildError::TimedOut { .. }) => {
-                let Invalid { kind, reason } = invalid_build(error);
+                let Invalid { kind, reason, .. } = invalid_build(error);
                 let advice = "`version` must be a command that prints a version and ends. Remove the key if there is no such command";
                 Err(Invalid::new(kind, format!("{reason}. {advice}")))
             }
@@ -268,7 +268,8 @@ fn invalid_build(error: BuildError) -> Invalid {
                 within.as_secs(),
                 last_words(&last_lines, &log)
             ),
-        ),
+        )
+        .logged(&log),
         BuildError::Failed {
             status: Status::Code(NOT_THERE),
             last_lines,
@@ -288,7 +289,8 @@ fn invalid_build(error: BuildError) -> Invalid {
                 "`{command}` (building `{name}`) ended with {status}{}",
                 last_words(&last_lines, &log)
             ),
-        ),
+        )
+        .logged(&log),
     }
 }
 

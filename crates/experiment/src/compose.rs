@@ -230,11 +230,17 @@ impl Resolved {
         })
     }
 
-    /// The services without a profile, by name.
-    pub fn services(&self) -> Vec<(String, Value)> {
+    /// The services without a profile, and those of the profiles, by name.
+    pub fn services(&self, profiles: &[String]) -> Vec<(String, Value)> {
         let all = self.document["services"].as_object();
         let all = all.into_iter().flatten();
-        let own = all.filter(|(_, service)| service.get("profiles").is_none());
+        let is_active = |service: &Value| match service.get("profiles").and_then(Value::as_array) {
+            None => true,
+            Some(own) => own
+                .iter()
+                .any(|it| profiles.iter().any(|name| *it == name.as_str())),
+        };
+        let own = all.filter(|(_, service)| is_active(service));
         own.map(|(name, service)| (name.clone(), service.clone()))
             .collect()
     }

@@ -48,6 +48,11 @@ pub fn search_path() -> OsString {
     variable("PATH").unwrap_or_default()
 }
 
+/// The current folder. `None` if it was removed.
+pub(crate) fn current_folder() -> Option<PathBuf> {
+    std::env::current_dir().ok()
+}
+
 /// The variables that locate container engines.
 pub(crate) fn engines() -> Surroundings {
     Surroundings {

@@ -17,7 +17,7 @@ pub enum Exit {
     /// The run happened, but a failed check makes its verdict untrustworthy, or it did not reach the width of
     /// `--until`.
     Withheld,
-    /// A program, a port or a system is missing or not ready.
+    /// A program, a port or a system is missing or not ready, or the run left out every variant.
     NotReady,
     /// The run happened, but responses were wrong or missing. Numbers were withheld.
     Mismatch,
@@ -90,7 +90,7 @@ Exit codes:
   2  the command line or a file is wrong. Nothing was started
   3  responses were wrong or missing, or a variant did not do its work. Its figures are withheld
   4  a gate did not pass: it is broken or undecided
-  5  a program, a port or a system is missing or not ready
+  5  a program, a port or a system is missing or not ready, or --quick left out every variant
   6  stopped by the user. The recording contains the rounds until then
   7  a check failed and the verdict is withheld, or --until was not reached";
 

@@ -1,6 +1,9 @@
 //! The reasons why variants have no number, such as failed starts, as one line of a report.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 
 use model::InvalidKind;
 use rig::{ReadyError, SpawnError};
@@ -13,6 +16,8 @@ pub struct Invalid {
     pub kind: InvalidKind,
     /// A text on one line.
     pub reason: String,
+    /// The log that shows more than the reason. `None` if there is no such log.
+    pub(crate) log: Option<PathBuf>,
 }
 
 impl Invalid {
@@ -20,7 +25,49 @@ impl Invalid {
         Invalid {
             kind,
             reason: reason.into(),
+            log: None,
         }
+    }
+
+    /// True if the log of a system or of a build shows more.
+    pub fn is_logged(&self) -> bool {
+        let kinds = [
+            InvalidKind::NotReady,
+            InvalidKind::BuildFailed,
+            InvalidKind::Crashed,
+        ];
+        kinds.contains(&self.kind)
+    }
+
+    /// Returns it with the log of the system that failed.
+    pub(crate) fn logged(self, log: &Path) -> Invalid {
+        Invalid {
+            log: Some(log.to_owned()),
+            ..self
+        }
+    }
+
+    /// The line for a user who watches the run: the variant, the kind of problem, and the last lines of the
+    /// log. The result contains the reason. `here` is the current folder, and the path of the log is relative
+    /// to it.
+    pub(crate) fn note(&self, variant: &str, here: Option<&Path>) -> String {
+        let mut note = format!("`{variant}` has no number: {}", self.kind);
+        let Some(log) = &self.log else {
+            return note;
+        };
+        let text = fs::read(log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        let last = &lines[lines.len().saturating_sub(LINES_SHOWN)..];
+        let path = opened_from(log, here).display();
+        if last.is_empty() {
+            return note + &format!(". The log `{path}` is empty");
+        }
+        note += &format!(". The end of the log `{path}`:");
+        for line in last {
+            note += &format!("\n    {line}");
+        }
+        note
     }
 
     /// The exit code for this reason.
@@ -31,6 +78,15 @@ impl Invalid {
     pub fn interrupted() -> Invalid {
         Invalid::new(InvalidKind::Interrupted, "stopped before it was measured")
     }
+}
+
+/// Number of lines of a log that a note shows.
+const LINES_SHOWN: usize = 10;
+
+/// The path of a file as a user in the folder `here` would type it.
+fn opened_from<'a>(path: &'a Path, here: Option<&Path>) -> &'a Path {
+    here.and_then(|here| path.strip_prefix(here).ok())
+        .unwrap_or(path)
 }
 
 /// The reason in the last lines of a log, and the path of the log, as sentences to append.
@@ -90,7 +146,39 @@ pub(crate) fn invalid_spawn(error: &SpawnError) -> Invalid {
     }
 }
 
-pub(crate) fn invalid_ready(error: ReadyError) -> Invalid {
+/// The listen addresses of a system that is not ready, compared with the address that it received: `. It
+/// listens at [::1]:8080`. Empty if it listens at its own address.
+pub(crate) fn listens_at(own: SocketAddr, found: &BTreeSet<SocketAddr>) -> String {
+    let is_own = |it: &SocketAddr| {
+        // A socket for all addresses of IPv6 usually also serves IPv4.
+        it.port() == own.port() && (it.ip().is_unspecified() || it.ip() == own.ip())
+    };
+    if found.iter().any(is_own) {
+        return String::new();
+    }
+    if found.is_empty() {
+        return ". It listens nowhere".to_owned();
+    }
+    let shown: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let other = match found.iter().find(|it| it.port() == own.port()) {
+        Some(same_port) => format!(
+            ", and not at {}. Let it listen at {{{{addr}}}}, or at {}",
+            own.ip(),
+            match same_port.ip() {
+                IpAddr::V6(_) => "0.0.0.0",
+                IpAddr::V4(_) => "127.0.0.1",
+            }
+        ),
+        None => format!(
+            ", and not at port {}. Pass {{{{port}}}} or {{{{addr}}}} to it, in its command or in `env`",
+            own.port()
+        ),
+    };
+    format!(". It listens at {}{other}", shown.join(", "))
+}
+
+/// `listens` is the end of a sentence from [`listens_at`].
+pub(crate) fn invalid_ready(error: ReadyError, listens: &str) -> Invalid {
     match error {
         ReadyError::Interrupted { .. } => Invalid::interrupted(),
         ReadyError::Exited {
@@ -104,7 +192,8 @@ pub(crate) fn invalid_ready(error: ReadyError) -> Invalid {
                 "`{system}` ended with {status} before it was ready{}",
                 last_words(&last_lines, &log)
             ),
-        ),
+        )
+        .logged(&log),
         ReadyError::TimedOut {
             system,
             within,
@@ -114,10 +203,11 @@ pub(crate) fn invalid_ready(error: ReadyError) -> Invalid {
         } => Invalid::new(
             InvalidKind::NotReady,
             format!(
-                "`{system}` was not ready within {within:?}: {last_reason}{}",
+                "`{system}` was not ready within {within:?}: {last_reason}{listens}{}",
                 last_words(&last_lines, &log)
             ),
-        ),
+        )
+        .logged(&log),
     }
 }
 
@@ -129,6 +219,51 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_system_that_is_not_ready_says_where_it_listens() {
+        let own: SocketAddr = "127.0.0.1:18687".parse().unwrap();
+        let of = |found: &[&str]| {
+            let found = found.iter().map(|it| it.parse().unwrap()).collect();
+            listens_at(own, &found)
+        };
+        assert_eq!(of(&[]), ". It listens nowhere");
+        assert_eq!(
+            of(&["[::1]:18687"]),
+            ". It listens at [::1]:18687, and not at 127.0.0.1. Let it listen at {{addr}}, or at 0.0.0.0"
+        );
+        assert_eq!(
+            of(&["127.0.0.1:9399"]),
+            ". It listens at 127.0.0.1:9399, and not at port 18687. Pass {{port}} or {{addr}} to it, in its \
+             command or in `env`"
+        );
+        // It answers at its address, only not as it should.
+        assert_eq!(of(&["127.0.0.1:18687"]), "");
+        assert_eq!(of(&["[::]:18687", "127.0.0.1:9399"]), "");
+    }
+
+    #[test]
+    fn a_note_has_the_last_ten_lines_of_the_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("server.log");
+        let text: String = (1..=12).map(|line| format!("line {line}\n")).collect();
+        fs::write(&log, text).unwrap();
+        let invalid = Invalid::new(InvalidKind::NotReady, "slow");
+        assert_eq!(
+            invalid.note("as it is", None),
+            "`as it is` has no number: not ready"
+        );
+        let note = invalid.logged(&log).note("as it is", Some(folder.path()));
+        let lines: Vec<&str> = note.lines().collect();
+        assert_eq!(
+            lines[0],
+            "`as it is` has no number: not ready. The end of the log `server.log`:"
+        );
+        assert_eq!(
+            (lines.len(), lines[1], lines[10]),
+            (11, "    line 3", "    line 12")
+        );
+    }
 
     #[test]
     fn last_words_are_the_reason_and_not_the_advice() {

@@ -91,8 +91,9 @@ use crate::invalid::LOGS;
 use crate::progress::Progress;
 use crate::published::Account;
 use crate::record::{self, Outline};
+use crate::served::Board;
 use crate::stop::StopSignal;
-use crate::systems::Addresses;
+use crate::systems::{Addresses, GRACE};
 use reused_systems::ReusedSystems;
 use round::Rounds;
 use round_loop::OnThisMachine;
@@ -131,6 +132,8 @@ pub struct Experiment<'a> {
     records: Vec<RoundRecord>,
     /// The gates that decide the number of rounds, if the lab uses them as its stopping rule.
     gates: Gates,
+    /// The page that shows the rounds until now. `None` without `--serve`.
+    board: Option<Board>,
     /// Folder of the flamegraphs. `None` without `--flamegraph`.
     flamegraphs: Option<PathBuf>,
     profiles: Vec<Profile>,
@@ -223,6 +226,7 @@ impl<'a> Experiment<'a> {
             reused: ReusedSystems::off(),
             records: Vec::new(),
             gates: Gates::none(),
+            board: None,
             flamegraphs: None,
             profiles: Vec::new(),
             why_in: None,
@@ -238,6 +242,11 @@ impl<'a> Experiment<'a> {
     pub fn published(mut self, account: Option<Account>) -> Self {
         self.session.progress = self.session.progress.published(account);
         self
+    }
+
+    /// Shows the rounds on a page while the run lasts.
+    pub fn served(self, board: Option<Board>) -> Self {
+        Experiment { board, ..self }
     }
 
     /// Continues until these gates are decided, if the lab has that stopping rule.
@@ -296,6 +305,7 @@ impl<'a> Experiment<'a> {
             self.why = Some(self.ask_why(&folder));
         }
         self.session.progress.finish();
+        self.name_overdue();
         let recording = self.recording();
         self.rig
             .shut_down()
@@ -313,6 +323,7 @@ impl<'a> Experiment<'a> {
         self.prepare(builds);
         self.choose_load();
         self.session.progress.finish();
+        self.name_overdue();
         let prediction = self.prediction();
         let verdicts = self
             .candidates
@@ -375,15 +386,28 @@ impl<'a> Experiment<'a> {
     fn reject(&mut self, id: CandidateId, invalid: Invalid) {
         let candidate = self.candidates.get_mut(id);
         tracing::debug!(variant = candidate.name(), kind = ?invalid.kind, reason = invalid.reason, "a variant is out");
-        // A user who stops the run needs no message.
-        if invalid.kind != InvalidKind::Interrupted {
-            self.session.progress.note(&format!(
-                "{} has no number: {}",
-                candidate.name(),
-                invalid.reason
-            ));
+        // A user who stops the run needs no message. Neither does a variant that lost its baseline.
+        let is_news = !matches!(
+            invalid.kind,
+            InvalidKind::Interrupted | InvalidKind::NotNeeded
+        );
+        if is_news {
+            // The result contains the reason.
+            let here = environment::current_folder();
+            let note = invalid.note(candidate.name(), here.as_deref());
+            self.session.progress.note(&note);
         }
         candidate.reject(invalid);
+    }
+
+    /// Names each system that had to be killed, once for all its stops.
+    fn name_overdue(&self) {
+        for (name, stops) in self.rig.killed() {
+            self.session.progress.note(&format!(
+                "weigh: `{name}` ignored SIGTERM and was killed after {} s, at {stops} of its stops",
+                GRACE.as_secs()
+            ));
+        }
     }
 
     /// Removes all remaining candidates, because their measurements have no comparison.

@@ -211,12 +211,28 @@ impl Progress {
             // The first update may come immediately, and would divide by zero.
             let seconds = start.elapsed().as_secs_f64().max(1e-3);
             let rate = counts.finished() as f64 / seconds;
-            let mean_ms = counts.latency_mean_ns().unwrap_or(0) as f64 / 1e6;
             let errors = counts.mismatched + counts.failed + counts.missed;
+            let mean = mean(counts.latency_mean_ns());
             self.show(&format!(
-                "{label}: {rate:.0}/s, mean {mean_ms:.3} ms, {errors} errors"
+                "{label}: {rate:.0}/s, mean {mean}, {errors} errors"
             ));
             thread::park_timeout(REDRAW);
         }
+    }
+}
+
+/// A mean latency with its unit. A dash before the first response.
+fn mean(mean_ns: Option<u64>) -> String {
+    mean_ns.map_or_else(|| "–".to_owned(), |ns| format!("{:.3} ms", ns as f64 / 1e6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_without_a_response_has_no_mean() {
+        assert_eq!(mean(None), "–");
+        assert_eq!(mean(Some(1_234_567)), "1.235 ms");
     }
 }

@@ -19,6 +19,7 @@ use recording::RoundRecord;
 use crate::console::Console;
 use crate::environment::{instant, now};
 use crate::exit::Failure;
+use crate::http_server::HttpServer;
 use families::{Family, families};
 pub use otlp::{Collector, collector};
 pub use scrape::{Bind, bind};
@@ -43,7 +44,7 @@ impl PublishTargets {
         }
         let account = Account::new();
         let server = match &self.prometheus {
-            Some(bind) => Some(scrape::Server::start(*bind, account.clone(), console)?),
+            Some(bind) => Some(scrape::start(*bind, account.clone(), console)?),
             None => None,
         };
         let pusher = self
@@ -61,7 +62,7 @@ impl PublishTargets {
 /// Publishes a run until it is dropped. The drop takes at most 2 seconds.
 pub struct Published {
     account: Account,
-    _server: Option<scrape::Server>,
+    _server: Option<HttpServer>,
     _pusher: Option<otlp::Pusher>,
 }
 

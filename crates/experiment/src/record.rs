@@ -20,7 +20,7 @@ use stats::Histogram;
 
 use crate::digest::sha256;
 use crate::environment;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::secrets::{self, Values};
 
 mod factors;
@@ -104,6 +104,7 @@ pub(crate) fn of_lab(lab: &Lab, run: Outline) -> Recording {
         measured: Some(run.measured),
         until: run.until,
         decided: run.decided,
+        gates: None,
         cluster: run.cluster,
         environment: run.environment,
         load: LoadText {
@@ -203,6 +204,7 @@ pub fn of_load(
         measured: None,
         until: None,
         decided: None,
+        gates: None,
         cluster: None,
         environment,
         load: LoadText {
@@ -552,28 +554,69 @@ pub fn new_folder(out: &Path, name: &str) -> Result<PathBuf, Failure> {
     unreachable!("attempts are counted without end")
 }
 
-/// Writes the recording and its renderings.
+/// The name of the file with the recording, in its folder.
+const RECORDING: &str = "recording.json";
+
+/// Writes the recording and its renderings. The recording comes first, because the renderings can be made from
+/// it again.
 ///
 /// # Errors
 ///
 /// When a file cannot be written.
-pub fn save(folder: &Path, recording: &Recording, summary: &Summary) -> Result<(), Failure> {
-    for (name, text) in [
-        ("recording.json", recording.to_json()),
-        ("report.md", report::markdown(recording, summary)),
-        ("report.html", report::html(recording, summary)),
-    ] {
-        write(folder, name, &text)?;
-    }
-    Ok(())
+pub fn save(folder: &Path, recording: &Recording, summary: &Summary) -> Result<(), Unsaved> {
+    write(folder, RECORDING, &recording.to_json())?;
+    write(folder, "report.md", &report::markdown(recording, summary))?;
+    write(folder, "report.html", &report::html(recording, summary))
 }
 
-/// Writes one file of a recording folder.
-pub fn write(folder: &Path, name: &str, text: &str) -> Result<(), Failure> {
+/// Writes one file of a recording folder. A failed write leaves no file, because a part of a file would be
+/// mistaken for the whole.
+///
+/// # Errors
+///
+/// When the file cannot be written.
+pub fn write(folder: &Path, name: &str, text: &str) -> Result<(), Unsaved> {
     let path = folder.join(name);
     fs::write(&path, text).map_err(|error| {
-        Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))
+        let _gone = fs::remove_file(&path);
+        Unsaved {
+            has_recording: name != RECORDING,
+            problem: format!("`{}` cannot be written: {error}", path.display()),
+        }
     })
+}
+
+/// A file of a recording folder that could not be written.
+#[derive(Debug)]
+pub struct Unsaved {
+    problem: String,
+    /// True if the recording itself was written.
+    has_recording: bool,
+}
+
+impl Unsaved {
+    /// The failure of a run in this folder, with the more serious of the two exit codes. It names the command
+    /// that renders the recording again.
+    pub fn failure(&self, folder: &Path, exit: Exit) -> Failure {
+        let remedy = match self.has_recording {
+            true => format!(
+                ". The recording is complete: `weigh report {}` makes every report from it",
+                folder.display()
+            ),
+            false => ", so the recording is lost. Free space, or give another folder with --out"
+                .to_owned(),
+        };
+        Failure {
+            exit: exit.max(Exit::NotReady),
+            message: format!("{}{remedy}", self.problem),
+        }
+    }
+}
+
+impl From<Unsaved> for Failure {
+    fn from(unsaved: Unsaved) -> Failure {
+        Failure::not_ready(unsaved.problem)
+    }
 }
 
 /// Replaces characters that are unsafe in a path by `-`.
@@ -599,7 +642,36 @@ fn step(seen: &load::StepMeasurement) -> wire::StepRecord {
 
 #[cfg(test)]
 mod tests {
+    use recording::sample::SampleRun;
+
     use super::*;
+
+    #[test]
+    fn a_report_that_cannot_be_written_leaves_the_recording_and_names_its_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = SampleRun::graphql_server();
+        let summary = Summary::of(&recording);
+        // A folder of that name stands in for a full disk.
+        fs::create_dir(folder.path().join("report.md")).unwrap();
+        let unsaved = save(folder.path(), &recording, &summary).unwrap_err();
+        assert!(folder.path().join(RECORDING).exists());
+        let failure = unsaved.failure(Path::new("small/x"), Exit::Done);
+        assert_eq!(failure.exit, Exit::NotReady);
+        assert!(
+            failure.message.contains("report.md` cannot be written")
+                && failure.message.contains("`weigh report small/x`"),
+            "{}",
+            failure.message
+        );
+        // The more serious exit code of the run stays.
+        assert_eq!(
+            unsaved.failure(Path::new("x"), Exit::GateNotPassed).exit,
+            Exit::GateNotPassed
+        );
+        let gone = write(Path::new("/nowhere"), RECORDING, "").unwrap_err();
+        let message = gone.failure(Path::new("/nowhere"), Exit::Done).message;
+        assert!(message.contains("the recording is lost"), "{message}");
+    }
 
     #[test]
     fn a_round_without_counted_requests_has_no_latency() {

@@ -62,10 +62,8 @@ impl Look<'_> {
         ));
         lines.push(String::new());
         lines.extend(self.histogram(latency));
-        let cut = lines
-            .into_iter()
-            .map(|line| line.chars().take(width).collect());
-        cut.collect::<Vec<String>>().join("\n")
+        let cut = lines.iter().map(|line| cut(line, width));
+        cut.collect::<Vec<&str>>().join("\n")
     }
 
     /// The progress of the load, by requests and by time.
@@ -136,6 +134,22 @@ impl Look<'_> {
             )
         };
         rows.into_iter().map(line).collect()
+    }
+}
+
+/// The whole words of a line that fit into the width. A single long word is cut.
+fn cut(line: &str, width: usize) -> &str {
+    let Some((end, _)) = line.char_indices().nth(width) else {
+        return line;
+    };
+    let fitting = &line[..end];
+    if line[end..].starts_with(' ') {
+        return fitting;
+    }
+    let whole = fitting.rfind(' ').map_or("", |space| &fitting[..space]);
+    match whole.trim() {
+        "" => fitting,
+        _ => whole.trim_end_matches([',', ' ']),
     }
 }
 
@@ -225,6 +239,14 @@ mod tests {
         let text = look(false, 40);
         assert!(text.is_ascii(), "{text}");
         assert!(text.lines().all(|line| line.len() <= 40), "{text}");
+    }
+
+    #[test]
+    fn a_line_is_cut_between_words() {
+        assert_eq!(cut("  12 passed, 0 failed", 14), "  12 passed, 0");
+        assert_eq!(cut("  12 passed, 0 failed", 13), "  12 passed");
+        assert_eq!(cut("  12 passed", 11), "  12 passed");
+        assert_eq!(cut("http://127.0.0.1:8080/", 10), "http://127");
     }
 
     #[test]

@@ -26,7 +26,7 @@ use rig::{Rig, Usage};
 use tempfile::TempDir;
 
 use crate::compose::Projects;
-use crate::invalid::{Invalid, invalid_ready};
+use crate::invalid::{Invalid, invalid_ready, listens_at};
 use crate::secrets;
 use crate::stop::StopSignal;
 use process::Process;
@@ -37,7 +37,7 @@ pub(crate) use instances::{Shares, Tally, between};
 pub(crate) use restart::closed;
 
 /// Time that a system has to end after the stop signal.
-const GRACE: Duration = Duration::from_secs(5);
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// A variant's systems while they run. The target is the last one.
 pub struct RunningSystems {
@@ -184,9 +184,17 @@ impl RunningSystems {
                     continue;
                 }
             };
-            let time = rig
-                .wait_ready(system, setup.ready.within, &mut probe, stop.flag())
-                .map_err(invalid_ready)?;
+            let waited = rig.wait_ready(system, setup.ready.within, &mut probe, stop.flag());
+            let time = waited.map_err(|error| {
+                let listens = match running.place.socket {
+                    Some(_) => String::new(),
+                    None => {
+                        let found = rig::listening(&rig.processes(system));
+                        listens_at(running.place.address, &found)
+                    }
+                };
+                invalid_ready(error, &listens)
+            })?;
             let usage = rig.usage(system);
             running.start = StartCost {
                 time,

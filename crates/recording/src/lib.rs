@@ -58,7 +58,7 @@ pub use round::{
     RoundPart, RoundRecord, SearchRecord, SearchStep, SlicesRecord, StepRecord, SystemUsage,
     Windows, latency_by_status,
 };
-pub use until::{DecidedText, PilotText, UntilEnd, UntilText};
+pub use until::{DecidedText, GatesText, PilotText, UntilEnd, UntilText};
 pub use variant::{
     EncodingRecord, KEEP_ALIVE, LimitsText, Proof, ProofAnswer, ProofSeen, SystemRecord,
     VariantRecord, VariantStatus,

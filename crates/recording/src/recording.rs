@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ClusterText, DecidedText, Environment, FactorsText, KEEP_ALIVE, LoadText, Profile, Revisions,
-    RoundRecord, UntilText, VariantRecord, WhyRecord,
+    ClusterText, DecidedText, Environment, FactorsText, GatesText, KEEP_ALIVE, LoadText, Profile,
+    Revisions, RoundRecord, UntilText, VariantRecord, WhyRecord,
 };
 
 /// Version of the method that measures: how load is sent, and how its times are taken and recorded. It is
@@ -62,6 +62,9 @@ pub struct Recording {
     /// The gates that end the run when they are decided. Absent without such gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<DecidedText>,
+    /// The gates that judged the run. Absent without gates, and in recordings of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gates: Option<GatesText>,
     /// The machine, before and after the run.
     pub environment: Environment,
     /// The cluster that ran the lab. Absent if the lab ran on one machine.

@@ -123,6 +123,7 @@ impl SampleRun {
             }),
             until: None,
             decided: None,
+            gates: None,
             cluster: None,
             environment: environment(),
             load: load(self.is_open),

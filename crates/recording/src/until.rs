@@ -32,6 +32,15 @@ pub struct DecidedText {
     pub ended: UntilEnd,
 }
 
+/// The gates that judged a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GatesText {
+    /// The gates as written: `typical overhead < 20us`.
+    pub all: Vec<String>,
+    /// True if an undecided gate passes.
+    pub undecided_passes: bool,
+}
+
 /// The reason why `weigh` measured no more rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -1,8 +1,11 @@
 //! The result in one sentence, at the start of every report format.
 
 use analysis::summary::quantity::{self, amount};
-use analysis::summary::{ClaimName, FewPay, OverheadSummary, Summary, VariantSummary, Verdict};
-use model::{Load, Metric};
+use analysis::summary::{
+    Aside, CheckName, ClaimName, FewPay, Invalidity, OverheadSummary, Summary, VariantSummary,
+    Verdict,
+};
+use model::{InvalidKind, Load, Metric};
 use recording::{Recording, describe};
 
 use crate::cell;
@@ -20,6 +23,9 @@ pub(crate) fn sentence(recording: &Recording, summary: &Summary) -> String {
     }
     let rows = summary.variants.iter();
     let compared: Vec<&VariantSummary> = rows.filter(|row| !row.is_baseline).collect();
+    if let Some(baseline) = lost_baseline(summary).filter(|_| compared.len() > 1) {
+        return without_number(baseline);
+    }
     match compared.as_slice() {
         // A single load is not compared.
         [] => {
@@ -33,6 +39,88 @@ pub(crate) fn sentence(recording: &Recording, summary: &Summary) -> String {
     }
 }
 
+/// The baseline, if it is invalid and therefore no variant has a verdict.
+fn lost_baseline(summary: &Summary) -> Option<&VariantSummary> {
+    let baseline = summary.variant(&summary.baseline);
+    let is_alone = summary.baselines == 1 && summary.comparisons == 0;
+    baseline.filter(|row| is_alone && row.verdict.is_invalid() && !follows(row))
+}
+
+/// True if the row has no number because of another row.
+fn follows(row: &VariantSummary) -> bool {
+    let kind = Invalidity::Recorded(InvalidKind::NotNeeded);
+    matches!(&row.verdict, Verdict::Invalid { kind: found, .. } if *found == kind)
+}
+
+/// The kind of problem of the invalid rows: ` (not ready)`. Empty if they differ.
+fn kind_of(rows: &[&VariantSummary]) -> String {
+    let mut kinds = rows.iter().filter_map(|row| match &row.verdict {
+        Verdict::Invalid { kind, .. } => Some(kind.to_string()),
+        _ => None,
+    });
+    let Some(first) = kinds.next() else {
+        return String::new();
+    };
+    match kinds.all(|other| other == first) {
+        true => format!(" ({first})"),
+        false => String::new(),
+    }
+}
+
+/// Sentence on a run without a verdict: the row that has no number, and the reason.
+fn without_number(row: &VariantSummary) -> String {
+    let reason = words::verdict_text(row);
+    let reason = reason.strip_prefix("invalid: ").unwrap_or(&reason);
+    let which = if row.is_baseline { "the baseline " } else { "" };
+    format!(
+        "No verdict: {which}`{}` has no number: {}.",
+        row.name,
+        reason.trim_end_matches('.')
+    )
+}
+
+/// The names of the invalid variants whose reason [`sentence`] contains, or follows from it.
+pub(crate) fn told(summary: &Summary) -> Vec<&str> {
+    if summary.interrupted {
+        return Vec::new();
+    }
+    let invalid: Vec<&VariantSummary> = summary
+        .variants
+        .iter()
+        .filter(|row| row.verdict.is_invalid())
+        .collect();
+    let has_cause = invalid.iter().any(|row| !follows(row));
+    let compared = summary.variants.iter().filter(|row| !row.is_baseline);
+    let is_told = |row: &VariantSummary| match compared.clone().count() {
+        // The list of a single load is its sentence.
+        0 => true,
+        _ if follows(row) => has_cause,
+        // The sentence on a single variant has the reason of its baseline, or its own.
+        count => {
+            let lost = lost_baseline(summary);
+            lost.map_or(count == 1, |baseline| baseline.name == row.name)
+        }
+    };
+    let told = invalid.into_iter().filter(|row| is_told(row));
+    told.map(|row| row.name.as_str()).collect()
+}
+
+/// The check that explains the withheld verdicts, if [`sentence`] names it. `None` if there are several.
+pub(crate) fn named_check(summary: &Summary) -> Option<CheckName> {
+    if summary.interrupted {
+        return None;
+    }
+    let mut checks = summary
+        .variants
+        .iter()
+        .filter_map(|row| match &row.verdict {
+            Verdict::Withheld { check, .. } => Some(*check),
+            _ => None,
+        });
+    let first = checks.next()?;
+    checks.all(|other| other == first).then_some(first)
+}
+
 /// Sentence on one variant: `` `rhai` costs a typical request 52 us (46 to 60), some 28 % of the baseline's
 /// typical 190 us, at 100 requests/s; processor time +56 us; p99 +0.23 ms. ``
 fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> String {
@@ -41,12 +129,20 @@ fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Str
     }
     let baseline = summary.variant(&row.baseline);
     // An invalid baseline is the reason why its variant has no verdict.
-    let told = baseline.filter(|it| !it.has_number()).unwrap_or(row);
-    let Some(words) = words::in_words(told) else {
+    let told = baseline.filter(|it| !it.has_number() && !follows(it));
+    let told = told.unwrap_or(row);
+    if told.verdict.is_invalid() {
+        return without_number(told);
+    }
+    let Some(words) = words::in_words_at(told, &at(recording)) else {
         return format!("`{}`: {}.", told.name, words::verdict_text(told));
     };
-    let mut parts = vec![format!("{words}{}", at(recording))];
-    parts.extend(moved(row, Metric::Cpu, "processor time"));
+    let mut parts = vec![words];
+    let aside = row.meaning.as_ref().and_then(|it| it.aside.as_ref());
+    // The aside has the same figure with its interval.
+    if !matches!(aside, Some(Aside::ProcessorTime(_))) {
+        parts.extend(moved(row, Metric::Cpu, "processor time"));
+    }
     parts.extend(moved(row, Metric::P99, "p99"));
     parts.join("; ") + "."
 }
@@ -178,9 +274,12 @@ fn of_several(recording: &Recording, summary: &Summary, rows: &[&VariantSummary]
     if !shown.is_empty() {
         parts.push(sizes(recording, summary, &shown));
     }
-    let kinds = [(alike, "no difference shown for"), (rest, "no verdict on")];
-    for (count, words) in kinds.into_iter().filter(|(count, _)| *count > 0) {
-        parts.push(format!("{words} {} of {}", count, rows.len()));
+    if alike > 0 {
+        parts.push(format!("no difference shown for {alike} of {}", rows.len()));
+    }
+    if rest > 0 {
+        let kind = kind_of(rows);
+        parts.push(format!("no verdict on {rest} of {}{kind}", rows.len()));
     }
     parts.extend(few_pay(rows));
     let said = match parts.as_slice() {
@@ -243,7 +342,7 @@ fn few_pay(rows: &[&VariantSummary]) -> Option<String> {
 }
 
 /// The text with a capital letter at the start.
-fn begun(text: &str) -> String {
+pub(crate) fn begun(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(rest).collect()

@@ -31,9 +31,23 @@ pub(crate) fn value(row: &VariantSummary, metric: Metric) -> String {
         });
         single(figure, metric.unit())
     } else {
-        of(summary, metric.unit())
+        of(&adding_up(row, metric, summary), metric.unit())
     };
     not_below_the_one_before(row, metric, shown)
+}
+
+/// The figure that decides, as the sum of the baseline's figure and the difference. A table shows all three,
+/// and a reader adds them. The estimate over the rounds of the variant alone differs by a little, because pairs
+/// of rounds do not contain the machine's changes of speed.
+fn adding_up(row: &VariantSummary, metric: Metric, summary: &MetricSummary) -> MetricSummary {
+    let mut shown = summary.clone();
+    let meaning = row.meaning.as_ref().filter(|it| it.headline == metric);
+    if let (Some(meaning), Some(overhead)) = (meaning, &summary.overhead)
+        && metric != Metric::Requests
+    {
+        shown.value = meaning.of_baseline + overhead.difference;
+    }
+    shown
 }
 
 /// Returns a figure that is not trusted. `None` for a tail percentile with too few requests per round.
@@ -169,11 +183,13 @@ pub(crate) fn compared(row: &VariantSummary, metric: Metric) -> Cell {
         Some(_) if is_pooled(row, metric) => "over the requests of all rounds together".to_owned(),
         Some(summary) => with_error(summary, metric.unit()),
     };
-    // A claim applies to rounds, and a sparse figure is not from rounds.
-    let trusted = found.filter(|it| !it.is_sparse);
-    let claimed = trusted.and_then(|it| it.overhead.as_ref());
+    let claimed = found.and_then(|it| match it.is_sparse {
+        // A sparse figure is not from rounds, so its claim follows from the interval over all requests.
+        true => Some(ClaimName::of_ends(Some(pooled(row, metric)?.1))),
+        false => Some(it.overhead.as_ref()?.claim),
+    });
     Cell {
-        tone: claimed.and_then(|it| tone_of_claim(metric, it.claim)),
+        tone: claimed.and_then(|claim| tone_of_claim(metric, claim)),
         difference: overhead(row, metric),
         remark: Some(remark),
         metric: Some(metric),
@@ -265,6 +281,30 @@ mod tests {
         assert_eq!(value(&row, Metric::P50), "0.3");
         let figure = row.metric(Metric::P50).unwrap();
         assert_eq!(with_error(figure, Unit::Milliseconds), "0.3 ±20");
+    }
+
+    #[test]
+    fn a_level_is_the_sum_of_its_baseline_and_its_difference() {
+        let recording = SampleRun::side_by_side()
+            .rounds(12)
+            .variant("a", 190.0)
+            .variant("b", 250.0)
+            .build();
+        let mut row = Summary::of(&recording).variants.remove(1);
+        let of_baseline = row.meaning.as_ref().unwrap().of_baseline;
+        let difference = row.metrics[&Metric::Typical]
+            .overhead
+            .as_ref()
+            .unwrap()
+            .difference;
+        // Another estimate of the level does not matter.
+        let figure = row.metrics.get_mut(&Metric::Typical).unwrap();
+        figure.value += 30.0;
+        let shown: f64 = value(&row, Metric::Typical).parse().unwrap();
+        assert!(
+            (shown - (of_baseline + difference) / 1e3).abs() < 0.001,
+            "{shown}"
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ use recording::{Recording, describe};
 
 use crate::answer;
 use crate::bodies;
+use crate::consequence::{self, GateState};
 use crate::explain;
 use crate::gates;
 use crate::markdown::{escape, printed_short};
@@ -31,18 +32,25 @@ const GATES: usize = 4;
 /// When the comment exceeds its maximum length, which is a defect.
 #[must_use]
 pub fn comment(recording: &Recording, summary: &Summary) -> String {
-    let mut parts = vec![
-        format!(
-            "{}\n{}**{}**: {}",
-            marker(&summary.title),
-            passed(summary).unwrap_or_default(),
-            escape(&summary.title),
-            escape(&answer::sentence(recording, summary))
-        ),
-        table(summary),
-    ];
-    parts.extend(gates(&summary.gates, GATES));
-    parts.push(folded(recording, summary));
+    let consequence = consequence::sentence(summary);
+    let consequence =
+        consequence.map_or_else(String::new, |it| format!(" In practice: {}.", escape(&it)));
+    let first = format!(
+        "{}\n{}**{}**: {}{consequence}",
+        marker(&summary.title),
+        passed(&summary.gates),
+        escape(&summary.title),
+        escape(&answer::sentence(recording, summary))
+    );
+    let rest: Vec<String> = gates(&summary.gates, GATES)
+        .into_iter()
+        .chain([folded(recording, summary)])
+        .collect();
+    // The table has the lines that are left, after its head and an empty line.
+    let used: usize = rest.iter().map(|part| part.lines().count() + 1).sum();
+    let rows = LINES.saturating_sub(first.lines().count() + used + 5);
+    let mut parts = vec![first, table(summary, rows.min(ROWS))];
+    parts.extend(rest);
     // Names and subjects come from the pull request. A name that begins with @ would notify a person or a
     // team.
     let out = parts.join("\n\n").replace('@', "@\u{200b}") + "\n";
@@ -65,19 +73,19 @@ pub(crate) fn marker(title: &str) -> String {
     format!("<!-- weighbridge: {title} -->")
 }
 
-/// The result of the gates: `✅ **Passed.** `, `❌ **Failed: 1 of 2 gates.** `. `None` without gates.
-fn passed(summary: &Summary) -> Option<String> {
-    let all = summary.gates.len();
-    let failed = summary.gates.iter().filter(|it| !it.is_passed).count();
-    Some(match (all, failed) {
-        (0, _) => return None,
-        (_, 0) => "\u{2705} **Passed.** ".to_owned(),
-        (1, _) => "\u{274c} **Failed.** ".to_owned(),
-        (all, failed) => {
-            let gates = describe::plural(all as u64, "gate");
+/// The result of the gates: `✅ **Passed.** `, `❌ **Failed: 1 of 2 gates.** `, `➖ **No gate.** `.
+pub(crate) fn passed(gates: &[Judgement]) -> String {
+    let all = gates.len() as u64;
+    let failed = gates.iter().filter(|it| !it.is_passed).count();
+    match GateState::of(gates) {
+        GateState::NoGate => "\u{2796} **No gate.** ".to_owned(),
+        GateState::Pass => "\u{2705} **Passed.** ".to_owned(),
+        GateState::Fail if all == 1 => "\u{274c} **Failed.** ".to_owned(),
+        GateState::Fail => {
+            let gates = describe::plural(all, "gate");
             format!("\u{274c} **Failed: {failed} of {gates}.** ")
         }
-    })
+    }
 }
 
 /// The rows in order of importance. Baselines come first, then rows with failed gates. The rest is sorted by
@@ -109,7 +117,7 @@ fn in_order(summary: &Summary) -> Vec<&VariantSummary> {
     rows
 }
 
-fn table(summary: &Summary) -> String {
+fn table(summary: &Summary, most: usize) -> String {
     let columns: Vec<Metric> = [
         Some(summary.headline),
         (summary.headline == Metric::Requests).then_some(Metric::P50),
@@ -121,7 +129,7 @@ fn table(summary: &Summary) -> String {
     .into_iter()
     .flatten()
     .collect();
-    let shown = summary.variants.len().min(ROWS);
+    let shown = summary.variants.len().min(most);
     let rows = in_order(summary).into_iter().take(shown);
     let more = match summary.variants.len() - shown {
         0 => String::new(),
@@ -221,7 +229,7 @@ mod tests {
         let summary = Summary::of(&recording).judged(&gates, Undecided::Fails);
         let found = comment(&recording, &summary);
         assert!(found.contains("Compared with `baseline`"), "{found}");
-        assert!(found.contains("13 more in the report."), "{found}");
+        assert!(found.contains("more in the report."), "{found}");
         assert!(found.contains("more of the gates"), "{found}");
     }
 

@@ -65,8 +65,9 @@ pub fn markdown(curve: &Curve) -> String {
 pub fn comment(curve: &Curve) -> String {
     let answer = sentences(curve).into_iter().take(3);
     let mut parts = vec![format!(
-        "{}\n**{}**: {}",
+        "{}\n{}**{}**: {}",
         crate::comment::marker(curve.title()),
+        crate::comment::passed(&judgements(curve)),
         escape(curve.title()),
         answer.map(|it| escape(&it)).collect::<Vec<_>>().join("; ")
     )];
@@ -263,7 +264,10 @@ mod tests {
                 assert!(page.contains(words), "{words}:\n{page}");
             }
         }
-        assert!(comment(&curve).lines().count() <= 30);
+        let comment = comment(&curve);
+        assert!(comment.lines().count() <= 30);
+        let top = comment.lines().nth(1).unwrap();
+        assert!(top.starts_with("\u{274c} **Failed"), "{comment}");
         insta::assert_snapshot!(text);
         insta::assert_snapshot!(markdown(&curve));
     }

@@ -282,15 +282,21 @@ pub(crate) fn windows(summary: &Summary) -> Option<String> {
     Some(format!("over {} windows", digits::length_us(width)))
 }
 
-/// Returns every check that is not in order: `a, b: lateness (weak): text`. Requests without a response come
+/// Returns every check that is not in order: `` `a`, `b`: lateness (weak): text ``. Requests without a response come
 /// first, then the failed checks. A check that several variants share is one line, in the words of the
 /// variant with the largest figure.
 pub(crate) fn troubles(summary: &Summary) -> Vec<String> {
+    troubles_without(summary, None)
+}
+
+/// Like [`troubles`], without the check that the sentence at the top already names.
+pub(crate) fn troubles_without(summary: &Summary, named: Option<CheckName>) -> Vec<String> {
     let rows = summary.variants.iter();
     let measured = rows.filter(|row| !row.checks.is_empty()).count();
     let merged = not_in_order(summary);
     merged
         .iter()
+        .filter(|alike| Some(alike[0].1.name) != named || is_unanswered(alike[0].1))
         .map(|alike| trouble(alike, measured))
         .collect()
 }
@@ -330,9 +336,10 @@ fn trouble(alike: &[(&VariantSummary, &Check)], measured: usize) -> String {
     let worst = alike.iter().rev();
     let worst = worst.max_by(|one, other| one.1.figure.total_cmp(&other.1.figure));
     let (worst, check) = worst.expect("a line is of one variant at least");
-    let names: Vec<&str> = alike.iter().map(|(row, _)| row.name.as_str()).collect();
+    let names = alike.iter().map(|(row, _)| format!("`{}`", row.name));
+    let names: Vec<String> = names.collect();
     let whom = match names.len() {
-        1 => names[0].to_owned(),
+        1 => names[0].clone(),
         all if all == measured => format!("all {all} variants"),
         _ => names.join(", "),
     };

@@ -26,6 +26,6 @@ pub(crate) fn subject(judgement: &Judgement) -> String {
     if variant == "*" || gate.starts_with(variant.as_str()) {
         format!("`{}`", judgement.gate)
     } else {
-        format!("`{}` on {variant}", judgement.gate)
+        format!("`{}` on `{variant}`", judgement.gate)
     }
 }

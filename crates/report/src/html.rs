@@ -1,44 +1,53 @@
 //! The report as one HTML page without scripts and external requests. It fits light and dark mode, wide and
 //! narrow screens, and paper.
 //!
-//! The order suits a reader with little time. The result comes first, then the table, then the evidence, and
-//! at the end the command that repeats the run. A [`Section`] without content is left out, so a recording
+//! The order suits a reader with little time. The result comes first with its consequence, then the table, then
+//! four pictures: the answer, the rounds, the distributions, and the systems. All other evidence is folded, and
+//! the command that repeats the run is at the end. A [`Section`] without content is left out, so a recording
 //! without intervals, errors or systems has a shorter page and no empty frames.
 
 mod cost;
 mod curve;
+mod ecdf;
 mod effects;
 mod escape;
 mod forest;
 mod history;
 mod markup;
+mod pairs;
+#[cfg(test)]
+mod palette_tests;
 mod percentiles;
 mod plot;
+mod processor;
 mod provenance;
 mod shift;
+mod so_far;
 mod tables;
 mod terms;
 mod timeline;
 mod waterfall;
 mod why;
 
-use analysis::summary::{CheckState, Summary};
+use analysis::summary::{CheckState, Summary, VariantSummary};
 use model::Metric;
 use recording::{Kind, Recording, describe};
 
 use crate::answer;
 use crate::bodies;
+use crate::consequence::{self, GateState};
 use crate::explain;
 use crate::sent;
 use crate::table::Table;
 use crate::tables as models;
 use effects::effects;
 use escape::escape;
-use markup::{list, prose, table};
+use markup::{folded, list, prose, table};
 use waterfall::waterfall;
 
 pub use curve::curve;
 pub use history::history;
+pub use so_far::{SoFar, html_so_far, html_waiting};
 
 const STYLE: &str = include_str!("html/style.css");
 /// The page may not load any resource, whatever a name in the recording contains.
@@ -56,6 +65,8 @@ struct Section {
     lead: String,
     /// Content as markup. An empty section is not shown.
     body: String,
+    /// True if the reader opens the section. Paper shows it.
+    is_folded: bool,
 }
 
 impl Section {
@@ -65,6 +76,7 @@ impl Section {
             title,
             lead: String::new(),
             body,
+            is_folded: false,
         }
     }
 
@@ -80,20 +92,88 @@ impl Section {
         }
     }
 
+    /// The section as a closed block.
+    fn folded(self) -> Self {
+        Self {
+            is_folded: true,
+            ..self
+        }
+    }
+
     fn draw(&self) -> String {
+        let (id, title, body) = (self.id, self.title, &self.body);
         let lead = match self.lead.as_str() {
             "" => String::new(),
             lead => format!("<p class=\"lead\">{lead}</p>\n"),
         };
-        format!(
-            "<section id=\"{}\">\n<h2>{}</h2>\n{lead}{}</section>\n",
-            self.id, self.title, self.body
-        )
+        match self.is_folded {
+            false => {
+                format!("<section id=\"{id}\">\n<h2>{title}</h2>\n{lead}{body}</section>\n")
+            }
+            // A link to a place within a closed block opens it.
+            true => format!(
+                "<section id=\"{id}\" class=\"behind\">\n<details><summary><h2>{title}</h2></summary>\n\
+                 <div id=\"{}\">\n{lead}{body}</div>\n</details>\n</section>\n",
+                self.target()
+            ),
+        }
     }
+
+    /// Anchor of the content.
+    fn target(&self) -> String {
+        match self.is_folded {
+            false => self.id.to_owned(),
+            true => format!("{}-content", self.id),
+        }
+    }
+}
+
+/// Number of pictures of one kind that are open. The others are folded.
+const OPEN: usize = 4;
+
+/// Pictures next to each other, the first ones open. `rest` names the others. Empty without a picture.
+fn gallery(figures: &[String], rest: &str) -> String {
+    let open = figures.len().min(OPEN);
+    let (open, more) = figures.split_at(open);
+    let class = match open.len() {
+        3 => "panels three",
+        _ => "panels",
+    };
+    let shown = match open {
+        [] => String::new(),
+        open => format!("<div class=\"{class}\">\n{}</div>\n", open.concat()),
+    };
+    match more.len() {
+        0 => shown,
+        count => {
+            let title = format!("{count} more {rest}");
+            shown + &folded(&title, &panels(&more.concat()))
+        }
+    }
+}
+
+/// The variants with a difference or an estimate of one, the largest first.
+fn by_size(summary: &Summary) -> Vec<&VariantSummary> {
+    let size = |row: &VariantSummary| {
+        let (figure, _) = pairs::shown(row, summary.headline)?;
+        let difference = figure.overhead.as_ref()?.difference;
+        let mean = row.few_pay.as_ref().map_or(0.0, |few| few.latency_us_mean);
+        Some(difference.abs().max(mean.abs()))
+    };
+    let rows = summary.variants.iter();
+    let mut sized: Vec<(&VariantSummary, f64)> =
+        rows.filter_map(|row| Some((row, size(row)?))).collect();
+    sized.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    sized.into_iter().map(|(row, _)| row).collect()
 }
 
 /// Renders a recording as one HTML file.
 pub fn html(recording: &Recording, summary: &Summary) -> String {
+    page(recording, summary, None)
+}
+
+/// The page of a finished run, or of a running lab.
+fn page(recording: &Recording, summary: &Summary, so_far: Option<SoFar>) -> String {
     let title = escape(&summary.title);
     let mut sections = sections(recording, summary);
     // Empty sections are removed before links are made, so that every link has a target.
@@ -106,7 +186,7 @@ pub fn html(recording: &Recording, summary: &Summary) -> String {
     let rest = sections.split_off(first);
     let links: String = rest
         .iter()
-        .map(|section| format!("<a href=\"#{}\">{}</a>\n", section.id, section.title))
+        .map(|section| format!("<a href=\"#{}\">{}</a>\n", section.target(), section.title))
         .collect();
     let drawn = |sections: &[Section]| -> String { sections.iter().map(Section::draw).collect() };
     let main = format!(
@@ -115,22 +195,44 @@ pub fn html(recording: &Recording, summary: &Summary) -> String {
         facts(recording, summary),
         drawn(&rest)
     );
-    document(
-        &format!("{title}: cost of each variant"),
-        &heading(recording, summary),
-        &main,
-        &footer(recording),
-    )
+    let notice = so_far.map_or_else(String::new, |it| it.notice(summary));
+    document(&Document {
+        title: &format!("{title}: cost of each variant"),
+        header: &(notice + &heading(recording, summary)),
+        main: &main,
+        footer: &footer(recording),
+        refresh_s: so_far.and_then(SoFar::refresh_s),
+    })
 }
 
-/// A page with the meanings of its words. All parts are markup.
-fn document(title: &str, header: &str, main: &str, footer: &str) -> String {
-    let meanings = terms::meanings(main);
+/// The parts of a page. All are markup.
+struct Document<'a> {
+    title: &'a str,
+    header: &'a str,
+    main: &'a str,
+    footer: &'a str,
+    /// Time in seconds after which a browser loads the page again. `None` for a page that does not change.
+    refresh_s: Option<u32>,
+}
+
+/// A page with the meanings of its words.
+fn document(parts: &Document<'_>) -> String {
+    let meanings = terms::meanings(parts.main);
+    let refresh = parts.refresh_s.map_or_else(String::new, |seconds| {
+        format!("<meta http-equiv=\"refresh\" content=\"{seconds}\">\n")
+    });
+    let Document {
+        title,
+        header,
+        main,
+        footer,
+        ..
+    } = parts;
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n{refresh}\
          <link rel=\"icon\" href=\"data:,\">\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          {header}<main>\n{main}{meanings}</main>\n{footer}</body>\n</html>\n"
@@ -138,71 +240,104 @@ fn document(title: &str, header: &str, main: &str, footer: &str) -> String {
 }
 
 fn sections(recording: &Recording, summary: &Summary) -> Vec<Section> {
-    vec![
-        Section::new(
-            "answer",
-            "Cost of each variant",
-            answer(summary) + &answer_note(summary),
-        ),
+    let answer = answer(summary) + &answer_note(summary);
+    let mut all = vec![
+        Section::new("answer", "Cost of each variant", answer),
+        Section::of("gates", "Gates", &models::gates::table(&summary.gates)),
         ladder(summary),
         factors(summary),
-        Section::of("gates", "Gates", &models::gates::table(&summary.gates)),
-        Section::new("words", "In words", tables::in_words(summary)),
         Section::new("results", "Results", tables::results(summary)),
-        Section::new("overhead", "Overhead by metric", overheads(summary)).lead(format!(
-            "The dot is the estimate, and the line is its {} interval. A line that crosses zero \
-             shows no difference.",
-            describe::percent(summary.confidence_each)
-        )),
+        rounds(summary),
         distribution(recording, summary),
-        shift(recording, summary),
+        systems(summary),
+    ];
+    all.extend(costs(recording, summary));
+    all.extend(evidence(recording, summary));
+    all.extend(provenance(recording, summary));
+    all
+}
+
+/// The sections on costs that only some recordings have.
+fn costs(recording: &Recording, summary: &Summary) -> Vec<Section> {
+    vec![
         steps(recording),
-        time(recording, summary),
         Section::of(
             "capacity",
             "The highest rate sustained",
             &models::searches::table(summary),
         ),
-        breakdown(summary),
-        Section::of(
-            "counts",
-            models::breakdown::COUNTS_TITLE,
-            &models::breakdown::counts(summary),
-        ),
-        cost(summary),
-        Section::of(
-            "instances",
-            models::instances::TITLE,
-            &models::instances::table(summary),
-        ),
-        Section::of("bodies", bodies::TITLE, &models::bodies::table(summary)),
-        statuses(summary),
-        Section::of("sent", sent::TITLE, &models::sent::table(summary)),
         why::section(recording, summary),
         hottest(recording),
-        Section::of(
-            "traffic",
-            models::traffic::TITLE,
-            &models::traffic::table(summary),
-        ),
+    ]
+}
+
+/// The evidence. A single load has no comparison, so its course is open.
+fn evidence(recording: &Recording, summary: &Summary) -> Vec<Section> {
+    let time = match summary.kind {
+        Kind::Lab => time(recording, summary).folded(),
+        Kind::Load => time(recording, summary),
+    };
+    let counts = models::breakdown::counts(summary);
+    let instances = models::instances::table(summary);
+    let traffic = models::traffic::table(summary);
+    vec![
+        Section::new("words", "In words", tables::in_words(summary)).folded(),
+        breakdown(summary).folded(),
+        Section::of("counts", models::breakdown::COUNTS_TITLE, &counts).folded(),
+        overheads(summary).folded(),
+        shift(recording, summary).folded(),
+        time,
+        cost(summary).folded(),
+        Section::of("instances", models::instances::TITLE, &instances).folded(),
+        Section::of("bodies", bodies::TITLE, &models::bodies::table(summary)).folded(),
+        statuses(summary).folded(),
+        Section::of("sent", sent::TITLE, &models::sent::table(summary)).folded(),
+        Section::of("traffic", models::traffic::TITLE, &traffic).folded(),
         Section::new("checks", "Checks", tables::checks(summary)).lead(
             "Checks made while each variant was measured. Read the figures with care if a check is \
              weak. A failed check withholds the verdict.",
         ),
-        Section::new(
-            "reading",
-            "How to read it",
-            list(&explain::statistics(summary)),
-        ),
-        Section::new("variants", "Variants", provenance::variants(recording)),
-        Section::new("machine", "Machine", provenance::environment(recording)),
-        Section::new("requests", "Requests", provenance::requests(recording)),
+    ]
+}
+
+/// The explanation of the figures and their origin.
+fn provenance(recording: &Recording, summary: &Summary) -> Vec<Section> {
+    let reading = list(&explain::statistics(summary));
+    vec![
+        Section::new("reading", "How to read it", reading).folded(),
+        Section::new("variants", "Variants", provenance::variants(recording)).folded(),
+        Section::new("machine", "Machine", provenance::environment(recording)).folded(),
+        Section::new("requests", "Requests", provenance::requests(recording)).folded(),
         Section::new(
             "reproduce",
             "How to reproduce it",
             provenance::reproduced(recording),
         ),
     ]
+}
+
+/// The differences of single rounds.
+fn rounds(summary: &Summary) -> Section {
+    let mut figures = gallery(&pairs::pairs(summary), "variants");
+    if !figures.is_empty() {
+        let all = list(&pairs::figures(summary));
+        figures += &folded("The differences as figures", &all);
+    }
+    let confidence = describe::percent(summary.confidence_each);
+    Section::new("rounds", "Difference in each round", figures).lead(format!(
+        "A dot is the difference of one round. The line is the estimate over all rounds, and the band \
+         is its {confidence} interval. An arrow marks a round outside of the picture. The \
+         axis begins at zero only if zero is near."
+    ))
+}
+
+/// The processor time of each system as a waterfall.
+fn systems(summary: &Summary) -> Section {
+    let figures = gallery(&processor::waterfalls(summary), "variants");
+    Section::new("systems", "Processor time by system", figures).lead(
+        "The bar of a system begins where the bar before it ends. The thin line is its interval. A \
+         system that the baseline lacks adds all of its time.",
+    )
 }
 
 fn ladder(summary: &Summary) -> Section {
@@ -261,15 +396,34 @@ fn heading(recording: &Recording, summary: &Summary) -> String {
     };
     format!(
         "<header>\n<p class=\"eyebrow\"><span>Weighbridge</span>{name}<time>{}</time></p>\n\
-         <h1>{}</h1>\n<p class=\"{class}\"{role}>{said}</p>\n</header>\n",
+         <h1>{}</h1>\n<p class=\"{class}\"{role}>{said}</p>\n{}</header>\n",
         escape(day),
-        escape(title)
+        escape(title),
+        stake(summary)
     )
+}
+
+/// The state of the gates in a word, and the consequence of the answer. Empty for a single load without gates.
+fn stake(summary: &Summary) -> String {
+    let state = GateState::of(&summary.gates);
+    let class = match state {
+        GateState::Pass => "passed",
+        GateState::Fail => "failed",
+        GateState::NoGate => "none",
+    };
+    let sentence = consequence::sentence(summary);
+    sentence.map_or_else(String::new, |sentence| {
+        format!(
+            "<p class=\"stake\"><b class=\"state {class}\">{}</b> {}.</p>\n",
+            state.word(),
+            prose(&answer::begun(&sentence))
+        )
+    })
 }
 
 /// Summary of the measurement in few words.
 fn facts(recording: &Recording, summary: &Summary) -> String {
-    let facts = [
+    tiles(&[
         ("Load", prose(&describe::load(recording))),
         ("Rounds", prose(&explain::rounds(summary))),
         (
@@ -277,8 +431,12 @@ fn facts(recording: &Recording, summary: &Summary) -> String {
             escape(summary.revisions.as_deref().unwrap_or_default()),
         ),
         ("Machine", escape(&machine(recording))),
-        ("Checks", checks(summary)),
-    ];
+        ("Checks", checks(summary.variants.iter())),
+    ])
+}
+
+/// Labels with their texts as markup. An empty text is left out.
+fn tiles(facts: &[(&str, String)]) -> String {
     let fact = |(label, text): &(&str, String)| {
         if text.is_empty() {
             return String::new();
@@ -301,12 +459,15 @@ fn machine(recording: &Recording) -> String {
     values.join(", ")
 }
 
-/// Summary of all checks in one word, for the head of the page.
-fn checks(summary: &Summary) -> String {
-    let all = || summary.variants.iter().flat_map(|row| &row.checks);
-    let count = |state| all().filter(|check| check.state == state).count() as u64;
+/// Summary of all checks of these variants in one word, for the head of the page.
+fn checks<'a>(rows: impl Iterator<Item = &'a VariantSummary>) -> String {
+    let all: Vec<CheckState> = rows
+        .flat_map(|row| &row.checks)
+        .map(|check| check.state)
+        .collect();
+    let count = |state| all.iter().filter(|known| **known == state).count() as u64;
     let (weak, failed) = (count(CheckState::Weak), count(CheckState::Failed));
-    let total = all().count() as u64;
+    let total = all.len() as u64;
     let word = |class: &str, text: String| format!("<span class=\"state {class}\">{text}</span>");
     match (total, weak, failed) {
         (0, ..) => String::new(),
@@ -356,12 +517,9 @@ fn answer_note(summary: &Summary) -> String {
             .and_then(|metric| metric.overhead.as_ref());
         overhead.is_some_and(|overhead| overhead.difference_low.is_some())
     });
-    let few = match summary.variants.iter().any(|row| row.few_pay.is_some()) {
-        true => {
-            " A hollow dot is the difference of the mean, shown if it disagrees. It contains the \
-             cost that only few requests pay."
-        }
-        false => "",
+    let key = match forest::key(summary) {
+        "" => String::new(),
+        key => format!(" {key}"),
     };
     let doubtful = match summary.variants.iter().any(|row| row.estimate.is_some()) {
         true => " A broken line, and ~ before a figure, mark an estimate that is not trusted.",
@@ -369,7 +527,7 @@ fn answer_note(summary: &Summary) -> String {
     };
     if has_intervals {
         note(&format!(
-            "{what} against <b>{baseline}</b>, with {}. A line that crosses zero shows no difference.{few}{doubtful}",
+            "{what} against <b>{baseline}</b>, with {}. A line that crosses zero shows no difference.{key}{doubtful}",
             terms::intervals(summary)
         ))
     } else if !doubtful.is_empty() {
@@ -385,28 +543,46 @@ fn answer_note(summary: &Summary) -> String {
 }
 
 /// The metrics that the result does not show, without the headline.
-fn overheads(summary: &Summary) -> String {
+fn overheads(summary: &Summary) -> Section {
     let plots: String = [Metric::Mean, Metric::P50, Metric::P99, Metric::Cpu]
         .into_iter()
         .filter(|metric| *metric != summary.headline)
         .filter_map(|metric| forest::forest(summary, metric))
         .collect();
-    panels(&plots)
+    Section::new("overhead", "Overhead by metric", panels(&plots)).lead(format!(
+        "The dot is the estimate, and the line is its {} interval. A line that crosses zero shows no \
+         difference, and is gray.",
+        describe::percent(summary.confidence_each)
+    ))
 }
 
+/// The distributions. In a lab, each is next to the distribution of the baseline.
 fn distribution(recording: &Recording, summary: &Summary) -> Section {
-    let curves = percentiles::percentiles(recording, summary).unwrap_or_default();
-    let lead = format!(
-        "{} The axis is logarithmic in 1 - quantile. A dotted line has fewer than 10 requests \
-         beyond it.",
+    let lines = gallery(&ecdf::distributions(recording, summary), "variants");
+    let tails = gallery(&percentiles::percentiles(recording, summary), "variants");
+    let tail_lead = format!(
+        "<p class=\"lead\">{} The axis is logarithmic in 1 - quantile. A line ends where fewer than \
+         ten requests lie beyond it.</p>\n",
         explain::latency(summary)
     );
-    Section::new(
-        "distribution",
-        "Latency distribution",
-        curves + &tables::distributions(summary),
-    )
-    .lead(lead)
+    let tails = match tails.as_str() {
+        "" => String::new(),
+        tails => tail_lead + tails,
+    };
+    let figures = tables::distributions(summary);
+    let lead = "The share of the requests that were answered within each latency, up to p95. The area \
+                between the lines is the difference of the means of these requests.";
+    if lines.is_empty() {
+        return Section::new("distribution", "Latency distribution", tails + &figures);
+    }
+    let behind = |title: &str, content: &str| match content {
+        "" => String::new(),
+        content => folded(title, content),
+    };
+    let body = lines
+        + &behind("The slowest requests: latency by percentile", &tails)
+        + &behind("The figures of the distributions", &figures);
+    Section::new("distribution", "Latency distribution", body).lead(lead)
 }
 
 fn shift(recording: &Recording, summary: &Summary) -> Section {

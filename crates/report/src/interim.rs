@@ -61,10 +61,10 @@ fn figures(summary: &Summary, row: &VariantSummary) -> [Cell; 3] {
         }
     });
     let odd = row.checks.iter().filter(|it| it.state != CheckState::Ok);
-    let checks = match odd.count() {
-        0 => "checks in order".to_owned(),
-        1 => "1 check not in order".to_owned(),
-        more => format!("{more} checks not in order"),
+    let odd: Vec<String> = odd.map(|it| it.name.to_string()).collect();
+    let checks = match odd.as_slice() {
+        [] => "checks in order".to_owned(),
+        names => format!("not in order: {}", names.join(", ")),
     };
     [
         cell::of(found, unit),
@@ -105,6 +105,18 @@ mod tests {
             lines.iter().any(|line| line.contains("(interval from ")),
             "{lines:?}"
         );
+    }
+
+    #[test]
+    fn a_check_that_is_not_in_order_is_named() {
+        let mut recording = SampleRun::graphql_server();
+        for round in &mut recording.rounds {
+            round.generator.waited_for_cpu =
+                Some(std::time::Duration::from_micros(round.elapsed_us / 5));
+        }
+        let lines = interim(&Summary::of(&recording), 200);
+        assert!(lines[1].contains("not in order: "), "{lines:?}");
+        assert!(lines[1].contains("generator starved"), "{lines:?}");
     }
 
     #[test]

@@ -183,7 +183,7 @@ mod tests {
             "<error message=\"`dotnet` is &lt;not&gt; &quot;installed&quot; &amp; found\">",
             "name=\"c\u{fffd}sharp\"",
             "name=\"rhai mean overhead &lt; 1us\"",
-            "<failure type=\"broken\" message=\"0.0",
+            "<failure type=\"broken\" message=\"60 to 75 us",
             "<failure type=\"undecided\" message=\"undecided: `go` has no number",
         ] {
             assert!(found.contains(part), "no {part} in\n{found}");

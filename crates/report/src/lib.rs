@@ -12,6 +12,7 @@ mod bodies;
 mod cell;
 mod comment;
 mod comparison;
+mod consequence;
 mod course;
 mod csv;
 pub mod curve;
@@ -42,7 +43,9 @@ mod xml;
 pub use comment::comment;
 pub use comparison::{comparison_junit, comparison_markdown, comparison_text};
 pub use csv::csv;
-pub use html::{curve as curve_page, history as history_page, html};
+pub use html::{
+    SoFar, curve as curve_page, history as history_page, html, html_so_far, html_waiting,
+};
 pub use interim::interim;
 pub use json::{comparison_json, comparison_schema, json};
 pub use junit::junit;

@@ -9,11 +9,13 @@ use recording::{Recording, RoundRecord, describe, digits, float};
 use crate::explain;
 use crate::tables::load as tables;
 use crate::terminal::{Terminal, printable};
-use crate::text::{Place, aligned, at, wrapped};
+use crate::text::{Place, aligned, all_folded, at, wrapped};
 use crate::words::{check_text, verdict_text, why};
 
 /// Place of the first column of each table.
 const LABEL: Place = at(2, 13);
+/// Distance of the text after a label from the start of the line, in columns.
+const TEXT_AT: usize = 16;
 
 /// Renders a single load for a terminal.
 pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -> String {
@@ -24,7 +26,8 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
         let sentence = format!("The target stopped answering: {}.", check_text(check));
         wrapped("", &sentence, width)
     });
-    out += &format!("{}\n{}\n", summary.title, describe::load(recording));
+    out += &format!("{}\n", summary.title);
+    out += &wrapped("", &describe::load(recording), width);
     if let Some(interruption) = explain::interruption(summary) {
         out += &format!("{interruption}\n");
     }
@@ -41,6 +44,8 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
         let verdict = verdict_text(row).replacen("invalid", heading, 1);
         out += &format!("\n{}", wrapped("", &verdict, width));
     }
+    // Lines up to the checks have their text below the text of the first column.
+    let begins_at = out.len();
     out += &gates(summary);
     let statistics = tables::statistics(row, summary);
     out += &format!(
@@ -54,12 +59,14 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
         let percentiles = tables::percentiles(distribution);
         let rows = aligned(&percentiles, &[LABEL, at(1, 12)]);
         out += &format!("  Latency distribution\n{rows}\n");
-        out += &pictures::histogram(&round.latency_ns_hdr.histogram());
+        out += &pictures::histogram(&round.latency_ns_hdr.histogram(), width);
     }
-    out += &pictures::rate(&round.windows);
+    out += &pictures::rate(&round.windows, width);
     out += &steps(round);
     let facts = tables::facts(row, round, summary.is_open_loop);
     out += &aligned(&facts, &[LABEL, at(1, 0)]);
+    let layout = out.split_off(begins_at);
+    out += &all_folded(&layout, TEXT_AT, width);
     let troubles = row
         .checks
         .iter()
@@ -72,7 +79,7 @@ pub fn load_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
             width,
         );
     }
-    out += &samples(round);
+    out += &all_folded(&samples(round), TEXT_AT, width);
     printable(&out)
 }
 

@@ -236,6 +236,18 @@ impl Table {
         Self { notes, ..self }
     }
 
+    /// The table with its last column next to the first one.
+    pub(crate) fn with_last_column_second(mut self) -> Self {
+        fn moved<T>(cells: &mut [T]) {
+            if let [_, rest @ ..] = cells {
+                rest.rotate_right(usize::from(!rest.is_empty()));
+            }
+        }
+        moved(&mut self.columns);
+        self.rows.iter_mut().for_each(|row| moved(row));
+        self
+    }
+
     /// The table without its last column.
     pub(crate) fn without_last_column(mut self) -> Self {
         self.columns.pop();

@@ -1,6 +1,7 @@
 //! Text report for a terminal, readable at 100 columns and without color.
 
 mod aligned;
+mod folded;
 mod plots;
 mod short;
 mod table;
@@ -16,6 +17,7 @@ use crate::terminal::{Terminal, Tone, columns, finished, toned};
 use crate::words;
 
 pub(crate) use aligned::{Place, aligned, at};
+pub(crate) use folded::{all_folded, glued, unglued};
 pub use short::text;
 pub(crate) use table::printed;
 
@@ -40,7 +42,7 @@ pub fn full_text(recording: &Recording, summary: &Summary, terminal: Terminal) -
         add(title, &printed(&costs, width));
     }
     add("Gates", &list(&gates::lines(&summary.gates), width));
-    add("Invalid", &list(&invalid(summary), width));
+    add("Invalid", &list(&invalid(summary, &[]), width));
     add("In words", &list(&explain::in_words(summary), width));
     let overheads = tables::results::overheads(summary);
     add(&overhead_title(summary), &printed(&overheads, width));
@@ -94,15 +96,26 @@ fn intervals_title(summary: &Summary) -> String {
     }
 }
 
-/// Variants without any figure, each with the reason. Causes of withheld verdicts are at the top and among
-/// the checks.
-fn invalid(summary: &Summary) -> Vec<String> {
+/// Variants without any figure, with the reason. Variants that share a reason are one line. Variants in `told`
+/// are left out. Causes of withheld verdicts are at the top and among the checks.
+fn invalid(summary: &Summary, told: &[&str]) -> Vec<String> {
     let rows = summary
         .variants
         .iter()
         .filter(|row| matches!(row.verdict, Verdict::Invalid { .. }));
-    rows.map(|row| format!("{}: {}", row.name, words::verdict_text(row)))
-        .collect()
+    let mut shared: Vec<(Vec<String>, String)> = Vec::new();
+    for row in rows.filter(|row| !told.contains(&row.name.as_str())) {
+        let text = words::verdict_text(row);
+        // The title of the list already contains this word.
+        let reason = text.strip_prefix("invalid: ").unwrap_or(&text).to_owned();
+        let name = format!("`{}`", row.name);
+        match shared.iter_mut().find(|(_, known)| *known == reason) {
+            Some((names, _)) => names.push(name),
+            None => shared.push((vec![name], reason)),
+        }
+    }
+    let line = |(names, reason): (Vec<String>, String)| format!("{}: {reason}", names.join(", "));
+    shared.into_iter().map(line).collect()
 }
 
 /// The causes of the differences, the parts and the functions. Empty without `--why`.
@@ -143,6 +156,7 @@ pub(crate) fn list(sentences: &[String], width: usize) -> String {
 #[must_use]
 pub fn wrapped(bullet: &str, sentence: &str, width: usize) -> String {
     let indent = " ".repeat(bullet.len());
+    let sentence = glued(sentence);
     let mut out = String::new();
     let mut line = bullet.to_owned();
     let mut is_fresh = true;
@@ -158,11 +172,14 @@ pub fn wrapped(bullet: &str, sentence: &str, width: usize) -> String {
         line += word;
         is_fresh = false;
     }
-    out + &line + "\n"
+    unglued(&(out + &line + "\n"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
     use recording::sample::SampleRun;
 
     use super::*;
@@ -176,6 +193,74 @@ mod tests {
             &Summary::of(&recording),
             Terminal::plain(100)
         ));
+    }
+
+    /// Reads a recording of the labs of this repository.
+    fn recorded(lab: &str) -> Recording {
+        let file = format!("{}/../../labs/{lab}.json", env!("CARGO_MANIFEST_DIR"));
+        Recording::from_json(&fs::read_to_string(file).unwrap()).unwrap()
+    }
+
+    /// The words of a report that a narrow terminal must show whole. Rules and pictures have no words.
+    fn words_of(text: &str) -> BTreeSet<String> {
+        let words = text.split_whitespace();
+        let is_drawn = |it: &&str| it.chars().all(|it| "─├┤┼│●".contains(it));
+        words
+            .filter(|it| !is_drawn(it))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    #[test]
+    fn recordings_of_labs_fit_into_every_terminal_and_no_word_is_split() {
+        for lab in [
+            "graphql-server/records/graphql-server",
+            "router-extensibility/records/static-subgraph",
+            "router-extensibility/records/layers",
+            "layers/records/jwt",
+        ] {
+            let recording = recorded(lab);
+            let summary = Summary::of(&recording);
+            let short = |width| text(&recording, &summary, Terminal::plain(width));
+            let full = |width| full_text(&recording, &summary, Terminal::plain(width));
+            let whole = words_of(&(short(1_000) + &full(1_000)));
+            for width in [60, 80, 120] {
+                for text in [short(width), full(width)] {
+                    for line in text.lines() {
+                        assert!(
+                            line.chars().count() <= width,
+                            "{lab} {width}: {line}\n{text}"
+                        );
+                        let begun = line.trim_start_matches(['-', ' ']);
+                        for unit in ["us", "ms", "%", "MiB"] {
+                            let is_alone = begun.split(' ').next() == Some(unit);
+                            // The second line of a heading is a unit.
+                            let is_heading = line.starts_with("      ");
+                            assert!(!is_alone || is_heading, "{lab} {width}: {line}\n{text}");
+                        }
+                    }
+                    let (told, _) = text.split_once("(columns left out").unwrap_or((&text, ""));
+                    let strange: Vec<String> = words_of(told)
+                        .difference(&whole)
+                        .filter(|word| !word.ends_with('…') && !word.starts_with('+'))
+                        .cloned()
+                        .collect();
+                    assert!(strange.is_empty(), "{lab} {width}: {strange:?}\n{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        assert_eq!(
+            wrapped(
+                "- ",
+                "it costs a typical request some 1.04 ms (0.97 to 1.10)",
+                40
+            ),
+            "- it costs a typical request some\n  1.04 ms (0.97 to 1.10)\n"
+        );
     }
 
     /// No line is wider than the terminal, and no word or number of a cell is broken.

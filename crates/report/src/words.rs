@@ -40,6 +40,11 @@ pub fn in_words(row: &VariantSummary) -> Option<String> {
     Some(meaning::sentence(&row.name, row.meaning.as_ref()?))
 }
 
+/// Like [`in_words`], with the load.
+pub(crate) fn in_words_at(row: &VariantSummary, at: &str) -> Option<String> {
+    Some(meaning::sentence_at(&row.name, row.meaning.as_ref()?, at))
+}
+
 /// The verdict on a variant in few words, for a narrow column.
 pub(crate) fn verdict_short(row: &VariantSummary) -> String {
     remarked(short(&row.verdict), remark(row))

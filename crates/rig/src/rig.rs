@@ -3,7 +3,7 @@
 mod build;
 mod readiness;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,8 @@ pub struct Rig {
     next_id: u64,
     /// Cleanup tasks that the keeper has received.
     errands: BTreeSet<String>,
+    /// Number of stops that had to kill, for each name of a system.
+    killed: BTreeMap<String, u32>,
 }
 
 /// A started system. Dropping the handle does not stop the system. [`Rig::stop`] and the end of the [`Rig`]
@@ -81,6 +83,7 @@ impl Rig {
             link: Link::start(keeper_command, logs)?,
             next_id: 1,
             errands: BTreeSet::new(),
+            killed: BTreeMap::new(),
         })
     }
 
@@ -271,6 +274,9 @@ impl Rig {
         let known = self.link.known.remove(&id).unwrap_or_default();
         let status = known.exited.map_or(Status::Lost, |(status, _)| status);
         // Without a last message of its shepherd, the death of the keeper or the shepherd has killed it.
+        if let Some((Manner::Killed, _)) = known.stopped {
+            *self.killed.entry(system.name).or_default() += 1;
+        }
         let (manner, usage) = known.stopped.unwrap_or((Manner::Killed, None));
         tracing::debug!(id, %status, ?manner, "the process is gone");
         Stopped {
@@ -278,6 +284,13 @@ impl Rig {
             manner,
             usage,
         }
+    }
+
+    /// The systems that SIGTERM did not end in time, each with the number of its stops that had to kill.
+    pub fn killed(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.killed
+            .iter()
+            .map(|(name, stops)| (name.as_str(), *stops))
     }
 
     /// Kills every system and ends the keeper.

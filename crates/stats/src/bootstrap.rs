@@ -61,9 +61,13 @@ fn pooled_shift_of(
     shift::check(baseline, variant, confidence)?;
     let rounds = baseline.len();
     let (base, own) = (Pool::of(baseline), Pool::of(variant));
+    let sought: Vec<[Sought; 2]> = quantiles
+        .iter()
+        .map(|quantile| [own.sought(*quantile), base.sought(*quantile)])
+        .collect();
     let differences = |weights: &[u64]| -> Vec<f64> {
-        let pairs = quantiles.iter().map(|quantile| {
-            own.quantile_ns(weights, *quantile) as f64 - base.quantile_ns(weights, *quantile) as f64
+        let pairs = sought.iter().map(|[of_own, of_base]| {
+            own.quantile_ns(weights, of_own) as f64 - base.quantile_ns(weights, of_base) as f64
         });
         pairs.collect()
     };
@@ -152,8 +156,17 @@ fn cut(mut drawn: Vec<f64>, tail: f64, confidence: f64) -> Interval {
 struct Pool {
     /// All values, without repetition, in rising order.
     values_ns: Vec<u64>,
-    /// For each round, the number of requests at or below each value.
-    cumulative: Vec<Vec<u64>>,
+    /// Number of requests at or below each value: the rounds of the first value, then the rounds of the
+    /// second. A draw reads all rounds of one value, so they are neighbors in memory.
+    cumulative: Vec<u64>,
+    rounds: usize,
+}
+
+/// A quantile, with the part of the values that contains it in every draw.
+struct Sought {
+    quantile: f64,
+    from: usize,
+    to: usize,
 }
 
 impl Pool {
@@ -165,45 +178,78 @@ impl Pool {
         // All rounds use one scale of values, so that a weighted sum over rounds is a sum of one column.
         values_ns.sort_unstable();
         values_ns.dedup();
-        let cumulative = rounds
-            .iter()
-            .map(|round| {
-                let mut recorded = round.recorded().peekable();
-                let mut sum = 0;
-                let at_or_below = values_ns.iter().map(|value| {
-                    while let Some((_, count)) = recorded.next_if(|(next, _)| next <= value) {
-                        sum += count;
-                    }
-                    sum
-                });
-                at_or_below.collect()
-            })
-            .collect();
+        let mut cumulative = vec![0; values_ns.len() * rounds.len()];
+        for (index, round) in rounds.iter().enumerate() {
+            let mut recorded = round.recorded().peekable();
+            let mut sum = 0;
+            let cells = cumulative.iter_mut().skip(index).step_by(rounds.len());
+            for (value, cell) in values_ns.iter().zip(cells) {
+                while let Some((_, count)) = recorded.next_if(|(next, _)| next <= value) {
+                    sum += count;
+                }
+                *cell = sum;
+            }
+        }
         Pool {
             values_ns,
             cumulative,
+            rounds: rounds.len(),
         }
     }
 
+    /// The number of requests at or below a value, for each round.
+    fn at_or_below(&self, index: usize) -> &[u64] {
+        &self.cumulative[index * self.rounds..][..self.rounds]
+    }
+
     fn requests(&self) -> u64 {
-        self.cumulative
+        self.at_or_below(self.values_ns.len() - 1).iter().sum()
+    }
+
+    /// Returns the part of the values that contains the quantile in every draw. A draw is a mean of rounds, so
+    /// its quantile lies between the smallest and the largest quantile of a round.
+    fn sought(&self, quantile: f64) -> Sought {
+        let mut weights = vec![0; self.rounds];
+        let mut part = Sought {
+            quantile,
+            from: 0,
+            to: self.values_ns.len() - 1,
+        };
+        let of_rounds = (0..self.rounds).map(|round| {
+            weights[round] = 1;
+            let index = self.index_of(&weights, &part);
+            weights[round] = 0;
+            index
+        });
+        let of_rounds: Vec<usize> = of_rounds.collect();
+        // One value further on both sides, because the ranks of a round and of a draw are rounded up.
+        part.from = of_rounds
             .iter()
-            .filter_map(|counts| counts.last())
-            .sum()
+            .min()
+            .map_or(0, |least| least.saturating_sub(1));
+        part.to = of_rounds
+            .iter()
+            .max()
+            .map_or(part.to, |most| (most + 1).min(part.to));
+        part
     }
 
     /// Like [`Histogram::quantile_ns`] of all rounds together, each counted by its weight.
-    fn quantile_ns(&self, weights: &[u64], quantile: f64) -> u64 {
+    fn quantile_ns(&self, weights: &[u64], sought: &Sought) -> u64 {
+        self.values_ns[self.index_of(weights, sought)]
+    }
+
+    fn index_of(&self, weights: &[u64], sought: &Sought) -> usize {
         let at_or_below = |index: usize| -> u64 {
-            let rounds = self.cumulative.iter().zip(weights);
-            rounds.map(|(counts, weight)| counts[index] * weight).sum()
+            let rounds = self.at_or_below(index).iter().zip(weights);
+            rounds.map(|(count, weight)| count * weight).sum()
         };
         // As in `Histogram::quantile_ns`: a product such as 7.000000000000001 means the 7th.
         let last = self.values_ns.len() - 1;
-        let exact = quantile.clamp(0.0, 1.0) * at_or_below(last) as f64;
+        let exact = sought.quantile.clamp(0.0, 1.0) * at_or_below(last) as f64;
         let rank = (exact - exact * 4.0 * f64::EPSILON).ceil().max(1.0);
         // By bisection, because cumulative counts rise and thousands of draws are evaluated.
-        let (mut low, mut high) = (0, last);
+        let (mut low, mut high) = (sought.from, sought.to);
         while low < high {
             let middle = usize::midpoint(low, high);
             if (at_or_below(middle) as f64) < rank {
@@ -212,7 +258,7 @@ impl Pool {
                 high = middle;
             }
         }
-        self.values_ns[low]
+        low
     }
 }
 
@@ -242,12 +288,46 @@ mod tests {
         assert_eq!(pool.requests(), 5_000);
         for quantile in [0.0_f64, 0.001, 0.5, 0.9, 0.99, 0.999, 1.0] {
             let expected = merged.quantile_ns(quantile.max(1e-9)).unwrap();
-            assert_eq!(pool.quantile_ns(&[1; 5], quantile), expected, "{quantile}");
+            let sought = pool.sought(quantile);
+            assert_eq!(pool.quantile_ns(&[1; 5], &sought), expected, "{quantile}");
         }
         let mut last_only = vec![0; 5];
         last_only[4] = 3;
         let expected = parts[4].quantile_ns(0.5).unwrap();
-        assert_eq!(pool.quantile_ns(&last_only, 0.5), expected);
+        assert_eq!(pool.quantile_ns(&last_only, &pool.sought(0.5)), expected);
+    }
+
+    /// Draws of unequal rounds have the same quantiles in the part that [`Pool::sought`] names as in all values.
+    #[test]
+    fn the_sought_part_contains_the_quantile_of_every_draw() {
+        let mut random = Random::new(11);
+        let rounds: Vec<Histogram> = (1..=7_u64)
+            .map(|round| {
+                let mut histogram = Histogram::new();
+                for _ in 0..round * 3 {
+                    histogram.record_ns(1_000 + 40 * random.below(100) as u64 * round);
+                }
+                histogram
+            })
+            .collect();
+        let pool = Pool::of(&rounds);
+        for quantile in [0.0, 0.001, 0.5, 0.75, 0.9, 0.99, 1.0] {
+            let sought = pool.sought(quantile);
+            let all = Sought {
+                quantile,
+                from: 0,
+                to: pool.values_ns.len() - 1,
+            };
+            for _ in 0..500 {
+                let mut weights = vec![0; 7];
+                (0..7).for_each(|_| weights[random.below(7)] += 1);
+                assert_eq!(
+                    pool.quantile_ns(&weights, &sought),
+                    pool.quantile_ns(&weights, &all),
+                    "{quantile} {weights:?}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use experiment::console::Console;
 use experiment::exit::{Exit, Failure};
 use experiment::gates::Gates;
 use model::{Gate, Subject};
+use recording::{GatesText, Recording};
 
 /// Limits that must be kept.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -117,6 +118,46 @@ impl GateArgs {
         all.about(&lab.names())
     }
 
+    /// The gates in the form of a recording. `None` without gates.
+    pub(crate) fn recorded(&self) -> Option<GatesText> {
+        self.is_any().then(|| GatesText {
+            all: self.gates.iter().map(|gate| gate.text.clone()).collect(),
+            undecided_passes: self.undecided == Undecided::Pass,
+        })
+    }
+
+    /// The gates that judged the run of a recording, and the gates of the command line.
+    ///
+    /// # Errors
+    ///
+    /// When a recorded gate is not a gate.
+    pub(crate) fn with_those_of_run(&self, recording: &Recording) -> Result<GateArgs, Failure> {
+        let Some(recorded) = &recording.gates else {
+            return Ok(self.clone());
+        };
+        let mut all = GateArgs::default();
+        for text in &recorded.all {
+            let gate = text.parse::<Gate>().map_err(|error| {
+                Failure::bad_input(format!("the gate `{text}` of the recording: {error}"))
+            })?;
+            all.gates.push(gate);
+        }
+        if recorded.undecided_passes || self.undecided == Undecided::Pass {
+            all.undecided = Undecided::Pass;
+        }
+        let new = self.gates.iter().filter(|gate| !all.gates.contains(gate));
+        let new: Vec<Gate> = new.cloned().collect();
+        all.gates.extend(new);
+        Ok(all)
+    }
+
+    /// The exit code for the gates of the command line, without other gates among these judgements.
+    pub(crate) fn exit_of_own(&self, judgements: &[Judgement]) -> Exit {
+        let is_own = |it: &&Judgement| self.gates.iter().any(|gate| gate.text == it.gate);
+        let own: Vec<Judgement> = judgements.iter().filter(is_own).cloned().collect();
+        exit_of(&own)
+    }
+
     /// The gates of an experiment.
     pub(crate) fn to_gates(&self) -> Gates {
         Gates {
@@ -161,5 +202,41 @@ pub(crate) fn exit_of(judgements: &[Judgement]) -> Exit {
         Exit::Done
     } else {
         Exit::GateNotPassed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use recording::sample::SampleRun;
+
+    use super::*;
+
+    fn of(text: &str) -> GateArgs {
+        GateArgs {
+            gates: vec![text.parse().unwrap()],
+            undecided: Undecided::Fail,
+        }
+    }
+
+    #[test]
+    fn a_report_has_the_gates_of_the_run_and_its_own() {
+        let mut recording = SampleRun::open()
+            .rounds(12)
+            .variant("a", 700.0)
+            .variant("b", 800.0)
+            .build();
+        let broken = of("mean overhead < 1us");
+        recording.gates = broken.recorded();
+        let own = of("mean overhead < 900us");
+        let all = own.with_those_of_run(&recording).unwrap();
+        let texts: Vec<&str> = all.all().iter().map(|gate| gate.text.as_str()).collect();
+        assert_eq!(texts, ["mean overhead < 1us", "mean overhead < 900us"]);
+        let summary = all.judge(Summary::of(&recording));
+        assert_eq!(exit_of(&summary.gates), Exit::GateNotPassed);
+        // The run has reported its broken gate. A later report fails only by its own gates.
+        assert_eq!(own.exit_of_own(&summary.gates), Exit::Done);
+        assert_eq!(broken.exit_of_own(&summary.gates), Exit::GateNotPassed);
+        recording.gates = None;
+        assert_eq!(own.with_those_of_run(&recording).unwrap().all().len(), 1);
     }
 }

@@ -3,6 +3,7 @@
 use experiment::console::Console;
 use experiment::exit::Failure;
 use experiment::published::{self, Bind, Collector, PublishTargets, Published};
+use experiment::served::{self, Loopback, Served};
 
 /// The places that a run publishes its counts to.
 #[derive(Debug, Default, clap::Args)]
@@ -32,5 +33,29 @@ impl PublishArgs {
             otlp: self.otlp.clone(),
         };
         targets.start(console)
+    }
+}
+
+/// The page of a run that compares variants.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct ServeArgs {
+    /// Serve the report as a page at http://ADDR/ during the run, renewed after each round.
+    ///
+    /// ADDR is a port of 127.0.0.1, or an address of loopback with a port. Port 0 takes any free port, and
+    /// `weigh` prints the address. The address ends with the run. A browser on this machine uses processor
+    /// time each time it loads the page. See docs/telemetry.md.
+    #[arg(long, value_name = "ADDR", help_heading = "Output", hide_short_help = true, value_parser = served::loopback)]
+    serve: Option<Loopback>,
+}
+
+impl ServeArgs {
+    /// Starts to serve. `None` without `--serve`.
+    ///
+    /// # Errors
+    /// When `weigh` cannot listen on the address.
+    pub(crate) fn start(&self, console: Console) -> Result<Option<Served>, Failure> {
+        self.serve
+            .map(|address| Served::start(address, console))
+            .transpose()
     }
 }

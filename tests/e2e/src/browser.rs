@@ -121,7 +121,7 @@ impl Browser {
         let feature = json!({"name": "prefers-color-scheme", "value": scheme});
         self.call(
             "Emulation.setEmulatedMedia",
-            &json!({"features": [feature]}),
+            &json!({"media": "", "features": [feature]}),
         );
         self.events.clear();
         let answer = self.call("Page.navigate", &json!({"url": url}));
@@ -134,6 +134,15 @@ impl Browser {
         // One frame later, the page has sent all requests that it sends by itself.
         self.ask("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))");
         self.events.drain(..).collect()
+    }
+
+    /// Shows the open page as on paper, until the next page is opened.
+    ///
+    /// # Panics
+    ///
+    /// If Chromium refuses.
+    pub fn on_paper(&mut self) {
+        self.call("Emulation.setEmulatedMedia", &json!({"media": "print"}));
     }
 
     /// Returns the value of a JavaScript expression. A promise is awaited.

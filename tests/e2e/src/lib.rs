@@ -445,7 +445,7 @@ impl Run {
         }
     }
 
-    /// Claims that the table has a row for `variant` that contains all of `words`.
+    /// Claims that the table, or a reason next to it, contains `variant` with all of `words`.
     ///
     /// # Panics
     ///
@@ -454,10 +454,16 @@ impl Run {
         let answer = self.answer();
         // A reason that does not fit into the table is printed below it, folded.
         let unfolded = answer.replace("\n  ", " ");
-        let is_there = unfolded.lines().any(|line| {
-            let line = line.trim_start_matches(['-', ' ']);
-            line.starts_with(variant) && words.iter().all(|word| line.contains(word))
+        let has_words = |text: &str| words.iter().all(|word| text.contains(word));
+        let quoted = format!("`{variant}`");
+        let is_row = unfolded.lines().any(|line| {
+            let is_own =
+                line.starts_with(variant) || line.starts_with("- ") && line.contains(&quoted);
+            is_own && has_words(line)
         });
+        // The first paragraph has the reason of a single variant, and of a baseline without a number.
+        let first = unwrapped(answer.split("\n\n").next().unwrap_or_default());
+        let is_there = is_row || first.contains(&quoted) && has_words(&first);
         assert!(is_there, "no row `{variant}` with {words:?} in\n{answer}");
         self
     }

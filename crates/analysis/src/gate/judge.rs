@@ -1,6 +1,6 @@
 //! Rulings on gates from the figures of a row, each with its reason.
 
-use model::{Gate, Metric, Outcomes, Relation, Subject};
+use model::{Gate, Metric, Outcomes, Relation, Subject, Unit};
 use recording::{Kind, digits};
 
 use super::judgement::{Grounds, Judgement, Ruling, Undecided};
@@ -292,12 +292,22 @@ fn interval(gate: &Gate, low: f64, high: f64) -> String {
         let (from, to) = digits::interval_ends(low, high);
         return format!("{from} to {to} times the baseline");
     }
-    let unit = gate.metric.unit();
+    let unit = unit_of(gate);
     if low.to_bits() == high.to_bits() {
         return format!("{} {}", digits::value(unit.shown(low), None), unit.sign());
     }
     let (from, to) = digits::interval_ends(unit.shown(low), unit.shown(high));
     format!("{from} to {to} {}", unit.sign())
+}
+
+/// The unit of the figures next to a gate: the unit of its limit, so that a reader can compare them.
+fn unit_of(gate: &Gate) -> Unit {
+    let limit = gate.text.trim_end_matches(['"', '\'']).trim_end();
+    let is_in_us = limit.ends_with("us") || limit.ends_with("µs");
+    match gate.metric.unit() {
+        Unit::Milliseconds if is_in_us => Unit::Microseconds,
+        own => own,
+    }
 }
 
 fn without_interval(gate: &Gate, figure: &MetricSummary, value: f64) -> String {
@@ -315,7 +325,7 @@ fn without_interval(gate: &Gate, figure: &MetricSummary, value: f64) -> String {
     } else if gate.subject == Subject::Ratio {
         format!("{} times the baseline", digits::value(value, None))
     } else {
-        let unit = gate.metric.unit();
+        let unit = unit_of(gate);
         format!("{} {}", digits::value(unit.shown(value), None), unit.sign())
     };
     format!(

@@ -56,7 +56,7 @@ fn a_gate_is_judged_on_the_whole_interval() {
             reason.starts_with("the limit lies within"),
             ruling == Ruling::Undecided
         );
-        assert!(reason.contains(" ms"), "{reason}");
+        assert!(reason.contains(" us"), "{reason}");
     }
     let (found, _) = ruled(
         &recording,
@@ -200,6 +200,8 @@ fn a_ratio_is_shown_as_a_ratio_and_a_share_as_a_share() {
         ("rhai mean ratio < 2", " times the baseline"),
         ("rhai mean overhead < 50%", " % of the baseline"),
         ("rhai mean overhead < 50ms", " ms"),
+        // The figure has the unit of the limit.
+        ("rhai mean overhead < 50000us", " us"),
     ] {
         let (ruling, reason) = ruled(&lab(), text);
         assert_eq!(ruling, Ruling::Holds, "{text}: {reason}");

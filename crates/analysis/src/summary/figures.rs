@@ -173,6 +173,18 @@ impl Figures {
         pairs.filter_map(|(part, value)| Some((*part, (*value)?)))
     }
 
+    /// The names of the systems, in the order of the recording.
+    pub(super) fn system_names(&self) -> Vec<&str> {
+        self.systems.iter().map(|system| &*system.name).collect()
+    }
+
+    /// The processor time of a system per complete response, in each round. Empty without such a system.
+    pub(super) fn cpu_of(&self, name: &str) -> BTreeMap<RoundPart, f64> {
+        let system = self.systems.iter().find(|system| system.name == name);
+        let figures = system.into_iter().flat_map(|system| &system.cpu);
+        figures.copied().collect()
+    }
+
     pub(crate) fn systems(&self, variant: &VariantRecord) -> Vec<SystemSummary> {
         let record = |name: &str| variant.systems.iter().find(|system| system.name == name);
         let systems = self.systems.iter();

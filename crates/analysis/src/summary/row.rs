@@ -8,6 +8,7 @@ use recording::{Kind, NoiseFloor, Recording, RoundRecord, VariantRecord};
 use super::blocks;
 use super::bodies;
 use super::breakdown::{self, BreakdownSummary};
+use super::by_round::{self, RoundDifference, SystemDifference};
 use super::check::{self, Check};
 use super::distribution::Distribution;
 use super::estimate::MetricSummary;
@@ -222,6 +223,42 @@ impl<'a> Row<'a> {
         pooled::differences(&baseline.complete, &self.complete, confidence)
     }
 
+    /// The baseline of a difference or of an estimate. `None` if there is neither.
+    fn shown_against<'r>(
+        &self,
+        measured: Option<&'r Self>,
+        frame: &'r Frame<'_>,
+    ) -> Option<Against<'r>> {
+        let is_shown = self.is_measured() && !self.is_baseline() && frame.kind == Kind::Lab;
+        let baseline = measured.filter(|_| is_shown)?;
+        Some(self.against(baseline, frame))
+    }
+
+    /// The difference in each round, trusted or not.
+    fn round_differences(
+        &self,
+        measured: Option<&Self>,
+        frame: &Frame<'_>,
+    ) -> Vec<RoundDifference> {
+        let against = self.shown_against(measured, frame);
+        against.map_or_else(Vec::new, |against| {
+            by_round::rounds(&self.figures, &against, frame.headline)
+        })
+    }
+
+    /// The difference of each system, trusted or not.
+    fn system_differences(
+        &self,
+        measured: Option<&Self>,
+        frame: &Frame<'_>,
+    ) -> Vec<SystemDifference> {
+        let against = self.shown_against(measured, frame);
+        let confidence = frame.confidence_each(Metric::Cpu);
+        against.map_or_else(Vec::new, |against| {
+            by_round::systems(&self.figures, &against, confidence)
+        })
+    }
+
     /// The parts of the difference in mean latency.
     fn breakdown(
         &self,
@@ -327,6 +364,8 @@ impl<'a> Row<'a> {
                 .flatten(),
             pooled_differences: compared
                 .map_or_else(Vec::new, |row| self.pooled_differences(row, frame)),
+            round_differences: self.round_differences(measured, frame),
+            system_differences: self.system_differences(measured, frame),
             searches: if is_shown {
                 search::of(&self.complete)
             } else {

@@ -1,6 +1,8 @@
 //! Cost of the systems of a variant.
 
-use recording::{InstanceUsage, RoundRecord, SystemRecord, SystemUsage, describe, float};
+use recording::{
+    InstanceUsage, RoundPart, RoundRecord, SystemRecord, SystemUsage, describe, float,
+};
 use serde::Serialize;
 
 use super::estimate::{MetricSummary, mean_by_round};
@@ -57,7 +59,8 @@ type ByRound = Vec<(u32, f64)>;
 pub(super) struct SystemFigures {
     pub(super) name: String,
     source: String,
-    cpu: ByRound,
+    /// Processor time by round and group.
+    pub(super) cpu: Vec<(RoundPart, f64)>,
     memory: ByRound,
     switches: ByRound,
     switches_involuntary: ByRound,
@@ -92,7 +95,9 @@ impl SystemFigures {
             let per_request = |amount: u64| (round.round, float(amount) / float(answered));
             let switches = usage.context_switches.map(per_request);
             let involuntary = usage.context_switches_involuntary.map(per_request);
-            self.cpu.extend(usage.cpu_us.map(per_request));
+            let cpu = usage.cpu_us.map(per_request);
+            self.cpu
+                .extend(cpu.map(|(_, amount)| (round.part(), amount)));
             self.switches.extend(switches);
             self.switches_involuntary.extend(involuntary);
             let waited = usage.waited_for_cpu_us.map(per_request);
@@ -117,7 +122,7 @@ impl SystemFigures {
         SystemSummary {
             name: self.name.clone(),
             version: record.and_then(|record| record.version.clone()),
-            cpu_us_per_request: over_rounds(&self.cpu),
+            cpu_us_per_request: over_rounds(&self.cpu_by_round()),
             memory_peak_bytes: over_rounds(&self.memory),
             context_switches_per_request: over_rounds(&self.switches),
             context_switches_involuntary_per_request: over_rounds(&self.switches_involuntary),
@@ -129,6 +134,13 @@ impl SystemFigures {
             source: Some(self.source.clone()),
             instances: self.instances(),
         }
+    }
+
+    fn cpu_by_round(&self) -> ByRound {
+        let figures = self.cpu.iter();
+        figures
+            .map(|(part, amount)| (part.round, *amount))
+            .collect()
     }
 
     fn add_instance(&mut self, usage: &InstanceUsage) {

@@ -12,7 +12,6 @@ use model::InvalidKind;
 
 use crate::environment::search_path;
 use crate::invalid::Invalid;
-use crate::invalid::last_words;
 
 /// The command words of compose on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,10 +93,25 @@ impl Tool {
                 .map_err(|_| format!("the output of `{}` is not UTF-8 text", self.name()));
         }
         let said = String::from_utf8_lossy(&output.stderr);
-        let lines: Vec<String> = said.lines().map(str::to_owned).collect();
         let (name, status) = (self.name(), output.status);
-        let words = last_words(&lines, Path::new(""));
-        Err(format!("`{name} config` ended with {status}{words}"))
+        Err(format!(
+            "`{name} config` ended with {status}{}",
+            first_words(&said)
+        ))
+    }
+}
+
+/// The beginning of an error message. Compose ends long messages with a hint for other mistakes.
+fn first_words(said: &str) -> String {
+    let lines = said.lines().map(str::trim);
+    let is_warning = |line: &&str| line.contains("level=warning") || line.starts_with("WARN");
+    let words: Vec<&str> = lines
+        .filter(|line| !line.is_empty() && !is_warning(line))
+        .take(2)
+        .collect();
+    match words.is_empty() {
+        true => String::new(),
+        false => format!(": {}", words.join(" ")),
     }
 }
 
@@ -107,4 +121,20 @@ pub(crate) const OF_OTHERS: [&str; 3] =
 
 fn cannot(program: &str, error: &io::Error) -> String {
     format!("`{program}` cannot be started: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_long_message_comes_first() {
+        let said = "WARN[0000] the variable is not set\n\nThe Compose file is invalid because:\n\
+                    Invalid top-level property \"include\".\n\nFor more, see the documentation";
+        assert_eq!(
+            first_words(said),
+            ": The Compose file is invalid because: Invalid top-level property \"include\"."
+        );
+        assert_eq!(first_words("\n"), "");
+    }
 }

@@ -176,7 +176,7 @@ impl Measuring<'_> {
 /// Adds the round to a reason.
 pub(super) fn in_round(invalid: Invalid, round: usize) -> Invalid {
     let reason = format!("{} (round {})", invalid.reason, round + 1);
-    Invalid::new(invalid.kind, reason)
+    Invalid { reason, ..invalid }
 }
 
 /// The reason why a measurement of that round has no number: the process that ended, or the mistake. `None`

@@ -69,7 +69,7 @@ impl Experiment<'_> {
             let took = took.or(images);
             if let Some(took) = took.filter(|took| *took > BUILD_WORTH_TELLING) {
                 progress.note(&format!(
-                    "built {} for {name} in {:.1} s",
+                    "built `{}` for `{name}` in {:.1} s",
                     setup.system,
                     took.as_secs_f64()
                 ));
@@ -128,7 +128,7 @@ impl Experiment<'_> {
         let candidate = self.candidates.get(id);
         for request in proven.varying(candidate.variant) {
             self.session.progress.note(&format!(
-                "{}: the answer to request `{request}` has a different body each time, so bodies are not compared",
+                "`{}`: the answer to request `{request}` has a different body each time, so bodies are not compared",
                 candidate.name()
             ));
         }

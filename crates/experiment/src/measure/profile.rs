@@ -116,7 +116,7 @@ impl Experiment<'_> {
                 Err(reason) => Err(Invalid::new(InvalidKind::NotReady, reason.clone())),
             };
             sampled.extend(found.unwrap_or_else(|invalid| unsampled(candidate, &invalid.reason)));
-            let line = format!("sampled {}", candidate.name());
+            let line = format!("sampled `{}`", candidate.name());
             self.session.progress.note(&line);
         }
         let profiles = draw(&sampled, folder);

@@ -3,7 +3,9 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use analysis::Summary;
 use model::Order;
+use recording::Recording;
 
 use super::Experiment;
 use super::gates_rule::is_decided;
@@ -93,26 +95,45 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// Shows an interim table of the measured rounds on a terminal. It runs between rounds, when it disturbs
-    /// no measurement.
+    /// Shows the measured rounds on a terminal and on the page. It runs between rounds, when it disturbs no
+    /// measurement.
     fn show_interim(&mut self, rounds: usize) {
-        // The table reads all rounds again. With many rounds it is therefore not rebuilt after each one.
+        // Both read all rounds again. With many rounds they are therefore not renewed after each one.
         let is_due = rounds.is_multiple_of((rounds / INTERIM_MOST).max(1));
-        if !is_due || !self.session.progress.is_live() || self.session.stop.is_asked() {
+        let is_live = self.session.progress.is_live();
+        let is_wanted = is_live || self.board.is_some();
+        if !is_due || !is_wanted || self.session.stop.is_asked() {
             return;
         }
-        let width = self.session.progress.width();
-        let lines = report::interim(&self.summary_so_far(), width);
-        self.session.progress.table(&lines);
+        let (recording, summary) = self.so_far();
+        if is_live {
+            let lines = report::interim(&summary, self.session.progress.width());
+            self.session.progress.table(&lines);
+        }
+        if let Some(board) = &self.board {
+            board.show(&recording, &self.gates.judge(summary));
+        }
+        self.take_back(recording);
+    }
+
+    /// The recording of all rounds until now, with its summary. [`take_back`](Self::take_back) returns the
+    /// rounds.
+    fn so_far(&mut self) -> (Recording, Summary) {
+        let profiles = std::mem::take(&mut self.profiles);
+        let recording = self.recording();
+        self.profiles = profiles;
+        let summary = Summary::of(&recording);
+        (recording, summary)
+    }
+
+    fn take_back(&mut self, recording: Recording) {
+        self.records = recording.rounds;
     }
 
     /// The summary of all rounds until now.
-    fn summary_so_far(&mut self) -> analysis::Summary {
-        let profiles = std::mem::take(&mut self.profiles);
-        let recording = self.recording();
-        let summary = analysis::Summary::of(&recording);
-        self.records = recording.rounds;
-        self.profiles = profiles;
+    fn summary_so_far(&mut self) -> Summary {
+        let (recording, summary) = self.so_far();
+        self.take_back(recording);
         summary
     }
 

@@ -1,41 +1,27 @@
-//! `/metrics` for Prometheus, on a separate thread.
+//! `/metrics` for Prometheus.
 
-use std::convert::Infallible;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
-use tokio::net::TcpStream;
-use tokio::sync::{Notify, Semaphore};
 
 use super::Account;
 use super::families::{Family, Labels, Values, edges_ns, edges_s, seconds};
 use crate::console::Console;
 use crate::exit::Failure;
+use crate::http_server::HttpServer;
 
 /// The `Content-Type` of the text.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// Maximum number of simultaneous scrapes. More scrapes wait.
-const SCRAPES_MAX: usize = 8;
-
-/// Time limit of one connection. A scrape needs a fraction of it.
-const SCRAPE_MAX: Duration = Duration::from_secs(5);
 
 /// The listen address of `/metrics`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,95 +43,27 @@ pub fn bind(text: &str) -> Result<Bind, String> {
         .map_err(|_| "expected a port, such as 9464, or an address with a port, such as 127.0.0.1:9464, [::1]:9464 or 0.0.0.0:9464".to_owned())
 }
 
-/// Serves until it is dropped.
-pub(super) struct Server {
-    end: Arc<Notify>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Server {
-    /// Listens, and prints the address.
-    ///
-    /// # Errors
-    /// When it cannot listen on the address.
-    pub(super) fn start(
-        Bind(address): Bind,
-        account: Account,
-        console: Console,
-    ) -> Result<Server, Failure> {
-        let refused = |error: std::io::Error| {
-            Failure::not_ready(format!(
-                "--prometheus: cannot listen on {address}: {error}. Choose another port, or 0 for any free port"
-            ))
-        };
-        let listener = TcpListener::bind(address).map_err(refused)?;
-        listener.set_nonblocking(true).map_err(refused)?;
-        let bound = listener.local_addr().map_err(refused)?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(refused)?;
-        let end = Arc::new(Notify::new());
-        let ended = Arc::clone(&end);
-        let work = move || {
-            runtime.block_on(async {
-                // This task ends with the runtime, after the notification.
-                tokio::spawn(serve(listener, account));
-                ended.notified().await;
-            });
-        };
-        let thread = thread::Builder::new().name("weigh-metrics".to_owned());
-        let thread = thread.spawn(work).map_err(refused)?;
-        console.say(format_args!("weigh: metrics at http://{bound}/metrics"));
-        Ok(Server {
-            end,
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // The notification is stored if the thread does not wait for it yet.
-        self.end.notify_one();
-        if let Some(thread) = self.thread.take() {
-            // A thread that panicked has already printed its message.
-            let _ = thread.join();
-        }
-    }
-}
-
-async fn serve(listener: TcpListener, account: Account) {
-    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
-        return;
-    };
-    let permits = Arc::new(Semaphore::new(SCRAPES_MAX));
-    while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let account = account.clone();
-                tokio::spawn(async move {
-                    // No scrape needs longer, and the permit must be released.
-                    let _ = tokio::time::timeout(SCRAPE_MAX, answer(stream, account)).await;
-                    drop(permit);
-                });
-            }
-            // For example, no file descriptor is left. The next attempt would also fail immediately.
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-        }
-    }
-}
-
-async fn answer(stream: TcpStream, account: Account) {
-    let service = service_fn(|request: Request<Incoming>| {
-        let response = respond(request.method(), request.uri().path(), &account);
-        async { Ok::<_, Infallible>(response) }
-    });
-    // A scraper that disconnects is not an error.
-    let _ = http1::Builder::new()
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+/// Listens, and prints the address.
+///
+/// # Errors
+/// When it cannot listen on the address.
+pub(super) fn start(
+    Bind(address): Bind,
+    account: Account,
+    console: Console,
+) -> Result<HttpServer, Failure> {
+    let answer =
+        move |request: &http::Request<_>| respond(request.method(), request.uri().path(), &account);
+    let server = HttpServer::start(address, "weigh-metrics", Arc::new(answer)).map_err(|error| {
+        Failure::not_ready(format!(
+            "--prometheus: cannot listen on {address}: {error}. Choose another port, or 0 for any free port"
+        ))
+    })?;
+    console.say(format_args!(
+        "weigh: metrics at http://{}/metrics",
+        server.address
+    ));
+    Ok(server)
 }
 
 fn respond(method: &Method, path: &str, account: &Account) -> Response<Full<Bytes>> {

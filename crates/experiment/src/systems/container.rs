@@ -18,7 +18,7 @@ use super::{GRACE, StartCost};
 use crate::containers;
 use crate::environment::instant;
 use crate::invalid::Invalid;
-use crate::invalid::last_words;
+use crate::invalid::{last_words, listens_at};
 use crate::stop::StopSignal;
 
 /// Pause between two readiness checks.
@@ -295,7 +295,8 @@ impl RunningContainer {
                 Probe::Listening | Probe::Answers { .. } => probe(),
             };
             let time = instant().duration_since(began);
-            let not_ready = |reason| Err(Invalid::new(InvalidKind::NotReady, reason));
+            let not_ready =
+                |reason| Err(Invalid::new(InvalidKind::NotReady, reason).logged(&self.log.path));
             // Checked before the probe's result counts, because another program may have responded at the
             // address.
             if let Some(end) = self.end() {
@@ -311,8 +312,9 @@ impl RunningContainer {
                 return Err(Invalid::interrupted());
             }
             if time >= setup.ready.within {
+                let listens = self.listens();
                 return not_ready(format!(
-                    "`{}` was not ready within {:?}: {reason}{}",
+                    "`{}` was not ready within {:?}: {reason}{listens}{}",
                     self.name,
                     setup.ready.within,
                     self.log.last_words_of(self.engine, &self.id)
@@ -323,6 +325,12 @@ impl RunningContainer {
                 Probe::Listening | Probe::Answers { .. } => PAUSE,
             });
         }
+    }
+
+    /// The listen addresses of its processes, as the end of a sentence. Empty if it listens at its own port.
+    fn listens(&self) -> String {
+        let own = self.inner.unwrap_or(self.address);
+        listens_at(own, &rig::listening(&self.pids()))
     }
 
     fn health(&self) -> Result<(), String> {
@@ -353,7 +361,7 @@ impl RunningContainer {
 /// before a program listens inside, and closes it at once.
 fn stays_connected(address: SocketAddr) -> Result<(), String> {
     const LONG_ENOUGH: Duration = Duration::from_millis(100);
-    let wrong = |error: io::Error| format!("no connection: {error}");
+    let wrong = |error: io::Error| format!("no connection to {address}: {error}");
     let mut socket = TcpStream::connect_timeout(&address, LONG_ENOUGH).map_err(wrong)?;
     socket.set_read_timeout(Some(LONG_ENOUGH)).map_err(wrong)?;
     match socket.read(&mut [0]) {

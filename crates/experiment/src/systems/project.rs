@@ -179,7 +179,7 @@ impl Plan<'_> {
                     tool.name(),
                     last_words(&command.last_lines(), &log)
                 );
-                break Err(Invalid::new(InvalidKind::NotReady, reason));
+                break Err(Invalid::new(InvalidKind::NotReady, reason).logged(&log));
             }
             thread::park_timeout(PAUSE);
         };
@@ -195,7 +195,8 @@ impl Plan<'_> {
                     tool.name(),
                     last_words(&lines, &log)
                 ),
-            )),
+            )
+            .logged(&log)),
         }
     }
 
@@ -343,7 +344,8 @@ impl Project {
             (_, Some(code)) => ended(member, code),
         };
         let reason = format!("{}{}", self.called(member, &what), self.last_words(member));
-        Err(Invalid::new(InvalidKind::NotReady, reason))
+        let log = self.log_of(&member.service);
+        Err(Invalid::new(InvalidKind::NotReady, reason).logged(&log))
     }
 
     fn called(&self, member: &Member, what: &str) -> String {

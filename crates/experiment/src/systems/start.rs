@@ -19,7 +19,7 @@ use super::config_folder::{self, ConfigFolder};
 use super::container::{self, ContainerStart};
 use super::process::{Process, Watched};
 use super::project::Plan;
-use super::{BalancedSystem, InstanceNumber, RunningProcess, StartCost};
+use super::{BalancedSystem, InstanceNumber, RunningProcess, StartCost, url_of};
 use crate::compose::Projects;
 use crate::environment::instant;
 use crate::invalid::Invalid;
@@ -437,10 +437,12 @@ pub(super) fn probe(kind: &Probe, target: &Target) -> Result<(), String> {
     match kind {
         // Only containers have a health status. Their engine reports it.
         Probe::Listening | Probe::Healthy => match &target.address {
-            Address::Tcp(address) => TcpStream::connect_timeout(address, PROBE).map(|_| ()),
-            Address::Unix(path) => connect_unix(path),
-        }
-        .map_err(|error| format!("no connection: {error}")),
+            Address::Tcp(address) => TcpStream::connect_timeout(address, PROBE)
+                .map(|_| ())
+                .map_err(|error| format!("no connection to {address}: {error}")),
+            Address::Unix(path) => connect_unix(path)
+                .map_err(|error| format!("no connection to `{}`: {error}", path.display())),
+        },
         Probe::Answers { path, status } => {
             let request = Request {
                 expect: Expectation {
@@ -449,9 +451,10 @@ pub(super) fn probe(kind: &Probe, target: &Target) -> Result<(), String> {
                 },
                 ..Request::get(path)
             };
-            let answer =
-                load::exchange(target, &request, PROBE).map_err(|failure| failure.to_string())?;
-            load::check(&request.expect, &answer).map_err(|mismatch| mismatch.to_string())
+            let asked = |problem: String| format!("GET {}{path}: {problem}", url_of(target));
+            let answer = load::exchange(target, &request, PROBE)
+                .map_err(|failure| asked(failure.to_string()))?;
+            load::check(&request.expect, &answer).map_err(|mismatch| asked(mismatch.to_string()))
         }
     }
 }

@@ -4,7 +4,7 @@ use analysis::summary::{MetricSummary, Summary, SystemSummary, VariantSummary};
 use model::{Metric, Unit};
 
 use super::escape::escape;
-use super::plot::Scale;
+use super::plot::{Scale, series};
 use crate::cell;
 
 /// Bars of processor time and of memory, with a legend if there is more than one system.
@@ -20,7 +20,7 @@ pub(super) fn bars(summary: &Summary) -> String {
     let legend: String = names
         .iter()
         .enumerate()
-        .map(|(index, name)| format!("<li class=\"s{}\">{}</li>", index % 8 + 1, escape(name)))
+        .map(|(index, name)| format!("<li class=\"{}\">{}</li>", series(index), escape(name)))
         .collect();
     let legend = if names.len() > 1 {
         format!("<ul class=\"legend always\">{legend}</ul>\n")
@@ -97,17 +97,18 @@ fn bar(
     let unit = metric.unit();
     let mut out = "<svg class=\"bar\" aria-hidden=\"true\">".to_owned();
     let mut from = 0.0;
-    for system in &row.systems {
-        let Some(figure) = figure_of(system, metric) else {
+    // The names have one order, so that a system has one place and one color in every row.
+    for (index, name) in names.iter().enumerate() {
+        let system = row.systems.iter().find(|system| system.name == *name);
+        let Some((system, figure)) = system.and_then(|it| Some((it, figure_of(it, metric)?)))
+        else {
             continue;
         };
-        // The name selects the color, so that a system has one color in every variant.
-        let index = names.iter().position(|name| *name == system.name);
         let width = scale.percent(unit.shown(figure.value)).max(0.0);
         out += &format!(
-            "<rect class=\"s{}\" x=\"{from:.2}%\" width=\"{width:.2}%\" y=\"24%\" height=\"52%\">\
+            "<rect class=\"{}\" x=\"{from:.2}%\" width=\"{width:.2}%\" y=\"24%\" height=\"52%\">\
              <title>{}: {} {}</title></rect>",
-            index.unwrap_or(0) % 8 + 1,
+            series(index),
             escape(&system.name),
             cell::with_error(figure, unit),
             unit.sign()

@@ -2,12 +2,12 @@
 
 use analysis::curve::{Curve, LoadLevel, Point};
 use model::Metric;
-use recording::digits;
+use recording::{describe, digits};
 
-use super::document;
 use super::escape::escape;
 use super::markup::{list, prose, table};
-use super::plot::{Frame, STRETCHED, Scale, Tick, path, series};
+use super::plot::{Frame, STRETCHED, Scale, Tick, figure, path, series, signed};
+use super::{Document, checks, document, machine, tiles};
 use crate::curve::{judgements, sentences};
 use crate::tables;
 
@@ -17,11 +17,10 @@ const LOG_FROM: f64 = 8.0;
 /// Renders a curve as one HTML file.
 #[must_use]
 pub fn curve(curve: &Curve) -> String {
-    let title = curve.title();
+    let title = escape(curve.title());
     let question = curve.levels()[0].summary.question.as_deref();
     let header = format!(
-        "<header>\n<p class=\"eyebrow\"><span>Weighbridge</span><b>{}</b></p>\n<h1>{}</h1>\n</header>\n",
-        escape(title),
+        "<header>\n<p class=\"eyebrow\"><span>Weighbridge</span><b>{title}</b></p>\n<h1>{}</h1>\n</header>\n",
         escape(question.unwrap_or("What does a request pay by load?"))
     );
     let gates = table(&tables::gates::table(&judgements(curve)), "");
@@ -30,14 +29,72 @@ pub fn curve(curve: &Curve) -> String {
         gates => format!("<section id=\"gates\">\n<h2>Gates</h2>\n{gates}</section>\n"),
     };
     let main = format!(
-        "<section id=\"curve\">\n{}{}</section>\n{gates}\
-         <section id=\"levels\">\n<h2>By load</h2>\n{}{}</section>\n",
+        "<section id=\"curve\">\n<h2>Overhead by load</h2>\n{}{}</section>\n{gates}{}\
+         <section id=\"levels\">\n<h2>By load</h2>\n{}{}</section>\n\
+         <section id=\"reading\">\n<h2>How to read it</h2>\n{}</section>\n",
         list(&sentences(curve)),
         picture(curve),
+        facts(curve),
         table(&tables::levels::table(curve), ""),
-        links(curve)
+        links(curve),
+        list(&reading(curve))
     );
-    document(&escape(title), &header, &main, "")
+    document(&Document {
+        title: &title,
+        header: &header,
+        main: &main,
+        footer: "",
+        refresh_s: None,
+    })
+}
+
+/// The loads, the rounds, the machine and the checks of all levels.
+fn facts(curve: &Curve) -> String {
+    let levels = curve.levels();
+    let (first, last) = (&levels[0], &levels[levels.len() - 1]);
+    let loads = format!(
+        "{} from {} to {}",
+        describe::plural(levels.len() as u64, "level"),
+        first.number(),
+        last.load()
+    );
+    let rounds = levels.iter().map(|level| level.summary.rounds_measured);
+    let (fewest, most) = (rounds.clone().min().unwrap_or(0), rounds.max().unwrap_or(0));
+    let rounds = match fewest == most {
+        true => format!("{} at each level", describe::plural(most as u64, "round")),
+        false => format!("{fewest} to {most} rounds at a level"),
+    };
+    tiles(&[
+        ("Load", escape(&loads)),
+        ("Rounds", rounds),
+        ("Machine", escape(&machine(&first.recording))),
+        (
+            "Checks",
+            checks(levels.iter().flat_map(|level| &level.summary.variants)),
+        ),
+    ])
+}
+
+/// Sentences that explain the picture.
+fn reading(curve: &Curve) -> Vec<String> {
+    let first = &curve.levels()[0].summary;
+    let what = match curve.metric() {
+        Metric::Requests => "the change in requests per second",
+        Metric::Typical => {
+            "the difference in typical latency (the mean of the fastest three quarters of a round's requests)"
+        }
+        _ => "the difference in mean latency",
+    };
+    vec![
+        format!("A mark is {what} from {} at one load.", first.against()),
+        format!(
+            "A band is the interval of each mark, at {}. A band that contains zero shows no difference.",
+            describe::percent(first.confidence_each)
+        ),
+        "Each load was measured on its own, with its own baseline, and the order of the loads was \
+         random. The lines between the marks help the eye and are not measured."
+            .to_owned(),
+    ]
 }
 
 fn picture(curve: &Curve) -> String {
@@ -62,7 +119,7 @@ fn picture(curve: &Curve) -> String {
         let x = |point: &Point| across.percent(point.load);
         let there = points.iter().map(|it| (x(it), up.percent(it.high)));
         let back = points.iter().rev().map(|it| (x(it), up.percent(it.low)));
-        let class = series(*index, false);
+        let class = series(*index - 1);
         body += &format!(
             "<path class=\"band {class}\" d=\"{}Z\"/><path class=\"curve {class}\" d=\"{}\"/>",
             path(there.chain(back)),
@@ -84,25 +141,31 @@ fn picture(curve: &Curve) -> String {
     let frame = Frame {
         title: &format!("{}: overhead by load", curve.title()),
         description: &sentences(curve).join("; ").replace('`', ""),
-        class: "shift",
+        class: "shift tall",
         across: curve.levels().iter().map(tick).collect(),
-        up: up
-            .ticks(5.0)
-            .into_iter()
-            .map(|(value, label)| Tick {
-                percent: up.percent(value),
-                is_minor: false,
-                label,
-            })
-            .collect(),
+        up: signed(up, 5.0),
+    };
+    let picture = frame.draw(&body);
+    figure(
+        "",
+        &format!("overhead, {unit}, with its interval as a band"),
+        &escape(&axis_of_loads(curve)),
+        &picture,
+    ) + &legend(&lines)
+}
+
+/// Name of the axis of loads.
+fn axis_of_loads(curve: &Curve) -> String {
+    let (first, last) = (
+        &curve.levels()[0],
+        &curve.levels()[curve.levels().len() - 1],
+    );
+    let log = match last.amount() / first.amount() >= LOG_FROM {
+        true => " (logarithmic)",
+        false => "",
     };
     let kind = curve.kind();
-    format!(
-        "<figure>\n<figcaption>overhead ({unit}) by load ({kind}), bands are \
-         intervals</figcaption>\n{}{}</figure>\n",
-        frame.draw(&body),
-        legend(&lines)
-    )
+    format!("load, {kind}{log}")
 }
 
 fn scale_of_loads(curve: &Curve) -> Scale {
@@ -137,7 +200,7 @@ fn mark(
     format!(
         "<text class=\"sign {}\" x=\"{:.2}%\" y=\"{:.2}%\" dy=\".35em\" text-anchor=\"middle\">\
          <title>{}</title>{}</text>\n",
-        series(index, false),
+        series(index - 1),
         across.percent(point.load),
         100.0 - up.percent(point.value),
         escape(&shown),
@@ -155,7 +218,7 @@ fn legend(lines: &[(usize, &str, Vec<Point>)]) -> String {
     let entry = |(index, name, _): &(usize, &str, Vec<Point>)| {
         format!(
             "<li><span class=\"sign {}\" aria-hidden=\"true\">{}</span> {}</li>\n",
-            series(*index, false),
+            series(*index - 1),
             sign(*index),
             escape(name)
         )

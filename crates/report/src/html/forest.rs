@@ -41,15 +41,28 @@ pub(super) fn answer(summary: &Summary) -> String {
             "<span class=\"name\"><b>{}</b>{sentence}</span>",
             escape(&row.title())
         );
-        forest.row(
-            &name,
-            row,
-            // A row without a number keeps its place and shows the reason.
-            &figure(row, metric).or(value).unwrap_or_default(),
-        )
+        // A row without a number keeps its place and shows the reason.
+        let mut shown = figure(row, metric).or(value).unwrap_or_default();
+        if mean(row, metric).is_some()
+            && let Some(mean) = figure(row, Metric::Mean)
+        {
+            shown += &format!("<small>mean {mean}</small>");
+        }
+        forest.row(&name, row, &shown)
     };
     let rows: String = summary.variants.iter().map(row).collect();
     forest.frame("answer", &rows)
+}
+
+/// The marks of the answer in words. Empty if there is one kind of mark.
+pub(super) fn key(summary: &Summary) -> &'static str {
+    let has_mean = |row: &VariantSummary| mean(row, summary.headline).is_some();
+    match summary.variants.iter().any(has_mean) {
+        true => {
+            "The dot is the typical request, and the diamond is the mean with its slow requests."
+        }
+        false => "",
+    }
 }
 
 /// The picture for one metric. `None` without an interval, because a dot alone would claim too much.
@@ -66,7 +79,7 @@ pub(super) fn forest(summary: &Summary, metric: Metric) -> Option<String> {
         })
         .collect();
     Some(format!(
-        "<figure>\n<figcaption>{}</figcaption>\n{}</figure>\n",
+        "<figure>\n<figcaption>difference in {}</figcaption>\n{}</figure>\n",
         escape(&title(metric)),
         forest.frame("panel", &rows)
     ))
@@ -90,10 +103,10 @@ fn figure(row: &VariantSummary, metric: Metric) -> Option<String> {
     Some(format!("{difference} {}", metric.unit().sign()))
 }
 
-/// The mean if it disagrees with the typical latency, on the same scale.
+/// The mean next to the typical latency, on the same scale.
 fn mean(row: &VariantSummary, metric: Metric) -> Option<Mark> {
-    let is_other = metric == Metric::Typical && row.few_pay.is_some();
-    is_other.then(|| mark(row, Metric::Mean)).flatten()
+    let has_mean = metric == Metric::Typical;
+    has_mean.then(|| mark(row, Metric::Mean)).flatten()
 }
 
 fn mark(row: &VariantSummary, metric: Metric) -> Option<Mark> {
@@ -114,7 +127,7 @@ fn mark_of(row: &VariantSummary, metric: Metric, summary: &MetricSummary) -> Opt
     if summary.is_sparse {
         // The tables do the same, because a round has too few requests for such a tail.
         let (estimate, ends) = cell::pooled(row, metric)?;
-        let class = "same";
+        let class = class(metric, ClaimName::of_ends(Some(ends)));
         return Some(Mark {
             estimate,
             ends,
@@ -159,17 +172,26 @@ struct Forest {
 
 impl Forest {
     fn of(summary: &Summary, metric: Metric, ticks: f64) -> Self {
-        let marks: Vec<Mark> = summary
-            .variants
-            .iter()
-            .flat_map(|row| [mark(row, metric), mean(row, metric)])
-            .flatten()
-            .collect();
-        let ends = marks.iter().flat_map(|mark| [mark.ends.0, mark.ends.1]);
-        let scale = Scale::around_zero(ends);
+        let rows = &summary.variants;
+        let marks: Vec<Mark> = rows.iter().filter_map(|row| mark(row, metric)).collect();
         let has_width = marks.iter().any(|mark| mark.ends != (0.0, 0.0));
+        let mut ends: Vec<f64> = marks.iter().flat_map(Mark::places).collect();
+        let all = rows
+            .iter()
+            .filter_map(|row| Some((row, mean(row, metric)?)));
+        let (apart, near): (Vec<_>, Vec<_>) = all.partition(|(row, _)| row.few_pay.is_some());
+        // Where the mean disagrees, the axis shows it whole.
+        ends.extend(apart.iter().flat_map(|(_, mean)| mean.places()));
+        // A wide interval of a mean that agrees would flatten all others, so the edge cuts it.
+        let limit = 2.0 * width(&ends);
+        for (_, mean) in near {
+            let wider: Vec<f64> = ends.iter().copied().chain(mean.places()).collect();
+            if width(&wider) <= limit {
+                ends = wider;
+            }
+        }
         // If all intervals have no width, there is no scale, and a picture would suggest one.
-        let scale = has_width.then_some(scale);
+        let scale = has_width.then(|| Scale::around_zero(ends.into_iter()));
         Self {
             metric,
             ticks: scale.map_or_else(Vec::new, |scale| scale.ticks(ticks)),
@@ -194,15 +216,30 @@ impl Forest {
     fn plot(&self, scale: Scale, row: &VariantSummary) -> String {
         let mut out = "<svg class=\"bar\" aria-hidden=\"true\">".to_owned();
         out += &self.grid(scale);
+        let told = |metric: Metric| figure(row, metric).unwrap_or_default();
+        let mean = mean(row, self.metric);
+        // The marks are in two lines, so that neither hides the other.
+        let (line, of_mean) = match mean {
+            Some(_) => (34, 70),
+            None => (50, 50),
+        };
         if let Some(mark) = mark(row, self.metric) {
-            out += &drawn(scale, mark, "");
-            // The mean is above the first mark, so that neither hides the other if both are small.
-            if let Some(mean) = mean(row, self.metric) {
-                out += &drawn(scale, mean, " mean");
-            }
+            let words = format!("{} {}", self.metric.label(), told(self.metric));
+            out += &drawn(
+                scale,
+                mark,
+                line,
+                &Shape::Dot.drawn(scale, mark, line),
+                &words,
+            );
         } else if row.is_baseline {
             let x = scale.percent(0.0);
             out += &format!("<circle class=\"origin\" cx=\"{x:.2}%\" cy=\"50%\" r=\"4\"/>");
+        }
+        if let Some(mean) = mean {
+            let words = format!("mean {}", told(Metric::Mean));
+            let shape = Shape::Diamond.drawn(scale, mean, of_mean);
+            out += &drawn(scale, mean, of_mean, &shape, &words);
         }
         out + "</svg>"
     }
@@ -217,6 +254,14 @@ impl Forest {
             + &format!(
                 "<line class=\"zero\" x1=\"{zero:.2}%\" x2=\"{zero:.2}%\" y1=\"0\" y2=\"100%\"/>"
             )
+    }
+
+    /// Name of the axis.
+    fn axis(&self) -> String {
+        match is_share(self.metric) {
+            true => "change in requests/s".to_owned(),
+            false => format!("difference, {}", self.metric.unit().sign()),
+        }
     }
 
     /// Rows with the axis below them.
@@ -247,22 +292,72 @@ impl Forest {
             "<div class=\"forest {class}\">\n{rows}<div class=\"row axis\" aria-hidden=\"true\">\
              <span class=\"name\"></span><svg class=\"bar\">{labels}\
              <text x=\"0\" y=\"2.6em\">← {left}</text>\
-             <text x=\"100%\" y=\"2.6em\" text-anchor=\"end\">{right} →</text></svg></div>\n</div>\n"
+             <text class=\"unit\" x=\"50%\" y=\"2.6em\" text-anchor=\"middle\">{}</text>\
+             <text x=\"100%\" y=\"2.6em\" text-anchor=\"end\">{right} →</text></svg></div>\n</div>\n",
+            self.axis()
         )
     }
 }
 
-/// A mark with its interval.
-fn drawn(scale: Scale, mark: Mark, kind: &str) -> String {
-    let x = scale.percent(mark.estimate);
-    let (low, high) = (scale.percent(mark.ends.0), scale.percent(mark.ends.1));
+impl Mark {
+    /// The places that an axis must contain to show the whole mark.
+    fn places(&self) -> [f64; 2] {
+        [self.ends.0, self.ends.1]
+    }
+}
+
+/// The distance from the lowest to the highest of these values and zero.
+fn width(values: &[f64]) -> f64 {
+    let (low, high) = values
+        .iter()
+        .fold((0.0_f64, 0.0_f64), |(low, high), value| {
+            (low.min(*value), high.max(*value))
+        });
+    high - low
+}
+
+/// The shape of an estimate. Shapes differ, so that no reader depends on color.
+#[derive(Clone, Copy)]
+enum Shape {
+    Dot,
+    Diamond,
+}
+
+impl Shape {
+    /// The shape at the estimate. `line` is its height in percent. Empty if the axis does not reach it.
+    fn drawn(self, scale: Scale, mark: Mark, line: u32) -> String {
+        if !scale.contains(mark.estimate) {
+            return String::new();
+        }
+        let x = scale.percent(mark.estimate);
+        match self {
+            Self::Dot => format!("<circle cx=\"{x:.2}%\" cy=\"{line}%\" r=\"4.5\"/>"),
+            Self::Diamond => format!(
+                "<svg x=\"{x:.2}%\" y=\"{line}%\"><path class=\"hollow\" \
+                 d=\"M-5 0L0 -5L5 0L0 5Z\"/></svg>"
+            ),
+        }
+    }
+}
+
+/// A mark with its interval. An arrow shows that the interval continues beyond the edge.
+fn drawn(scale: Scale, mark: Mark, line: u32, shape: &str, words: &str) -> String {
+    let [low, high] = [mark.ends.0, mark.ends.1].map(|end| scale.percent(end).clamp(0.0, 100.0));
     let class = mark.class;
+    let end = |value: f64, x: f64, arrow: &str| match scale.contains(value) {
+        true => format!(
+            "<line class=\"end\" x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"{}%\" y2=\"{}%\"/>",
+            line - 14,
+            line + 14
+        ),
+        false => format!("<svg x=\"{x:.2}%\" y=\"{line}%\"><path d=\"{arrow}\"/></svg>"),
+    };
+    let ends =
+        end(mark.ends.0, low, "M0 0L7 -4L7 4Z") + &end(mark.ends.1, high, "M0 0L-7 -4L-7 4Z");
     format!(
-        "<g class=\"mark {class}{kind}\">\
-         <line x1=\"{low:.2}%\" x2=\"{high:.2}%\" y1=\"50%\" y2=\"50%\"/>\
-         <line class=\"end\" x1=\"{low:.2}%\" x2=\"{low:.2}%\" y1=\"35%\" y2=\"65%\"/>\
-         <line class=\"end\" x1=\"{high:.2}%\" x2=\"{high:.2}%\" y1=\"35%\" y2=\"65%\"/>\
-         <circle cx=\"{x:.2}%\" cy=\"50%\" r=\"4.5\"/></g>"
+        "<g class=\"mark {class}\"><title>{}</title>\
+         <line x1=\"{low:.2}%\" x2=\"{high:.2}%\" y1=\"{line}%\" y2=\"{line}%\"/>{ends}{shape}</g>",
+        escape(words)
     )
 }
 

@@ -3,10 +3,10 @@
 use analysis::history::{Change, Entry, Series, name_of};
 use recording::float;
 
-use super::document;
 use super::escape::escape;
 use super::markup::{figure, grid, list, name, prose};
-use super::plot::{Frame, Scale, Tick};
+use super::plot::{Frame, Scale, Tick, figure as framed, signed};
+use super::{Document, document};
 use crate::cell;
 use crate::table::Column;
 
@@ -48,9 +48,16 @@ pub fn history(series: &[Series]) -> String {
     let sections: String = sections.map(|(index, one)| section(index, one)).collect();
     let main = format!(
         "<section id=\"changes\">\n<h2>Changes</h2>\n<p class=\"lead\">A change is a new level of at least \
-         three runs (optimal partitioning, PELT).</p>\n{changed}</section>\n{sections}"
+         three runs (optimal partitioning, PELT). A level that is worse than the one before is orange, and a better one is blue and \
+         dashed.</p>\n{changed}</section>\n{sections}"
     );
-    document("Cost of each variant, run by run", &header, &main, "")
+    document(&Document {
+        title: "Cost of each variant, run by run",
+        header: &header,
+        main: &main,
+        footer: "",
+        refresh_s: None,
+    })
 }
 
 fn section(index: usize, series: &Series) -> String {
@@ -107,11 +114,6 @@ fn picture(series: &Series, first: usize) -> String {
         is_minor: index > 0 && index / every % 2 == 1,
         label: day(&entries[index]).to_owned(),
     });
-    let up = values.ticks(5.0).into_iter().map(|(value, label)| Tick {
-        percent: values.percent(value),
-        is_minor: false,
-        label,
-    });
     let frame = Frame {
         title: &format!("{}: overhead by run", series.title().replace('`', "")),
         description: &format!(
@@ -121,13 +123,11 @@ fn picture(series: &Series, first: usize) -> String {
         ),
         class: "shift",
         across: across.collect(),
-        up: up.collect(),
+        up: signed(values, 5.0),
     };
-    format!(
-        "<figure>\n<figcaption>overhead, {}</figcaption>\n{}</figure>\n",
-        series.unit(),
-        frame.draw(&body)
-    )
+    let picture = frame.draw(&body);
+    let up = format!("overhead, {}", series.unit());
+    framed("", &up, "day of the run, in the order of time", &picture)
 }
 
 /// A line for each level, over the runs that are shown.
@@ -147,14 +147,26 @@ fn levels(series: &Series, first: usize, percent: impl Fn(f64) -> f64) -> String
         .filter(|((_, end), _)| *end > first)
         .map(|((start, end), level)| {
             let y = 100.0 - percent(*level);
+            let change = series.changes.iter().find(|change| change.at == *start);
+            let class = change.map_or("", |change| way(series, change));
             format!(
-                "<line class=\"level\" x1=\"{:.2}%\" \
+                "<line class=\"level {class}\" x1=\"{:.2}%\" \
                  x2=\"{:.2}%\" y1=\"{y:.2}%\" y2=\"{y:.2}%\"/>\n",
                 x(*start),
                 x(end)
             )
         })
         .collect()
+}
+
+/// The color of a change: worse or better.
+fn way(series: &Series, change: &Change) -> &'static str {
+    let is_more = change.after > change.before;
+    // More latency is worse, and more requests are better.
+    match is_more == series.last().metric.is_better_low() {
+        true => "worse",
+        false => "better",
+    }
 }
 
 fn mark(series: &Series, entry: &Entry, x: f64, percent: impl Fn(f64) -> f64) -> String {

@@ -1,63 +1,65 @@
-//! Picture of the latency distribution over percentiles, in the form of HdrHistogram's plot. The axis is
-//! logarithmic in 1 - quantile, so that the tail is visible.
+//! Pictures of latency over percentiles, in the form of HdrHistogram's plot. The axis is logarithmic in
+//! 1 - quantile, so that the tail is visible. A line ends where fewer than ten requests lie beyond it.
 
 use analysis::summary::tail::BEYOND;
-use analysis::summary::{Summary, VariantSummary, complete_rounds};
+use analysis::summary::{Summary, VariantSummary};
 use recording::{Recording, float};
 use stats::Histogram;
 
+use super::ecdf::pooled;
 use super::escape::escape;
-use super::plot::{Frame, STRETCHED, Scale, Tick, path, series, spread};
+use super::plot::{Frame, STRETCHED, Scale, Tick, figure, path};
 
-/// Height of the plot in pixels, as in the style sheet.
-const HEIGHT: f64 = 320.0;
-/// Height of a label in pixels.
-const LABEL: f64 = 17.0;
-
-/// The curve of one variant.
+/// The line of one variant.
 struct Curve<'a> {
     row: &'a VariantSummary,
-    class: String,
+    /// CSS class of the line.
+    class: &'static str,
     /// Share of requests and latency in ms, in rising order.
     points: Vec<(f64, f64)>,
-    /// The largest share with enough requests beyond it. The curve is solid up to here.
-    solid_to: f64,
 }
 
-/// The curves of all variants that have a number.
-pub(super) fn percentiles(recording: &Recording, summary: &Summary) -> Option<String> {
-    let curves: Vec<Curve<'_>> = summary
-        .variants
-        .iter()
-        .enumerate()
-        .filter(|(_, row)| row.has_number())
-        .filter_map(|(index, row)| curve(recording, row, series(index, row.is_baseline)))
-        .collect();
+/// A picture for each compared variant with its baseline, or for the target of a single load.
+pub(super) fn percentiles(recording: &Recording, summary: &Summary) -> Vec<String> {
+    let of_pair = |row: &VariantSummary| {
+        let against = row.compared_with.as_ref().unwrap_or(&row.baseline);
+        let base = summary
+            .variant(against)
+            .filter(|base| base.name != row.name);
+        let base = base.and_then(|base| curve(recording, base, "base"));
+        let curves: Vec<Curve<'_>> = base
+            .into_iter()
+            .chain(curve(recording, row, "own"))
+            .collect();
+        picture(&curves)
+    };
+    let compared = super::by_size(summary);
+    match compared.as_slice() {
+        [] => summary.variants.iter().filter_map(of_pair).collect(),
+        rows => rows.iter().copied().filter_map(of_pair).collect(),
+    }
+}
+
+fn picture(curves: &[Curve<'_>]) -> Option<String> {
     let last_share = curves
         .iter()
         .filter_map(|curve| Some(curve.points.last()?.0));
-    let nines = last_share.fold(0.0, f64::max);
-    // The curves end where one request lies beyond, so the axis ends there as well.
-    let nines = -(1.0 - nines).log10();
-    if curves.is_empty() || nines <= 0.0 {
+    let nines = -(1.0 - last_share.fold(0.0, f64::max)).log10();
+    if nines <= 0.0 {
         return None;
     }
     let across = Across { nines };
-    let up = vertical(&curves);
-    let lines: String = curves
-        .iter()
-        .map(|curve| curve.lines(&across, up))
-        .collect();
-    let body = format!("{STRETCHED}{lines}</svg>\n{}", labels(&curves, up));
+    let up = vertical(curves);
+    let lines: String = curves.iter().map(|curve| curve.line(&across, up)).collect();
+    let body = format!("{STRETCHED}{lines}</svg>\n");
     let description: Vec<String> = curves.iter().map(Curve::description).collect();
+    let ticks = up.ticks(5.0).into_iter();
     let frame = Frame {
         title: "Latency by percentile",
         description: &description.join("; "),
         class: "percentiles",
         across: across.ticks(),
-        up: up
-            .ticks(5.0)
-            .into_iter()
+        up: ticks
             .map(|(value, label)| Tick {
                 percent: up.percent(value),
                 label,
@@ -65,33 +67,49 @@ pub(super) fn percentiles(recording: &Recording, summary: &Summary) -> Option<St
             })
             .collect(),
     };
-    Some(format!(
-        "<figure>\n<figcaption>latency, ms{}</figcaption>\n{}\
-         <p class=\"under\">percentile of requests</p>\n{}</figure>\n",
-        if is_log(&curves) {
-            " (logarithmic)"
-        } else {
-            ""
-        },
-        frame.draw(&body),
-        legend(&curves)
+    let log = match is_log(curves) {
+        true => " (logarithmic)",
+        false => "",
+    };
+    Some(figure(
+        &names(curves),
+        &format!("latency, ms{log}"),
+        "percentile of the requests",
+        &frame.draw(&body),
     ))
 }
 
-fn curve<'a>(recording: &Recording, row: &'a VariantSummary, class: String) -> Option<Curve<'a>> {
-    let mut all = Histogram::new();
-    for round in complete_rounds(recording, &row.name) {
-        all.add(&round.latency_ns_hdr.histogram());
+/// The names of the lines, in the order of their ends. Empty for one line.
+fn names(curves: &[Curve<'_>]) -> String {
+    let end = |curve: &Curve<'_>| curve.points.last().map_or(0.0, |point| point.1);
+    let mut order: Vec<&Curve<'_>> = curves.iter().collect();
+    order.sort_by(|one, other| end(other).total_cmp(&end(one)));
+    let name = |curve: &&Curve<'_>| {
+        format!(
+            "<span class=\"line {}\"></span><b>{}</b>",
+            curve.class,
+            escape(&curve.row.name)
+        )
+    };
+    match order.len() {
+        0 | 1 => String::new(),
+        _ => order.iter().map(name).collect::<Vec<_>>().join(" "),
     }
-    if all.is_empty() {
-        return None;
-    }
+}
+
+fn curve<'a>(
+    recording: &Recording,
+    row: &'a VariantSummary,
+    class: &'static str,
+) -> Option<Curve<'a>> {
+    let all = pooled(recording, &row.name).filter(|_| row.has_number())?;
     let requests = float(all.len());
-    Some(Curve {
+    let mut shares = shares(requests);
+    shares.retain(|share| (1.0 - share) * requests >= BEYOND - 1e-6);
+    (!shares.is_empty()).then(|| Curve {
         row,
         class,
-        points: quantiles(&all, &shares(requests)),
-        solid_to: 1.0 - BEYOND / requests,
+        points: quantiles(&all, &shares),
     })
 }
 
@@ -111,7 +129,7 @@ fn shares(requests: f64) -> Vec<f64> {
 }
 
 /// The latency in ms at each share, in one pass. `shares` must rise.
-fn quantiles(histogram: &Histogram, shares: &[f64]) -> Vec<(f64, f64)> {
+pub(super) fn quantiles(histogram: &Histogram, shares: &[f64]) -> Vec<(f64, f64)> {
     let total = float(histogram.len());
     let mut buckets = histogram.recorded();
     // The caller ensures that the histogram is not empty, so these zeros are never drawn.
@@ -193,21 +211,12 @@ fn vertical(curves: &[Curve<'_>]) -> Scale {
 }
 
 impl Curve<'_> {
-    fn lines(&self, across: &Across, up: Scale) -> String {
+    fn line(&self, across: &Across, up: Scale) -> String {
         let place = |(share, ms): &(f64, f64)| (across.percent(*share), up.percent(*ms));
-        let solid: Vec<_> = self
-            .points
-            .iter()
-            .filter(|point| point.0 <= self.solid_to)
-            .collect();
-        // The two parts share one point, so that the solid and the dotted line meet.
-        let rest = self.points.iter().skip(solid.len().saturating_sub(1));
         format!(
-            "<path class=\"curve rare {class}\" d=\"{}\"/>\n\
-             <path class=\"curve {class}\" d=\"{}\"/>\n",
-            path(rest.map(place)),
-            path(solid.into_iter().map(place)),
-            class = self.class,
+            "<path class=\"curve {}\" d=\"{}\"/>\n",
+            self.class,
+            path(self.points.iter().map(place)),
         )
     }
 
@@ -225,35 +234,6 @@ impl Curve<'_> {
     }
 }
 
-/// The names at the ends of the curves. If they do not fit, the page shows the legend.
-fn labels(curves: &[Curve<'_>], up: Scale) -> String {
-    let ends: Vec<f64> = curves
-        .iter()
-        .map(|curve| 100.0 - up.percent(curve.points.last().map_or(0.0, |point| point.1)))
-        .collect();
-    let places = spread(&ends, LABEL / HEIGHT * 100.0);
-    let label = |(curve, y): (&Curve<'_>, f64)| {
-        format!(
-            "<text class=\"direct {}\" x=\"100%\" dx=\"8\" y=\"{y:.2}%\" dy=\".35em\">{}</text>\n",
-            curve.class,
-            escape(&curve.row.name)
-        )
-    };
-    curves.iter().zip(places).map(label).collect()
-}
-
-fn legend(curves: &[Curve<'_>]) -> String {
-    let entry = |curve: &Curve<'_>| {
-        format!(
-            "<li class=\"{}\">{}</li>",
-            curve.class,
-            escape(&curve.row.name)
-        )
-    };
-    let entries: String = curves.iter().map(entry).collect();
-    format!("<ul class=\"legend\">{entries}</ul>\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,5 +248,24 @@ mod tests {
             let expected = float(histogram.quantile_ns(share).unwrap()) / 1e6;
             assert!((ms - expected).abs() <= expected * 0.002, "{share}: {ms}");
         }
+    }
+
+    #[test]
+    fn names_stand_in_the_order_of_the_lines() {
+        let recording = recording::sample::SampleRun::side_by_side()
+            .rounds(9)
+            .variant("base", 700.0)
+            .variant("slow", 900.0)
+            .variant("fast", 500.0)
+            .build();
+        let drawn = percentiles(&recording, &Summary::of(&recording));
+        let names = |index: usize| {
+            let drawn: &String = &drawn[index];
+            let parts = drawn.split("<b>").skip(1);
+            let names = parts.filter_map(|part| part.split('<').next());
+            names.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(names(0), ["base", "fast"]);
+        assert_eq!(names(1), ["slow", "base"]);
     }
 }

@@ -56,6 +56,16 @@ impl Scale {
         (share * 100.0).clamp(-5.0, 105.0)
     }
 
+    /// True if the value lies between the edges.
+    pub(super) fn contains(self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// True if the value lies beyond the high edge.
+    pub(super) fn is_above(self, value: f64) -> bool {
+        value > self.high
+    }
+
     /// Round values on the scale with their labels, about `about` at most.
     pub(super) fn ticks(self, about: f64) -> Vec<(f64, String)> {
         if self.is_log {
@@ -162,47 +172,54 @@ impl Frame<'_> {
 pub(super) const STRETCHED: &str =
     "<svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" width=\"100%\" height=\"100%\">";
 
-/// Points in percent (from the left, from below) as the `d` attribute of a path in a stretched picture.
+/// Points in percent (from the left, from below) as the `d` attribute of a path in a stretched picture. Steps are
+/// relative to the point before, which is shorter. They are taken between rounded places, so that no error adds
+/// up.
 pub(super) fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     let mut out = String::new();
-    for (index, (x, y)) in points.enumerate() {
-        let command = if index == 0 { 'M' } else { 'L' };
-        out += &format!("{command}{:.0} {:.0}", x * 10.0, 1000.0 - y * 10.0);
+    let mut last: Option<(f64, f64)> = None;
+    for (x, y) in points {
+        let place = ((x * 10.0).round(), (1000.0 - y * 10.0).round());
+        out += &match last {
+            None => format!("M{:.0} {:.0}", place.0, place.1),
+            Some(last) => format!("l{:.0} {:.0}", place.0 - last.0, place.1 - last.1),
+        };
+        last = Some(place);
     }
-    out
+    // A minus sign separates numbers like a space.
+    out.replace(" -", "-")
 }
 
-/// The CSS classes that color a variant. The baseline is gray. The ninth variant has the color of the first
-/// one, dashed.
-pub(super) fn series(index: usize, is_baseline: bool) -> String {
-    if is_baseline {
-        return "s0".to_owned();
-    }
-    // The baseline stands first.
-    let place = index.saturating_sub(1);
-    let again = if place >= 8 { " again" } else { "" };
-    let place = place % 8 + 1;
-    format!("s{place}{again}")
+/// The CSS classes of one thing of several, such as a system in a bar or a variant of a curve. There are four
+/// colors. The next four things have the same colors with another line.
+pub(super) fn series(index: usize) -> String {
+    let again = if index / 4 % 2 == 1 { " again" } else { "" };
+    format!("s{}{again}", index % 4 + 1)
 }
 
-/// Positions of labels in percent, in the given order. They are pushed apart to this distance and kept
-/// between 0 and 100.
-pub(super) fn spread(wanted: &[f64], distance: f64) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));
-    let mut places = wanted.to_vec();
-    let mut lowest = 0.0_f64;
-    for index in &order {
-        places[*index] = places[*index].max(lowest);
-        lowest = places[*index] + distance;
-    }
-    // A second pass runs from the other end, because the first may move the last labels out of the frame.
-    let mut highest = 100.0_f64;
-    for index in order.iter().rev() {
-        places[*index] = places[*index].min(highest);
-        highest = places[*index] - distance;
-    }
-    places
+/// Marks of a vertical axis of differences. Each mark above zero has a sign.
+pub(super) fn signed(scale: Scale, about: f64) -> Vec<Tick> {
+    let tick = |(value, label): (f64, String)| Tick {
+        percent: scale.percent(value),
+        is_minor: false,
+        label: match value > 0.0 && label.contains(|digit: char| ('1'..='9').contains(&digit)) {
+            true => format!("+{label}"),
+            false => label,
+        },
+    };
+    scale.ticks(about).into_iter().map(tick).collect()
+}
+
+/// A picture with the names of its two axes. All parts are markup. `caption` may be empty.
+pub(super) fn figure(caption: &str, up: &str, across: &str, picture: &str) -> String {
+    let caption = match caption {
+        "" => String::new(),
+        caption => format!("<figcaption>{caption}</figcaption>\n"),
+    };
+    format!(
+        "<figure>\n{caption}<p class=\"over\">{up}</p>\n{picture}\
+         <p class=\"under\">{across}</p>\n</figure>\n"
+    )
 }
 
 #[cfg(test)]
@@ -241,10 +258,9 @@ mod tests {
     }
 
     #[test]
-    fn labels_that_would_touch_are_pushed_apart_and_stay_inside() {
-        let places = spread(&[50.0, 51.0, 99.0, 98.0], 6.0);
-        assert!(places[1] - places[0] >= 6.0 - 1e-9);
-        assert!(places[2] - places[3] >= 6.0 - 1e-9);
-        assert!(places.iter().all(|place| (0.0..=100.0).contains(place)));
+    fn a_path_has_steps_between_rounded_places() {
+        let points = [(0.0, 0.0), (10.0, 50.0), (9.96, 50.04), (20.0, 40.0)];
+        assert_eq!(path(points.into_iter()), "M0 1000l100-500l0 0l100 100");
+        assert_eq!(path(std::iter::empty()), "");
     }
 }

@@ -10,7 +10,7 @@ use stats::shift::Shift;
 
 use super::escape::escape;
 use super::forest::class;
-use super::plot::{Frame, Scale, Tick};
+use super::plot::{Frame, Scale, Tick, figure, signed};
 
 const QUANTILES: [(f64, &str); 8] = [
     (0.1, "p10"),
@@ -126,27 +126,21 @@ impl Panel<'_> {
             is_minor: false,
             label: label(shift.quantile).to_owned(),
         });
-        let up = scale.ticks(5.0).into_iter().map(|(value, label)| Tick {
-            percent: scale.percent(value),
-            is_minor: false,
-            label: if value > 0.0 && label.contains(|digit: char| ('1'..='9').contains(&digit)) {
-                format!("+{label}")
-            } else {
-                label
-            },
-        });
         let title = format!("{}: difference by quantile", self.name);
         let frame = Frame {
             title: &title,
             description: &told.join("; "),
             class: "shift",
             across: across.collect(),
-            up: up.collect(),
+            up: signed(scale, 5.0),
         };
-        format!(
-            "<figure>\n<figcaption><b>{}</b> difference, ms</figcaption>\n{}</figure>\n",
-            escape(self.name),
-            frame.draw(&body)
+        let caption = format!("<b>{}</b>", escape(self.name));
+        let picture = frame.draw(&body);
+        figure(
+            &caption,
+            "difference, ms",
+            "percentile of latency",
+            &picture,
         )
     }
 }

@@ -1,6 +1,7 @@
 //! Tables of the HTML page.
 
 use analysis::summary::Summary;
+use model::Metric;
 use recording::{Kind, Profile, Recording};
 
 use super::escape::escape;
@@ -9,10 +10,14 @@ use crate::explain;
 use crate::tables;
 
 pub(super) fn results(summary: &Summary) -> String {
-    let metrics = tables::results::on_page(summary);
+    let mut metrics = tables::results::on_page(summary);
+    if summary.kind == Kind::Lab {
+        // The extremes of a lab are in the figures of the distributions. The verdict has their space.
+        metrics.retain(|metric| !matches!(metric, Metric::Min | Metric::Max));
+    }
     let results = tables::results::table(&summary.variants, &metrics);
     let results = match summary.kind {
-        Kind::Lab => results,
+        Kind::Lab => results.with_last_column_second(),
         // A single load has no verdict.
         Kind::Load => results.without_last_column(),
     };
@@ -82,7 +87,8 @@ pub(super) fn checks(summary: &Summary) -> String {
     } else {
         list(&troubles)
     };
-    out += &table(&tables::checks::states(summary), "");
+    let states = table(&tables::checks::states(summary), "");
+    out += &folded("The state of every check", &states);
     let every = table(&tables::checks::every(summary), "");
     out + &folded("The figure behind every check", &every)
 }

@@ -125,7 +125,7 @@ fn a_row_without_a_number_shows_why() {
     let answer = out.find("<div class=\"row invalid\">").unwrap();
     assert!(out[answer..].contains("invalid: <code>server</code> did not answer within 10 s"));
     for section in ["overhead", "shift"] {
-        assert!(!out.contains(&format!("<section id=\"{section}\">")));
+        assert!(!out.contains(&format!("<section id=\"{section}\"")));
     }
 }
 
@@ -154,7 +154,10 @@ fn the_picture_says_its_figures_as_text() {
     );
     let svg = forest::forest(&summary, Metric::Mean).unwrap();
     let figure = cell::difference(&summary.variants[1], Metric::Mean).unwrap();
-    assert_eq!(svg.matches(&figure).count(), 1, "beside the line");
+    let beside = format!("<span class=\"figure\">{figure}");
+    assert_eq!(svg.matches(&beside).count(), 1, "next to the line");
+    let under = format!("<title>mean {figure}");
+    assert_eq!(svg.matches(&under).count(), 1, "under the pointer");
     assert!(svg.contains("class=\"mark worse\""));
 }
 
@@ -217,5 +220,139 @@ fn a_page_of_many_variants_and_rounds_stays_below_two_megabytes() {
     assert!(out.len() < 2_000_000, "{}", out.len());
     for name in names {
         assert!(out.matches(name).count() > 10, "{name}");
+    }
+}
+
+#[test]
+fn the_verdict_stands_next_to_the_name() {
+    let out = page(
+        &SampleRun::side_by_side()
+            .variant("a", 700.0)
+            .variant("b", 800.0)
+            .build(),
+    );
+    let results = &out[out.find("<section id=\"results\"").unwrap()..];
+    let row = results.lines().find(|it| it.contains(">b</th>")).unwrap();
+    let verdict =
+        "<th scope=\"row\" class=\"words\">b</th><td class=\"words verdict worse\">slower by";
+    assert!(row.contains(verdict), "{row}");
+}
+
+#[test]
+fn pictures_stand_in_the_order_of_a_reader_and_the_rest_is_folded() {
+    let out = page(
+        &SampleRun::side_by_side()
+            .rounds(12)
+            .variant("a", 700.0)
+            .variant("b", 800.0)
+            .build(),
+    );
+    let place = |id: &str| {
+        let found = out.find(&format!("<section id=\"{id}\""));
+        found.unwrap_or_else(|| panic!("{id}"))
+    };
+    let order = [
+        "answer",
+        "results",
+        "rounds",
+        "distribution",
+        "systems",
+        "overhead",
+        "time",
+    ];
+    let places: Vec<usize> = order.into_iter().map(place).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    for folded in ["overhead", "shift", "time", "cost", "machine", "requests"] {
+        assert!(
+            out.contains(&format!(
+                "<section id=\"{folded}\" class=\"behind\">\n<details>"
+            )),
+            "{folded}"
+        );
+        // A link to a place within a closed block opens it.
+        assert!(
+            out.contains(&format!("<a href=\"#{folded}-content\">")),
+            "{folded}"
+        );
+    }
+    assert!(out.contains("<b class=\"state none\">No gate</b> At 1,000 requests/s"));
+}
+
+#[test]
+fn typical_and_mean_have_two_marks_and_the_axis_shows_both_where_they_disagree() {
+    let recording = SampleRun::side_by_side()
+        .variant("a", 700.0)
+        .variant("b", 800.0)
+        .build();
+    let mut summary = Summary::of(&recording);
+    let of_mean = |summary: &Summary| {
+        let answer = forest::answer(summary);
+        let marks: Vec<String> = answer
+            .split("<g class=\"mark ")
+            .skip(1)
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(marks.len(), 2, "{answer}");
+        assert!(marks[0].contains("<title>typical ") && marks[0].contains("<circle"));
+        assert!(marks[1].contains("<title>mean ") && marks[1].contains("hollow"));
+        marks[1].clone()
+    };
+    of_mean(&summary);
+    // A wide interval that agrees is cut at the edge with arrows. One that disagrees widens the axis.
+    let mean = summary.variants[1].metrics.get_mut(&Metric::Mean).unwrap();
+    let overhead = mean.overhead.as_mut().unwrap();
+    overhead.difference_low = Some(-90_000.0);
+    overhead.difference_high = Some(90_000.0);
+    summary.variants[1].few_pay = None;
+    let cut = of_mean(&summary);
+    assert_eq!(cut.matches("class=\"end\"").count(), 0, "{cut}");
+    summary.variants[1].few_pay = Some(analysis::summary::FewPay {
+        latency_us_mean: 90.0,
+        share_of_requests: None,
+        payment: analysis::summary::Payment::Pay,
+    });
+    let whole = of_mean(&summary);
+    assert_eq!(whole.matches("class=\"end\"").count(), 2, "{whole}");
+}
+
+#[test]
+fn a_sparse_percentile_has_the_color_of_its_interval() {
+    let recording = SampleRun::side_by_side()
+        .rounds(12)
+        .variant("a", 700.0)
+        .variant("b", 900.0)
+        .build();
+    let mut summary = Summary::of(&recording);
+    let figure = summary.variants[1].metrics.get_mut(&Metric::P99).unwrap();
+    figure.is_sparse = true;
+    let ends = cell::pooled(&summary.variants[1], Metric::P99).unwrap().1;
+    assert!(ends.0 > 0.0, "{ends:?}");
+    let drawn = forest::forest(&summary, Metric::P99).unwrap();
+    assert!(drawn.contains("class=\"mark worse\""), "{drawn}");
+    assert!(!drawn.contains("class=\"mark same\""), "{drawn}");
+    let cell = cell::compared(&summary.variants[1], Metric::P99);
+    assert!(
+        cell.tone == Some(crate::terminal::Tone::Worse),
+        "the table agrees"
+    );
+}
+
+#[test]
+fn a_system_has_one_place_in_every_bar() {
+    let mut recording = SampleRun::side_by_side()
+        .variant("a", 700.0)
+        .variant("b", 800.0)
+        .build();
+    for (index, round) in recording.rounds.iter_mut().enumerate() {
+        let mut cache = round.systems[0].clone();
+        cache.name = "cache".to_owned();
+        // Recordings list the systems of a variant in the order of their starts.
+        round.systems.insert(index % 2, cache);
+    }
+    let bars = cost::bars(&Summary::of(&recording));
+    for row in bars.split("<div class=\"row\">").skip(1) {
+        let first = row.find("class=\"s1\"").unwrap();
+        let second = row.find("class=\"s2\"").unwrap();
+        assert!(first < second, "{row}");
     }
 }

@@ -5,7 +5,7 @@ use analysis::summary::{Summary, complete_rounds};
 use recording::{Recording, RoundRecord, digits, float};
 
 use super::escape::escape;
-use super::plot::{Frame, STRETCHED, Scale, Tick, path, series};
+use super::plot::{Frame, STRETCHED, Scale, Tick, path};
 
 /// Maximum number of points of one line. Windows are merged to stay below it.
 const POINTS: usize = 400;
@@ -23,7 +23,6 @@ struct Point {
 /// One variant over all its rounds.
 struct Line<'a> {
     name: &'a str,
-    class: String,
     /// Numbers of the rounds, from 1.
     numbers: Vec<u32>,
     rounds: Vec<Vec<Point>>,
@@ -36,12 +35,8 @@ pub(super) fn timelines(recording: &Recording, summary: &Summary) -> String {
     let lines: Vec<Line<'_>> = summary
         .variants
         .iter()
-        .enumerate()
-        .filter(|(_, row)| row.has_number())
-        .filter_map(|(index, row)| {
-            let rounds = complete_rounds(recording, &row.name);
-            Line::of(&row.name, series(index, row.is_baseline), &rounds)
-        })
+        .filter(|row| row.has_number())
+        .filter_map(|row| Line::of(&row.name, &complete_rounds(recording, &row.name)))
         .collect();
     let points = || lines.iter().flat_map(|line| line.rounds.iter().flatten());
     let rate = points()
@@ -51,8 +46,10 @@ pub(super) fn timelines(recording: &Recording, summary: &Summary) -> String {
     let latency = latency.fold(0.0, f64::max);
     // Without a point there is no axis, so the scale 0 has no effect.
     let errors = points().map(|point| point.errors).max().unwrap_or(0);
+    let is_level =
+        summary.is_open_loop && points().all(|point| point.requests_per_s >= rate * LEVEL);
     let scales = Scales {
-        rate: Scale::linear(0.0, rate * 1.08),
+        rate: (!is_level).then(|| Scale::linear(0.0, rate * 1.08)),
         latency: Scale::linear(0.0, latency * 1.08),
         errors: (errors > 0).then(|| Scale::linear(0.0, float(errors))),
     };
@@ -63,19 +60,23 @@ pub(super) fn timelines(recording: &Recording, summary: &Summary) -> String {
 pub(super) fn width(recording: &Recording, summary: &Summary) -> Option<String> {
     let row = summary.variants.iter().find(|row| row.has_number())?;
     let rounds = complete_rounds(recording, &row.name);
-    let line = Line::of(&row.name, String::new(), &rounds)?;
+    let line = Line::of(&row.name, &rounds)?;
     Some(digits::length_us(line.width_us))
 }
 
+/// Share of the highest rate that every point of a level rate has.
+const LEVEL: f64 = 0.8;
+
 struct Scales {
-    rate: Scale,
+    /// `None` if the plan gives the rate and every point keeps it.
+    rate: Option<Scale>,
     latency: Scale,
     /// `None` if every request of every variant passed.
     errors: Option<Scale>,
 }
 
 impl<'a> Line<'a> {
-    fn of(name: &'a str, class: String, rounds: &[&RoundRecord]) -> Option<Self> {
+    fn of(name: &'a str, rounds: &[&RoundRecord]) -> Option<Self> {
         let windows = |round: &&RoundRecord| round.windows.completed.len();
         let longest = rounds.iter().map(windows).max()?;
         // A point has at least one window. It has several if a run is longer than the number of points in the
@@ -85,7 +86,6 @@ impl<'a> Line<'a> {
         let width_us = rounds.first()?.windows.width_us * together as u64;
         let line = Self {
             name,
-            class,
             numbers: rounds.iter().map(|round| round.round + 1).collect(),
             rounds: rounds.iter().enumerate().map(points).collect(),
             width_us,
@@ -99,17 +99,23 @@ impl<'a> Line<'a> {
 
     fn draw(&self, scales: &Scales) -> String {
         let rate = |point: &Point| Some(point.requests_per_s);
-        let mut strips = self.strip("requests/s", scales.rate, &self.lines(scales.rate, rate));
+        let mut strips = String::new();
+        if let Some(scale) = scales.rate {
+            strips += &self.strip("requests/s", scale, &self.lines(scale, rate));
+        }
         let latency = |point: &Point| point.latency_ms;
         let lines = self.lines(scales.latency, latency);
         strips += &self.strip("mean latency, ms", scales.latency, &lines);
         if let Some(scale) = scales.errors {
             strips += &self.strip("errors", scale, &self.errors(scale));
         }
+        let axis = match self.rounds.len() {
+            1 => "time",
+            _ => "round, in the order of time",
+        };
         format!(
-            "<figure class=\"{}\">\n<figcaption><b class=\"key\">{}</b></figcaption>\n{strips}\
-             <p class=\"under\">round</p>\n</figure>\n",
-            self.class,
+            "<figure>\n<figcaption><b>{}</b></figcaption>\n{strips}\
+             <p class=\"under\">{axis}</p>\n</figure>\n",
             escape(self.name)
         )
     }
@@ -121,7 +127,7 @@ impl<'a> Line<'a> {
         let across = self.numbers.iter().enumerate().map(|(index, number)| Tick {
             percent: (float(index as u64) + 0.5) / count * 100.0,
             is_minor: false,
-            label: if index % every == 0 {
+            label: if index % every == 0 && self.rounds.len() > 1 {
                 number.to_string()
             } else {
                 String::new()
@@ -173,10 +179,7 @@ impl<'a> Line<'a> {
                 paths += &path(places);
             }
         }
-        format!(
-            "{STRETCHED}<path class=\"curve {}\" d=\"{paths}\"/></svg>\n",
-            self.class
-        )
+        format!("{STRETCHED}<path class=\"curve own\" d=\"{paths}\"/></svg>\n")
     }
 
     fn errors(&self, scale: Scale) -> String {
@@ -233,6 +236,23 @@ mod tests {
     use recording::sample::SampleRun;
 
     use super::*;
+
+    #[test]
+    fn a_level_rate_of_a_plan_is_not_drawn() {
+        let drawn = |recording: &Recording| timelines(recording, &Summary::of(recording));
+        let mut planned = SampleRun::open().variant("a", 700.0).build();
+        for round in &mut planned.rounds {
+            round.windows.completed.fill(400);
+        }
+        let is_rate_drawn = |drawn: &str| drawn.contains("<p class=\"over\">requests/s</p>");
+        assert!(!is_rate_drawn(&drawn(&planned)));
+        let mut stalled = planned;
+        let windows = &mut stalled.rounds[0].windows;
+        windows.completed[10..15].fill(0);
+        assert!(is_rate_drawn(&drawn(&stalled)));
+        let closed = SampleRun::closed().variant("a", 700.0).build();
+        assert!(is_rate_drawn(&drawn(&closed)));
+    }
 
     #[test]
     fn merged_windows_lose_no_answer() {

@@ -56,19 +56,32 @@ fn picture(ladder: &LadderSummary, metric: Metric) -> Option<String> {
 
 /// A picture of these bars, one below the other.
 pub(super) fn drawn(metric: Metric, bars: &[Bar]) -> String {
-    drawing(&title(metric), bars)
+    let axis = format!("difference, {}", metric.unit().sign());
+    let axis = match metric {
+        Metric::Requests => "difference, requests/s",
+        _ => &axis,
+    };
+    drawing(&escape(&title(metric)), axis, bars)
 }
 
-/// A picture of bars on one scale.
-fn drawing(caption: &str, bars: &[Bar]) -> String {
+/// A picture of bars on one scale. `caption` is markup, and `axis` is the name of the axis.
+pub(super) fn drawing(caption: &str, axis: &str, bars: &[Bar]) -> String {
     let places = bars
         .iter()
         .flat_map(|bar| [bar.from, bar.to, bar.ends.0, bar.ends.1]);
     let scale = Scale::around_zero(places);
     let rows: String = bars.iter().map(|bar| row(scale, bar)).collect();
+    let label = |(value, label): (f64, String)| {
+        let x = scale.percent(value);
+        format!("<text x=\"{x:.2}%\" y=\"1.1em\" text-anchor=\"middle\">{label}</text>")
+    };
+    let labels: String = scale.ticks(4.0).into_iter().map(label).collect();
     format!(
-        "<figure>\n<figcaption>{}</figcaption>\n<div class=\"forest panel\">\n{rows}</div></figure>\n",
-        escape(caption)
+        "<figure>\n<figcaption>{caption}</figcaption>\n<div class=\"forest panel\">\n{rows}\
+         <div class=\"row axis\" aria-hidden=\"true\"><span class=\"name\"></span>\
+         <svg class=\"bar\">{labels}<text class=\"unit\" x=\"50%\" y=\"2.6em\" \
+         text-anchor=\"middle\">{}</text></svg></div>\n</div></figure>\n",
+        escape(axis)
     )
 }
 
@@ -78,7 +91,14 @@ pub(super) fn parts(summary: &Summary) -> String {
         let breakdown = row.breakdown.as_ref()?;
         // Bars without intervals would claim too much.
         let has_ends = breakdown.parts.iter().all(|part| part.low_us.is_some());
-        has_ends.then(|| drawing(&row.title(), &parts_of(breakdown)))
+        has_ends.then(|| {
+            let caption = format!("<b>{}</b>", escape(&row.title()));
+            drawing(
+                &caption,
+                "difference in mean latency, us",
+                &parts_of(breakdown),
+            )
+        })
     };
     let figures: String = summary.variants.iter().filter_map(picture).collect();
     panels(&figures)
@@ -143,13 +163,13 @@ fn row(scale: Scale, bar: &Bar) -> String {
     let zero = scale.percent(0.0);
     let class = bar.class;
     format!(
-        "<div class=\"row\"><span class=\"name\">{}</span>\
+        "<div class=\"row\"><span class=\"name\">{0}</span>\
          <svg class=\"bar\" aria-hidden=\"true\">\
          <line class=\"zero\" x1=\"{zero:.2}%\" x2=\"{zero:.2}%\" y1=\"0\" y2=\"100%\"/>\
-         <g class=\"mark {class}\">\
+         <g class=\"mark {class}\"><title>{0}: {1}</title>\
          <rect class=\"step\" x=\"{left:.2}%\" width=\"{width:.2}%\" y=\"25%\" height=\"50%\"/>\
          <line x1=\"{low:.2}%\" x2=\"{high:.2}%\" y1=\"50%\" y2=\"50%\"/></g></svg>\
-         <span class=\"figure\">{}</span></div>\n",
+         <span class=\"figure\">{1}</span></div>\n",
         escape(&bar.name),
         escape(&bar.figure)
     )

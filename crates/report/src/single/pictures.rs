@@ -9,10 +9,20 @@ use crate::course::LEVELS;
 const ROWS: u32 = 8;
 /// Length of the longest bar, and of the rate over time, in columns.
 const COLUMNS: usize = 40;
+/// Columns of a row of the histogram next to its bar.
+const BESIDE: usize = 29;
+/// Shortest length of the longest bar, on a narrow terminal.
+const COLUMNS_MIN: usize = 10;
+
+/// The length of the longest bar on a terminal of this width.
+fn bar_columns(width: usize) -> usize {
+    width.saturating_sub(BESIDE).clamp(COLUMNS_MIN, COLUMNS)
+}
 
 /// Numbers of requests by latency, in steps of equal ratio from the fastest to the slowest. So a tail of a
 /// hundred times the median fits next to the bulk. Empty if all latencies are equal.
-pub(super) fn histogram(latency: &Histogram) -> String {
+pub(super) fn histogram(latency: &Histogram, width: usize) -> String {
+    let longest = bar_columns(width);
     let (Some(min), Some(max)) = (latency.min_ns(), latency.max_ns()) else {
         return String::new();
     };
@@ -31,7 +41,7 @@ pub(super) fn histogram(latency: &Histogram) -> String {
     }
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
     let line = |(row, count): (u32, u64)| {
-        let bar = "█".repeat(length(float(count) / float(most)));
+        let bar = "█".repeat(length(float(count) / float(most), longest));
         // A row with few requests must not look empty.
         let bar = if count > 0 && bar.is_empty() {
             "▏".to_owned()
@@ -39,7 +49,7 @@ pub(super) fn histogram(latency: &Histogram) -> String {
             bar
         };
         format!(
-            "  {:>13} {bar:<COLUMNS$} {:>12}\n",
+            "  {:>13} {bar:<longest$} {:>12}\n",
             format!("<= {}", digits::duration_ns(end(row).min(float(max)))),
             digits::count(count)
         )
@@ -53,19 +63,19 @@ pub(super) fn histogram(latency: &Histogram) -> String {
     clippy::cast_sign_loss,
     reason = "a share of the columns is within them"
 )]
-fn length(share: f64) -> usize {
-    (share.clamp(0.0, 1.0) * COLUMNS as f64).round() as usize
+fn length(share: f64, longest: usize) -> usize {
+    (share.clamp(0.0, 1.0) * longest as f64).round() as usize
 }
 
 /// Responses per second from the beginning to the end of the load. All columns cover equal times. Empty if
 /// the load is too short for two columns.
-pub(super) fn rate(windows: &Windows) -> String {
+pub(super) fn rate(windows: &Windows, width: usize) -> String {
     // The last window may be cut short and would look like a drop.
     let whole = windows.completed.len().saturating_sub(1);
     if whole < 2 {
         return String::new();
     }
-    let each = whole.div_ceil(COLUMNS);
+    let each = whole.div_ceil(bar_columns(width));
     let seconds = float(windows.width_us) / 1e6;
     let rates: Vec<f64> = windows.completed[..whole]
         .chunks_exact(each)
@@ -109,7 +119,7 @@ mod tests {
         latency.record_n_ns(100_000, 10_000);
         latency.record_n_ns(200_000, 5_000);
         latency.record_ns(10_000_000);
-        insta::assert_snapshot!(histogram(&latency), @"
+        insta::assert_snapshot!(histogram(&latency, 100), @"
         Requests by latency
             <= 178 us ████████████████████████████████████████       10,000
             <= 316 us ████████████████████                            5,000
@@ -120,10 +130,10 @@ mod tests {
            <= 5.62 ms                                                     0
            <= 10.0 ms ▏                                                   1
         ");
-        assert_eq!(histogram(&Histogram::new()), "");
+        assert_eq!(histogram(&Histogram::new(), 100), "");
         let mut alike = Histogram::new();
         alike.record_n_ns(100_000, 10);
-        assert_eq!(histogram(&alike), "");
+        assert_eq!(histogram(&alike, 100), "");
     }
 
     #[test]
@@ -136,13 +146,13 @@ mod tests {
             latency_sum_ns: vec![0; 61],
             completed,
         };
-        insta::assert_snapshot!(rate(&windows), @"
+        insta::assert_snapshot!(rate(&windows, 100), @"
                    Rate ███████████████▁▄█████████████   0 to 1,000/s, from 0 s to 6.00 s
         ");
         let short = Windows {
             completed: vec![100, 3],
             ..windows
         };
-        assert_eq!(rate(&short), "");
+        assert_eq!(rate(&short, 100), "");
     }
 }

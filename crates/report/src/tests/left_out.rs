@@ -64,7 +64,7 @@ fn the_mean_of_all_requests_is_in_every_report() {
         "{found:?}"
     );
     assert_eq!(summary.variants[0].left_out, None);
-    let words = "The mean of all requests is 1.02 ms, and the mean of the counted requests";
+    let words = "The mean of all requests is 1,020 us, and the mean of the counted requests";
     for shown in [
         crate::text(&recording, &summary, crate::Terminal::plain(300)),
         crate::full_text(&recording, &summary, crate::Terminal::plain(300)),

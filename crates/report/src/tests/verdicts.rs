@@ -40,8 +40,8 @@ fn an_open_loop_is_judged_by_mean_latency() {
     insta::assert_snapshot!(verdicts(&recording), @"
     plain: baseline
     same: no difference shown
-    quick: faster by 0.112 to 0.131 ms
-    slow: slower by 0.060 to 0.089 ms
+    quick: faster by 112 to 131 us
+    slow: slower by 60 to 89 us
     ");
 }
 
@@ -102,7 +102,7 @@ fn an_open_loop_side_by_side_is_judged_by_typical_latency() {
     insta::assert_snapshot!(verdicts(&recording), @"
     plain: baseline
     same: no difference shown
-    quick: faster by 0.094 to 0.114 ms
+    quick: faster by 94 to 114 us
     slow: slower by 16 to 44 us
     ");
 }
@@ -167,7 +167,7 @@ fn savings_of_few_requests_are_in_the_verdict() {
     // The baseline has a cost for a tenth of its requests that the variant does not have.
     let recording = planted_in("one by one", 10, |value_ns| value_ns + 20_000_000);
     let (summary, _) = few(&recording);
-    insta::assert_snapshot!(verdict_text(summary.variant(ROW).unwrap()), @"faster by 3.2 to 6.9 us; mean -2.0 ms (about a tenth of the requests save more)");
+    insta::assert_snapshot!(verdict_text(summary.variant(ROW).unwrap()), @"faster by 3.2 to 6.9 us; mean -2,000 us (about a tenth of the requests save more)");
 }
 
 #[test]

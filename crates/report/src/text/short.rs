@@ -53,11 +53,12 @@ pub fn text(recording: &Recording, summary: &Summary, terminal: Terminal) -> Str
         add(title, &printed(&costs, width));
     }
     add("Gates", &list(&gates::lines(&summary.gates), width));
-    add("Invalid", &list(&invalid(summary), width));
+    let told = answer::told(summary);
+    add("Invalid", &list(&invalid(summary, &told), width));
     // These are shown only if the user requested them.
     add(tables::why::TITLE, &why_in_short(summary, width));
     add("Hottest functions", &hottest(recording, width));
-    let mut troubles = explain::troubles(summary);
+    let mut troubles = explain::troubles_without(summary, answer::named_check(summary));
     let shown = TROUBLES_MAX.max(explain::troubles_unanswered(summary));
     let more = troubles.len().saturating_sub(shown);
     troubles.truncate(shown);
@@ -80,6 +81,8 @@ fn why_in_short(summary: &Summary, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use analysis::gate::Undecided;
+    use model::InvalidKind;
+    use recording::VariantStatus;
     use recording::sample::SampleRun;
 
     use super::*;
@@ -137,7 +140,96 @@ mod tests {
         let lines = checks.lines().filter(|line| line.starts_with("- "));
         let lines: Vec<&str> = lines.collect();
         assert!(
-            lines[0].starts_with("- a, b, c, d, e, f: failures (weak)"),
+            lines[0].starts_with("- `a`, `b`, `c`, `d`, `e`, `f`: failures (weak)"),
+            "{said}"
+        );
+    }
+
+    /// Returns a recording whose variants with these reasons have no number.
+    fn without_numbers(reasons: &[(&str, InvalidKind, &str)]) -> Recording {
+        let mut sample = SampleRun::side_by_side().variant("as it is", 190.0);
+        for name in ["b", "c", "d"] {
+            sample = sample.variant(name, 250.0);
+        }
+        let mut recording = sample.build();
+        for (name, kind, reason) in reasons {
+            let mut variants = recording.variants.iter_mut();
+            let variant = variants.find(|it| it.name == *name).unwrap();
+            variant.status = VariantStatus::Invalid {
+                kind: *kind,
+                reason: (*reason).to_owned(),
+            };
+        }
+        recording
+    }
+
+    #[test]
+    fn a_failed_baseline_is_the_first_sentence_and_is_said_once() {
+        let lost = "its baseline `as it is` has no number";
+        let mut reasons = vec![(
+            "as it is",
+            InvalidKind::NotReady,
+            "`server` listens nowhere",
+        )];
+        reasons.extend(["b", "c", "d"].map(|name| (name, InvalidKind::NotNeeded, lost)));
+        let recording = without_numbers(&reasons);
+        let said = text(&recording, &Summary::of(&recording), Terminal::plain(100));
+        let second = said.lines().nth(1).unwrap();
+        assert_eq!(
+            second,
+            "No verdict: the baseline `as it is` has no number: `server` listens nowhere."
+        );
+        assert_eq!(said.matches("listens nowhere").count(), 1, "{said}");
+        assert!(!said.contains("\nInvalid\n"), "{said}");
+    }
+
+    #[test]
+    fn the_reason_of_a_single_variant_is_the_first_sentence_and_is_said_once() {
+        let mut recording = SampleRun::side_by_side()
+            .variant("as it is", 190.0)
+            .variant("b", 250.0)
+            .build();
+        let invalid = |kind, reason: &str| VariantStatus::Invalid {
+            kind,
+            reason: reason.to_owned(),
+        };
+        let lost = "not measured, because no variant is left for a comparison";
+        recording.variants[0].status = invalid(InvalidKind::NotNeeded, lost);
+        recording.variants[1].status = invalid(InvalidKind::NotProven, "found 0 in 2 requests");
+        let said = text(&recording, &Summary::of(&recording), Terminal::plain(100));
+        let second = said.lines().nth(1).unwrap();
+        assert_eq!(
+            second,
+            "No verdict: `b` has no number: found 0 in 2 requests."
+        );
+        assert!(!said.contains("\nInvalid\n"), "{said}");
+        // If both have a reason of their own, the baseline is first, and the other is in the list.
+        recording.variants[0].status = invalid(InvalidKind::NotReady, "it listens nowhere");
+        let said = text(&recording, &Summary::of(&recording), Terminal::plain(100));
+        let second = said.lines().nth(1).unwrap();
+        assert!(
+            second.ends_with("`as it is` has no number: it listens nowhere."),
+            "{said}"
+        );
+        assert!(
+            said.contains("\nInvalid\n- `b`: found 0 in 2 requests\n"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn variants_that_share_a_reason_are_one_line() {
+        let recording = without_numbers(&[
+            ("b", InvalidKind::NotReady, "`server` listens nowhere"),
+            ("c", InvalidKind::NotReady, "`server` listens nowhere"),
+            ("d", InvalidKind::ProgramMissing, "`d` needs `node`"),
+        ]);
+        let said = text(&recording, &Summary::of(&recording), Terminal::plain(100));
+        let list = said.split("\nInvalid\n").nth(1).unwrap();
+        assert!(
+            list.starts_with(
+                "- `b`, `c`: `server` listens nowhere\n- `d`: NOT RUN: `d` needs `node`\n"
+            ),
             "{said}"
         );
     }

@@ -4,7 +4,7 @@ use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
 
-use super::{list, wrapped};
+use super::{glued, list, unglued, wrapped};
 use crate::table::{self, Kind};
 use crate::terminal::{columns, toned};
 
@@ -46,6 +46,7 @@ fn table(
     rows: impl Iterator<Item = Vec<String>>,
     left: &[usize],
 ) -> String {
+    let rows = rows.map(|row| row.iter().map(|cell| glued(cell)).collect());
     let mut rows: Vec<Vec<String>> = rows.collect();
     if rows.is_empty() {
         return String::new();
@@ -67,14 +68,48 @@ fn table(
                     row.remove(*last);
                 }
             }
-            // On a narrower terminal, the terminal breaks the lines. That is better than a broken word.
+            // The name of a row then has its own line, because no word may be broken.
+            _ if least(0) > width && header.len() > 1 => {
+                let drawn = on_two_lines(width, header, rows, is_left);
+                return unglued(&drawn) + &without(&given_up, width);
+            }
             _ => {
-                let width_drawn = width.max(least(0));
-                let drawn = drawn(width_drawn, header, rows, &is_left);
-                return drawn + &without(&given_up, width);
+                let drawn = drawn(width, header, rows, &is_left);
+                return unglued(&drawn) + &without(&given_up, width);
             }
         }
     }
+}
+
+/// Mark without width at the start of a row.
+const ROW: char = '\u{200b}';
+
+/// A table with the first cell of each row on a line of its own.
+fn on_two_lines(
+    width: usize,
+    mut header: Vec<String>,
+    mut rows: Vec<Vec<String>>,
+    mut is_left: Vec<bool>,
+) -> String {
+    let first = header.remove(0);
+    is_left.remove(0);
+    let names: Vec<String> = rows.iter_mut().map(|row| row.remove(0)).collect();
+    for row in &mut rows {
+        row[0] = format!("{ROW}{}", row[0]);
+    }
+    // On a still narrower terminal, the terminal breaks the lines. That is better than a broken word.
+    let least = least_width(width, 0, &header, &rows, &is_left);
+    let drawn = drawn(width.max(least), header, rows, &is_left);
+    let mut names = names.into_iter();
+    let mut out = format!("{first}\n");
+    for line in drawn.lines() {
+        if line.contains(ROW) {
+            let name = names.next().unwrap_or_default();
+            out += &wrapped("", &name, width);
+        }
+        out += &format!("{}\n", line.replace(ROW, ""));
+    }
+    out
 }
 
 /// The line that names the columns that were dropped.
@@ -83,7 +118,10 @@ fn without(given_up: &[String], width: usize) -> String {
         return String::new();
     }
     let names: Vec<&str> = given_up.iter().rev().map(String::as_str).collect();
-    let line = format!("(wider terminals also show: {})", names.join(", "));
+    let line = format!(
+        "(columns left out: {}. `--format markdown` has them)",
+        names.join(", ")
+    );
     wrapped("", &line, width)
 }
 
@@ -199,23 +237,33 @@ mod tests {
             let rows = ["one-long-name", "two"].map(|name| row(name).to_vec());
             table(width, header, rows.into_iter(), &[0, 5])
         };
-        assert!(!drawn(80).contains("wider terminals"), "{}", drawn(80));
+        assert!(!drawn(80).contains("columns left out"), "{}", drawn(80));
         insta::assert_snapshot!(drawn(50), @"
         variant        mean  overhead  p99  verdict
         ─────────────────────────────────────────────────
         one-long-name    10        +5   20  slower by far
         two              10        +5   20  slower by far
-        (wider terminals also show: memory)
+        (columns left out: memory. `--format markdown` has
+        them)
         ");
-        // The column that decides stays at any width.
-        insta::assert_snapshot!(drawn(20), @"
-        variant        mean  overhead  verdict
-        ──────────────────────────────────────
-        one-long-name    10        +5  slower
-                                       by far
-        two              10        +5  slower
-                                       by far
-        (wider terminals also show: p99, memory)
-        ");
+        // The column that decides stays at any width. A name that leaves no room has its own line.
+        let narrow = drawn(20);
+        let lines: Vec<&str> = narrow.lines().filter(|it| !it.starts_with('─')).collect();
+        assert_eq!(
+            lines,
+            [
+                "variant",
+                "mean  overhead  verdict",
+                "one-long-name",
+                "  10        +5  slower",
+                "                by far",
+                "two",
+                "  10        +5  slower",
+                "                by far",
+                "(columns left out: p99, memory.",
+                "`--format markdown` has them)",
+            ],
+            "{narrow}"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Meaning of a verdict in words. It states the cost of a request and its share of the baseline. Without a
 //! visible difference, it states the smallest difference that the run would have shown.
 
-use analysis::summary::quantity::{amount, figure, minutes, with_ends};
+use analysis::summary::quantity::{amount, figure, minutes, with_ends_beside};
 use analysis::summary::{Aside, Extent, FewPay, Meaning, Reference, SizeShown};
 use model::Metric;
 use recording::digits;
@@ -11,6 +11,11 @@ use super::few;
 /// The sentence, such as `` `rhai` costs a typical request 80 us (75 to 88), some 40 % of the baseline's
 /// typical 200 us ``.
 pub(crate) fn sentence(name: &str, meaning: &Meaning) -> String {
+    sentence_at(name, meaning, "")
+}
+
+/// Like [`sentence`], with the load after the first statement: `, at 100 requests/s`.
+pub(crate) fn sentence_at(name: &str, meaning: &Meaning, at: &str) -> String {
     let subject = match meaning.against {
         Reference::OtherResult => "B".to_owned(),
         Reference::Baseline | Reference::Variant(_) => format!("`{name}`"),
@@ -31,8 +36,12 @@ pub(crate) fn sentence(name: &str, meaning: &Meaning) -> String {
             would_have_shown(meaning, *detectable) + &half
         }
     };
-    let otherwise = meaning.aside.as_ref().map(aside);
-    format!("{subject}{of_headline}{}", otherwise.unwrap_or_default())
+    let otherwise = meaning.aside.as_ref();
+    let otherwise = otherwise.map(|it| aside(it, meaning.of_baseline));
+    format!(
+        "{subject}{of_headline}{at}{}",
+        otherwise.unwrap_or_default()
+    )
 }
 
 /// Possessive of the other side: `the baseline's`.
@@ -44,17 +53,22 @@ fn whose(against: &Reference) -> String {
     }
 }
 
-/// The size without its sign: `80 us (75 to 88)`.
-fn without_sign(extent: &Extent) -> String {
-    with_ends(extent.metric.unit(), extent.value, extent.low, extent.high)
+/// The size without its sign, in the unit of the baseline's figure: `80 us (75 to 88)`.
+fn without_sign(extent: &Extent, of_baseline: f64) -> String {
+    let other = match extent.metric {
+        Metric::Requests | Metric::Cpu => 0.0,
+        _ => of_baseline,
+    };
+    let ends = [extent.value, extent.low, extent.high];
+    with_ends_beside(extent.metric.unit(), ends, other)
 }
 
 /// The size in words: ` costs a typical request 80 us (75 to 88), some 40 % of the baseline's typical 200 us`
 fn size(meaning: &Meaning, extent: &Extent) -> String {
     let (metric, whose) = (meaning.headline, whose(&meaning.against));
-    let share = share_of_baseline(extent.value, meaning.of_baseline);
+    let share = share_in_all(extent, meaning.of_baseline);
     let baseline = figure(metric.unit(), meaning.of_baseline);
-    let size = without_sign(extent);
+    let size = without_sign(extent, meaning.of_baseline);
     if metric == Metric::Requests {
         let word = if extent.is_higher { "more" } else { "fewer" };
         let size = size.replacen(" requests", &format!(" requests a second {word}"), 1);
@@ -92,7 +106,7 @@ fn would_have_shown(meaning: &Meaning, detectable: f64) -> String {
 }
 
 /// The difference that the headline metric does not show.
-fn aside(aside: &Aside) -> String {
+fn aside(aside: &Aside, of_baseline: f64) -> String {
     match aside {
         Aside::Mean {
             mean,
@@ -100,18 +114,19 @@ fn aside(aside: &Aside) -> String {
             slow_quarter,
         } => {
             let payers = few.as_ref().and_then(payers).unwrap_or_default();
-            let slow = slow_quarter.as_ref().map(of_slow_quarter);
+            let slow = slow_quarter.as_ref();
+            let slow = slow.map(|it| of_slow_quarter(it, of_baseline));
             format!(
                 ". On average, slow requests included, it {} {}{payers}{}",
                 cost(mean),
-                without_sign(mean),
+                without_sign(mean, of_baseline),
                 slow.unwrap_or_default()
             )
         }
         Aside::ProcessorTime(extent) => format!(
             ". Processor time rises by {} a request, so some requests pay more, or work continues \
              after the response",
-            without_sign(extent)
+            without_sign(extent, of_baseline)
         ),
     }
 }
@@ -121,15 +136,30 @@ fn payers(few: &FewPay) -> Option<String> {
 }
 
 /// The cost for the slowest quarter: `. The slowest quarter of the requests takes 3.9 ms (3.1 to 4.8) longer`.
-fn of_slow_quarter(extent: &Extent) -> String {
+fn of_slow_quarter(extent: &Extent, of_baseline: f64) -> String {
     let word = match extent.is_higher {
         true => "longer",
         false => "less",
     };
     format!(
         ". The slowest quarter of the requests takes {} {word}",
-        without_sign(extent)
+        without_sign(extent, of_baseline)
     )
+}
+
+/// The size relative to the baseline: `some 40 % of`. A value of at least twice the baseline is compared as a
+/// whole, because "2.5 times" could mean either: `which makes it 3.5 times as long as`.
+fn share_in_all(extent: &Extent, baseline: f64) -> String {
+    let whole = 1.0 + (extent.value / baseline).abs();
+    if !extent.is_higher || !whole.is_finite() || whole < 2.0 {
+        return share_of_baseline(extent.value, baseline);
+    }
+    let words = match extent.metric {
+        Metric::Requests => "as many as",
+        _ => "as long as",
+    };
+    let times = digits::value(whole, Some(whole * 0.2));
+    format!("which makes it {times} times {words}")
 }
 
 /// The size relative to the baseline: `some 40 % of`, `some 3 times`
@@ -203,6 +233,28 @@ mod tests {
     }
 
     #[test]
+    fn a_large_difference_is_compared_as_a_whole() {
+        insta::assert_snapshot!(words(shown(500.0), None), @"`rhai` costs a typical request 500 us (494 to 506), which makes it 3.5 times as long as the baseline's typical 200 us");
+        insta::assert_snapshot!(words(shown(150.0), None), @"`rhai` costs a typical request 150 us (144 to 156), some 75 % of the baseline's typical 200 us");
+        insta::assert_snapshot!(words(shown(201.0), None), @"`rhai` costs a typical request 201 us (195 to 207), which makes it 2.0 times as long as the baseline's typical 200 us");
+    }
+
+    #[test]
+    fn a_sentence_has_one_unit() {
+        let slow = Meaning {
+            against: Reference::Baseline,
+            headline: Metric::Typical,
+            of_baseline: 12_100.0,
+            size: SizeShown::Shown(extent(Metric::Typical, 3_000.0, 20.0)),
+            aside: None,
+        };
+        assert_eq!(
+            sentence("rhai", &slow),
+            "`rhai` costs a typical request 3.00 ms (2.98 to 3.02), some 25 % of the baseline's typical 12.1 ms"
+        );
+    }
+
+    #[test]
     fn nothing_shown_says_what_would_have_been_and_what_half_of_it_takes() {
         insta::assert_snapshot!(words(not_shown(), None), @"`rhai`: no difference shown. Four of five runs like this one would show a difference of 7.8 us, some 3.9 % of the baseline's 200 us. Half of that takes 41 rounds, some 6.2 minutes");
     }
@@ -232,7 +284,7 @@ mod tests {
         let words = words(not_shown(), mean(400.0, Some(slow)));
         assert!(
             words.ends_with(
-                ". The slowest quarter of the requests takes 1.60 ms (1.51 to 1.69) longer"
+                ". The slowest quarter of the requests takes 1,600 us (1,510 to 1,690) longer"
             ),
             "{words}"
         );

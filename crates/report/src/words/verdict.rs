@@ -1,7 +1,7 @@
 //! Verdicts in words.
 
 use analysis::summary::{Invalidity, Margin, Reason, Verdict};
-use model::{InvalidKind, Metric, Unit};
+use model::{InvalidKind, Unit};
 use recording::digits;
 
 use super::causes::cause;
@@ -122,9 +122,9 @@ fn margin(by: Margin, speed: &str, number: &str) -> String {
             format!("{from} % to {to} % {number} requests/s")
         }
         Margin::Amount { metric, from, to } => {
-            // Differences that are visible side by side would have too many zeros in milliseconds.
+            // The unit of the sentence about the same difference.
             let unit = match metric.unit() {
-                Unit::Milliseconds if metric == Metric::Typical && to < 100.0 => Unit::Microseconds,
+                Unit::Milliseconds if to < 1e4 => Unit::Microseconds,
                 other => other,
             };
             let (from, to) = digits::interval_ends(unit.shown(from), unit.shown(to));

@@ -10,6 +10,7 @@ use experiment::address;
 use experiment::build_cache::BuildCache;
 use experiment::console::Console;
 use experiment::exit::{Exit, Failure};
+use experiment::served::Served;
 use experiment::stop::StopSignal;
 use http::Uri;
 use model::{Rate, StatusPart};
@@ -20,6 +21,7 @@ use super::recording_file;
 use crate::consent::ConsentArgs;
 use crate::format::PageArgs;
 use crate::gates::GateArgs;
+use crate::publish::ServeArgs;
 use text::{Arrivals, Comparison, FILE, Side};
 
 /// Compare two URLs of running servers: what does B cost, compared with A?
@@ -127,6 +129,8 @@ pub(crate) struct Args {
     seed: Option<u64>,
     #[command(flatten, next_help_heading = "Output")]
     page: PageArgs,
+    #[command(flatten)]
+    serve: ServeArgs,
     /// Folder for the recording.
     #[arg(
         long,
@@ -161,6 +165,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         Failure::bad_input("the lab of these flags has mistakes. Nothing was started")
     })?;
     args.gates.check(&lab.names())?;
+    let served = args.serve.start(console)?;
     let running = Run {
         cluster: None,
         out: &args.out,
@@ -172,8 +177,13 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         gates: &args.gates,
         revisions: None,
         account: None,
+        board: served.as_ref().map(Served::board),
     };
-    running.of(&lab, &mut BuildCache::default(), console, stop)
+    let exit = running.of(&lab, &mut BuildCache::default(), console, stop)?;
+    if let Some(served) = served {
+        served.end(stop);
+    }
+    Ok(exit)
 }
 
 fn comparison(args: &Args) -> Result<Comparison, Failure> {

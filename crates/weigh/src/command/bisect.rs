@@ -8,6 +8,7 @@ use experiment::build_cache::BuildCache;
 use experiment::console::Console;
 use experiment::exit::{Exit, Failure};
 use experiment::published::Published;
+use experiment::served::{Board, Served};
 use experiment::stop::StopSignal;
 use lab::Lab;
 
@@ -76,7 +77,10 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     let good = repository.state(&args.good)?;
     let bad = repository.state(&args.bad)?;
     let worktrees = Worktrees::of(&repository, &good, &bad, &args.worktrees, console)?;
+    // One address for all commits, so that a browser stays on the page.
+    let served = args.lab.serve.start(console)?;
     let search = Search {
+        board: served.as_ref().map(Served::board),
         args,
         repository: &repository,
         worktrees: &worktrees,
@@ -84,6 +88,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         place: &place,
     };
     let ended = search.find(&bad, console, stop);
+    if let Some(served) = served {
+        served.end(stop);
+    }
     worktrees.remove()?;
     ended
 }
@@ -132,6 +139,8 @@ struct Search<'a> {
     good: &'a State,
     /// Path of the lab within the repository.
     place: &'a Path,
+    /// The served page. `None` without `--serve`.
+    board: Option<Board>,
 }
 
 impl Search<'_> {
@@ -210,6 +219,7 @@ impl Search<'_> {
         let running = labs_command::Run {
             revisions: Some(&describe),
             account: published.as_ref().map(Published::account),
+            board: self.board.clone(),
             ..self.args.lab.running()
         };
         // The files in the folders change from commit to commit, so no build can be reused.
@@ -217,6 +227,7 @@ impl Search<'_> {
         let run = running.recorded(&lab, &mut builds, console, stop)?;
         let found = Found::of(&run.summary);
         console.answer(&format!("{} {shown}: {}", found.word(), told(&run.summary)));
+        run.check_saved()?;
         Ok(found)
     }
 }

@@ -4,6 +4,7 @@ use experiment::build_cache::BuildCache;
 use experiment::console::Console;
 use experiment::exit::{Exit, Failure};
 use experiment::files::Disk;
+use experiment::invalid::Invalid;
 use experiment::measure::Experiment;
 use experiment::pods::{manifests, refusal};
 use experiment::stop::StopSignal;
@@ -71,6 +72,28 @@ fn design(factors: &Factors) -> Vec<String> {
     lines
 }
 
+/// Prints each variant: proven, or the reason why it would have no number. Variants that share a reason are
+/// one line. Returns the most serious exit code of the failed variants.
+fn answer_verdicts(verdicts: &[(String, Option<Invalid>)], console: Console) -> Option<Exit> {
+    let mut shared: Vec<(Vec<String>, &str)> = Vec::new();
+    for (name, invalid) in verdicts {
+        let reason = invalid.as_ref().map_or("proven", |it| it.reason.as_str());
+        let is_proven = invalid.is_none();
+        match shared
+            .iter_mut()
+            .find(|(_, known)| !is_proven && *known == reason)
+        {
+            Some((names, _)) => names.push(format!("`{name}`")),
+            None => shared.push((vec![format!("`{name}`")], reason)),
+        }
+    }
+    for (names, reason) in shared {
+        console.answer(&format!("- {}: {reason}", names.join(", ")));
+    }
+    let failed = verdicts.iter().filter_map(|(_, invalid)| invalid.as_ref());
+    failed.map(Invalid::exit).max()
+}
+
 pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
     let mut labs = labs::read(&args.labs, args.settings.wishes(), console)?;
     let mut worst = Exit::Done;
@@ -105,16 +128,18 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         let addresses = Addresses::of(lab, &args.consent.given())?;
         let experiment = Experiment::new(lab, addresses, logs.path(), console, stop)?;
         let checked = experiment.check(&mut builds)?;
-        for (name, invalid) in checked.verdicts {
-            match invalid {
-                None => console.answer(&format!("- {name}: proven")),
-                Some(invalid) => {
-                    console.answer(&format!("- {name}: {}", invalid.reason));
-                    // Exit codes are ordered by severity.
-                    worst = worst.max(invalid.exit());
-                }
-            }
+        let failed = answer_verdicts(&checked.verdicts, console);
+        let has_log = |(_, invalid): &(String, Option<Invalid>)| {
+            invalid.as_ref().is_some_and(Invalid::is_logged)
+        };
+        if checked.verdicts.iter().any(has_log) {
+            console.say(format_args!(
+                "weigh: these logs are kept in `{}`",
+                logs.keep().display()
+            ));
         }
+        // Exit codes are ordered by severity.
+        worst = worst.max(failed.unwrap_or(Exit::Done));
         if stop.is_asked() {
             return Ok(Exit::Interrupted);
         }

@@ -54,15 +54,18 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         gates: &GateArgs::default(),
         revisions: None,
         account: None,
+        board: None,
     };
     console.say("weigh: measuring two servers side by side, for some 12 s");
     let run = running.recorded(&lab, &mut BuildCache::default(), console, stop)?;
-    record::write(&run.folder, FILE, &lab_text)?;
+    let saved = record::write(&run.folder, FILE, &lab_text);
     let found = Found::of(&run.summary);
     console.answer(&text::answer(
         &found,
         run.summary.rounds_measured,
         &run.folder,
     ));
+    run.check_saved()?;
+    saved?;
     Ok(run.exit())
 }

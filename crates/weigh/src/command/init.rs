@@ -7,6 +7,7 @@ mod gallery;
 mod har;
 mod http_file;
 mod k6;
+mod kinds;
 mod lab_text;
 mod multipart;
 mod openapi;
@@ -71,6 +72,9 @@ pub(crate) struct Args {
     /// depends on, or a service with a port].
     #[arg(long, value_name = "NAME", requires = "compose")]
     behind: Option<String>,
+    /// With --compose: a profile of the file. Its services run as well.
+    #[arg(long = "profile", value_name = "NAME", requires = "compose")]
+    profiles: Vec<String>,
     /// A lab of the gallery, such as envoy-sidecar: a copy with all its files. `weigh` prints the lines to
     /// change for your own service. A wrong name lists the labs.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["commands", "urls", "compose", "proxy", "path", "har", "openapi", "artillery", "k6", "postman", "http", "curl"])]
@@ -86,10 +90,14 @@ pub(crate) struct Args {
         conflicts_with = "path"
     )]
     har: Option<PathBuf>,
-    /// Requests with examples in an OpenAPI 3 description, in JSON or YAML.
+    /// Requests with examples in an OpenAPI 3 or Swagger 2.0 description, in JSON or YAML.
     #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har"])]
     openapi: Option<PathBuf>,
-    /// Requests of an Artillery test, in YAML or JSON, if their text is known before the run.
+    /// With --openapi: invent values of the right type if the description requires a value and does not
+    /// contain it. The lab names them.
+    #[arg(long, help_heading = "Requests", requires = "openapi")]
+    invent: bool,
+    /// Requests of an Artillery test, in YAML or JSON. Captured values become a scenario, and payload files data.
     #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi"])]
     artillery: Option<PathBuf>,
     /// Requests and thresholds of a k6 script in JavaScript, if their text is known before the run.
@@ -99,7 +107,7 @@ pub(crate) struct Args {
     /// Requests of a Postman collection (v2.0 or v2.1), in the order of its folders.
     #[arg(long, value_name = "FILE", help_heading = "Requests", conflicts_with_all = ["path", "har", "openapi", "artillery", "k6"])]
     postman: Option<PathBuf>,
-    /// With --postman: an exported environment, whose values win over those of the collection.
+    /// With --postman: an exported environment. Its values win over the values of the collection.
     #[arg(
         long,
         value_name = "FILE",
@@ -147,6 +155,7 @@ Examples:
       --proxy 'my-proxy --listen {{addr}} --upstream {{server.url}}' --out labs/proxy
   weigh init --command 'my-server --listen {{addr}}' --openapi openapi.yaml
   weigh init --command 'env PORT={{port}} node server.js' --k6 script.js
+  weigh init --command 'my-server --listen {{addr}}' --postman shop.json --postman-env staging.json
   weigh init --url http://127.0.0.1:8080/ --url http://127.0.0.1:8081/
   weigh init --compose compose.yaml nginx
   weigh init --from envoy-sidecar";
@@ -244,6 +253,7 @@ fn setup(args: &Args) -> Result<Setup, Failure> {
             file: Path::new(file),
             service,
             behind: args.behind.as_deref(),
+            profiles: &args.profiles,
             way_back: Path::new(&way_back),
         };
         return compose::draft(wanted).map(Setup::Compose);
@@ -321,21 +331,34 @@ fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> 
         .map_err(|error| error.to_string())
         .and_then(readable)
         .map_err(|why| Failure::bad_input(format!("`{shown}` cannot be read: {why}")))?;
+    if let Some(advice) = kinds::unsupported(&text) {
+        return Err(Failure::bad_input(format!("`{shown}`: {advice}")));
+    }
     let source = file_name(path);
-    let found = if args.har.is_some() {
-        har::read(&source, &text)
+    let (flag, found) = if args.har.is_some() {
+        ("--har", har::read(&source, &text))
     } else if args.openapi.is_some() {
-        openapi::read(&source, &text, console.color)
+        let found = openapi::read(&source, &text, args.invent, console.color);
+        ("--openapi", found)
     } else if args.k6.is_some() {
-        k6::read(path, &source, &text)
+        ("--k6", k6::read(path, &source, &text))
     } else if args.postman.is_some() {
-        postman::read(path, &text, args.postman_env.as_deref())
+        let found = postman::read(path, &text, args.postman_env.as_deref());
+        ("--postman", found)
     } else if args.http.is_some() {
-        http_file::read(path, &text, args.http_env.as_deref())
+        (
+            "--http",
+            http_file::read(path, &text, args.http_env.as_deref()),
+        )
     } else {
-        artillery::read(path, &text, args.artillery_env.as_deref(), console.color)
+        let environment = args.artillery_env.as_deref();
+        let found = artillery::read(path, &text, environment, console.color);
+        ("--artillery", found)
     };
-    let found = found.map_err(|why| Failure::bad_input(format!("`{shown}`: {why}")))?;
+    let found = found.map_err(|why| {
+        let advice = kinds::other_flag(&text, flag).map(|it| format!(". {it}"));
+        Failure::bad_input(format!("`{shown}`: {why}{}", advice.unwrap_or_default()))
+    })?;
     enough(found, &shown, args.partial, console).map(Some)
 }
 
@@ -367,7 +390,7 @@ fn enough(
     console: Console,
 ) -> Result<Requests, Failure> {
     let (taken, all) = found.counts();
-    if taken > 0 && (is_partial || taken >= all - taken) {
+    if !found.is_empty() && (is_partial || taken >= all - taken) {
         return Ok(found);
     }
     console.say(found.summary().trim_end());

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use analysis::summary::{Invalidity, VariantSummary};
 use analysis::{Summary, Verdict};
 use experiment::build_cache::BuildCache;
 use experiment::console::Console;
@@ -12,11 +13,12 @@ use experiment::environment;
 use experiment::exit::{Exit, Failure};
 use experiment::measure::Experiment;
 use experiment::published::{Account, Published};
-use experiment::record;
+use experiment::record::{self, Unsaved};
+use experiment::served::{Board, Served};
 use experiment::stop::StopSignal;
 use experiment::systems::Addresses;
 use lab::{Lab, Variant};
-use model::{Goal, Order};
+use model::{Goal, InvalidKind, Order};
 use recording::{Recording, Revisions};
 
 use crate::cluster_args::ClusterArgs;
@@ -26,7 +28,7 @@ use crate::consent::ConsentArgs;
 use crate::format::{Page, PageArgs};
 use crate::gates::{self, GateArgs};
 use crate::labs::{self, SettingArgs, Wishes};
-use crate::publish::PublishArgs;
+use crate::publish::{PublishArgs, ServeArgs};
 
 mod in_cluster;
 mod sweep;
@@ -102,6 +104,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(super) publish: PublishArgs,
     #[command(flatten)]
+    pub(super) serve: ServeArgs,
+    #[command(flatten)]
     page: PageArgs,
     #[command(flatten)]
     pub(super) gates: GateArgs,
@@ -151,8 +155,10 @@ pub(crate) fn run(args: &LabArgs, console: Console, stop: &StopSignal) -> Result
     // Later labs reuse the builds of earlier labs.
     let mut builds = BuildCache::default();
     let published = args.publish.start(console)?;
+    let served = args.serve.start(console)?;
     let running = Run {
         account: published.as_ref().map(Published::account),
+        board: served.as_ref().map(Served::board),
         ..args.running()
     };
     for lab in &labs {
@@ -160,6 +166,9 @@ pub(crate) fn run(args: &LabArgs, console: Console, stop: &StopSignal) -> Result
         if stop.is_asked() {
             break;
         }
+    }
+    if let Some(served) = served {
+        served.end(stop);
     }
     Ok(worst)
 }
@@ -249,6 +258,7 @@ impl Args {
             gates: &self.gates,
             revisions: None,
             account: None,
+            board: None,
         }
     }
 }
@@ -269,6 +279,8 @@ pub(super) struct Run<'a> {
     pub(super) revisions: Option<&'a dyn Fn(&Lab) -> Revisions>,
     /// The published account of the running labs.
     pub(super) account: Option<Account>,
+    /// The served page of the running labs.
+    pub(super) board: Option<Board>,
 }
 
 impl Run<'_> {
@@ -289,6 +301,7 @@ impl Run<'_> {
         }
         let terminal = console.terminal();
         console.answer(&self.format.render(&run.recording, &run.summary, terminal));
+        run.check_saved()?;
         console.say(format_args!(
             "weigh: recorded in {}. The full report is report.html there, or `weigh report --full`",
             run.folder.display()
@@ -325,7 +338,8 @@ impl Run<'_> {
         let folder = folder()?;
         let tare = Tare::stored(&rig::machine::snapshot());
         let mut experiment = Experiment::new(lab, addresses, &folder, console, stop)?
-            .published(self.account.clone());
+            .published(self.account.clone())
+            .served(self.board.clone());
         if self.flamegraph {
             experiment = experiment.with_flamegraphs(&folder);
         }
@@ -350,12 +364,19 @@ impl Run<'_> {
     ) -> Result<Recorded, Failure> {
         recording.revisions = self.revisions.map(|revisions| revisions(lab));
         let gates = self.gates.with_those_of(lab);
+        recording.gates = gates.recorded();
         let summary = gates.judge(Summary::of(&recording));
-        record::save(&folder, &recording, &summary)?;
-        if !summary.gates.is_empty() {
-            record::write(&folder, "junit.xml", &report::junit(&recording, &summary))?;
+        let saved = record::save(&folder, &recording, &summary).and_then(|()| {
+            if summary.gates.is_empty() {
+                return Ok(());
+            }
+            record::write(&folder, "junit.xml", &report::junit(&recording, &summary))
+        });
+        if let Some(board) = &self.board {
+            board.finish(&recording, &summary);
         }
         Ok(Recorded {
+            unsaved: saved.err(),
             folder,
             recording,
             summary,
@@ -368,9 +389,22 @@ pub(super) struct Recorded {
     pub(super) folder: PathBuf,
     pub(super) recording: Recording,
     pub(super) summary: Summary,
+    /// The reason why a file of the recording is missing. `None` if all files are there.
+    unsaved: Option<Unsaved>,
 }
 
 impl Recorded {
+    /// Reports a missing file. The caller has printed the result before.
+    ///
+    /// # Errors
+    ///
+    /// When a file of the recording could not be written.
+    pub(super) fn check_saved(&self) -> Result<(), Failure> {
+        self.unsaved
+            .as_ref()
+            .map_or(Ok(()), |it| Err(it.failure(&self.folder, self.exit())))
+    }
+
     /// The exit code for this run.
     pub(super) fn exit(&self) -> Exit {
         exit_of(&self.recording, &self.summary)
@@ -466,6 +500,26 @@ fn exit_of(recording: &Recording, summary: &Summary) -> Exit {
     rows.chain(interrupted)
         .chain([gates])
         .chain(lacking.map(|_| Exit::Withheld))
+        .chain([of_absent(recording, summary)])
         .max()
         .unwrap_or(Exit::Done)
+}
+
+/// The exit code if every variant was left out of the run. Between two revisions it is no fault of the change
+/// that all variants are new.
+fn of_absent(recording: &Recording, summary: &Summary) -> Exit {
+    let mut compared = summary.variants.iter().filter(|row| !row.is_baseline);
+    let is_absent = |row: &VariantSummary| {
+        matches!(
+            row.verdict,
+            Verdict::Invalid {
+                kind: Invalidity::Recorded(InvalidKind::Absent | InvalidKind::NotNeeded),
+                ..
+            }
+        )
+    };
+    match recording.revisions.is_none() && compared.all(is_absent) {
+        true => Exit::NotReady,
+        false => Exit::Done,
+    }
 }

@@ -21,7 +21,7 @@ use model::{
     Arrival, BodyRule, ClientIdentity, Data, Expectation, Outcomes, Phase, Protocol, RowOrder,
     Shard, Stop as StopRule, Trust, Version,
 };
-use recording::{Environment, RoundRecord};
+use recording::{Environment, Recording, RoundRecord};
 
 use crate::format::Format;
 use crate::gates;
@@ -82,12 +82,9 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     };
     let start_at = args.start_at.map(|StartAt(at)| at.to_string());
     let seed = args.seed;
-    let recording = record::of_load(&url, &job, measured, environment, began, start_at, seed);
-    if let Some(path) = &args.record {
-        fs::write(path, recording.to_json()).map_err(|error| {
-            Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))
-        })?;
-    }
+    let mut recording = record::of_load(&url, &job, measured, environment, began, start_at, seed);
+    recording.gates = args.gates.recorded();
+    let saved = save(args, &recording);
     let summary = args.gates.judge(Summary::of(&recording));
     match args
         .format
@@ -99,6 +96,8 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     if let Format::Theirs(_) = args.format {
         gates::say(&summary.gates, console);
     }
+    // Reported after the result, which must not be lost.
+    saved?;
     let outcomes = &measurement.outcomes;
     let is_invalid = summary.variants.iter().any(|row| row.verdict.is_invalid());
     let withheld = match is_invalid {
@@ -111,6 +110,16 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         loaded => loaded,
     };
     Ok(loaded.max(gates::exit_of(&summary.gates)))
+}
+
+/// Writes the recording into the file of `--record`.
+fn save(args: &Args, recording: &Recording) -> Result<(), Failure> {
+    let Some(path) = &args.record else {
+        return Ok(());
+    };
+    fs::write(path, recording.to_json()).map_err(|error| {
+        Failure::not_ready(format!("`{}` cannot be written: {error}", path.display()))
+    })
 }
 
 /// The exit code of a load. Wrong or missing responses come before missed slots.

@@ -13,6 +13,7 @@ use experiment::environment;
 use experiment::exit::{Exit, Failure};
 use experiment::files::Disk;
 use experiment::published::Published;
+use experiment::served::Served;
 use experiment::stop::StopSignal;
 use lab::{Lab, Setup, Variant};
 use model::Goal;
@@ -127,9 +128,11 @@ impl<'a> Change<'a> {
         let mut worst = Exit::Done;
         let describe = |lab: &Lab| self.revisions(lab);
         let published = args.lab.publish.start(console)?;
+        let served = args.lab.serve.start(console)?;
         let running = labs_command::Run {
             revisions: Some(&describe),
             account: published.as_ref().map(Published::account),
+            board: served.as_ref().map(Served::board),
             ..args.lab.running()
         };
         for lab in &labs {
@@ -137,6 +140,9 @@ impl<'a> Change<'a> {
             if stop.is_asked() {
                 break;
             }
+        }
+        if let Some(served) = served {
+            served.end(stop);
         }
         Ok(worst)
     }

@@ -12,6 +12,8 @@ use crate::format::{Format, Page};
 use crate::gates::{self, GateArgs};
 
 /// Print the report of a recording again.
+///
+/// The report also has the gates of the run. The exit code depends on the gates of this command line.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The folder of a recording, the `recording.json` in it, or a file of `weigh load --record` [default: the
@@ -61,7 +63,7 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     {
         console.answer(&page.render_curve(&curve, console.terminal()));
         let levels = curve.levels().iter();
-        let gates = levels.map(|level| gates::exit_of(&level.summary.gates));
+        let gates = levels.map(|level| args.gates.exit_of_own(&level.summary.gates));
         return Ok(gates.max().unwrap_or(Exit::Done));
     }
     let mut recording = read(&path)?;
@@ -70,7 +72,8 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
     let names = recording.variants.iter().map(|variant| &*variant.name);
     args.gates.check(&names.collect::<Vec<_>>())?;
-    let summary = args.gates.judge(Summary::of(&recording));
+    let all = args.gates.with_those_of_run(&recording)?;
+    let summary = all.judge(Summary::of(&recording));
     let answer = match format {
         Format::Page(page) => page.render(&recording, &summary, console.terminal()),
         Format::Theirs(layout) => layout
@@ -81,5 +84,5 @@ pub(crate) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     if let Format::Theirs(_) = format {
         gates::say(&summary.gates, console);
     }
-    Ok(gates::exit_of(&summary.gates))
+    Ok(args.gates.exit_of_own(&summary.gates))
 }

@@ -347,8 +347,8 @@ fn init_writes_the_lab_of_a_sidecar_which_runs() {
     let run = weigh(&["init", "--compose", "compose.yaml", "front"]).exits_with(0);
     run.shows("weigh lab labs/first/first.yaml");
     let check = weigh(&["check", "labs/first/first.yaml"]).exits_with(0);
-    check.shows("without front: proven");
-    check.shows("with front: proven");
+    check.shows("`without front`: proven");
+    check.shows("`with front`: proven");
     let store = weigh(&[
         "init",
         "--compose",

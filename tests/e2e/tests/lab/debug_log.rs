@@ -18,6 +18,44 @@ fn never_ready() -> World {
 }
 
 #[test]
+fn a_system_that_is_not_ready_is_said_once_with_its_addresses_and_its_log() {
+    let world = World::of_lab(
+        "question: where does it listen?\n\
+         load: {connections: 1, count: 1, path: /}\nrounds: 1\nwarmup: 0s\ntarget: server\n\
+         systems:\n  server:\n    settings: {command: sleep 600}\n    \
+         run: sh -c 'echo asked for $1; {{command}}' - {{addr}}\n    \
+         ready: {within: 300ms}\n\
+         baseline: {name: deaf}\n\
+         variants: [{name: b, with: {server.command: sleep 500}}]\n",
+    );
+    let output = world.command("check").output().expect("weigh starts");
+    let run = Run::of(output).exits_with(5);
+    run.shows("no connection to 127.0.0.1:");
+    run.shows("It listens nowhere. Its last words: asked for 127.0.0.1:");
+    assert_eq!(
+        run.text().matches("was not ready").count(),
+        1,
+        "{}",
+        run.text()
+    );
+    run.says("`deaf` has no number: not ready. The end of the log `");
+    run.says("asked for 127.0.0.1:");
+    let talk = run.talk();
+    assert!(!talk.contains("was not ready"), "{talk}");
+    // The log is still there, at the path that the message names.
+    let path = talk.split("The end of the log `").nth(1).expect("a path");
+    let path = path.split('`').next().expect("its end");
+    let text = std::fs::read_to_string(world.path().join(path)).expect("the log is kept");
+    assert!(text.starts_with("asked for "), "{text}");
+    let folder = talk
+        .split("these logs are kept in `")
+        .nth(1)
+        .expect("a folder");
+    let folder = folder.split('`').next().expect("its end");
+    std::fs::remove_dir_all(folder).expect("a folder");
+}
+
+#[test]
 fn a_lab_that_waits_says_for_what_while_it_waits() {
     let world = never_ready();
     let mut command = world.command("lab");

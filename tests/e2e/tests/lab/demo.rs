@@ -49,7 +49,7 @@ fn the_demonstration_finds_what_it_planted_and_says_what_to_type_next() {
         // The suggested next commands work.
         let lab = recording.join("demo.yaml").display().to_string();
         let check = weigh_in(folder, &["check", &lab]).exits_with(0);
-        check.shows("waits 1200 us: proven");
+        check.shows("`waits 1200 us`: proven");
         if is_found(&recording, 150.0, 300.0) {
             run.shows("Planted 200 us, found ");
             run.shows("Four of five such runs would show one of");

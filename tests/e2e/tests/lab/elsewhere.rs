@@ -128,8 +128,8 @@ fn two_urls_that_answer_differently_are_told_apart_and_not_loaded() {
     );
     let comparison = Comparison::of(&url(&a), &url(&b), &SHORT);
     let run = comparison.run.exits_with(3);
-    run.says("one");
-    run.says("two");
+    run.shows("one");
+    run.shows("two");
     // Only some requests were sent, to see the response, and no load.
     let seen = b.get("/seen")["requests"].as_u64().expect("a number");
     assert!(seen < 20, "{seen} requests");
@@ -146,8 +146,8 @@ fn nothing_there_is_said_with_its_address() {
         url(&a)
     ));
     let run = lab.run().exits_with(5);
-    run.says("`b` does not answer at 127.0.0.1:1");
-    run.says("The lab does not start it");
+    run.shows("`b` does not answer at 127.0.0.1:1");
+    run.shows("The lab does not start it");
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_server_that_asks_for_less_ends_the_run() {
     let here = null_server(&["--answer", "ok"]);
     let comparison = Comparison::of(&url(&here), &busy, &["-z", "60s"]);
     let recording = comparison.recording();
-    comparison.run.exits_with(3).says("429");
+    comparison.run.exits_with(3).shows("429");
     let rounds = recording["rounds"].as_array().expect("rounds");
     let sent: u64 = rounds
         .iter()

@@ -14,7 +14,7 @@ fn gates_of_a_lab_are_judged_and_those_of_the_command_line_are_added() {
         .run_with(&["--gate", "late p50 value > 1us"])
         .exits_with(4);
     run.shows("`late p50 overhead < 1us`: broken: ");
-    run.shows("`p50 overhead < 1s` on late: holds: ");
+    run.shows("`p50 overhead < 1s` on `late`: holds: ");
     run.shows("`late p50 value > 1us`: holds: ");
     assert!(run.recording_folder().join("junit.xml").is_file());
 }

@@ -41,7 +41,7 @@ impl Here {
         written.shows(&format!("weigh lab {lab}"));
         let check = self.weigh(&["check", lab]).exits_with(0);
         for row in rows {
-            check.shows(&format!("{row}: proven"));
+            check.shows(&format!("`{row}`: proven"));
         }
         let run = self.weigh(&["lab", lab, "--rounds", "1"]).ran();
         run.shows("1 round");
@@ -190,6 +190,45 @@ fn requests_come_from_what_a_browser_recorded_and_from_a_description() {
         lab.contains("# - DELETE /items/{id}: the next request"),
         "{lab}"
     );
+}
+
+/// A request that uses a header of the answer before it, and requests that no lab can send.
+const SESSION: &str = "\
+# @name first
+GET http://shop.example/items
+
+###
+POST http://shop.example/orders
+Content-Type: application/json
+
+{\"size\": {{first.response.headers.content-length}}}
+
+###
+GET http://shop.example/{{unknown}}
+
+###
+GET http://shop.example/{{$timestamp}}
+
+###
+DELETE http://shop.example/items/1
+";
+
+#[test]
+fn values_of_answers_become_a_scenario_and_a_small_part_of_a_file_needs_consent() {
+    let here = Here::new();
+    let command = null_servers::command();
+    fs::write(here.path().join("session.http"), SESSION).expect("a file");
+    let flags = ["init", "--command", &command, "--http", "session.http"];
+    let refused = here.weigh(&flags).exits_with(2);
+    refused.says("took 2 of 5. Nothing was written. Add `--partial`");
+    assert!(!here.path().join("labs").exists());
+    let written = here
+        .weigh(&[&flags[..], &["--partial"]].concat())
+        .exits_with(0);
+    written.shows("Took 2 of 5 requests of session.http, left out 3:");
+    written.shows("line 11: GET http://shop.example/{{unknown}}: `unknown` has no value");
+    let check = here.weigh(&["check", "labs/first/first.yaml"]);
+    check.exits_with(0).shows("the same again: proven");
 }
 
 /// A script for k6 with a threshold, and a request that is computed at run time.

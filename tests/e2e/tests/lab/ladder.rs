@@ -94,7 +94,7 @@ fn a_chain_of_comparisons_without_its_baseline_is_not_measured() {
 proof: [{of: baseline, name: a wrong status, expect: {status: 418}}]
 ";
     let run = lab("{rate: 100/s, duration: 1s, path: /}", variants).run();
-    run.shows("its baseline `plain` has no number");
+    run.shows("the baseline `plain` has no number");
     let rows = &summary_of(&run.recording_folder())["variants"];
     for row in rows.as_array().expect("rows") {
         assert_eq!(row["verdict"]["state"], "invalid", "{row}");

@@ -137,7 +137,7 @@ fn a_change_that_costs_nothing_passes_and_says_what_is_the_same() {
     let run = repository.weigh(&["--base", "HEAD~1"]).exits_with(0);
     run.shows("(a server), HEAD~1. Head is ");
     run.shows("Both builds are equal byte for byte: `server`");
-    run.shows("`typical overhead < 500us` on head: holds");
+    run.shows("`typical overhead < 500us` on `head`: holds");
     run.says("measuring until the gates are decided, 6 to 24 rounds");
     assert_eq!(repository.recording()["decided"]["ended"], "reached");
     repository.expect_clean();
@@ -179,7 +179,7 @@ fn a_slower_commit_breaks_the_gate_and_one_that_fails_is_not_run() {
     );
     assert!(comment.lines().count() <= 30, "{comment}");
     run.shows("`head` costs a typical request 1.");
-    run.shows("gate `typical overhead < 500us` on head: **broken**");
+    run.shows("gate `typical overhead < 500us` on `head`: **broken**");
     let summary = fs::read_to_string(page).expect("the summary of the job");
     assert_eq!(summary.trim_end(), comment.trim_end());
     repository.write("build.sh", "#!/bin/sh\necho no compiler; exit 1\n");

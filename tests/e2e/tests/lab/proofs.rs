@@ -135,8 +135,8 @@ fn a_check_without_load_finds_it_too() {
         .output()
         .expect("weigh starts");
     let run = Run::of(output).exits_with(3);
-    run.shows("- a: proven");
-    run.shows("- b: did not do the work");
+    run.shows("- `a`: proven");
+    run.shows("- `b`: did not do the work");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Metrics that a lab publishes while it runs.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use e2e::{PATIENCE, free_port, get, sample, wait_until};
@@ -45,6 +46,62 @@ fn prometheus_reads_rounds_variants_and_what_systems_cost() {
         assert!(seen.contains(&name), "{name} is in the dashboard: {seen}");
     }
     let _ = world.finish(child).ran();
+}
+
+#[test]
+fn a_browser_sees_the_report_while_a_lab_is_measured_and_its_last_page() {
+    let load = "{rate: 50/s, duration: 300ms}";
+    let world = NullServers::under(load)
+        .key("order: side-by-side")
+        .rounds(3)
+        .world();
+    let child = world
+        .command("lab")
+        .args(["--serve", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("the page of this run is at http://127.0.0.1:") {
+        line.clear();
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "no address");
+    }
+    let port = line.trim().trim_end_matches('/').rsplit(':').next();
+    let port: u16 = port.unwrap().parse().unwrap();
+    let reading = std::thread::spawn(move || std::io::read_to_string(stderr).unwrap());
+    let mut seen = Vec::new();
+    let parts = [
+        "No round has been measured yet",
+        "This run is still measuring: ",
+        "This run has ended",
+    ];
+    for part in parts {
+        wait_until(part, PATIENCE, || {
+            let page = get(port, "/").unwrap_or_default();
+            seen.push(page.clone());
+            page.contains(part)
+        });
+    }
+    let last = seen.last().unwrap();
+    assert!(last.contains("<section id=\"results\">") && !last.contains("http-equiv=\"refresh\""));
+    let _ = world.finish(child).ran();
+    assert_eq!(get(port, "/"), None, "the address ends with the run");
+    let _ = reading.join();
+}
+
+#[test]
+fn an_address_that_other_machines_reach_and_a_port_in_use_are_refused() {
+    let world = NullServers::under("{rate: 50/s, duration: 300ms}").world();
+    let ran = |address: &str| world.run_with(&["--serve", address]);
+    let open = ran("0.0.0.0:8090").exits_with(2);
+    open.says("expected an address of loopback");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    ran(&address)
+        .exits_with(5)
+        .says("Choose another port, or 0 for any free port");
 }
 
 /// Every metric that a panel of the dashboard queries.

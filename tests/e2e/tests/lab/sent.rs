@@ -81,10 +81,10 @@ fn what_was_not_registered_and_lists_that_lack_an_answer_have_no_number() {
     let checked = world(RATE, "", "short-lists").command("check").output();
     let checked = e2e::Run::of(checked.expect("weigh is built")).exits_with(3);
     let text = unwrapped(&checked.answer());
-    assert!(text.contains("text: proven"), "{text}");
+    assert!(text.contains("text`: proven"), "{text}");
     for words in [
-        "hash: request `a`: expected a GraphQL answer without errors",
-        "list: request `both`: the body differs from the baseline's body",
+        "`hash`: request `a`: expected a GraphQL answer without errors",
+        "`list`: request `both`: the body differs from the baseline's body",
     ] {
         assert!(text.contains(words), "{words}\n{text}");
     }
@@ -96,7 +96,7 @@ fn an_operation_that_cannot_be_registered_is_a_proof_that_is_not_given() {
     let checked = world(RATE, wrong, "operations").command("check").output();
     let checked = e2e::Run::of(checked.expect("weigh is built")).exits_with(3);
     let text = unwrapped(&checked.answer());
-    let words = "hash: did not do the work: preparing with request `register`: expected a GraphQL answer without errors";
+    let words = "`hash`: did not do the work: preparing with request `register`: expected a GraphQL answer without errors";
     assert!(text.contains(words), "{text}");
-    assert!(text.contains("list: proven"), "{text}");
+    assert!(text.contains("list`: proven"), "{text}");
 }

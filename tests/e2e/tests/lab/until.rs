@@ -35,7 +35,7 @@ fn rounds_go_on_until_the_gates_are_decided() {
     assert_eq!(decided["ended"], "reached", "{decided}");
     assert_eq!(decided["gates"][0], gate, "{decided}");
     run.shows("until the gates are decided: decided");
-    run.shows("`typical overhead < 50ms` on twin: holds");
+    run.shows("`typical overhead < 50ms` on `twin`: holds");
     let late = World::new().variant("late", "server.delay: 5000");
     let flags = ["--until", "gates", "--gate", "typical overhead < 1ms"];
     let run = late.run_with(&flags).exits_with(4);

@@ -32,7 +32,7 @@ fn a_gate_is_held_broken_or_undecided_and_ci_is_told() {
     ];
     let broken = report(&folder, &flags).exits_with(4);
     broken.shows("`slow mean overhead < 1us`: broken: ");
-    broken.shows("`p99 value > 1us` on slow: holds: ");
+    broken.shows("`p99 value > 1us` on `slow`: holds: ");
     let pasted = report(&folder, &[&flags[..], &["--format", "md"]].concat()).exits_with(4);
     pasted.shows("## Gates");
     pasted.shows("| **broken** |");
@@ -54,6 +54,27 @@ fn a_gate_is_held_broken_or_undecided_and_ci_is_told() {
         .expect("weigh starts");
     let run = Run::of(output).exits_with(4);
     run.shows("broken: ");
+}
+
+#[test]
+fn a_report_keeps_the_gates_of_its_run_and_fails_only_by_its_own() {
+    let world = tempfile::tempdir().expect("a temporary folder");
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/recording/samples/lab.json");
+    let text = std::fs::read_to_string(lab).expect("a sample");
+    let mut value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    value["gates"] = serde_json::json!({
+        "all": ["slow mean overhead < 1us"],
+        "undecided_passes": false,
+    });
+    let recording = world.path().join("recording.json");
+    std::fs::write(&recording, value.to_string()).expect("a file");
+    let run = report(&recording, &[]).exits_with(0);
+    run.shows("`slow mean overhead < 1us`: broken: ");
+    let own = ["--gate", "slow mean overhead < 1s"];
+    let run = report(&recording, &own).exits_with(0);
+    run.shows("`slow mean overhead < 1us`: broken: ");
+    run.shows("`slow mean overhead < 1s`: holds: ");
+    let _ = report(&recording, &["--gate", "slow mean overhead < 1us"]).exits_with(4);
 }
 
 #[test]

@@ -129,6 +129,17 @@ const TOUCHING: &str = "[...document.querySelectorAll('svg')].flatMap(picture =>
     .map(([other]) => one + ' / ' + other));
 })";
 
+/// Verdicts that the table or the window cuts off.
+const CUT: &str = "[...document.querySelectorAll('#results td.verdict')].filter(cell => {
+  const box = cell.getBoundingClientRect(), frame = cell.closest('.scroll').getBoundingClientRect();
+  return box.width == 0 || box.right > frame.right + 1 || box.left < frame.left || box.right > innerWidth
+    || cell.scrollWidth > cell.clientWidth;
+}).map(cell => cell.textContent)";
+
+/// Number of blocks with content that is not shown.
+const CLOSED: &str = "[...document.querySelectorAll('details > :not(summary)')]
+  .filter(content => !content.checkVisibility()).length";
+
 /// Labels that the window cuts off.
 const OUTSIDE: &str = "[...document.querySelectorAll('svg text')]
   .map(text => [text.textContent, text.getBoundingClientRect()])
@@ -206,7 +217,9 @@ fn the_page_of_a_lab_loads_alone_and_says_what_the_table_says() {
         .iter()
         .chain(&["cpu_us_per_request", "memory_peak_bytes"]);
     for (variant, cells) in &results {
-        for (metric, cell) in columns.clone().zip(cells) {
+        // The verdict has the space of the maximum, which is in the figures of the distributions.
+        let shown = columns.clone().zip(cells);
+        for (metric, cell) in shown.filter(|(metric, _)| **metric != "latency_us_max") {
             assert_eq!(figures[variant][metric][0], *cell, "{metric} of {variant}");
         }
     }
@@ -242,9 +255,23 @@ fn a_page_of_nine_variants_is_small_and_begins_with_the_answer() {
                 "document.querySelector('{part}').getBoundingClientRect().bottom"
             ));
             let end = end.as_f64().expect("a length");
-            assert!(end < 600.0, "{part} ends at {end} of {width} px");
+            assert!(end < 660.0, "{part} ends at {end} of {width} px");
         }
     }
+    for width in [390, 1280, 1440] {
+        let is_dark = false;
+        browser.open(&url_of(&page), View { width, is_dark });
+        assert_eq!(browser.ask(CUT), json!([]), "at {width} px");
+    }
+    browser.on_paper();
+    assert_eq!(browser.ask(CLOSED), 0, "paper has nothing to open");
+    let screen = View {
+        width: 1280,
+        is_dark: false,
+    };
+    browser.open(&url_of(&page), screen);
+    let closed = browser.ask(CLOSED);
+    assert!(closed.as_u64().is_some_and(|closed| closed > 8), "{closed}");
     // A term is explained by a button, and on paper by a list.
     let opened = "(() => {
       const word = [...document.querySelectorAll('button.term')].find(it => it.textContent == 'p99');

@@ -38,6 +38,7 @@ fn check(lab: &Path) -> Run {
 fn rows(answer: &str) -> Vec<(&str, &str)> {
     let lines = answer.lines().filter_map(|line| line.strip_prefix("- "));
     let rows = lines.filter_map(|line| line.split_once(": "));
+    let rows = rows.map(|(name, result)| (name.trim_matches('`'), result));
     let is_prediction = |name: &str| {
         [
             "requests in flight",

@@ -63,7 +63,7 @@ impl Lab {
 fn proven(lab: &Lab, names: &[&str]) {
     let answer = lab.check().exits_with(0).text();
     for name in names {
-        assert!(answer.contains(&format!("- {name}: proven")), "{answer}");
+        assert!(answer.contains(&format!("- `{name}`: proven")), "{answer}");
     }
     assert_eq!(answer.matches(": proven").count(), names.len(), "{answer}");
 }
@@ -84,8 +84,8 @@ fn a_hop_that_answers_something_else_has_no_number() {
     let change = ("target: node-1}", "target: node-1, with: {size: 9}}");
     let run = Lab::with("remote-schema", &[change]).check().exits_with(3);
     let answer = run.text();
-    assert!(answer.contains("- node-5 direct: proven"), "{answer}");
-    assert!(!answer.contains("- through node-1: proven"), "{answer}");
+    assert!(answer.contains("- `node-5 direct`: proven"), "{answer}");
+    assert!(!answer.contains("- `through node-1`: proven"), "{answer}");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn headers_arrive_at_the_leaf_when_both_hops_forward_them_and_never_else() {
     let change = ("forward: \"true\"", "forward: \"false\"");
     let run = Lab::with("headers", &[change]).check().exits_with(3);
     let answer = run.text();
-    assert!(answer.contains("- not forwarded: proven"), "{answer}");
+    assert!(answer.contains("- `not forwarded`: proven"), "{answer}");
     assert!(
         answer.contains("the leaf saw the client's header on every request"),
         "{answer}"

@@ -173,9 +173,12 @@ fn ten_different_guids_arrive_or_the_variant_has_no_number() {
     let labs = Labs::new().with("guid-response", "[honest, same-guids, wrong-stage]");
     let answer = labs.weigh(&["check", "."]).exits_with(3).text();
     for proven in ["baseline", "rhai", "honest"] {
-        assert!(answer.contains(&format!("- {proven}: proven")), "{answer}");
+        assert!(
+            answer.contains(&format!("- `{proven}`: proven")),
+            "{answer}"
+        );
     }
-    let same = "- same-guids: did not do the work: ten different GUIDs arrive";
+    let same = "- `same-guids`: did not do the work: ten different GUIDs arrive";
     assert!(answer.contains(same), "{answer}");
     assert!(
         answer.contains("found 10 of header `guid*`, 1 different"),
@@ -192,12 +195,16 @@ fn who_believes_every_token_does_not_know_its_clients() {
     let labs = Labs::new().with("client-awareness", "[honest, trusting, header-dropped]");
     let answer = labs.weigh(&["check", "."]).exits_with(3).text();
     for proven in ["baseline", "config", "rhai", "honest"] {
-        assert!(answer.contains(&format!("- {proven}: proven")), "{answer}");
+        assert!(
+            answer.contains(&format!("- `{proven}`: proven")),
+            "{answer}"
+        );
     }
-    let trusting = "- trusting: did not do the work: a token with the claims of another is refused";
+    let trusting =
+        "- `trusting`: did not do the work: a token with the claims of another is refused";
     assert!(answer.contains(trusting), "{answer}");
     let dropped =
-        "- header-dropped: did not do the work: the gateway counts the client of the token";
+        "- `header-dropped`: did not do the work: the gateway counts the client of the token";
     assert!(answer.contains(dropped), "{answer}");
 }
 
@@ -244,10 +251,10 @@ fn a_coprocessor_is_reached_over_tcp_and_over_its_unix_socket() {
     let labs = Labs::new().with("beyond/sockets", "[honest, header-dropped]");
     let answer = labs.weigh(&["check", "."]).exits_with(3).text();
     for told in [
-        "- honest over TCP: proven",
-        "- honest over a Unix socket: proven",
-        "- header-dropped over TCP: did not do the work",
-        "- header-dropped over a Unix socket: its baseline `header-dropped over TCP`",
+        "- `honest over TCP`: proven",
+        "- `honest over a Unix socket`: proven",
+        "- `header-dropped over TCP`: did not do the work",
+        "- `header-dropped over a Unix socket`: its baseline `header-dropped over TCP`",
     ] {
         assert!(answer.contains(told), "{told}\n{answer}");
     }
@@ -261,8 +268,8 @@ fn a_coprocessor_is_reached_over_tcp_and_over_its_unix_socket() {
     fs::write(&path, format!("{above}\nvariants:\n{variants}")).unwrap();
     let answer = labs.weigh(&["check", "."]).exits_with(3).text();
     for told in [
-        "- honest over TCP: proven",
-        "- honest over a Unix socket: did not do the work",
+        "- `honest over TCP`: proven",
+        "- `honest over a Unix socket`: did not do the work",
     ] {
         assert!(answer.contains(told), "{told}\n{answer}");
     }
@@ -287,11 +294,11 @@ fn a_router_is_named_by_a_variable_or_its_row_says_that_it_is_missing() {
     let answer = Run::of(run).exits_with(5).text();
     for way in ["", ", config", ", rhai", ", coprocessor in Rust"] {
         assert!(
-            answer.contains(&format!("- apollo-router{way}: proven")),
+            answer.contains(&format!("- `apollo-router{way}`: proven")),
             "{answer}"
         );
     }
-    let missing = "- hive_router: hive_router is not installed; put hive_router on PATH, or name it in HIVE_ROUTER";
+    let missing = "- `hive_router`: hive_router is not installed; put hive_router on PATH, or name it in HIVE_ROUTER";
     assert!(answer.contains(missing), "{answer}");
 }
 

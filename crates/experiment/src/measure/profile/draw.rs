@@ -7,6 +7,7 @@ use recording::Profile;
 use report::flame::{self, Scale};
 
 use super::{FOLDER, Sampled};
+use crate::exit::Failure;
 use crate::record;
 
 /// Writes folded stacks and flamegraphs, including flamegraphs of differences. The first entry of each system
@@ -50,7 +51,7 @@ pub(super) fn draw(sampled: &[Sampled], folder: &Path) -> Vec<Profile> {
                     Ok(()) => profile.files.push(format!("{FOLDER}/{file}")),
                     // A flamegraph that cannot be written does not end the run, because all figures have been
                     // measured.
-                    Err(failure) => profile.missing = Some(failure.message),
+                    Err(unsaved) => profile.missing = Some(Failure::from(unsaved).message),
                 }
             }
         }

@@ -3,6 +3,7 @@
 mod captures;
 mod flow;
 mod payload;
+mod request;
 
 use std::path::Path;
 
@@ -14,6 +15,9 @@ use super::requests::{Requests, Rows};
 use super::tree::Tree;
 use super::values::plain;
 use flow::{Flow, Found};
+
+/// Maximum number of steps of a scenario with repetitions for weights.
+const STEPS_MAX: usize = 100;
 
 /// Keys of `config` that the lab itself defines.
 const OF_THE_LAB: [&str; 7] = [
@@ -92,6 +96,12 @@ pub(super) fn read(
         flows.push(flow.finish());
     }
     add(before, flows, &test, &mut requests);
+    remark_config(&config, environment, &mut requests);
+    Ok(requests)
+}
+
+/// Names the parts of the configuration that are not in the lab.
+fn remark_config(config: &Map<String, Value>, environment: Option<&str>, requests: &mut Requests) {
     for key in OF_THE_LAB {
         if config.contains_key(key) {
             requests.leave_out(&format!("config.{key}"), "keys of the lab define this");
@@ -102,10 +112,9 @@ pub(super) fn read(
         let why = format!("choose one with --artillery-env: {}", names.join(", "));
         requests.leave_out("config.environments", &why);
     }
-    Ok(requests)
 }
 
-/// The configuration of the test with that of the environment.
+/// The configuration of the test, with the values of the environment.
 fn config(root: &Value, environment: Option<&str>) -> Result<Map<String, Value>, String> {
     let mut config = root
         .get("config")
@@ -184,55 +193,50 @@ fn common_divisor(left: u32, right: u32) -> u32 {
     }
 }
 
-/// Adds the requests of all flows to the lab.
+/// Adds the requests of all flows to the lab. If one of them uses captured values, they become one scenario.
 fn add(before: Walked, flows: Vec<Walked>, test: &Test<'_>, requests: &mut Requests) {
-    // The lab has one scenario. The one that sends the most with captured values needs it most.
-    let chosen = (0..flows.len())
-        .rev()
-        .filter(|index| flows[*index].uses_captures)
-        .max_by_key(|index| flows[*index].weight);
-    let is_before_used = chosen.is_some() && before.gives_any(&flows[chosen.unwrap_or(0)]);
-    if chosen.is_some() {
+    let is_scenario = flows.iter().any(|flow| flow.uses_captures);
+    let is_before_used = flows.iter().any(|flow| before.gives_any(flow));
+    if is_scenario {
         requests.follow_each_other();
     }
     if is_before_used {
         requests
             .remark("The steps of `before` run in each iteration, because they capture values.");
     }
-    add_found(before, is_before_used, chosen.is_some(), requests, |_| {
-        "it is sent once, before the load".to_owned()
-    });
-    for (index, flow) in flows.into_iter().enumerate() {
-        let is_sent = chosen.is_none_or(|chosen| chosen == index);
-        add_found(flow, is_sent, chosen.is_some(), requests, |_| {
-            "the lab has one scenario, and this is another one".to_owned()
-        });
+    if is_scenario && flows.len() > 1 {
+        requests.remark("An iteration runs all scenarios of the file, one after another.");
     }
-    let after = test.once("after");
-    add_found(after, false, chosen.is_some(), requests, |_| {
-        "it is sent once, after the load".to_owned()
-    });
+    let steps: usize = flows.iter().map(Walked::weighted_steps).sum();
+    let has_weights = !is_scenario || steps <= STEPS_MAX;
+    if !has_weights {
+        requests.remark("Each scenario runs once, without its weight.");
+    }
+    let why_not = |is_sent: bool, why: &'static str| (!is_sent).then_some(why);
+    let once = why_not(is_before_used, "it is sent once, before the load");
+    add_found(before, once, is_scenario, requests);
+    for flow in flows {
+        let (from, weight) = (requests.steps(), flow.weight);
+        add_found(flow, None, is_scenario, requests);
+        if is_scenario && has_weights {
+            requests.repeat_steps(from, weight);
+        }
+    }
+    let once = Some("it is sent once, after the load");
+    add_found(test.once("after"), once, is_scenario, requests);
 }
 
 /// Adds the requests of one flow, or records that they are left out.
-fn add_found(
-    walked: Walked,
-    is_sent: bool,
-    is_scenario: bool,
-    requests: &mut Requests,
-    why_not: impl Fn(&Walked) -> String,
-) {
-    let why_not = why_not(&walked);
+fn add_found(walked: Walked, why_not: Option<&str>, is_scenario: bool, requests: &mut Requests) {
     let name = walked.name;
     let mut pause = std::time::Duration::ZERO;
     for found in walked.found {
         match found {
-            Found::Request(given, times, secrets) if is_sent => {
+            Found::Request(given, times, secrets) if why_not.is_none() => {
                 secrets.iter().for_each(|name| requests.hide(name));
                 let mut given = *given;
                 if is_scenario {
                     given.pause = std::mem::take(&mut pause);
-                    // A scenario runs as a whole, so its weight has no meaning.
                     requests.add_times(given, times);
                 } else {
                     given.captures.clear();
@@ -241,7 +245,7 @@ fn add_found(
             }
             Found::Request(given, ..) => {
                 let what = format!("{name}: {} {}", given.method, given.path);
-                requests.leave_out_request(given.line, &what, &why_not);
+                requests.leave_out_request(given.line, &what, why_not.unwrap_or_default());
             }
             Found::Omitted { line, what, why } => {
                 requests.leave_out_request(line, &format!("{name}: {what}"), &why);
@@ -270,6 +274,18 @@ struct Walked {
 }
 
 impl Walked {
+    /// Number of steps with the repetitions of the scenario.
+    fn weighted_steps(&self) -> usize {
+        let requests = self.found.iter().filter_map(|found| match found {
+            Found::Request(_, times, _) => usize::try_from(*times).ok(),
+            _ => None,
+        });
+        let weight = usize::try_from(self.weight).unwrap_or(usize::MAX);
+        requests
+            .fold(0, usize::saturating_add)
+            .saturating_mul(weight)
+    }
+
     /// True if the other flow uses one of the values that this one captures.
     fn gives_any(&self, other: &Walked) -> bool {
         let mut words = self.captured.iter().map(|(_, word)| word);
@@ -289,7 +305,7 @@ struct Test<'a> {
     variables: Map<String, Value>,
     /// The columns of `data`, with the names of the test and of the lab.
     columns: Vec<(String, String)>,
-    /// Names of values that are known only at run time, with the reason.
+    /// Names with a value only at run time, and the reason.
     unknown: Vec<(String, String)>,
     defaults: Vec<(String, String)>,
 }
@@ -324,7 +340,7 @@ impl<'a> Test<'a> {
             variables: Map::new(),
             columns: Vec::new(),
             unknown: Vec::new(),
-            defaults: flow::headers(defaults).collect(),
+            defaults: request::headers(defaults).collect(),
         };
         let mut rows = payload::rows(config.get("payload"), path, &mut test.unknown, requests);
         test.add_variables(config.get("variables"), &mut rows, requests);

@@ -1,12 +1,15 @@
 //! The measured service of a compose file: the services behind it, and the load without it.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use experiment::compose::{Resolved, Tool};
 use experiment::exit::{Exit, Failure};
 use serde_json::Value;
 use yaml_with_places::did_you_mean;
+
+use super::tree::Tree;
 
 /// A compose file with and without one service.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub(super) struct ComposeDraft {
     pub(super) behind: String,
     /// True if the load goes through `service`. Otherwise it goes to `behind` in both variants.
     pub(super) is_before: bool,
+    /// The profiles with more services to run.
+    pub(super) profiles: Vec<String>,
 }
 
 /// The values of the flags.
@@ -28,6 +33,8 @@ pub(super) struct Wanted<'a> {
     pub(super) service: &'a str,
     /// Value of the flag `--behind`.
     pub(super) behind: Option<&'a str>,
+    /// Values of the flag `--profile`.
+    pub(super) profiles: &'a [String],
     /// The current folder, relative to the lab.
     pub(super) way_back: &'a Path,
 }
@@ -42,19 +49,59 @@ pub(super) fn draft(wanted: Wanted<'_>) -> Result<ComposeDraft, Failure> {
         exit: Exit::NotReady,
         message: invalid.reason,
     })?;
-    let resolved = Resolved::read(&tool, wanted.file, &[], &[])
+    let resolved = Resolved::read(&tool, wanted.file, wanted.profiles, &[])
         .map_err(|invalid| Failure::bad_input(invalid.reason))?;
     let file = match wanted.file.is_absolute() {
         true => wanted.file.to_owned(),
         false => wanted.way_back.join(wanted.file),
     };
-    let (behind, is_before) = behind(&resolved.services(), &wanted).map_err(Failure::bad_input)?;
+    let services = resolved.services(wanted.profiles);
+    let (behind, is_before) = inactive(&services, &wanted)
+        .and_then(|()| behind(&services, &wanted))
+        .and_then(|found| of_the_machine(&services).map(|()| found))
+        .map_err(Failure::bad_input)?;
     Ok(ComposeDraft {
         file,
         service: wanted.service.to_owned(),
         behind,
         is_before,
+        profiles: wanted.profiles.to_vec(),
     })
+}
+
+/// Refuses a service of a profile that is not chosen, with the flag that chooses it.
+fn inactive(services: &[(String, Value)], wanted: &Wanted<'_>) -> Result<(), String> {
+    if services.iter().any(|(name, _)| name == wanted.service) {
+        return Ok(());
+    }
+    // The resolved file may lack such services, but the file itself has them.
+    let text = fs::read_to_string(wanted.file).unwrap_or_default();
+    let root = Tree::read("compose.yaml", &text, false).map(|tree| tree.root);
+    let own = root
+        .ok()
+        .and_then(|root| root.get("services")?.get(wanted.service).cloned());
+    let profiles = own
+        .as_ref()
+        .and_then(|own| own.get("profiles")?.get(0)?.as_str());
+    match profiles {
+        None => Ok(()),
+        Some(profile) => Err(format!(
+            "the service `{}` of `{}` runs only with the profile `{profile}`. Add `--profile {profile}`",
+            wanted.service,
+            wanted.file.display()
+        )),
+    }
+}
+
+/// Refuses services on the network of the machine, which two variants cannot share.
+fn of_the_machine(services: &[(String, Value)]) -> Result<(), String> {
+    let is_there = |service: &Value| service.get("network_mode") == Some(&Value::from("host"));
+    match services.iter().find(|(_, service)| is_there(service)) {
+        None => Ok(()),
+        Some((name, _)) => Err(format!(
+            "the service `{name}` has `network_mode: host`, but two variants cannot share the ports of the machine. Remove it"
+        )),
+    }
 }
 
 /// The service behind the measured one, and true if the load goes through the measured one.
@@ -178,6 +225,7 @@ mod tests {
             file: Path::new("compose.yaml"),
             service,
             behind: named,
+            profiles: &[],
             way_back: Path::new(".."),
         };
         behind(&services, &wanted)
@@ -223,5 +271,35 @@ mod tests {
         assert!(said.contains("did you mean `nginx`?"), "{said}");
         let said = found(stack(), "nginx", Some("nginx")).unwrap_err();
         assert!(said.contains("another service"), "{said}");
+    }
+
+    #[test]
+    fn a_service_of_a_profile_and_one_of_the_machine_are_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("compose.yaml");
+        fs::write(&file, include_str!("fixtures/compose/compose.yaml")).expect("a file");
+        let wanted = |service| Wanted {
+            file: &file,
+            service,
+            behind: None,
+            profiles: &[],
+            way_back: Path::new(".."),
+        };
+        let said = inactive(&[], &wanted("tracing")).unwrap_err();
+        assert!(
+            said.contains("with the profile `debug`. Add `--profile debug`"),
+            "{said}"
+        );
+        assert_eq!(inactive(&[], &wanted("other")), Ok(()));
+        let services = |text: &str| -> Vec<(String, Value)> {
+            let root = Tree::read("compose.yaml", text, false).expect("YAML").root;
+            let services = root["services"].as_object().expect("services").clone();
+            services.into_iter().collect()
+        };
+        let usual = services(include_str!("fixtures/compose/compose.yaml"));
+        assert_eq!(of_the_machine(&usual), Ok(()));
+        let host = services(include_str!("fixtures/compose/host.yaml"));
+        let said = of_the_machine(&host).unwrap_err();
+        assert!(said.contains("`web` has `network_mode: host`"), "{said}");
     }
 }

@@ -159,10 +159,7 @@ fn references(text: &str, names: &Names, requests: &mut Requests) -> Vec<Referen
                 text: inside.to_owned(),
                 of: of.to_owned(),
                 captured: Captured {
-                    name: word(&format!(
-                        "{of}-{}",
-                        place.replace(['$', '.'], "-").replace("--", "-")
-                    )),
+                    name: word(&named(of, place)),
                     from,
                     regex: None,
                 },
@@ -173,6 +170,17 @@ fn references(text: &str, names: &Names, requests: &mut Requests) -> Vec<Referen
     found
 }
 
+/// The lab's name for a part of an answer: `login-body-token`.
+fn named(of: &str, place: &str) -> String {
+    let parts = place
+        .split(['$', '.', '[', ']'])
+        .filter(|part| !part.is_empty());
+    std::iter::once(of)
+        .chain(parts)
+        .collect::<Vec<_>>()
+        .join("-")
+}
+
 /// The meanings of placeholders at one request.
 struct Names {
     variables: Vec<(String, String)>,
@@ -180,7 +188,7 @@ struct Names {
     /// Values kept by scripts: the name in the file, and the name in the lab.
     captured: Vec<(String, String)>,
     references: Vec<Reference>,
-    /// Names that are known only at run time, with the reason.
+    /// Names with a value only at run time, and the reason.
     unknown: Vec<(String, String)>,
 }
 
@@ -192,7 +200,7 @@ impl Names {
             .or_else(|| self.environment.get(name).map(plain))
     }
 
-    /// The meaning of a name whose value may have placeholders itself.
+    /// The meaning of a name. Its value may have placeholders too.
     fn nested(&self, name: &str, depth: usize) -> Result<Meaning, String> {
         if let Some(reference) = self.references.iter().find(|it| it.text == name) {
             return Ok(Meaning::Later(reference.captured.name.clone()));
@@ -219,19 +227,9 @@ impl Names {
             Some(other) if depth < 8 => self.nested(other.trim(), depth + 1),
             _ if depth >= 8 => Err(format!("`{name}` refers to itself")),
             _ => {
-                let deeper = Deeper {
-                    names: self,
-                    depth: depth + 1,
-                };
-                let mut filling = Filling {
-                    meanings: &deeper,
-                    places: Vec::new(),
-                };
-                let text = filling.text(&value)?;
-                match filling.places.is_empty() {
-                    true => Ok(Meaning::Known(Value::String(text))),
-                    false => Err(format!("`{name}` contains a value of an answer")),
-                }
+                let names = self;
+                let depth = depth + 1;
+                Meaning::of(&value, &Deeper { names, depth })
             }
         }
     }
@@ -265,12 +263,10 @@ impl Names {
             ..Given::default()
         };
         for (name, value) in &written.headers {
-            if name.eq_ignore_ascii_case("x-request-type") {
-                continue;
-            }
-            // A credential is left out in any case, so its value may be unknown.
             match filling.text(value) {
+                _ if name.eq_ignore_ascii_case("x-request-type") => {}
                 Ok(value) => given.headers.push((name.clone(), value)),
+                // A credential is left out in any case, so its value may be unknown.
                 Err(_) if experiment::secrets::is_secret(name) => requests.hide(name),
                 Err(why) => return Err(why),
             }
@@ -297,19 +293,24 @@ impl Names {
         if given.method == "DELETE" && !given.places.iter().any(is_own) {
             return Err("the next request would not find the deleted object".to_owned());
         }
+        self.add_script(&mut given, written, script);
+        Ok((located.origin, given))
+    }
+
+    /// Adds the effects of the script after the answer, and notes about the others.
+    fn add_script(&self, given: &mut Given, written: &Written, script: &Script) {
         given.status.clone_from(&script.status);
         given.captures = script.captures.iter().map(|(_, it)| it.clone()).collect();
         let named = self.references.iter().filter(|it| it.of == written.name);
         given.captures.extend(named.map(|it| it.captured.clone()));
         if written.has_script {
-            given.notes.push("without the script before it".to_owned());
+            let note = "without the script before it";
+            given.notes.push(note.to_owned());
         }
         if script.has_more {
-            given
-                .notes
-                .push("without the rest of the script after it".to_owned());
+            let note = "without the rest of the script after it";
+            given.notes.push(note.to_owned());
         }
-        Ok((located.origin, given))
     }
 
     fn add_body(

@@ -364,9 +364,16 @@ fn project(compose: &ComposeDraft) -> String {
             "  # Other services keep their settings for the omitted service. Change these under `services`.\n"
         }
     };
+    let profiles = match compose.profiles.as_slice() {
+        [] => String::new(),
+        names => {
+            let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+            format!("      profiles: [{}]\n", names.join(", "))
+        }
+    };
     format!(
         "{told}  stack:\n    settings: {{{setting}leave-out: none}}\n    compose:\n      file: {}\n      \
-         service: {service} # this service receives the load\n      without: \"{{{{leave-out}}}}\"\n    \
+         service: {service} # this service receives the load\n      without: \"{{{{leave-out}}}}\"\n{profiles}    \
          #   ready: {{path: /health}}   ready if this path answers with 200\n",
         quoted(&compose.file.display().to_string())
     )
@@ -477,6 +484,7 @@ mod tests {
             service: "nginx.1".to_owned(),
             behind: "api".to_owned(),
             is_before,
+            profiles: vec!["debug".to_owned()],
         })
     }
 

@@ -1,97 +1,166 @@
-//! Requests from the examples of an OpenAPI description.
+//! Requests from the examples of an OpenAPI description, or of a Swagger 2.0 description.
 //!
-//! Values are never invented. A request is only created if the description has a value for each required
-//! part. The value may be an example, a default, a constant or the first item of an enumeration.
+//! Each value is an example, a default, a constant or the first item of an enumeration. Other values are only
+//! invented if the user asks for it, and the lab names them.
 
+mod body;
 mod example;
+mod parameters;
+mod swagger2;
+
+use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::origins::origin;
 use super::requests::{Given, Requests};
 use super::tree::Tree;
-use super::values::{encoded, plain};
+use super::values::plain;
 use example::Description;
 
 /// The supported methods. `delete` is missing, because it deletes objects that other requests need.
 const METHODS: [&str; 6] = ["get", "head", "options", "post", "put", "patch"];
 
 /// The reasons for leaving out operations with other methods.
-const OTHERS: [(&str, &str); 2] = [
+const OTHERS: [(&str, &str); 4] = [
     (
         "delete",
         "the next request would not find the deleted object",
     ),
     ("trace", "it answers with the request"),
+    ("query", "its method QUERY is not known here"),
+    ("additionalOperations", "its methods are not known here"),
 ];
 
 /// Reads the operations of a description in JSON or YAML.
 ///
 /// # Errors
 /// The mistake in the file, for the user.
-pub(super) fn read(source: &str, text: &str, color: bool) -> Result<Requests, String> {
-    let root = Tree::read(source, text, color)?.root;
-    let version = root.get("openapi").map(plain).unwrap_or_default();
-    if !version.starts_with("3.") {
-        let found = match root.get("swagger").map(plain) {
-            Some(version) => format!("`swagger: {version}`. Convert it to OpenAPI 3"),
-            None => "none".to_owned(),
-        };
-        return Err(format!(
-            "expected an OpenAPI description with `openapi: 3.…`, found {found}"
-        ));
-    }
+pub(super) fn read(
+    source: &str,
+    text: &str,
+    is_inventing: bool,
+    color: bool,
+) -> Result<Requests, String> {
+    let tree = Tree::read(source, text, color)?;
+    let root = described(&tree.root)?;
     let Some(paths) = root.get("paths").and_then(Value::as_object) else {
-        return Err("expected `paths` in the OpenAPI description, found none".to_owned());
+        return Err(match root.get("webhooks") {
+            Some(_) => {
+                "expected `paths` in the OpenAPI description, found only `webhooks`, which the \
+                 server sends"
+                    .to_owned()
+            }
+            None => "expected `paths` in the OpenAPI description, found none".to_owned(),
+        });
     };
-    let description = Description { root: &root };
-    let prefix = prefix(&root);
+    let description = Description {
+        root: &root,
+        is_inventing,
+    };
+    let home = servers(&root).into_iter().next().unwrap_or_default();
     let mut requests = Requests::of(source);
-    for (path, item) in paths {
+    for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
         let Some(item) = description.resolve(item).and_then(Value::as_object) else {
-            requests.leave_out(path, "it refers to an object outside of this file");
+            let why = "it refers to an object outside of this file";
+            requests.leave_out_request(None, path, why);
             continue;
         };
+        let pointer = format!("/paths/{}", path.replace('~', "~0").replace('/', "~1"));
         for method in METHODS {
-            let Some(operation) = item.get(method) else {
+            let Some(operation) = item.get(method).filter(|it| it.is_object()) else {
                 continue;
             };
             let what = format!("{} {path}", method.to_ascii_uppercase());
+            let line = tree.line(&format!("{pointer}/{method}"));
             let operation = Operation {
                 description: &description,
                 item,
                 operation,
             };
-            match operation.request(&format!("{prefix}{path}"), method, &mut requests) {
-                Ok(given) => requests.add(given),
-                Err(why) => requests.leave_out_request(None, &what, &why),
+            let given = operation.prefix(&home).and_then(|prefix| {
+                operation.request(&format!("{prefix}{path}"), method, &mut requests)
+            });
+            match given {
+                Ok(given) => requests.add(Given { line, ..given }),
+                Err(why) => requests.leave_out_request(line, &what, &why),
             }
         }
         for (method, why) in OTHERS {
             if item.contains_key(method) {
                 let what = format!("{} {path}", method.to_ascii_uppercase());
-                requests.leave_out_request(None, &what, why);
+                let line = tree.line(&format!("{pointer}/{method}"));
+                requests.leave_out_request(line, &what, why);
             }
         }
+    }
+    if root.get("webhooks").is_some() {
+        requests.leave_out("webhooks", "the server sends them");
     }
     Ok(requests)
 }
 
-/// The prefix of every path: the path of the first server.
-fn prefix(root: &Value) -> String {
-    let Some(server) = root.pointer("/servers/0") else {
-        return String::new();
-    };
-    let mut url = server.get("url").map(plain).unwrap_or_default();
-    let variables = server.get("variables").and_then(Value::as_object);
-    for (name, variable) in variables.into_iter().flatten() {
-        let value = variable.get("default").map(plain).unwrap_or_default();
-        url = url.replace(&format!("{{{name}}}"), &value);
+/// The description in the form of OpenAPI 3.
+fn described(root: &Value) -> Result<Cow<'_, Value>, String> {
+    let version = root.get("openapi").map(plain).unwrap_or_default();
+    if version.starts_with("3.") {
+        return Ok(Cow::Borrowed(root));
     }
-    let path = match url.split_once("://") {
-        Some((_, rest)) => rest.find('/').map_or("", |begin| &rest[begin..]),
-        None => url.as_str(),
+    let swagger = root.get("swagger").map(plain);
+    match swagger.as_deref() {
+        // YAML without quotes has a number here.
+        Some("2.0" | "2") => Ok(Cow::Owned(swagger2::converted(root))),
+        found => Err(format!(
+            "expected an OpenAPI description with `openapi: 3.…` or `swagger: 2.0`, found {}",
+            match (found, version.as_str()) {
+                (Some(version), _) => format!("`swagger: {version}`"),
+                (None, "") => "none".to_owned(),
+                (None, version) => format!("`openapi: {version}`"),
+            }
+        )),
+    }
+}
+
+/// A server: host and port, if the URL has them, and the path before each path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Server {
+    origin: Option<String>,
+    prefix: String,
+}
+
+/// The servers of a description, a path or an operation.
+fn servers(of: &Value) -> Vec<Server> {
+    let list = of.get("servers").and_then(Value::as_array);
+    let server = |server: &Value| {
+        let mut url = server.get("url").map(plain).unwrap_or_default();
+        let variables = server.get("variables").and_then(Value::as_object);
+        for (name, variable) in variables.into_iter().flatten() {
+            let value = variable.get("default").map(plain).unwrap_or_default();
+            url = url.replace(&format!("{{{name}}}"), &value);
+        }
+        let (host, path) = match url.split_once("://") {
+            Some((scheme, rest)) => {
+                let end = rest.find('/').unwrap_or(rest.len());
+                (Some(format!("{scheme}://{}", &rest[..end])), &rest[end..])
+            }
+            None => (None, url.as_str()),
+        };
+        let parsed = host.and_then(|host| experiment::address::url(&host).ok());
+        let path = path
+            .split(['?', '#'])
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches('/');
+        Server {
+            origin: parsed.as_ref().map(origin),
+            prefix: match path {
+                "" => String::new(),
+                path if path.starts_with('/') => path.to_owned(),
+                path => format!("/{path}"),
+            },
+        }
     };
-    path.trim_end_matches('/').to_owned()
+    list.into_iter().flatten().map(server).collect()
 }
 
 /// One operation of one path.
@@ -102,6 +171,30 @@ struct Operation<'a> {
 }
 
 impl Operation<'_> {
+    /// The path of the operation's server. An error if it differs from the server of the description.
+    fn prefix(&self, home: &Server) -> Result<String, String> {
+        let mut own = servers(self.operation);
+        if own.is_empty() {
+            own = self.item.get("servers").map_or_else(Vec::new, |list| {
+                servers(&serde_json::json!({ "servers": list }))
+            });
+        }
+        let Some(first) = own.first() else {
+            return Ok(home.prefix.clone());
+        };
+        let is_home = |server: &&Server| {
+            server.origin.is_none() || home.origin.is_none() || server.origin == home.origin
+        };
+        match own.iter().find(is_home) {
+            Some(server) => Ok(server.prefix.clone()),
+            None => Err(format!(
+                "its server is {}, but the server of the description is {}",
+                first.origin.as_deref().unwrap_or_default(),
+                home.origin.as_deref().unwrap_or_default()
+            )),
+        }
+    }
+
     /// The request with the values of the examples, or the missing part.
     fn request(&self, path: &str, method: &str, requests: &mut Requests) -> Result<Given, String> {
         let mut given = Given {
@@ -109,6 +202,27 @@ impl Operation<'_> {
             path: path.to_owned(),
             ..Given::default()
         };
+        let mut invented = Vec::new();
+        self.add_parameters(&mut given, &mut invented, requests)?;
+        self.add_body(&mut given, &mut invented)?;
+        if !invented.is_empty() {
+            given
+                .notes
+                .push(format!("with invented values: {}", invented.join(", ")));
+        }
+        given.status = self.status();
+        for name in self.credentials() {
+            requests.hide(&name);
+        }
+        Ok(given)
+    }
+
+    fn add_parameters(
+        &self,
+        given: &mut Given,
+        invented: &mut Vec<String>,
+        requests: &mut Requests,
+    ) -> Result<(), String> {
         let (mut query, mut optional) = (Vec::new(), Vec::new());
         for parameter in self.parameters()? {
             let place = parameter.get("in").map(plain).unwrap_or_default();
@@ -118,31 +232,34 @@ impl Operation<'_> {
                 requests.hide(&name);
                 continue;
             }
+            // OpenAPI ignores parameters with these names.
+            let is_of_body = ["accept", "content-type", "authorization"]
+                .iter()
+                .any(|it| name.eq_ignore_ascii_case(it));
+            if place == "header" && is_of_body {
+                continue;
+            }
             if !is_required && place != "path" {
                 optional.push(name);
                 continue;
             }
-            let values = self
+            let value = self
                 .description
-                .of_parameter(parameter)
-                .and_then(|value| texts(&value))
+                .value_of(parameter, &name, invented)
                 .ok_or_else(|| format!("its parameter `{name}` in the {place} has no example"))?;
+            let written = parameters::written(parameter, &place, &name, &value)?;
             match place.as_str() {
                 "path" => {
-                    let value = encoded(&values.join(","));
-                    given.path = given.path.replace(&format!("{{{name}}}"), &value);
+                    given.path = given.path.replace(&format!("{{{name}}}"), &written);
                 }
-                "query" => query.extend(
-                    values
-                        .iter()
-                        .map(|value| format!("{}={}", encoded(&name), encoded(value))),
-                ),
-                _ => given.headers.push((name, values.join(","))),
+                "query" => query.push(written),
+                _ => given.headers.push((name, written)),
             }
         }
         if given.path.contains(['{', '}']) {
             return Err("a parameter of its path is not described".to_owned());
         }
+        query.retain(|part| !part.is_empty());
         if !query.is_empty() {
             given.path = format!("{}?{}", given.path, query.join("&"));
         }
@@ -152,11 +269,7 @@ impl Operation<'_> {
                 optional.join(", ")
             ));
         }
-        self.add_body(&mut given)?;
-        for name in self.credentials() {
-            requests.hide(&name);
-        }
-        Ok(given)
+        Ok(())
     }
 
     /// The parameters of the operation, and the parameters of its path that it does not redefine.
@@ -178,41 +291,42 @@ impl Operation<'_> {
         Ok(all)
     }
 
-    /// Adds the example of the body.
-    fn add_body(&self, given: &mut Given) -> Result<(), String> {
-        let Some(body) = self.operation.get("requestBody") else {
+    /// Adds the body with its media type.
+    fn add_body(&self, given: &mut Given, invented: &mut Vec<String>) -> Result<(), String> {
+        let Some(body) = self.operation.get("requestBody").filter(|it| !it.is_null()) else {
             return Ok(());
         };
         let body = self
             .description
             .resolve(body)
             .ok_or("its body refers to an object outside of this file")?;
-        let content = body.get("content").and_then(Value::as_object);
-        let is_json = |kind: &str| kind == "application/json" || kind.ends_with("+json");
-        let found = content
-            .into_iter()
-            .flatten()
-            .find(|(kind, _)| is_json(kind))
-            .and_then(|(kind, media)| Some((kind, self.description.of_parameter(media)?)));
-        match found {
-            Some((kind, example)) => {
+        let is_required = body.get("required") == Some(&Value::Bool(true));
+        match body::written(self.description, body, invented) {
+            Ok((kind, bytes)) => {
+                given.headers.push(("Content-Type".to_owned(), kind));
+                given.body = Some(bytes);
+                Ok(())
+            }
+            Err(why) if is_required => Err(why),
+            Err(_) => {
                 given
-                    .headers
-                    .push(("Content-Type".to_owned(), kind.clone()));
-                given.body = Some(match example {
-                    // Some descriptions contain the text of a body as its example.
-                    Value::String(text) if text.starts_with(['{', '[']) => text.into_bytes(),
-                    value => value.to_string().into_bytes(),
-                });
+                    .notes
+                    .push("without its body, which is optional and has no example".to_owned());
+                Ok(())
             }
-            None if body.get("required") == Some(&Value::Bool(true)) => {
-                return Err("its body has no example in JSON".to_owned());
-            }
-            None => given
-                .notes
-                .push("without its body, which is optional and has no example in JSON".to_owned()),
         }
-        Ok(())
+    }
+
+    /// The status of a right answer, if the description has no answer with success.
+    fn status(&self) -> Vec<String> {
+        let responses = self.operation.get("responses").and_then(Value::as_object);
+        let codes = || responses.into_iter().flat_map(Map::keys);
+        if codes().any(|code| code.starts_with('2') || code == "default") {
+            return Vec::new();
+        }
+        let redirect = codes()
+            .find(|code| code.starts_with('3') && code.parse::<u16>().is_ok_and(|code| code < 400));
+        redirect.cloned().into_iter().collect()
     }
 
     /// The headers and parameters of the required credentials.
@@ -238,92 +352,5 @@ impl Operation<'_> {
     }
 }
 
-/// The values of a parameter as texts. A list has several. `None` for a mapping.
-fn texts(value: &Value) -> Option<Vec<String>> {
-    match value {
-        Value::Array(items) => items.iter().map(|item| texts(item)?.pop()).collect(),
-        Value::Object(_) | Value::Null => None,
-        scalar => Some(vec![plain(scalar)]),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SHOP: &str = "\
-openapi: 3.0.3
-servers: [{url: 'https://{host}/v1', variables: {host: {default: shop.example}}}]
-security: [{token: []}]
-paths:
-  /items:
-    get:
-      parameters:
-        - {name: kind, in: query, required: true, schema: {type: string, enum: ['a b', c]}}
-        - {name: page, in: query, schema: {type: integer}}
-    post:
-      requestBody:
-        required: true
-        content: {application/json: {schema: {$ref: '#/components/schemas/Item'}}}
-  /items/{id}:
-    parameters: [{$ref: '#/components/parameters/Id'}]
-    get: {}
-    delete: {}
-  /orders/{order}:
-    get: {parameters: [{name: order, in: path, required: true, schema: {type: string}}]}
-components:
-  parameters:
-    Id: {name: id, in: path, required: true, example: 7}
-  schemas:
-    Item:
-      required: [name]
-      properties:
-        id: {type: integer, readOnly: true, example: 1}
-        name: {type: string, example: Tea}
-        parts: {type: array, items: {$ref: '#/components/schemas/Item'}}
-        tags: {type: array, items: {type: string, default: hot}}
-        note: {type: string}
-  securitySchemes:
-    token: {type: http, scheme: bearer}
-";
-
-    #[test]
-    fn operations_with_examples_become_requests_and_the_others_are_named() {
-        let requests = read("shop.yaml", SHOP, false).expect("a description");
-        insta::assert_snapshot!(requests.load(), @r#"
-        # Omitted because they may be secret: Authorization.
-        # Use a setting to keep a credential out of files, `settings: {token: none}` next to `load`:
-        #   headers: {Authorization: "Bearer {{token}}"}   and   weigh lab … --with token=…
-        # From shop.yaml, in rotation.
-        requests:
-          # without optional parameters: page
-          - name: "GET /v1/items?kind=a%20b"
-            method: "GET"
-            path: "/v1/items?kind=a%20b"
-          - name: "POST /v1/items"
-            method: "POST"
-            path: "/v1/items"
-            headers:
-              "Content-Type": "application/json"
-            body: "requests/2.json"
-          - name: "GET /v1/items/7"
-            method: "GET"
-            path: "/v1/items/7"
-          # Left out:
-          # - DELETE /items/{id}: the next request would not find the deleted object
-          # - GET /orders/{order}: its parameter `order` in the path has no example
-        "#);
-        let bodies: Vec<_> = requests.files().map(|(_, body)| body).collect();
-        assert_eq!(bodies.len(), 1);
-        insta::assert_snapshot!(String::from_utf8_lossy(&bodies[0]), @r#"{"name":"Tea","tags":["hot"]}"#);
-    }
-
-    #[test]
-    fn another_file_is_refused_with_what_it_is() {
-        let refused = |text: &str| read("x", text, false).map(|_| ()).unwrap_err();
-        assert!(refused("swagger: '2.0'").contains("Convert it to OpenAPI 3"));
-        assert!(refused("a: [").contains("it has mistakes"));
-        assert!(refused("{").contains("found a mistake"));
-        assert!(refused("{\"openapi\": \"3.1.0\"}").contains("expected `paths`"));
-    }
-}
+mod tests;

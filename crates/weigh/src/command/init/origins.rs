@@ -27,6 +27,9 @@ pub(super) struct Located {
 /// # Errors
 /// A sentence, if it is no URL of HTTP.
 pub(super) fn located(url: &str) -> Result<Located, String> {
+    if url.chars().any(char::is_control) {
+        return Err("its URL contains a control character".to_owned());
+    }
     // The server may be a placeholder of the other tool without a known value.
     let (server, rest) = match url
         .strip_prefix("{{")
@@ -116,20 +119,19 @@ pub(super) fn add_most(found: Vec<(String, Given)>, requests: &mut Requests) {
         origins.count(origin);
     }
     let most = origins.most();
-    let captured: Vec<&str> = found
-        .iter()
-        .flat_map(|(_, given)| &given.captures)
-        .map(|captured| captured.name.as_str())
-        .collect();
-    let mut places = found.iter().flat_map(|(_, given)| &given.places);
-    let is_scenario = places.any(|place| captured.contains(&place.as_str()));
+    let to_most = found
+        .into_iter()
+        .filter(|(origin, _)| Some(origin) == most.as_ref());
+    let sent: Vec<Given> = to_most.map(|(_, given)| given).collect();
+    let captured = |place: &String| {
+        let mut captures = sent.iter().flat_map(|given| &given.captures);
+        captures.any(|captured| captured.name == *place)
+    };
+    let is_scenario = sent.iter().flat_map(|given| &given.places).any(captured);
     if is_scenario {
         requests.follow_each_other();
     }
-    for (origin, mut given) in found {
-        if Some(&origin) != most.as_ref() {
-            continue;
-        }
+    for mut given in sent {
         if !is_scenario {
             given.captures.clear();
         }

@@ -11,6 +11,23 @@ pub(super) enum Meaning {
     Known(Value),
     /// A value that the lab fills in. It is the content of the lab's placeholder.
     Later(String),
+    /// A text with placeholders of the lab, and their contents.
+    Mixed(String, Vec<String>),
+}
+
+impl Meaning {
+    /// The meaning of a text with placeholders.
+    pub(super) fn of(text: &str, meanings: &dyn Meanings) -> Result<Meaning, String> {
+        let mut filling = Filling {
+            meanings,
+            places: Vec::new(),
+        };
+        let text = filling.text(text)?;
+        Ok(match filling.places.is_empty() {
+            true => Meaning::Known(Value::String(text)),
+            false => Meaning::Mixed(text, filling.places),
+        })
+    }
 }
 
 /// The names that placeholders of a file can contain.
@@ -50,6 +67,10 @@ impl Filling<'_> {
                 Meaning::Later(word) => {
                     out.push_str(&format!("{{{{{word}}}}}"));
                     self.places.push(word);
+                }
+                Meaning::Mixed(text, places) => {
+                    out.push_str(&text);
+                    self.places.extend(places);
                 }
             }
             rest = if is_triple { &after[1..] } else { after };
@@ -114,6 +135,9 @@ pub(super) fn dynamic(name: &str) -> Option<String> {
     let first = words.next()?;
     let numbers: Vec<i64> = words.map_while(|word| word.parse().ok()).collect();
     match (first, numbers.as_slice()) {
+        // Digits, because a lab draws numbers only.
+        ("$randomString" | "$random.alphanumeric" | "$random.numeric", []) => digits(10),
+        ("$randomString" | "$random.alphanumeric" | "$random.numeric", [length]) => digits(*length),
         ("$randomInt", []) => Some("random:0..1000".to_owned()),
         // The largest number is not drawn.
         ("$randomInt" | "$random.integer", [from, to]) if (0..*to).contains(from) => {
@@ -123,7 +147,16 @@ pub(super) fn dynamic(name: &str) -> Option<String> {
     }
 }
 
-/// The text with a random number in place of an identifier: `$guid`, `$uuid` and similar names. `None` for
+/// The lab's placeholder for a random text of digits. A number of the load has at most 18 digits.
+fn digits(length: i64) -> Option<String> {
+    let length = u32::try_from(length)
+        .ok()
+        .filter(|length| (1..=18).contains(length))?;
+    let least = 10_u64.pow(length - 1);
+    Some(format!("random:{least}..{}", least * 10 - 1))
+}
+
+/// The text with a random number instead of an identifier: `$guid`, `$uuid` and similar names. `None` for
 /// another name.
 pub(super) fn identifier(name: &str) -> Option<(&'static str, &'static str)> {
     ["$guid", "$uuid", "$randomUUID", "$random.uuid"]
@@ -267,8 +300,40 @@ mod tests {
             filling.text("{{{five}}}/{{list}}"),
             Ok("5/[1,\"a\"]".to_owned())
         );
+        assert_eq!(
+            Meaning::of("a {{token}}", &Names),
+            Ok(Meaning::Mixed(
+                "a {{token}}".to_owned(),
+                vec!["token".to_owned()]
+            ))
+        );
         assert_eq!(filling.text("{{x}}"), Err("`x` is unknown".to_owned()));
         assert!(filling.text("{{five").is_err());
+    }
+
+    #[test]
+    fn random_values_are_drawn_by_the_lab() {
+        for (name, expected) in [
+            ("$randomInt", Some("random:0..1000")),
+            ("$randomInt 5 10", Some("random:5..9")),
+            ("$random.integer(1, 3)", Some("random:1..2")),
+            ("$randomString(3)", Some("random:100..999")),
+            ("$randomString()", Some("random:1000000000..9999999999")),
+            ("$randomString(99)", None),
+            ("$timestamp", None),
+        ] {
+            assert_eq!(dynamic(name).as_deref(), expected, "{name}");
+        }
+        let mut filling = Filling {
+            meanings: &Names,
+            places: Vec::new(),
+        };
+        let text = filling.text("{{$guid}}").expect("an identifier");
+        assert_eq!(
+            text,
+            "7b2a4c10-5d3e-4f6a-8b9c-{{random:100000000000..999999999999}}"
+        );
+        assert_eq!(filling.places, ["random:100000000000..999999999999"]);
     }
 
     #[test]

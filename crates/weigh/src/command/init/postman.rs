@@ -15,12 +15,12 @@ use super::requests::{Given, Requests};
 use super::scripts::Script;
 use super::tree;
 use super::values::{encoded, plain};
-use parts::{enabled, headers, member, pairs, script, url};
+use parts::{Address, enabled, headers, member, pairs, script, url};
 
 /// Maximum depth of folders.
 const DEPTH_MAX: usize = 32;
 
-/// Methods whose body Postman does not send by default.
+/// Methods that Postman sends without their body by default.
 const WITHOUT_BODY: [&str; 7] = ["GET", "HEAD", "COPY", "PURGE", "UNLOCK", "VIEW", "LINK"];
 
 /// Reads the requests of a collection, with the values of an environment.
@@ -110,7 +110,7 @@ struct Collection {
     variables: Vec<(String, String)>,
     /// Captured values: the name in the collection, and the name in the lab.
     captured: Vec<(String, String)>,
-    /// Names that are known only at run time, with the reason.
+    /// Names with a value only at run time, and the reason.
     unknown: Vec<(String, String)>,
     found: Vec<(String, Given)>,
     requests: Requests,
@@ -148,19 +148,9 @@ impl Collection {
         let value = self.variables.iter().rev().find(|(known, _)| known == name);
         match value {
             Some((_, value)) if !value.is_empty() => {
-                let deeper = Deeper {
-                    collection: self,
-                    depth: depth + 1,
-                };
-                let mut filling = Filling {
-                    meanings: &deeper,
-                    places: Vec::new(),
-                };
-                let text = filling.text(value)?;
-                match filling.places.is_empty() {
-                    true => Ok(Meaning::Known(Value::String(text))),
-                    false => Err(format!("`{name}` contains a captured value")),
-                }
+                let collection = self;
+                let depth = depth + 1;
+                Meaning::of(value, &Deeper { collection, depth })
             }
             _ => match dynamic(name) {
                 Some(text) => Ok(Meaning::Later(text)),
@@ -273,44 +263,16 @@ impl Collection {
             ..Given::default()
         };
         // A request may be only its URL.
-        let written = if request.is_string() {
-            Some(request)
-        } else {
-            request.get("url")
+        let written = match request.is_string() {
+            true => Some(request),
+            false => request.get("url"),
         };
-        let address = url(written)?;
         let mut filling = Filling {
             meanings: self,
             places: Vec::new(),
         };
-        let mut target = filling.text_of_url(&address.base)?;
-        for (name, value) in &address.path_variables {
-            let value = filling.text(value)?;
-            if value.is_empty() {
-                return Err(format!("its path variable `:{name}` has no value"));
-            }
-            target = parts::with_path_variable(&target, name, &encoded(&value));
-        }
-        if let Some(name) = parts::open_path_variable(&target) {
-            return Err(format!("its path variable `:{name}` has no value"));
-        }
         let mut hidden = Vec::new();
-        let mut query = Vec::new();
-        for (name, value) in &address.query {
-            if is_secret(name) && !value.contains("{{") {
-                hidden.push(format!("?{name}="));
-                continue;
-            }
-            match filling.text(value) {
-                Ok(value) => query.push(format!("{}={}", filling.text(name)?, value)),
-                Err(_) if is_secret(name) => hidden.push(format!("?{name}=")),
-                Err(why) => return Err(why),
-            }
-        }
-        if !query.is_empty() {
-            target = format!("{target}?{}", query.join("&"));
-        }
-        let located = located(&target)?;
+        let located = located(&target(&url(written)?, &mut filling, &mut hidden)?)?;
         if located.has_credentials {
             hidden.push("Authorization".to_owned());
         }
@@ -348,6 +310,41 @@ impl Collection {
         hidden.iter().for_each(|name| self.requests.hide(name));
         Ok((located.origin, given))
     }
+}
+
+/// The URL of a request with its values. Credentials in its query are hidden.
+fn target(
+    address: &Address,
+    filling: &mut Filling<'_>,
+    hidden: &mut Vec<String>,
+) -> Result<String, String> {
+    let mut target = filling.text_of_url(&address.base)?;
+    for (name, value) in &address.path_variables {
+        let value = filling.text(value)?;
+        if value.is_empty() {
+            return Err(format!("its path variable `:{name}` has no value"));
+        }
+        target = parts::with_path_variable(&target, name, &encoded(&value));
+    }
+    if let Some(name) = parts::open_path_variable(&target) {
+        return Err(format!("its path variable `:{name}` has no value"));
+    }
+    let mut query = Vec::new();
+    for (name, value) in &address.query {
+        if is_secret(name) && !value.contains("{{") {
+            hidden.push(format!("?{name}="));
+            continue;
+        }
+        match filling.text(value) {
+            Ok(value) => query.push(format!("{}={}", filling.text(name)?, value)),
+            Err(_) if is_secret(name) => hidden.push(format!("?{name}=")),
+            Err(why) => return Err(why),
+        }
+    }
+    Ok(match query.is_empty() {
+        true => target,
+        false => format!("{target}?{}", query.join("&")),
+    })
 }
 
 /// Adds the credentials of a request, if they are values of the lab. Others are hidden.
@@ -390,7 +387,7 @@ fn add_auth(
     }
 }
 
-/// The statuses of saved examples. Empty if one of them is a success, because this is what a lab requires.
+/// The statuses of saved examples. Empty if one of them is a success, because a lab requires success by default.
 fn example_statuses(responses: Option<&Value>) -> Vec<String> {
     let examples = responses.and_then(Value::as_array).into_iter().flatten();
     let codes: Vec<u64> = examples

@@ -38,7 +38,7 @@ const OF_THE_CONNECTION: [&str; 10] = [
 /// A request from a file, including credentials.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Given {
-    /// The line of the request in its file, counted from 1, if it is known.
+    /// The line of the request in its file, counted from 1, if the importer has it.
     pub(super) line: Option<usize>,
     /// The name of the request in its file. Empty for a name made of method and path.
     pub(super) name: String,
@@ -162,7 +162,7 @@ impl Requests {
         }
     }
 
-    /// Makes the following requests the steps of a scenario: each one starts after the answer to the one before.
+    /// Makes the following requests the steps of a scenario: each request starts after the answer to the previous request.
     pub(super) fn follow_each_other(&mut self) {
         self.is_scenario = true;
     }
@@ -170,6 +170,22 @@ impl Requests {
     /// True if the requests are the steps of a scenario.
     pub(super) fn is_scenario(&self) -> bool {
         self.is_scenario
+    }
+
+    /// Number of requests of the lab so far.
+    pub(super) fn steps(&self) -> usize {
+        self.sent.len()
+    }
+
+    /// Repeats the steps from a number on, so that they run `times` times in each iteration.
+    pub(super) fn repeat_steps(&mut self, from: usize, times: u32) {
+        let steps: Vec<Request> = self.sent.iter().skip(from).cloned().collect();
+        for _ in 1..times {
+            if self.sent.len().saturating_add(steps.len()) > REQUESTS_MAX {
+                return;
+            }
+            self.sent.extend(steps.iter().cloned());
+        }
     }
 
     /// Sets the rows of values for placeholders.
@@ -229,16 +245,17 @@ impl Requests {
         self.add_times(given, 1);
     }
 
-    /// Adds a request with a weight of at least 1. In a scenario it becomes as many steps.
+    /// Adds a request with a weight of at least 1. In a scenario, the weight is its number of steps.
     pub(super) fn add_times(&mut self, given: Given, times: u32) {
         let times = times.clamp(1, WEIGHT_MAX);
         let what = format!("{} {}", given.method, given.path);
         if let Err(why) = check(&given).and_then(|()| self.check_places(&given)) {
             return self.leave_out_request(given.line, &what, &why);
         }
+        let places = given.places.clone();
         let request = self.open(given, times);
         if self.is_scenario {
-            return self.add_steps(&request);
+            return self.add_steps(&request, &places);
         }
         match self.sent.iter().position(|it| it.sends_the_same(&request)) {
             Some(index) => {
@@ -273,8 +290,8 @@ impl Requests {
         }
     }
 
-    /// Adds a request to the scenario, as many times as its weight.
-    fn add_steps(&mut self, request: &Request) {
+    /// Adds a request to the scenario. Its weight is its number of steps.
+    fn add_steps(&mut self, request: &Request, places: &[String]) {
         let count = usize::try_from(request.weight).unwrap_or(usize::MAX);
         if self.sent.len().saturating_add(count) > REQUESTS_MAX {
             return self.left_out.beyond(REQUESTS_MAX);
@@ -285,6 +302,9 @@ impl Requests {
         };
         self.sent.extend((0..count).map(|_| step()));
         self.taken += 1;
+        if places.iter().any(|place| place.starts_with("random:")) {
+            self.remark("Each step draws random numbers of its own, also within one iteration.");
+        }
     }
 
     /// The request of the lab, without credentials.

@@ -7,7 +7,7 @@ use regex::Regex;
 use super::placeholders::{json_pointer, word};
 use super::requests::{Captured, CapturedFrom};
 
-/// What a script does, as far as a lab can do it.
+/// The effects of a script that a lab can have too.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Script {
     /// The captured values with their names in the file.
@@ -146,7 +146,7 @@ impl Script {
             }
             rest = form.replace_all(&rest, "").into_owned();
         }
-        // This is what a lab requires without a status.
+        // A lab requires success without a status.
         if self.status == ["200"] {
             self.status.clear();
         }

@@ -1,13 +1,13 @@
 //! Commands of a shell as lists of words, for pasted commands.
 //!
-//! Quotes, escapes and `$'…'` mean what they mean in bash. Nothing is run: values that only a shell knows are
-//! reported by name.
+//! Quotes, escapes and `$'…'` have their meaning of bash. No command runs. Values of the shell are reported
+//! by name.
 
 /// A word of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) text: String,
-    /// A variable or a command in the word, whose value only the shell knows.
+    /// A variable or a command in the word. Its value exists only in the shell.
     pub(super) unknown: Option<String>,
 }
 
@@ -182,7 +182,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The character with a number of at most so many digits.
+    /// The character with a number of at most `digits` digits.
     fn number(&mut self, base: u32, digits: usize) -> char {
         let mut number = 0;
         for _ in 0..digits {

@@ -50,7 +50,7 @@ impl Tree {
         yaml(source, text, color)
     }
 
-    /// The line of the mapping at a JSON pointer, if it is known.
+    /// The line of the mapping at a JSON pointer. `None` for JSON.
     pub(super) fn line(&self, pointer: &str) -> Option<usize> {
         self.lines.get(pointer).copied()
     }

@@ -19,7 +19,7 @@ pub(super) fn encoded(text: &str) -> String {
     with_encoded(text, is_open)
 }
 
-/// Percent-encodes what cannot stand in a path or a query, as browsers do. Placeholders of the lab stay, and
+/// Percent-encodes characters that a path or a query cannot contain, as browsers do. Placeholders of the lab stay, and
 /// the fragment is left out.
 pub(super) fn url_text(text: &str) -> String {
     let text = text.split('#').next().unwrap_or_default();

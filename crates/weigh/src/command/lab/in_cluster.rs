@@ -70,6 +70,7 @@ impl Run<'_> {
         let folder = folder()?;
         let mut experiment = Experiment::new(lab, Addresses::default(), &folder, console, stop)?
             .published(self.account.clone())
+            .served(self.board.clone())
             .deciding(self.gates.with_those_of(lab).to_gates());
         let id = run_id(&lab.name);
         // Registered before the first object is created, because this process may be killed at any moment.

@@ -41,6 +41,7 @@ impl Run<'_> {
         let folder = record::new_folder(self.out, &lab.name)?;
         let seed = lab.seed.unwrap_or_else(environment::fresh_seed);
         let mut worst = Exit::Done;
+        let mut unsaved = None;
         let mut levels = Vec::new();
         for index in schedule::round_order(lab.sweep.len(), 1, seed).concat() {
             let level = lab.sweep[index];
@@ -65,6 +66,7 @@ impl Run<'_> {
             };
             let run = self.recorded_in(made, &at, builds, console, stop)?;
             worst = worst.max(run.exit());
+            unsaved = unsaved.or(run.check_saved().err());
             let Recorded {
                 recording, summary, ..
             } = run;
@@ -78,11 +80,15 @@ impl Run<'_> {
             }
         }
         let curve = Curve::new(levels).map_err(|error| Failure::bug(error.to_string()))?;
-        save(&folder, &curve)?;
+        unsaved = unsaved.or(save(&folder, &curve).err());
         if self.revisions.is_some() {
             summarize(&curve::comment(&curve))?;
         }
         console.answer(&self.format.render_curve(&curve, console.terminal()));
+        // Reported after the result, which must not be lost.
+        if let Some(failure) = unsaved {
+            return Err(failure);
+        }
         console.say(format_args!(
             "weigh: recorded in {}. The picture is curve.html there",
             folder.display()
@@ -133,7 +139,8 @@ pub(in crate::command) fn curve_in(
         let recording = parse(&entry.path(), &read_text(&entry.path())?)?;
         let names = recording.variants.iter().map(|variant| &*variant.name);
         gates.check(&names.collect::<Vec<_>>())?;
-        let summary = gates.judge(Summary::of(&recording));
+        let all = gates.with_those_of_run(&recording)?;
+        let summary = all.judge(Summary::of(&recording));
         levels.push(LoadLevel {
             folder: name,
             recording,

@@ -6,12 +6,17 @@ use crate::command::init::placeholders::{json_pointer, selecting, word};
 use crate::command::init::requests::{Captured, CapturedFrom};
 use crate::command::init::values::plain;
 
-/// The captured values of a step with their names in the test, and the names of values that a lab cannot
-/// capture, with the reason.
-pub(super) fn captures(
-    written: Option<&Value>,
-) -> (Vec<(String, Captured)>, Vec<(String, String)>) {
-    let (mut captured, mut unknown) = (Vec::new(), Vec::new());
+/// The captured values of a step, by their names in the test.
+#[derive(Debug, Default)]
+pub(super) struct Captures {
+    pub(super) captured: Vec<(String, Captured)>,
+    /// Values that a lab cannot capture, with the reason.
+    pub(super) unknown: Vec<(String, String)>,
+}
+
+/// Reads `capture` of a step.
+pub(super) fn captures(written: Option<&Value>) -> Captures {
+    let mut captures = Captures::default();
     let specs = match written {
         Some(Value::Array(specs)) => specs.as_slice(),
         Some(single) => std::slice::from_ref(single),
@@ -22,11 +27,11 @@ pub(super) fn captures(
             continue;
         };
         match capture(spec, &name) {
-            Ok(found) => captured.push((name, found)),
-            Err(why) => unknown.push((name, why)),
+            Ok(found) => captures.captured.push((name, found)),
+            Err(why) => captures.unknown.push((name, why)),
         }
     }
-    (captured, unknown)
+    captures
 }
 
 fn capture(spec: &Value, name: &str) -> Result<Captured, String> {
@@ -85,7 +90,7 @@ pub(super) fn expectations(written: Option<&Value>) -> (Vec<String>, Vec<String>
             _ => others.push(key.clone()),
         }
     }
-    // This is what a lab requires without a status.
+    // A lab requires success without a status.
     if statuses.len() == 1 && statuses[0] == "200" {
         statuses.clear();
     }

@@ -1,44 +1,20 @@
 //! The steps of a flow, and the requests that they send.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::captures::{captures, expectations};
+use super::captures::{Captures, captures, expectations};
+use super::request::{Lists, add_body, headers, notes, pairs, think};
 use super::{Test, Walked};
 use crate::command::init::origins::origin;
-use crate::command::init::placeholders::{Filling, Meaning, Meanings, flat};
+use crate::command::init::placeholders::{Filling, Meaning, Meanings, dynamic, json_pointer};
 use crate::command::init::requests::Given;
-use crate::command::init::tree::json_text;
-use crate::command::init::values::{encoded, plain, url_text};
+use crate::command::init::values::{plain, url_text};
 
 /// The supported methods. `delete` has a rule of its own.
 const METHODS: [&str; 7] = ["get", "head", "options", "post", "put", "patch", "delete"];
-
-/// Keys of a request that are read, or that change nothing of what it sends.
-const READ: [&str; 21] = [
-    "url",
-    "uri",
-    "name",
-    "headers",
-    "qs",
-    "json",
-    "form",
-    "formData",
-    "body",
-    "capture",
-    "expect",
-    "auth",
-    "cookie",
-    "ifTrue",
-    "beforeRequest",
-    "match",
-    "probability",
-    "followRedirect",
-    "gzip",
-    "afterResponse",
-    "timeout",
-];
 
 /// Maximum depth of nested loops.
 const DEPTH_MAX: usize = 8;
@@ -81,6 +57,8 @@ pub(super) struct Flow<'a> {
     /// Number of repetitions of each request.
     times: u32,
     depth: usize,
+    /// Number of variables that are being replaced.
+    nesting: Cell<usize>,
 }
 
 impl Meanings for Flow<'_> {
@@ -93,8 +71,7 @@ impl Meanings for Flow<'_> {
         let part = |value: &Value| match rest {
             "" => Some(value.clone()),
             rest => {
-                let pointer =
-                    crate::command::init::placeholders::json_pointer(&format!("${rest}"))?;
+                let pointer = json_pointer(&format!("${rest}"))?;
                 value.pointer(&pointer).cloned()
             }
         };
@@ -114,11 +91,14 @@ impl Meanings for Flow<'_> {
             return Err(why.clone());
         }
         if let Some(value) = self.test.variables.get(first) {
-            return part(value)
-                .map(Meaning::Known)
-                .ok_or_else(|| at_run_time(name));
+            return match part(value).ok_or_else(|| at_run_time(name))? {
+                // The engine replaces placeholders repeatedly.
+                Value::String(text) if text.contains("{{") => self.nested(name, &text),
+                value => Ok(Meaning::Known(value)),
+            };
         }
         random(name)
+            .or_else(|| dynamic(name))
             .map(Meaning::Later)
             .ok_or_else(|| at_run_time(name))
     }
@@ -138,6 +118,18 @@ fn random(call: &str) -> Option<String> {
 }
 
 impl<'a> Flow<'a> {
+    /// The meaning of a variable with placeholders in its value.
+    fn nested(&self, name: &str, text: &str) -> Result<Meaning, String> {
+        let depth = self.nesting.get();
+        if depth == DEPTH_MAX {
+            return Err(format!("`{name}` refers to itself"));
+        }
+        self.nesting.set(depth + 1);
+        let meaning = Meaning::of(text, self);
+        self.nesting.set(depth);
+        meaning
+    }
+
     pub(super) fn new(test: &'a Test<'a>, name: &str, weight: u32) -> Flow<'a> {
         Flow {
             test,
@@ -150,6 +142,7 @@ impl<'a> Flow<'a> {
             used: Vec::new(),
             times: 1,
             depth: 0,
+            nesting: Cell::new(0),
         }
     }
 
@@ -281,7 +274,7 @@ impl<'a> Flow<'a> {
         self.depth -= 1;
     }
 
-    /// The turns of a loop, if they are known.
+    /// The turns of a loop, if the file has them.
     fn turns_of(&self, step: &Value) -> Result<Turns, String> {
         let unknown = || "the number of turns is known only at run time".to_owned();
         match step.get("over") {
@@ -318,7 +311,7 @@ impl<'a> Flow<'a> {
         let url = url.map(plain).unwrap_or_default();
         let own = format!("{pointer}/{method}");
         let what = format!("{method} {url}");
-        let (captured, unknown) = captures(step.get("capture"));
+        let Captures { captured, unknown } = captures(step.get("capture"));
         match self.given(method, &url, step) {
             Ok((mut given, secrets)) => {
                 given.line = self.test.tree.line(&own).or(self.test.tree.line(pointer));
@@ -445,116 +438,4 @@ enum Turns {
     /// From a number, to before a number.
     Count(u64, u64),
     Over(Vec<Value>),
-}
-
-/// The time of a pause: a number of seconds, or a number with a unit.
-fn think(content: &Value) -> Option<Duration> {
-    let text = plain(content);
-    let text = text.trim();
-    let begin = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let number: f64 = text[..begin].parse().ok()?;
-    let unit = match text[begin..].trim() {
-        "" | "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
-        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => 0.001,
-        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
-        "h" | "hr" | "hrs" | "hour" | "hours" => 3600.0,
-        _ => return None,
-    };
-    Duration::try_from_secs_f64(number * unit).ok()
-}
-
-/// What a lab does not do for the request.
-fn notes(step: &Value, expectations: &[String]) -> Vec<String> {
-    let mut notes = Vec::new();
-    for (key, note) in [
-        ("ifTrue", "sent always, without its condition"),
-        ("probability", "sent always, without its probability"),
-        ("beforeRequest", "without the function before it"),
-        ("afterResponse", "without the function after it"),
-        ("match", "without its check of values in the answer"),
-    ] {
-        if step.get(key).is_some() {
-            notes.push(note.to_owned());
-        }
-    }
-    if !expectations.is_empty() {
-        notes.push(format!("without its checks: {}", expectations.join(", ")));
-    }
-    for key in step.as_object().into_iter().flat_map(serde_json::Map::keys) {
-        if !READ.contains(&key.as_str()) {
-            notes.push(format!(
-                "without its `{key}`, which `weigh init` does not know"
-            ));
-        }
-    }
-    notes
-}
-
-fn add_body(given: &mut Given, step: &Value, filling: &mut Filling<'_>) -> Result<(), String> {
-    let is_there = |key: &str| step.get(key).filter(|it| !it.is_null());
-    let (kind, body) = if let Some(json) = is_there("json") {
-        let before = filling.places.len();
-        let json = filling.value(json)?;
-        if filling.places.len() > before {
-            given.json = Some(json);
-            ("application/json", None)
-        } else {
-            ("application/json", Some(json_text(&json)))
-        }
-    } else if let Some(form) = is_there("form") {
-        let form = pairs(Some(form), filling, Lists::Joined)?;
-        ("application/x-www-form-urlencoded", Some(form))
-    } else if let Some(body) = is_there("body") {
-        ("", Some(filling.text(&flat(body))?))
-    } else if is_there("formData").is_some() {
-        return Err("its body is in parts (multipart)".to_owned());
-    } else {
-        return Ok(());
-    };
-    let mut names = given.headers.iter().map(|(name, _)| name);
-    if !kind.is_empty() && !names.any(|name| name.eq_ignore_ascii_case("content-type")) {
-        given
-            .headers
-            .push(("Content-Type".to_owned(), kind.to_owned()));
-    }
-    given.body = body.map(String::into_bytes);
-    Ok(())
-}
-
-/// The form of a list in a query or a form.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Lists {
-    /// `a=1&a=2`
-    Repeated,
-    /// `a=1,2`
-    Joined,
-}
-
-/// Encodes a mapping as `a=1&b=2`.
-fn pairs(pairs: Option<&Value>, filling: &mut Filling<'_>, lists: Lists) -> Result<String, String> {
-    let mut encoded_pairs = Vec::new();
-    for (name, value) in pairs.and_then(Value::as_object).into_iter().flatten() {
-        let value = filling.value(value)?;
-        let name = filling.text(name)?;
-        let values: Vec<String> = match &value {
-            Value::Array(items) => items.iter().map(plain).collect(),
-            Value::Null if lists == Lists::Joined => vec!["null".to_owned()],
-            scalar => vec![plain(scalar)],
-        };
-        let values = match lists {
-            Lists::Repeated => values,
-            Lists::Joined => vec![values.join(",")],
-        };
-        let pair = |value: &String| format!("{}={}", encoded(&name), encoded(value));
-        encoded_pairs.extend(values.iter().map(pair));
-    }
-    Ok(encoded_pairs.join("&"))
-}
-
-/// The headers of a mapping.
-pub(super) fn headers(written: Option<&Value>) -> impl Iterator<Item = (String, String)> {
-    let headers = written.and_then(Value::as_object).into_iter().flatten();
-    headers.map(|(name, value)| (name.clone(), plain(value)))
 }

@@ -90,7 +90,7 @@ fn file(spec: &Value, folder: &Path, path: &str, fields: &[String]) -> Result<Ro
     })
 }
 
-/// Adds a variable with several values, one of which is drawn. With other columns, each combination becomes a
+/// Adds a variable with several values. One value is drawn. With other columns, each combination becomes a
 /// row.
 pub(super) fn add_drawn(name: &str, values: &[Value], rows: &mut Named) -> Result<(), String> {
     let (names, known) = rows.get_or_insert_with(|| {

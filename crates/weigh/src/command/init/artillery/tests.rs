@@ -146,12 +146,33 @@ fn a_token_of_before_makes_a_scenario() {
     assert_eq!(several.counts(), (4, 5));
     let summary = several.summary();
     assert!(
-        summary.contains("line 10: after: POST /logout: it is sent once, after the load"),
+        summary.contains("line 11: after: POST /logout: it is sent once, after the load"),
         "{summary}"
     );
     assert!(
         summary.contains("config.environments: choose one with --artillery-env: staging"),
         "{summary}"
+    );
+}
+
+#[test]
+fn scenarios_with_captured_values_follow_each_other() {
+    let text = "config: {target: 'http://x'}\nscenarios:\n  - {name: a, weight: 20, flow: [{post: {url: /in, capture: {json: $.t, as: t}}}, {get: {url: '/a/{{ t }}'}}]}\n  \
+                - {name: b, weight: 10, flow: [{post: {url: /in, capture: {json: $.u.t, as: t}}}, {get: {url: '/b/{{ t }}'}}]}\n";
+    let requests = read_text(text);
+    assert_eq!(requests.counts(), (4, 4));
+    let load = requests.load();
+    assert_eq!(load.matches("path: \"/a/{{t}}\"").count(), 2, "{load}");
+    assert_eq!(load.matches("path: \"/b/{{t}}\"").count(), 1, "{load}");
+    assert!(load.contains("An iteration runs all scenarios"), "{load}");
+    let heavy = text
+        .replace("weight: 20", "weight: 77")
+        .replace("weight: 10", "weight: 3");
+    let load = read_text(&heavy).load();
+    assert_eq!(load.matches("path: \"/a/{{t}}\"").count(), 1, "{load}");
+    assert!(
+        load.contains("Each scenario runs once, without its weight."),
+        "{load}"
     );
 }
 
@@ -291,6 +312,17 @@ fn loops_and_parallel_steps_are_walked() {
         text.contains("scenario 1: loop: the number of turns is known only at run time"),
         "{text}"
     );
+}
+
+#[test]
+fn variables_in_variables_are_replaced() {
+    let requests = read_text(
+        "config: {target: 'http://x', variables: {a: 'v-{{ b }}', b: '{{ $randomString(3) }}', c: '{{ d }}', d: '{{ c }}'}}\n\
+         scenarios: [{flow: [{get: {url: '/{{ a }}'}}, {get: {url: '/{{ c }}'}}]}]\n",
+    );
+    let text = requests.load();
+    assert!(text.contains("path: \"/v-{{random:100..999}}\""), "{text}");
+    assert!(text.contains("refers to itself"), "{text}");
 }
 
 #[test]

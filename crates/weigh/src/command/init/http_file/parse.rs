@@ -75,9 +75,17 @@ pub(super) fn requests(text: &str) -> Content {
 impl Content {
     fn end(&mut self, current: &mut Written) {
         let mut ended = std::mem::take(current);
-        while ended.body.last().is_some_and(|line| line.trim().is_empty()) {
+        // Comments and variables before the next request are not a part of the body.
+        let mut variables = Vec::new();
+        while let Some(last) = ended.body.last().map(|line| line.trim()) {
+            match variable(last) {
+                Some(pair) => variables.push(pair),
+                None if last.is_empty() || comment(last).is_some() => {}
+                None => break,
+            }
             ended.body.pop();
         }
+        self.variables.extend(variables.into_iter().rev());
         if !ended.url.is_empty() {
             self.requests.push(ended);
         }
@@ -93,10 +101,7 @@ impl Content {
             self.comment(current, comment);
             return Part::Before;
         }
-        if let Some(variable) = trimmed.strip_prefix('@')
-            && let Some((name, value)) = variable.split_once('=')
-        {
-            let pair = (name.trim().to_owned(), value.trim().to_owned());
+        if let Some(pair) = variable(trimmed) {
             self.variables.push(pair);
             return Part::Before;
         }
@@ -117,11 +122,7 @@ impl Content {
             }
             _ => ("GET".to_owned(), trimmed),
         };
-        let url = match url.rsplit_once(char::is_whitespace) {
-            Some((url, version)) if version.starts_with("HTTP/") => url.trim(),
-            _ => url,
-        };
-        (current.method, current.url) = (method, url.to_owned());
+        (current.method, current.url) = (method, without_version(url).to_owned());
         Part::Url
     }
 
@@ -155,7 +156,7 @@ impl Written {
             return Part::Url;
         }
         if is_more && comment(trimmed).is_none() {
-            self.url.push_str(trimmed);
+            self.url.push_str(without_version(trimmed));
             return Part::Url;
         }
         self.header(line)
@@ -228,6 +229,22 @@ impl Written {
             (true, Part::Script) if self.url.is_empty() => Part::Before,
             (true, _) => Part::Body,
         }
+    }
+}
+
+/// The name and the value in a line such as `@name = value`.
+fn variable(line: &str) -> Option<(String, String)> {
+    let (name, value) = line.strip_prefix('@')?.split_once('=')?;
+    let name = name.trim();
+    let is_name = !name.is_empty() && !name.contains(char::is_whitespace);
+    is_name.then(|| (name.to_owned(), value.trim().to_owned()))
+}
+
+/// A URL without the version of HTTP after it.
+fn without_version(url: &str) -> &str {
+    match url.rsplit_once(char::is_whitespace) {
+        Some((url, version)) if version.starts_with("HTTP/") => url.trim(),
+        _ => url,
     }
 }
 

@@ -53,11 +53,12 @@ fn read_text(text: &str) -> Requests {
 fn names_and_answers_become_a_scenario() {
     let requests = read_text(SHOP);
     insta::assert_snapshot!(requests.load(), @r#"
+    # Each step draws random numbers of its own, also within one iteration.
     # From shop.http, one after another. An iteration sends all of them.
     scenario:
-      - name: "GET /api/items?page=1&kind=a%20b%20HTTP/1.1"
+      - name: "GET /api/items?page=1&kind=a%20b"
         method: "GET"
-        path: "/api/items?page=1&kind=a%20b%20HTTP/1.1"
+        path: "/api/items?page=1&kind=a%20b"
         headers:
           "Accept": "application/json // not a comment"
       - name: "login"
@@ -67,11 +68,11 @@ fn names_and_answers_become_a_scenario() {
           "Content-Type": "application/json"
         body: "requests/2.json"
         capture:
-          "login-body--user-id": {json: "/user/id"}
+          "login-body-user-id": {json: "/user/id"}
           "login-body-token": {json: "/token"}
-      - name: "GET /api/boards/{{login-body--user-id}}"
+      - name: "GET /api/boards/{{login-body-user-id}}"
         method: "GET"
-        path: "/api/boards/{{login-body--user-id}}"
+        path: "/api/boards/{{login-body-user-id}}"
         headers:
           "Authorization": "Bearer {{login-body-token}}"
           "X-Trace": "7b2a4c10-5d3e-4f6a-8b9c-{{random:100000000000..999999999999}}"
@@ -207,4 +208,21 @@ fn parts_and_curl_are_read() {
     expected.extend(b"\r\n--b--\r\n");
     assert_eq!(bodies, [expected, b"a=1".to_vec()]);
     assert!(read(&path, "# nothing\n", None).is_err());
+}
+
+#[test]
+fn variables_after_a_body_are_no_part_of_it() {
+    let requests = read_text(
+        "@token = {{login.response.body.token}}\n\n### log in\n# @name login\nPOST http://h/login\n\n{\"a\": 1}\n\n\
+         @id = {{login.response.body.user.id}}\n\n# ====\n# 2. TEAMS\n# ====\n\n### team\n\
+         GET http://h/teams/{{id}}\nAuthorization: Bearer {{token}}\n",
+    );
+    let bodies: Vec<Vec<u8>> = requests.files().map(|(_, body)| body).collect();
+    assert_eq!(bodies, [b"{\"a\": 1}".to_vec()]);
+    let text = requests.load();
+    assert!(
+        text.contains("path: \"/teams/{{login-body-user-id}}\""),
+        "{text}"
+    );
+    assert!(text.contains("\"Bearer {{login-body-token}}\""), "{text}");
 }

@@ -43,6 +43,7 @@ fn a_login_a_folder_and_their_values_become_a_scenario() {
     });
     let requests = read_json(&collection, None);
     insta::assert_snapshot!(requests.load(), @r#"
+    # Each step draws random numbers of its own, also within one iteration.
     # From shop.json, one after another. An iteration sends all of them.
     scenario:
       - name: "log in"

@@ -8,7 +8,7 @@ const LINES_MAX: usize = 10;
 struct Omission {
     /// Number of requests of the file in this part. 0 for a part that is no request.
     requests: usize,
-    /// The line in the file, counted from 1, if it is known.
+    /// The line in the file, counted from 1, if the importer has it.
     line: Option<usize>,
     what: String,
     why: String,

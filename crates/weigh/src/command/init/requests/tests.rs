@@ -33,19 +33,21 @@ fn lab(requests: &Requests) -> lab::Lab {
     }
 }
 
-#[test]
-fn a_login_and_its_token_become_a_scenario() {
-    let mut requests = Requests::of("shop.yaml");
-    requests.follow_each_other();
-    requests.set_data(Rows {
+/// Rows of users.
+fn users() -> Rows {
+    Rows {
         columns: vec!["user".to_owned(), "age".to_owned()],
         rows: vec![
             vec!["an\"n".to_owned(), "7".to_owned()],
             vec!["bob, the first".to_owned(), "8".to_owned()],
         ],
         is_random: true,
-    });
-    requests.add(Given {
+    }
+}
+
+/// A step that captures a token and a number.
+fn log_in() -> Given {
+    Given {
         name: "log in".to_owned(),
         method: "POST".to_owned(),
         path: "/login".to_owned(),
@@ -64,7 +66,15 @@ fn a_login_and_its_token_become_a_scenario() {
             },
         ],
         ..Given::default()
-    });
+    }
+}
+
+#[test]
+fn a_login_and_its_token_become_a_scenario() {
+    let mut requests = Requests::of("shop.yaml");
+    requests.follow_each_other();
+    requests.set_data(users());
+    requests.add(log_in());
     let with_token = Given {
         headers: vec![
             ("Authorization".to_owned(), "Bearer {{token}}".to_owned()),

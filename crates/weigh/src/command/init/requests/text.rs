@@ -95,9 +95,14 @@ impl Requests {
                 one_line(&self.secrets.join(", "))
             );
         }
-        let noted = self.sent.iter().filter(|it| !it.notes.is_empty()).count();
-        if noted > 0 || !self.remarks.is_empty() {
-            text += "Comments in the lab name the changed parts of the requests.\n";
+        for remark in &self.remarks {
+            let _ = writeln!(text, "{}", one_line(remark));
+        }
+        match self.sent.iter().filter(|it| !it.notes.is_empty()).count() {
+            0 => {}
+            noted => {
+                let _ = writeln!(text, "Comments in the lab describe {}.", requests(noted));
+            }
         }
         text
     }
