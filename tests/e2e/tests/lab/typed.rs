@@ -24,10 +24,10 @@ fn a_command_becomes_a_lab_that_is_found_by_its_name() {
     fs::write(here.path().join("first"), "a program").expect("a file");
     typed(here.path(), &["check", "first"])
         .exits_with(0)
-        .shows("as it is: proven");
+        .shows("`as it is`: proven");
     typed(here.path(), &["check", "labs"])
         .exits_with(0)
-        .shows("the same again: proven");
+        .shows("`the same again`: proven");
     // An editor checks the lab by the schema beside it, without a network.
     let lab = fs::read_to_string(here.path().join("labs/first/first.yaml")).expect("a lab");
     let first = lab.lines().next().unwrap_or_default();

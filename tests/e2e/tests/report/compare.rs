@@ -266,7 +266,7 @@ fn named_requests_are_rows_that_gates_name() {
         30_000.0
     );
     let run = compare(&[&a, &b, "--gate", "list items failures value < 1%"]).exits_with(0);
-    run.shows("on list items: holds: 0 %");
+    run.shows("`list items failures value < 1%`: holds: 0 % (0 of 20)");
 }
 
 #[test]
