@@ -194,7 +194,7 @@ fn first_mistake(text: &str, found: &oxc_diagnostics::Diagnostics) -> Result<(),
     };
     let offset = first.labels.first().map_or(0, |label| label.offset());
     Err(Unparsed {
-        line: line_of(text, u32::try_from(offset).unwrap_or(0)),
+        line: line_of(text, offset),
         message: first.message.to_string(),
     })
 }

@@ -108,6 +108,6 @@ mod tests {
         let mut rows = rows;
         rows[1].added_us = vec![1.0, 1.0];
         assert_eq!(right_together(&rows), 2);
-        assert!(table_of(&rows[1..]).contains("| 20 us +1.0 | typical | 1 of 2 | 2 of 2 |"));
+        assert!(table_of(&rows[1..]).contains("| 20 us +1.0 | typical | 2 of 2 | 2 of 2 |"));
     }
 }

@@ -34,12 +34,13 @@ type Found = (String, Vec<(u32, String)>, Vec<(u32, Import)>);
 impl<'t> Visitor<'t> {
     pub(super) fn new(text: &'t str, names: Names, first_site: usize) -> Visitor<'t> {
         let mut edits = Edits::default();
-        let undeclared = names
+        let undeclared: String = names
             .undeclared()
-            .map(|name| format!("globalThis.{name} ??= undefined; "));
+            .map(|name| format!("globalThis.{name} ??= undefined; "))
+            .collect();
         // A module may not assign a name that does not exist.
         if !text.starts_with("#!") {
-            edits.open(0, undeclared.collect());
+            edits.open(0, undeclared);
         }
         Visitor {
             text,

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 
 /// Counts since the start. `GET /seen` returns them as JSON and is not counted itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
     /// Connections accepted.
     pub connections: u64,
@@ -29,13 +29,13 @@ pub struct Seen {
     pub late_ns_sum: u64,
     /// Mean time from the set moment of a delayed response until the kernel had it, over the most punctual
     /// three quarters, in nanoseconds. It is the part of a typical latency that the server added to its delay.
-    pub sent_ns_typical: u64,
+    pub sent_ns_typical: f64,
 }
 
 impl Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let late_us_max = self.late_ns_max as f64 / 1e3;
-        let sent_us_typical = self.sent_ns_typical as f64 / 1e3;
+        let sent_us_typical = self.sent_ns_typical / 1e3;
         let late_us_mean = self.late_ns_sum as f64 / self.answered.max(1) as f64 / 1e3;
         write!(
             f,

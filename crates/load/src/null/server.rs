@@ -143,7 +143,7 @@ impl Server {
     pub(super) fn seen(&self) -> Seen {
         let typical_ns = self.late.trimmed_mean_ns(Histogram::TYPICAL_SHARE);
         Seen {
-            sent_ns_typical: typical_ns.map_or(0, |ns| ns.round() as u64),
+            sent_ns_typical: typical_ns.unwrap_or_default(),
             ..self.seen
         }
     }
