@@ -248,6 +248,10 @@ fn texts_of_single_runs_keep_their_values() {
         ],
         Some((98, 2)),
     );
+}
+
+#[test]
+fn texts_of_h2load_keep_their_values() {
     let h2load = one(brought!("h2load.txt"));
     claims(
         &h2load,
