@@ -8,6 +8,7 @@
 
 mod cost;
 mod curve;
+mod distribution;
 mod ecdf;
 mod effects;
 mod escape;

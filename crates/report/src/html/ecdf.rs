@@ -1,13 +1,13 @@
 //! Pictures of two distributions: the share of the requests within each latency, up to p95. The area between
 //! the lines is the difference of the means of these requests.
 
-use analysis::summary::{ClaimName, Summary, VariantSummary, complete_rounds};
+use analysis::summary::{ClaimName, Summary, VariantSummary};
 use recording::{Recording, digits};
 use stats::Histogram;
 
+use super::distribution::{pooled, quantiles};
 use super::escape::escape;
 use super::pairs::shown;
-use super::percentiles::quantiles;
 use super::plot::{Frame, STRETCHED, Scale, Tick, figure, path};
 
 /// The largest share of the requests in the picture. The slowest requests would flatten the rest.
@@ -25,15 +25,6 @@ pub(super) fn distributions(recording: &Recording, summary: &Summary) -> Vec<Str
     let rows = super::by_size(summary).into_iter();
     rows.filter_map(|row| picture(recording, summary, row))
         .collect()
-}
-
-/// The latencies of all rounds of a variant.
-pub(super) fn pooled(recording: &Recording, name: &str) -> Option<Histogram> {
-    let mut all = Histogram::new();
-    for round in complete_rounds(recording, name) {
-        all.add(&round.latency_ns_hdr.histogram());
-    }
-    (!all.is_empty()).then_some(all)
 }
 
 fn picture(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Option<String> {

@@ -4,9 +4,8 @@
 use analysis::summary::tail::BEYOND;
 use analysis::summary::{Summary, VariantSummary};
 use recording::{Recording, float};
-use stats::Histogram;
 
-use super::ecdf::pooled;
+use super::distribution::{pooled, quantiles};
 use super::escape::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, figure, path};
 
@@ -128,30 +127,6 @@ fn shares(requests: f64) -> Vec<f64> {
     shares
 }
 
-/// The latency in ms at each share, in one pass. `shares` must rise.
-pub(super) fn quantiles(histogram: &Histogram, shares: &[f64]) -> Vec<(f64, f64)> {
-    let total = float(histogram.len());
-    let mut buckets = histogram.recorded();
-    // The caller ensures that the histogram is not empty, so these zeros are never drawn.
-    let (mut edge_ns, mut seen) = buckets.next().unwrap_or((0, 0));
-    let longest = histogram.max_ns().unwrap_or(0);
-    let mut points = Vec::with_capacity(shares.len());
-    for share in shares {
-        // The tolerance for rounding is the same as in `Histogram::quantile_ns`, because a share times a
-        // count is not exact.
-        while float(seen) < share * total * (1.0 - 1e-12) {
-            let Some((next, count)) = buckets.next() else {
-                break;
-            };
-            edge_ns = next;
-            seen += count;
-        }
-        // The bucket's upper edge may exceed the longest latency, but the curve must not.
-        points.push((*share, float(edge_ns.min(longest)) / 1e6));
-    }
-    points
-}
-
 /// The horizontal scale from the first percentile to the last. Every nine has the same width.
 struct Across {
     nines: f64,
@@ -237,6 +212,7 @@ impl Curve<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stats::Histogram;
 
     #[test]
     fn one_pass_over_the_buckets_finds_the_quantiles_of_the_histogram() {

@@ -1,0 +1,38 @@
+//! The latencies of a variant over all its rounds, for the pictures of distributions and percentiles.
+
+use analysis::summary::complete_rounds;
+use recording::{Recording, float};
+use stats::Histogram;
+
+/// The latencies of all rounds of a variant.
+pub(super) fn pooled(recording: &Recording, name: &str) -> Option<Histogram> {
+    let mut all = Histogram::new();
+    for round in complete_rounds(recording, name) {
+        all.add(&round.latency_ns_hdr.histogram());
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+/// The latency in ms at each share, in one pass. `shares` must rise.
+pub(super) fn quantiles(histogram: &Histogram, shares: &[f64]) -> Vec<(f64, f64)> {
+    let total = float(histogram.len());
+    let mut buckets = histogram.recorded();
+    // The caller ensures that the histogram is not empty, so these zeros are never drawn.
+    let (mut edge_ns, mut seen) = buckets.next().unwrap_or((0, 0));
+    let longest = histogram.max_ns().unwrap_or(0);
+    let mut points = Vec::with_capacity(shares.len());
+    for share in shares {
+        // The tolerance for rounding is the same as in `Histogram::quantile_ns`, because a share times a
+        // count is not exact.
+        while float(seen) < share * total * (1.0 - 1e-12) {
+            let Some((next, count)) = buckets.next() else {
+                break;
+            };
+            edge_ns = next;
+            seen += count;
+        }
+        // The bucket's upper edge may exceed the longest latency, but the curve must not.
+        points.push((*share, float(edge_ns.min(longest)) / 1e6));
+    }
+    points
+}
