@@ -240,6 +240,17 @@ impl Args {
                 Err(_) => sorted.commands.push(server),
             }
         }
+        if let Some(out) = &sorted.out
+            && out
+                .extension()
+                .is_some_and(|it| it == "yaml" || it == "yml")
+        {
+            return Err(Failure::bad_input(format!(
+                "expected a folder with `--out`, found the file `{}`. Write `--out {}`, and the lab gets this name",
+                out.display(),
+                out.with_extension("").display()
+            )));
+        }
         match (&sorted.urls[..], &sorted.path) {
             ([url, ..], Some(_)) => Err(Failure::bad_input(format!(
                 "expected no `--path` with the URL `{url}`, whose own path is the path of the request"

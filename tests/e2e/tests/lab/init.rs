@@ -281,6 +281,9 @@ fn nothing_is_replaced_and_nothing_is_written_that_could_not_run() {
     let again = init(&["--command", "other {{addr}}"]).exits_with(2);
     again.says("found that `labs/first/first.yaml` exists");
     assert_eq!(here.read("labs/first/first.yaml"), before);
+    let file = init(&["--command", &command, "--out", "labs/slow.yaml"]).exits_with(2);
+    file.says("Write `--out labs/slow`");
+    assert!(!here.path().join("labs/slow.yaml").exists());
     let refused = |flags: &[&str], words: &str| {
         init(&[flags, &["--out", "refused"]].concat())
             .exits_with(2)
