@@ -248,8 +248,9 @@ fn a_server_that_slows_down_while_it_is_loaded_gets_no_number() {
             is_machine_unfit: trouble.is_machine_unfit || is_repeated,
             ..trouble
         })?;
+        run.shows("within a round");
         run.exits_with(7)
-            .row("tired", &["It slows down under load"])
+            .row("tired", &["not trusted: drift within"])
             .no_number_for("tired");
         nothing_but(&checks, &["drift-within-rounds"])
     });

@@ -187,7 +187,7 @@ fn requests_come_from_what_a_browser_recorded_and_from_a_description() {
     let lab = here.writes_a_lab_that_runs(&flags, rows);
     assert!(lab.contains("path: \"/v1/items/7\""), "{lab}");
     assert!(
-        lab.contains("# - DELETE /items/{id}: the next request"),
+        lab.contains("# - line 7: DELETE /items/{id}: the next request"),
         "{lab}"
     );
 }
@@ -228,7 +228,7 @@ fn values_of_answers_become_a_scenario_and_a_small_part_of_a_file_needs_consent(
     written.shows("Took 2 of 5 requests of session.http, left out 3:");
     written.shows("line 11: GET http://shop.example/{{unknown}}: `unknown` has no value");
     let check = here.weigh(&["check", "labs/first/first.yaml"]);
-    check.exits_with(0).shows("the same again: proven");
+    check.exits_with(0).shows("`the same again`: proven");
 }
 
 /// A script for k6 with a threshold, and a request that is computed at run time.

@@ -178,7 +178,7 @@ fn a_slower_commit_breaks_the_gate_and_one_that_fails_is_not_run() {
         "{comment}"
     );
     assert!(comment.lines().count() <= 30, "{comment}");
-    run.shows("`head` costs a typical request 1.");
+    run.shows("❌ **Failed.** **api**: `head` costs a typical request 1,");
     run.shows("gate `typical overhead < 500us` on `head`: **broken**");
     let summary = fs::read_to_string(page).expect("the summary of the job");
     assert_eq!(summary.trim_end(), comment.trim_end());
