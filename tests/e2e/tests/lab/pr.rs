@@ -155,7 +155,7 @@ fn what_is_not_committed_counts_as_head_and_is_said() {
     repository.write("not-yet-added", "");
     let run = repository.weigh(&[]).exits_with(4);
     run.shows("with uncommitted changes");
-    run.shows("`typical overhead < 500us` on head: broken");
+    run.shows("`typical overhead < 500us` on `head`: broken");
     // The user's git index is unchanged.
     let status = repository.git(&["status", "--porcelain"]);
     assert_eq!(status, " M delay\n?? not-yet-added\n");
