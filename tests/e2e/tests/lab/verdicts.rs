@@ -79,13 +79,17 @@ fn a_variant_whose_program_is_missing_is_a_row_that_names_it() {
 
 #[test]
 fn a_failing_baseline_leaves_no_number_at_all() {
-    World::new()
+    let world = World::new()
         .baseline("server.answer: errors")
-        .variant("twin", "server.answer: ok")
-        .run()
-        .exits_with(3)
-        .row("honest", &["top-level `errors`"])
-        .row("twin", &["baseline"])
+        .variant("twin", "server.answer: ok");
+    let run = world.run();
+    run.shows(
+        "No verdict: the baseline `honest` has no number: request `test`: expected a GraphQL",
+    );
+    run.shows("found a top-level `errors` member");
+    run.exits_with(3)
+        .row("honest", &["invalid: mismatched"])
+        .row("twin", &["invalid: not measured"])
         .no_number_for("twin");
 }
 
