@@ -298,7 +298,7 @@ fn a_router_is_named_by_a_variable_or_its_row_says_that_it_is_missing() {
             "{answer}"
         );
     }
-    let missing = "- `hive_router`: hive_router is not installed; put hive_router on PATH, or name it in HIVE_ROUTER";
+    let missing = "- `hive_router`, `hive_router, config`: hive_router is not installed; put hive_router on PATH, or name it in HIVE_ROUTER";
     assert!(answer.contains(missing), "{answer}");
 }
 
