@@ -78,7 +78,7 @@ const ELSEWHERE: [(&str, &str); 23] = [
 ];
 
 /// Replacements in commands: long durations, and names that differ on the reader's machine.
-const SHORTER: [(&str, &str); 10] = [
+const SHORTER: [(&str, &str); 11] = [
     ("--until \"typical ±2%\"", "--until \"typical ±50%\""),
     // Several pages begin with the same command, which replaces no file.
     (
@@ -91,6 +91,7 @@ const SHORTER: [(&str, &str); 10] = [
     ("-z 5s", "-z 1s"),
     ("-z 5m", "-z 1s"),
     ("--prometheus 9464", "--prometheus 0"),
+    ("--serve 8090", "--serve 0"),
     ("lab my-lab.yaml", "lab labs/my-lab.yaml --rounds 2"),
     ("my-lab-…", "my-lab-monday"),
 ];
