@@ -228,6 +228,12 @@ impl Stage {
             self.runs(&format!("mv recordings/my-lab-2* recordings/my-lab-{day}"));
         }
         self.runs("cp -r recordings/my-lab-monday recordings/api-monday");
+        let samples = repository().join("crates/recording/samples/more");
+        self.runs(&format!(
+            "cp '{0}/hey-three-runs.txt' hey-before.txt; cp '{0}/jmeter.jtl' before.jtl; \
+             sed 's/Slowest:/Slowest: /' hey-before.txt > hey-after.txt; sed 's/,12,/,13,/' before.jtl > after.jtl",
+            samples.display()
+        ));
         let url = format!("http://{}/", self.server.address());
         // The numbers differ, because results in whole milliseconds could be the same and make identical
         // files.
