@@ -383,6 +383,19 @@ impl ForeignRun {
         }
     }
 
+    /// The same run as the part of all requests with this name.
+    fn named(mut self, name: String) -> ForeignRun {
+        self.subject = Some(name);
+        self
+    }
+
+    /// Adds the figures of named requests, unless there is a single name, which means the same as all requests.
+    fn name_several(&mut self, parts: Vec<ForeignRun>) {
+        if parts.len() > 1 {
+            self.name_parts(parts);
+        }
+    }
+
     /// Adds the figures of named requests. A name that occurs twice is ambiguous.
     fn name_parts(&mut self, parts: Vec<ForeignRun>) {
         if parts.len() > NAMES_MAX {

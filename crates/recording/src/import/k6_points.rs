@@ -199,15 +199,9 @@ impl Points {
         let span = self.span;
         let seconds = span.map(|(first, last)| last.duration_since(first).as_secs_f64());
         let mut run = self.all.run(shape, seconds);
-        let named = self.named.into_iter().map(|(name, requests)| {
-            let mut part = requests.run(shape, seconds);
-            part.subject = Some(name);
-            part
-        });
-        let named: Vec<ForeignRun> = named.collect();
-        if named.len() > 1 {
-            run.name_parts(named);
-        }
+        let named = self.named.into_iter();
+        let named = named.map(|(name, requests)| requests.run(shape, seconds).named(name));
+        run.name_several(named.collect());
         if self.has_too_many_names {
             run.note(too_many_names());
         }

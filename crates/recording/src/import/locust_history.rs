@@ -83,14 +83,11 @@ fn read(document: &Document<'_>) -> Result<Vec<ForeignRun>, Missing> {
         if last.name == "Aggregated" || last.name == "Total" {
             total = Some(run);
         } else {
-            run.subject = Some(last.name);
-            named.push(run);
+            named.push(run.named(last.name));
         }
     }
     let mut run = total.ok_or_else(|| Missing("it has no row `Aggregated`".to_owned()))?;
-    if named.len() > 1 {
-        run.name_parts(named);
-    }
+    run.name_several(named);
     run.note(
         "its percentiles are of the last seconds of the run, so they are left out. stats.csv has those of the whole run",
     );

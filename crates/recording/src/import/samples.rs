@@ -204,16 +204,9 @@ impl Hits {
         let span_us = self.span_us.map(|(first, last)| last - first);
         let all = self.all.latencies_us.len() as u64;
         let mut run = self.all.run(shape, failures, span_us);
-        let named = self.named.into_iter().map(|(name, group)| {
-            let mut part = group.run(shape, failures, span_us);
-            part.subject = Some(name);
-            part
-        });
-        let named: Vec<ForeignRun> = named.collect();
-        // A single name means the same as all requests.
-        if named.len() > 1 {
-            run.name_parts(named);
-        }
+        let named = self.named.into_iter();
+        let named = named.map(|(name, group)| group.run(shape, failures, span_us).named(name));
+        run.name_several(named.collect());
         if self.has_too_many_names {
             run.note(too_many_names());
         }

@@ -242,9 +242,7 @@ impl Reads for Fields {
         let split = (self.split)(&tree);
         let mut named = Vec::new();
         for (name, part) in split.named {
-            let mut run = self.run(part, document.unit_us)?;
-            run.subject = Some(name);
-            named.push(run);
+            named.push(self.run(part, document.unit_us)?.named(name));
         }
         let Some(total) = split.total else {
             if let [only] = named.as_mut_slice() {
@@ -256,10 +254,7 @@ impl Reads for Fields {
             };
         };
         let mut run = self.run(total, document.unit_us)?;
-        // A single name means the same as all requests.
-        if named.len() > 1 {
-            run.name_parts(named);
-        }
+        run.name_several(named);
         Ok(vec![run])
     }
 }
