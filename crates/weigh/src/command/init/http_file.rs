@@ -226,11 +226,7 @@ impl Names {
         match alone {
             Some(other) if depth < 8 => self.nested(other.trim(), depth + 1),
             _ if depth >= 8 => Err(format!("`{name}` refers to itself")),
-            _ => {
-                let names = self;
-                let depth = depth + 1;
-                Meaning::of(&value, &Deeper { names, depth })
-            }
+            _ => Meaning::of(&value, &|inner: &str| self.nested(inner, depth + 1)),
         }
     }
 
@@ -372,18 +368,6 @@ impl Names {
 impl Meanings for Names {
     fn meaning(&self, name: &str) -> Result<Meaning, String> {
         self.nested(name, 0)
-    }
-}
-
-/// The meanings of placeholders within the value of a variable.
-struct Deeper<'a> {
-    names: &'a Names,
-    depth: usize,
-}
-
-impl Meanings for Deeper<'_> {
-    fn meaning(&self, name: &str) -> Result<Meaning, String> {
-        self.names.nested(name, self.depth)
     }
 }
 

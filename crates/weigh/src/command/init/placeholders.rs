@@ -36,6 +36,13 @@ pub(super) trait Meanings {
     fn meaning(&self, name: &str) -> Result<Meaning, String>;
 }
 
+/// A function is enough for the names within the value of another name.
+impl<F: Fn(&str) -> Result<Meaning, String>> Meanings for F {
+    fn meaning(&self, name: &str) -> Result<Meaning, String> {
+        self(name)
+    }
+}
+
 /// Texts of a file with their placeholders replaced.
 pub(super) struct Filling<'a> {
     pub(super) meanings: &'a dyn Meanings,

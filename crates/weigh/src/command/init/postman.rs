@@ -122,18 +122,6 @@ impl Meanings for Collection {
     }
 }
 
-/// The meanings of placeholders within the value of a variable.
-struct Deeper<'a> {
-    collection: &'a Collection,
-    depth: usize,
-}
-
-impl Meanings for Deeper<'_> {
-    fn meaning(&self, name: &str) -> Result<Meaning, String> {
-        self.collection.nested(name, self.depth)
-    }
-}
-
 impl Collection {
     fn nested(&self, name: &str, depth: usize) -> Result<Meaning, String> {
         if depth > 8 {
@@ -148,9 +136,7 @@ impl Collection {
         let value = self.variables.iter().rev().find(|(known, _)| known == name);
         match value {
             Some((_, value)) if !value.is_empty() => {
-                let collection = self;
-                let depth = depth + 1;
-                Meaning::of(value, &Deeper { collection, depth })
+                Meaning::of(value, &|inner: &str| self.nested(inner, depth + 1))
             }
             _ => match dynamic(name) {
                 Some(text) => Ok(Meaning::Later(text)),

@@ -397,6 +397,14 @@ impl Requests {
         });
         bodies.chain(self.data.iter().map(Rows::file))
     }
+
+    /// The contents of the files as text.
+    #[cfg(test)]
+    pub(super) fn texts(&self) -> Vec<String> {
+        let text =
+            |(_, content): (PathBuf, Vec<u8>)| String::from_utf8_lossy(&content).into_owned();
+        self.files().map(text).collect()
+    }
 }
 
 /// True if a value is one placeholder of the lab, after a word such as `Bearer`.

@@ -32,13 +32,6 @@ fn read_text(text: &str) -> Requests {
     read(Path::new("shop.yaml"), text, None, false).expect("a test")
 }
 
-fn bodies(requests: &Requests) -> Vec<String> {
-    let files = requests.files();
-    files
-        .map(|(_, body)| String::from_utf8_lossy(&body).into_owned())
-        .collect()
-}
-
 #[test]
 fn what_is_known_beforehand_becomes_requests_and_the_rest_is_named() {
     let requests = read_text(SHOP);
@@ -84,7 +77,7 @@ fn what_is_known_beforehand_becomes_requests_and_the_rest_is_named() {
       # - config.phases: keys of the lab define this
     "#);
     assert_eq!(
-        bodies(&requests),
+        requests.texts(),
         [r#"{"item":7,"note":"te\"a"}"#, "size\nsmall\nlarge\n"]
     );
 }
@@ -93,7 +86,7 @@ fn what_is_known_beforehand_becomes_requests_and_the_rest_is_named() {
 fn merge_keys_and_nulls_are_read_as_artillery_reads_them() {
     let requests = read_text(include_str!("../fixtures/artillery/merge-body.yml"));
     assert_eq!(
-        bodies(&requests),
+        requests.texts(),
         [r#"{"count":2,"coupon":null,"gift":null,"note":"hello","sku":"tea"}"#]
     );
     let text = requests.load();
@@ -106,7 +99,7 @@ fn merge_keys_and_nulls_are_read_as_artillery_reads_them() {
 fn a_variable_alone_keeps_its_type() {
     let requests = read_text(include_str!("../fixtures/artillery/types.yml"));
     assert_eq!(
-        bodies(&requests),
+        requests.texts(),
         [r#"{"kind":"tea","limit":5,"many":3,"nested":{"list":[5]},"on":true,"text":"n 5"}"#]
     );
     assert!(requests.load().contains("path: \"/search?limit=5\""));
@@ -243,7 +236,7 @@ fn urls_are_those_of_the_engine() {
       # - line 11: scenario 1: get no-slash: its URL has neither a server nor a `/` at its beginning
     "#);
     assert_eq!(
-        bodies(&requests),
+        requests.texts(),
         [
             r#"{"empty":null,"no":"off","when":"2026-01-02","yes":"yes"}"#,
             r#"{"a":1}"#
@@ -337,7 +330,7 @@ fn rows_of_a_file_become_data() {
     let text = "config:\n  target: http://x\n  payload: {path: users.csv, fields: [name, age], skipHeader: true, order: sequence}\n\
                 scenarios: [{flow: [{post: {url: '/u/{{ name }}', json: {age: '{{ age }}', both: '{{ name }} {{ age }}'}}}]}]\n";
     let requests = read(&path, text, None, false).expect("a test");
-    assert_eq!(bodies(&requests), ["name-value,age\nann,7\n\"b, c\",8\n"]);
+    assert_eq!(requests.texts(), ["name-value,age\nann,7\n\"b, c\",8\n"]);
     let load = requests.load();
     assert!(load.contains("data: data.csv\n"), "{load}");
     assert!(load.contains("path: \"/u/{{name-value}}\""), "{load}");

@@ -42,13 +42,6 @@ fn read_text(text: &str) -> Requests {
     read("shop.yaml", text, false, false).expect("a description")
 }
 
-fn bodies(requests: &Requests) -> Vec<String> {
-    let files = requests.files();
-    files
-        .map(|(_, body)| String::from_utf8_lossy(&body).into_owned())
-        .collect()
-}
-
 #[test]
 fn operations_with_examples_become_requests_and_the_others_are_named() {
     let requests = read_text(SHOP);
@@ -75,7 +68,7 @@ fn operations_with_examples_become_requests_and_the_others_are_named() {
       # - line 17: DELETE /items/{id}: the next request would not find the deleted object
       # - line 19: GET /orders/{order}: its parameter `order` in the path has no example
     "#);
-    assert_eq!(bodies(&requests), [r#"{"name":"Tea","tags":["hot"]}"#]);
+    assert_eq!(requests.texts(), [r#"{"name":"Tea","tags":["hot"]}"#]);
     assert_eq!(requests.counts(), (3, 5));
 }
 
@@ -83,7 +76,7 @@ fn operations_with_examples_become_requests_and_the_others_are_named() {
 fn bodies_fulfill_all_parts_of_a_schema() {
     let requests = read_text(include_str!("../fixtures/openapi/bodies.yaml"));
     let text = requests.load();
-    let bodies = bodies(&requests);
+    let bodies = requests.texts();
     let of = |path: &str| {
         let from = text
             .find(&format!("path: \"{path}\""))
@@ -171,7 +164,7 @@ fn merge_keys_nulls_and_digits_are_kept() {
     assert!(parameters.load().contains("path: \"/items?q=a\""));
     let nulls = read_text(include_str!("../fixtures/openapi/nulls.json"));
     assert_eq!(
-        bodies(&nulls),
+        nulls.texts(),
         [r#"{"a":null,"big":12345678901234567890123,"c":"x","d":[null,1],"z":1.0}"#]
     );
 }
@@ -182,7 +175,7 @@ fn swagger_2_is_read() {
     let text = requests.load();
     assert!(text.contains("path: \"/v2/pets/7\""), "{text}");
     assert!(text.contains("path: \"/v2/pets\""), "{text}");
-    assert_eq!(bodies(&requests), [r#"{"name":"Rex"}"#]);
+    assert_eq!(requests.texts(), [r#"{"name":"Rex"}"#]);
     let form = read_text(
         "swagger: 2.0\nbasePath: /api\nsecurityDefinitions: {key: {type: apiKey, name: X-Key, in: header}}\n\
          security: [{key: []}]\nparameters: {Kind: {name: kind, in: query, required: true, type: array, \
@@ -193,7 +186,7 @@ fn swagger_2_is_read() {
     );
     let text = form.load();
     assert!(text.contains("path: \"/api/form?kind=a%7Cb\""), "{text}");
-    assert_eq!(bodies(&form), ["user=a%20b"]);
+    assert_eq!(form.texts(), ["user=a%20b"]);
     assert!(text.contains("may be secret: X-Key"), "{text}");
     assert!(
         text.contains("POST /file: its body has no example"),
@@ -233,7 +226,7 @@ components: {schemas: {Code: {type: object, required: [a], properties: {a: {type
     let requests = read("shop.yaml", text, true, false).expect("a description");
     assert_eq!(requests.counts(), (1, 2));
     assert_eq!(
-        bodies(&requests),
+        requests.texts(),
         [r#"{"age":19,"code":{"a":true},"kind":"cat","name":"textte","tags":["a","a"]}"#]
     );
     let load = requests.load();

@@ -8,13 +8,6 @@ fn read_json(collection: &Value, environment: Option<&Path>) -> Requests {
     read(Path::new("shop.json"), &collection.to_string(), environment).expect("a collection")
 }
 
-fn bodies(requests: &Requests) -> Vec<String> {
-    let files = requests.files();
-    files
-        .map(|(_, body)| String::from_utf8_lossy(&body).into_owned())
-        .collect()
-}
-
 #[test]
 fn a_login_a_folder_and_their_values_become_a_scenario() {
     let collection = json!({
@@ -76,7 +69,7 @@ fn a_login_a_folder_and_their_values_become_a_scenario() {
     "#);
     assert_eq!(requests.counts(), (3, 6));
     assert_eq!(
-        bodies(&requests),
+        requests.texts(),
         [
             "{\"user\": \"ann\"}",
             "n={{random:0..1000}}&id=7b2a4c10-5d3e-4f6a-8b9c-{{random:100000000000..999999999999}}"
