@@ -559,8 +559,9 @@ fn overheads(summary: &Summary) -> Section {
 
 /// The distributions. In a lab, each is next to the distribution of the baseline.
 fn distribution(recording: &Recording, summary: &Summary) -> Section {
-    let lines = gallery(&ecdf::distributions(recording, summary), "variants");
-    let tails = gallery(&percentiles::percentiles(recording, summary), "variants");
+    let all = distribution::pooled_latencies(recording, summary);
+    let lines = gallery(&ecdf::distributions(summary, &all), "variants");
+    let tails = gallery(&percentiles::percentiles(summary, &all), "variants");
     let tail_lead = format!(
         "<p class=\"lead\">{} The axis is logarithmic in 1 - quantile. A line ends where fewer than \
          ten requests lie beyond it.</p>\n",

@@ -1,11 +1,36 @@
 //! The latencies of a variant over all its rounds, for the pictures of distributions and percentiles.
 
-use analysis::summary::complete_rounds;
+use std::collections::{BTreeMap, BTreeSet};
+
+use analysis::summary::{Summary, VariantSummary, complete_rounds};
 use recording::{Recording, float};
 use stats::Histogram;
 
-/// The latencies of all rounds of a variant.
-pub(super) fn pooled(recording: &Recording, name: &str) -> Option<Histogram> {
+/// The pooled latencies of each variant by name. A variant without a complete round is absent.
+pub(super) type PooledLatencies<'a> = BTreeMap<&'a str, Histogram>;
+
+/// The latencies of all variants and of their baselines, each pooled once for all pictures.
+pub(super) fn pooled_latencies<'a>(
+    recording: &Recording,
+    summary: &'a Summary,
+) -> PooledLatencies<'a> {
+    let names = summary
+        .variants
+        .iter()
+        .flat_map(|row| [&row.name, against(row)]);
+    let names: BTreeSet<&str> = names.map(String::as_str).collect();
+    let pooled = names
+        .into_iter()
+        .map(|name| Some((name, pooled(recording, name)?)));
+    pooled.flatten().collect()
+}
+
+/// The name of the variant that a variant is compared with.
+pub(super) fn against(row: &VariantSummary) -> &String {
+    row.compared_with.as_ref().unwrap_or(&row.baseline)
+}
+
+fn pooled(recording: &Recording, name: &str) -> Option<Histogram> {
     let mut all = Histogram::new();
     for round in complete_rounds(recording, name) {
         all.add(&round.latency_ns_hdr.histogram());

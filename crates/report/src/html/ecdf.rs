@@ -2,10 +2,10 @@
 //! the lines is the difference of the means of these requests.
 
 use analysis::summary::{ClaimName, Summary, VariantSummary};
-use recording::{Recording, digits};
+use recording::digits;
 use stats::Histogram;
 
-use super::distribution::{pooled, quantiles};
+use super::distribution::{PooledLatencies, against, quantiles};
 use super::escape::escape;
 use super::pairs::shown;
 use super::plot::{Frame, STRETCHED, Scale, Tick, figure, path};
@@ -21,19 +21,18 @@ const TOLD: [(f64, &str); 4] = [(0.25, "p25"), (0.5, "p50"), (0.75, "p75"), (0.9
 type Place = (f64, f64);
 
 /// A picture for each compared variant. The largest differences come first.
-pub(super) fn distributions(recording: &Recording, summary: &Summary) -> Vec<String> {
+pub(super) fn distributions(summary: &Summary, all: &PooledLatencies<'_>) -> Vec<String> {
     let rows = super::by_size(summary).into_iter();
-    rows.filter_map(|row| picture(recording, summary, row))
-        .collect()
+    rows.filter_map(|row| picture(summary, row, all)).collect()
 }
 
-fn picture(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Option<String> {
-    let against = row.compared_with.as_ref().unwrap_or(&row.baseline);
-    let (base, own) = (pooled(recording, against)?, pooled(recording, &row.name)?);
+fn picture(summary: &Summary, row: &VariantSummary, all: &PooledLatencies<'_>) -> Option<String> {
+    let against = against(row);
+    let (base, own) = (all.get(against.as_str())?, all.get(row.name.as_str())?);
     let shares: Vec<f64> = (0..=STEPS)
         .map(|step| TO * f64::from(step) / f64::from(STEPS))
         .collect();
-    let (base_line, own_line) = (quantiles(&base, &shares), quantiles(&own, &shares));
+    let (base_line, own_line) = (quantiles(base, &shares), quantiles(own, &shares));
     let scale = scale(&base_line, &own_line)?;
     let x = |ms: f64| scale.percent(ms);
     let drawn = |line: &[Place]| path(line.iter().map(|(share, ms)| (x(*ms), share * 100.0)));
@@ -47,7 +46,7 @@ fn picture(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Op
         drawn(&own_line)
     );
     let mut words = Vec::new();
-    for told in told(&base, &own, against) {
+    for told in told(base, own, against) {
         let y = 100.0 - told.share * 100.0;
         body += &format!(
             "<g class=\"quantile\"><title>{}</title>\
@@ -172,6 +171,7 @@ fn areas(
 mod tests {
     use recording::sample::SampleRun;
 
+    use super::super::distribution::pooled_latencies;
     use super::*;
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
             .variant("alike", 700.0)
             .build();
         let summary = Summary::of(&recording);
-        let drawn = distributions(&recording, &summary);
+        let drawn = distributions(&summary, &pooled_latencies(&recording, &summary));
         assert_eq!(drawn.len(), 2);
         assert!(
             drawn[0].contains("<path class=\"area worse\""),

@@ -3,9 +3,9 @@
 
 use analysis::summary::tail::BEYOND;
 use analysis::summary::{Summary, VariantSummary};
-use recording::{Recording, float};
+use recording::float;
 
-use super::distribution::{pooled, quantiles};
+use super::distribution::{PooledLatencies, against, quantiles};
 use super::escape::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, figure, path};
 
@@ -19,17 +19,13 @@ struct Curve<'a> {
 }
 
 /// A picture for each compared variant with its baseline, or for the target of a single load.
-pub(super) fn percentiles(recording: &Recording, summary: &Summary) -> Vec<String> {
+pub(super) fn percentiles(summary: &Summary, all: &PooledLatencies<'_>) -> Vec<String> {
     let of_pair = |row: &VariantSummary| {
-        let against = row.compared_with.as_ref().unwrap_or(&row.baseline);
         let base = summary
-            .variant(against)
+            .variant(against(row))
             .filter(|base| base.name != row.name);
-        let base = base.and_then(|base| curve(recording, base, "base"));
-        let curves: Vec<Curve<'_>> = base
-            .into_iter()
-            .chain(curve(recording, row, "own"))
-            .collect();
+        let base = base.and_then(|base| curve(base, all, "base"));
+        let curves: Vec<Curve<'_>> = base.into_iter().chain(curve(row, all, "own")).collect();
         picture(&curves)
     };
     let compared = super::by_size(summary);
@@ -97,18 +93,18 @@ fn names(curves: &[Curve<'_>]) -> String {
 }
 
 fn curve<'a>(
-    recording: &Recording,
     row: &'a VariantSummary,
+    all: &PooledLatencies<'_>,
     class: &'static str,
 ) -> Option<Curve<'a>> {
-    let all = pooled(recording, &row.name).filter(|_| row.has_number())?;
-    let requests = float(all.len());
+    let own = all.get(row.name.as_str()).filter(|_| row.has_number())?;
+    let requests = float(own.len());
     let mut shares = shares(requests);
     shares.retain(|share| (1.0 - share) * requests >= BEYOND - 1e-6);
     (!shares.is_empty()).then(|| Curve {
         row,
         class,
-        points: quantiles(&all, &shares),
+        points: quantiles(own, &shares),
     })
 }
 
@@ -211,8 +207,10 @@ impl Curve<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use stats::Histogram;
+
+    use super::super::distribution::pooled_latencies;
+    use super::*;
 
     #[test]
     fn one_pass_over_the_buckets_finds_the_quantiles_of_the_histogram() {
@@ -234,7 +232,8 @@ mod tests {
             .variant("slow", 900.0)
             .variant("fast", 500.0)
             .build();
-        let drawn = percentiles(&recording, &Summary::of(&recording));
+        let summary = Summary::of(&recording);
+        let drawn = percentiles(&summary, &pooled_latencies(&recording, &summary));
         let names = |index: usize| {
             let drawn: &String = &drawn[index];
             let parts = drawn.split("<b>").skip(1);
