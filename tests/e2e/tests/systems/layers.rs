@@ -34,20 +34,26 @@ fn check(lab: &Path) -> Run {
     Run::of(command.output().expect("weigh starts"))
 }
 
-/// The rows of an answer of `weigh check`: names of variants with their results.
+/// The results of an answer of `weigh check`, one for each variant.
+///
+/// Variants that fail for the same reason share a line.
 fn rows(answer: &str) -> Vec<(&str, &str)> {
     let lines = answer.lines().filter_map(|line| line.strip_prefix("- "));
-    let rows = lines.filter_map(|line| line.split_once(": "));
-    let rows = rows.map(|(name, result)| (name.trim_matches('`'), result));
-    let is_prediction = |name: &str| {
+    let lines = lines.filter_map(|line| line.split_once(": "));
+    let is_prediction = |names: &str| {
         [
             "requests in flight",
             "time",
             "smallest difference that the run would probably show",
         ]
-        .contains(&name)
+        .contains(&names)
     };
-    rows.filter(|(name, _)| !is_prediction(name)).collect()
+    let lines = lines.filter(|(names, _)| !is_prediction(names));
+    let rows = lines.flat_map(|(names, result)| {
+        let names = names.trim_matches('`').split("`, `");
+        names.map(move |name| (name, result))
+    });
+    rows.collect()
 }
 
 /// True if a result says that software is missing, here or for the baseline.
