@@ -1,7 +1,7 @@
 //! Computation of each metric from one measurement.
 
 use model::{Metric, micros};
-use recording::{RoundRecord, SystemUsage, float};
+use recording::{EventsRecord, Hdr, RoundRecord, SystemUsage, TimesRecord, float};
 use stats::Histogram;
 
 /// The figure of one measurement, or `None` if it was not measured. `latency` is the decoded histogram of
@@ -44,7 +44,72 @@ pub(crate) fn figure(metric: Metric, round: &RoundRecord, latency: &Histogram) -
         Metric::GeneratorCpu if round.slices.is_some() => None,
         Metric::GeneratorCpu => per_request(micros(round.generator.cpu)),
         Metric::Failures => round.outcomes.failed_share(),
+        Metric::BodyBytes => {
+            let (bytes, responses) = (round.bytes_in_bodies?, round.outcomes.completed());
+            (responses > 0).then(|| float(bytes) / float(responses))
+        }
+        Metric::BodyRate => per_second(float(round.bytes_in_bodies?) / 1e6),
+        Metric::FirstByte | Metric::FirstByteMean | Metric::FirstByteP50 | Metric::FirstByteP99 => {
+            of_times(metric, round.first_byte.as_ref()?)
+        }
+        Metric::FirstEvent
+        | Metric::FirstEventMean
+        | Metric::FirstEventP50
+        | Metric::FirstEventP99 => of_times(metric, &round.events.as_ref()?.first),
+        Metric::EventTime
+        | Metric::EventGap
+        | Metric::EventGapP50
+        | Metric::EventGapP99
+        | Metric::EventGapP999
+        | Metric::Events
+        | Metric::Delivery
+        | Metric::DeliveryP50
+        | Metric::DeliveryP99
+        | Metric::RoundTrip
+        | Metric::RoundTripP50
+        | Metric::RoundTripP99 => of_events(metric, round.events.as_ref()?),
     }
+}
+
+/// A figure of first bytes or first events, in microseconds.
+fn of_times(metric: Metric, times: &TimesRecord) -> Option<f64> {
+    let histogram = times.ns_hdr.histogram();
+    let quantile = |share: f64| histogram.quantile_ns(share).map(float);
+    let ns = match metric {
+        Metric::FirstByteP50 | Metric::FirstEventP50 => quantile(0.5),
+        Metric::FirstByteP99 | Metric::FirstEventP99 => quantile(0.99),
+        Metric::FirstByteMean | Metric::FirstEventMean => {
+            let exact = times.means.map(|means| means.mean_ns);
+            exact.or_else(|| histogram.mean_ns())
+        }
+        _ => {
+            let exact = times.means.map(|means| means.typical_ns);
+            exact.or_else(|| histogram.trimmed_mean_ns(Histogram::TYPICAL_SHARE))
+        }
+    };
+    ns.map(|ns| ns / 1e3)
+}
+
+/// A figure of the events of streams: microseconds, or events per stream.
+fn of_events(metric: Metric, events: &EventsRecord) -> Option<f64> {
+    let quantile = |hdr: &Hdr, share: f64| hdr.histogram().quantile_ns(share).map(float);
+    let delivery = || events.delivery.as_ref();
+    let round_trips = || events.round_trips.as_ref();
+    let ns = match metric {
+        Metric::EventTime => events.mean_event_ns(),
+        Metric::EventGap => events.mean_gap_ns(),
+        Metric::EventGapP50 => quantile(&events.gaps_ns_hdr, 0.5),
+        Metric::EventGapP99 => quantile(&events.gaps_ns_hdr, 0.99),
+        Metric::EventGapP999 => quantile(&events.gaps_ns_hdr, 0.999),
+        Metric::Delivery => delivery()?.mean_ns(),
+        Metric::DeliveryP50 => quantile(&delivery()?.ns_hdr, 0.5),
+        Metric::DeliveryP99 => quantile(&delivery()?.ns_hdr, 0.99),
+        Metric::RoundTrip => round_trips()?.mean_ns(),
+        Metric::RoundTripP50 => quantile(&round_trips()?.ns_hdr, 0.5),
+        Metric::RoundTripP99 => quantile(&round_trips()?.ns_hdr, 0.99),
+        _ => return events.events_per_stream(),
+    };
+    ns.map(|ns| ns / 1e3)
 }
 
 /// A sum over systems. `None` if one part is unknown, and without systems.

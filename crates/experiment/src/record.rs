@@ -11,9 +11,10 @@ use load::{Job, Measurement};
 pub(crate) use model::micros;
 use model::{Load, Shard};
 use recording::{
-    self as wire, Environment, FileText, Format, Hdr, Kind, LabText, LimitsText, LoadText, METHOD,
-    MachineUse, Measured, Profile, ProtocolText, Recording, RequestText, RoundRecord, SystemRecord,
-    SystemUsage, VariantRecord, VariantStatus, WhyRecord, Windows,
+    self as wire, Environment, EventsRecord, FileText, Format, Hdr, Kind, LabText, LimitsText,
+    LoadText, METHOD, MachineUse, Measured, PositionRecord, Profile, ProtocolText, Recording,
+    RequestText, RoundRecord, SummedTimes, SystemRecord, SystemUsage, TimesRecord, VariantRecord,
+    VariantStatus, WhyRecord, Windows,
 };
 use rig::{Moment, Usage};
 use stats::Histogram;
@@ -313,6 +314,8 @@ pub fn measurement(seen: &Measurement) -> RoundRecord {
         gaps_ns_hdr: (!seen.gaps.is_empty()).then(|| Hdr::of(&seen.gaps)),
         connect_ns_hdr: Hdr::of(&seen.connect),
         first_byte_ns_hdr: Hdr::of(&seen.first_byte),
+        first_byte: Some(TimesRecord::of(&seen.first_byte_from_due)),
+        events: seen.events.as_deref().map(events),
         windows: Windows {
             width_us: micros(seen.window_width),
             completed: seen.windows.iter().map(|window| window.completed).collect(),
@@ -339,6 +342,33 @@ pub fn measurement(seen: &Measurement) -> RoundRecord {
         network: None,
         generators: Vec::new(),
         failures: seen.failures.clone(),
+    }
+}
+
+/// The record of the events of streamed responses.
+fn events(seen: &load::EventsMeasurement) -> EventsRecord {
+    let summed = |times: &load::TimedSum| {
+        (!times.times.is_empty()).then(|| SummedTimes::of(&times.times, times.sum_ns))
+    };
+    EventsRecord {
+        streams: seen.streams,
+        events_of_streams: seen.events_of_streams,
+        events: seen.events,
+        first: TimesRecord::of(&seen.first),
+        event_sum_ns: seen.event_sum_ns,
+        gaps_ns_hdr: Hdr::of(&seen.gaps.times),
+        gaps_sum_ns: seen.gaps.sum_ns,
+        positions: seen
+            .positions
+            .iter()
+            .map(|it| PositionRecord {
+                position: it.position,
+                events: it.events,
+                sum_ns: it.sum_ns,
+            })
+            .collect(),
+        delivery: summed(&seen.delivery),
+        round_trips: summed(&seen.round_trips),
     }
 }
 

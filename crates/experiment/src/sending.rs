@@ -6,12 +6,14 @@ use model::Data;
 
 /// A request with its expectation. `usual` applies if the request has no expectation.
 pub fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
+    let mut expect = asked.expect.as_ref().unwrap_or(usual).answer.clone();
+    expect.stream.clone_from(&asked.stream);
     Request {
         method: asked.method.clone(),
         path: asked.path.clone(),
         headers: asked.headers.clone(),
         body: asked.body.clone(),
-        expect: asked.expect.as_ref().unwrap_or(usual).answer.clone(),
+        expect,
         weight: asked.weight,
     }
 }

@@ -27,6 +27,7 @@ use crate::requests::{self, Sent};
 use crate::scope::Scope;
 use crate::setups;
 use crate::shared_systems;
+use crate::streams;
 use crate::structure;
 use crate::systems::{Systems, list, values};
 use crate::variants::{self, Draft};
@@ -268,6 +269,7 @@ impl Assembly<'_> {
             captured: &[],
         };
         let expect = requests::expect(&self.file.expect, known, reading);
+        streams::check_usual(&requests, &self.file.expect, self.load_at, reading);
         requests::expect_arrays(&mut requests, &expect);
         let prover = Prover {
             scope: &scope,

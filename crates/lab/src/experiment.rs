@@ -11,7 +11,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{Capacity, Data, Expectation, Gate, Goal, Load, Order, Settle, Step, Until, Version};
+use model::{
+    Capacity, Data, Expectation, Gate, Goal, Load, Order, Settle, Step, StreamRule, Until, Version,
+};
 use yaml_with_places::Source;
 
 use crate::level::Level;
@@ -240,6 +242,8 @@ pub struct RequestTemplate {
     pub weight: u32,
     /// The checks of its responses, if they differ from the checks of the lab.
     pub expect: Option<Expect>,
+    /// The rule of its responses, if they are streams.
+    pub stream: Option<StreamRule>,
 }
 
 impl RequestTemplate {

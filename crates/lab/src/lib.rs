@@ -68,6 +68,7 @@ mod scope;
 mod setups;
 mod shared_systems;
 mod steps;
+mod streams;
 mod structure;
 mod sweep;
 mod systems;

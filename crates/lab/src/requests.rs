@@ -13,9 +13,10 @@ use crate::places::{Places, Within};
 use crate::reading::Reading;
 use crate::scope::Scope;
 use crate::steps;
+use crate::streams;
 use crate::wire::{
     ExpectFile, GraphqlFile, Headers, LoadFile, RequestEntry, RequestFile, SameAsFile, SentFile,
-    StepFile, default,
+    StepFile, StreamEntry, default,
 };
 
 mod batch;
@@ -39,6 +40,8 @@ pub(crate) struct Sent<'a> {
     /// Headers of all requests. A later header replaces an earlier header with the same name.
     headers: [&'a Headers; 2],
     data: Option<&'a Data>,
+    /// The rule of streams of requests without a rule.
+    stream: Option<&'a At<StreamEntry>>,
     /// The names of the variant.
     scope: Option<&'a Scope<'a>>,
 }
@@ -63,6 +66,7 @@ impl<'a> Sent<'a> {
             path: own.and_then(|own| own.path.as_ref()).or(load.path.as_ref()),
             headers: [&load.headers, own.map_or(NO_HEADERS, |own| &own.headers)],
             data: None,
+            stream: load.stream.as_ref(),
             scope: None,
         }
     }
@@ -77,6 +81,7 @@ impl<'a> Sent<'a> {
             path: None,
             headers: [headers, NO_HEADERS],
             data: None,
+            stream: None,
             scope: None,
         }
     }
@@ -373,6 +378,10 @@ impl Sending<'_, '_> {
             headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
         }
         let own = request.expect.as_ref();
+        let stream = request.stream.as_ref().or(self.sent.stream);
+        if let (Some(stream), Some(own)) = (stream, own) {
+            streams::check_expect(own, stream.place, at, reading);
+        }
         RequestTemplate {
             name: request
                 .name
@@ -388,6 +397,7 @@ impl Sending<'_, '_> {
             batch: Vec::new(),
             weight: request.weight.unwrap_or(default::WEIGHT),
             expect: own.map(|file| expect(file, self.places, reading)),
+            stream: stream.map(|entry| streams::rule(entry, reading)),
         }
     }
 

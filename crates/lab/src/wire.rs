@@ -29,6 +29,7 @@ mod proof;
 mod request;
 mod scenario;
 mod setting;
+mod stream;
 mod system;
 mod variant;
 
@@ -45,6 +46,7 @@ pub(crate) use request::{
 };
 pub(crate) use scenario::{CaptureFile, DataEntry, DataFile, RowOrderFile, ScenarioFile, StepFile};
 pub(crate) use setting::{Settings, SettingsFile};
+pub(crate) use stream::{EachFile, FramingFile, StreamEndsFile, StreamEntry, StreamFile};
 pub(crate) use system::{
     AttachFile, ConfigFileSource, LimitsFile, ReadyFile, ReadyState, SystemFile,
 };
@@ -277,6 +279,9 @@ pub(crate) struct LoadFile {
     /// `Content-Type: application/json` by default.
     #[serde(default)]
     pub(crate) headers: Headers,
+    /// Answers are streams of events: `sse`, `lines`, `chunks` or `multipart`, or a mapping with more keys.
+    /// The report then contains the time to the first event and the gaps between events.
+    pub(crate) stream: Option<At<StreamEntry>>,
     /// The longest time of a request. A request that takes longer counts as failed.
     #[schemars(extend("default" = default::TIMEOUT))]
     pub(crate) timeout: Option<Written<LongerThanZero>>,

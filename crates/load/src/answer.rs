@@ -1,8 +1,12 @@
 //! A complete response that is read outside of the send loop, or the reason that there is no response.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
+use model::StreamRule;
+
+use crate::check::stream::{Arrival, StreamFindings};
 use crate::coding::{self, CodingError};
 use crate::error::RequestError;
 use crate::measurement::FailureKind;
@@ -135,6 +139,48 @@ impl Sink for Answer {
 
     fn body(&mut self, part: &[u8]) {
         self.body.extend_from_slice(part);
+    }
+}
+
+/// A response that is being read outside of the send loop, and the state of its stream.
+pub(crate) struct Gathering {
+    pub(crate) answer: Answer,
+    stream: Option<(Arc<StreamRule>, StreamFindings)>,
+}
+
+impl Gathering {
+    /// Returns the state without any received part. With a rule, the end of its stream ends the response.
+    pub(crate) fn new(stream: Option<&Arc<StreamRule>>) -> Gathering {
+        Gathering {
+            answer: Answer::empty(),
+            stream: stream.map(|rule| (Arc::clone(rule), StreamFindings::default())),
+        }
+    }
+}
+
+impl Sink for Gathering {
+    fn head(&mut self, head: &Head<'_>) {
+        self.answer.head(head);
+        if let Some((rule, findings)) = &mut self.stream {
+            findings.head(rule, head);
+        }
+    }
+
+    fn body(&mut self, part: &[u8]) {
+        self.answer.body(part);
+        if let Some((rule, findings)) = &mut self.stream {
+            findings.body(rule, part, &mut Arrival::untimed());
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let findings = self.stream.as_ref().map(|(_, findings)| findings);
+        findings.is_some_and(StreamFindings::is_over)
+    }
+
+    fn is_ended(&self) -> bool {
+        let findings = self.stream.as_ref().map(|(_, findings)| findings);
+        findings.is_some_and(StreamFindings::is_ended)
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use httparse::Header;
 
 use crate::answer::Answer;
-use crate::job::{BodyRule, Expectation, StatusRule};
+use crate::job::{BodyRule, Expectation, StatusRule, StreamRule};
 use crate::mismatch::Mismatch;
 use crate::parser::{Head, ParseError, Sink};
 use crate::recorder::encodings::Encoding;
@@ -22,6 +22,7 @@ mod alike;
 mod coded;
 mod encoding;
 pub(crate) mod graphql;
+pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,7 @@ use coded::{CodedReference, Coding};
 use encoding::encoding_of;
 use graphql::ErrorsScan;
 pub use graphql::GraphqlFault;
+use stream::{Arrival, StreamFindings};
 
 /// Size limit of a first correct body that becomes the reference. If it is larger, every response is scanned.
 const LEARNED_MAX: usize = 1024 * 1024;
@@ -57,9 +59,11 @@ pub(crate) fn examine(
     let mut judge = Judge {
         rules,
         findings: &mut findings,
+        at: Arrival::untimed(),
     };
     judge.head(&Head::new(answer.status, &headers));
     judge.body(&answer.body);
+    judge.end();
     if let Some(refusal) = findings.refusal() {
         return Err(Mismatch::Refused(refusal));
     }
@@ -105,6 +109,8 @@ pub(crate) struct Rules {
     reference_fault: Option<GraphqlFault>,
     /// Values to capture from a correct response.
     pub(crate) captures: Arc<[Wanted]>,
+    /// The rule of a response that is a stream.
+    pub(crate) stream: Option<Arc<StreamRule>>,
 }
 
 impl Rules {
@@ -132,6 +138,7 @@ impl Rules {
             body_of: expect.body_of,
             reference_fault,
             captures: Arc::from([]),
+            stream: expect.stream.clone().map(Arc::new),
         }
     }
 
@@ -197,6 +204,8 @@ pub(crate) struct Findings {
     is_too_large: bool,
     /// Values captured from a correct response, each with its place in the iteration.
     pub(crate) captured: Vec<(usize, String)>,
+    /// The events of a response that is a stream.
+    pub(crate) stream: StreamFindings,
 }
 
 /// Treatment of the body.
@@ -221,6 +230,8 @@ enum Mode {
     TooLongCoded,
     /// The body is only counted, because bodies of its status are not judged.
     Exempt,
+    /// The body is split into events.
+    Stream,
 }
 
 impl Findings {
@@ -235,13 +246,14 @@ impl Findings {
         self.is_too_large = false;
         self.coding = Coding::Plain;
         self.judged_by = None;
+        self.stream.start();
         // The mode that uses the scan or the collected body resets it.
     }
 
     /// The reason to read no more of the response.
     #[inline]
     pub(crate) fn refusal(&self) -> Option<ParseError> {
-        self.is_too_large
+        (self.is_too_large || self.stream.is_too_large())
             .then_some(ParseError::TooLargeToCapture { limit: KEPT_MAX })
     }
 
@@ -279,6 +291,11 @@ impl Findings {
             Mode::CompareCoded | Mode::CollectCoded | Mode::TooLongCoded
         );
         let wrong = is_coded.then(|| self.judge_coded(rules)).flatten();
+        if self.mode == Mode::Stream {
+            let rule = rules.stream.as_deref();
+            let wrong = rule.and_then(|rule| self.stream.conclude(rule));
+            return wrong.or_else(|| self.wrong_header.take().map(|mismatch| *mismatch));
+        }
         if is_coded || self.mode == Mode::Exempt {
             return wrong.or_else(|| self.wrong_header.take().map(|mismatch| *mismatch));
         }
@@ -369,6 +386,16 @@ fn location(head: &Head<'_>) -> Option<Box<str>> {
 pub(crate) struct Judge<'a> {
     pub(crate) rules: &'a Rules,
     pub(crate) findings: &'a mut Findings,
+    pub(crate) at: Arrival<'a>,
+}
+
+impl Judge<'_> {
+    /// Takes the end of the body.
+    pub(crate) fn end(&mut self) {
+        if let (Mode::Stream, Some(rule)) = (self.findings.mode, &self.rules.stream) {
+            self.findings.stream.end(rule, &mut self.at);
+        }
+    }
 }
 
 impl Sink for Judge<'_> {
@@ -397,6 +424,11 @@ impl Sink for Judge<'_> {
             findings.mode = Mode::Exempt;
             return;
         }
+        if let Some(rule) = &self.rules.stream {
+            findings.mode = Mode::Stream;
+            findings.stream.head(rule, head);
+            return;
+        }
         let needs_content =
             self.rules.reference.is_some() || self.rules.graphql || !self.rules.captures.is_empty();
         if needs_content {
@@ -423,6 +455,11 @@ impl Sink for Judge<'_> {
         self.findings.refusal()
     }
 
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.findings.stream.is_over()
+    }
+
     fn body(&mut self, part: &[u8]) {
         let findings = &mut *self.findings;
         findings.body_bytes += part.len() as u64;
@@ -431,6 +468,11 @@ impl Sink for Judge<'_> {
         }
         match findings.mode {
             Mode::Skip | Mode::TooLongCoded | Mode::Exempt => {}
+            Mode::Stream => {
+                if let Some(rule) = &self.rules.stream {
+                    findings.stream.body(rule, part, &mut self.at);
+                }
+            }
             Mode::Compare => {
                 let reference = self.rules.reference();
                 let end = findings.equal_bytes + part.len();

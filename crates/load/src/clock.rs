@@ -34,6 +34,13 @@ impl Clock {
         to_ns(moment.saturating_duration_since(self.origin))
     }
 
+    /// Returns the time since 1970 at its start, in nanoseconds, by CLOCK_REALTIME now.
+    pub(crate) fn epoch_ns(self) -> u64 {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let since_1970 = Duration::try_from(now).map_or(0, to_ns);
+        since_1970.saturating_sub(self.now_ns())
+    }
+
     /// Returns the moment at which it shows this number of nanoseconds.
     pub(crate) fn moment(self, at_ns: u64) -> Instant {
         self.origin + Duration::from_nanos(at_ns)

@@ -7,13 +7,13 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use crate::answer::{Answer, Failure, is_line_end, leftover};
+use crate::answer::{Answer, Failure, Gathering, is_line_end, leftover};
 use crate::check::examine;
 use crate::clock::{Clock, to_ns};
 use crate::error::LoadError;
 use crate::job::{Bounds, Job, Request, Target};
 use crate::mismatch::Mismatch;
-use crate::parser::{End, Parsed, Parser};
+use crate::parser::{End, Parsed, Parser, Sink as _};
 use crate::prepared::rendered;
 use crate::rendered::Rendered;
 use crate::scenario;
@@ -26,7 +26,7 @@ use crate::socket::{self, Connect, Moved, Peer};
 /// If the request cannot be sent, or no complete response arrives within `timeout`.
 pub fn exchange(target: &Target, request: &Request, timeout: Duration) -> Result<Answer, Failure> {
     let rendered = Rendered::new(target, request, true, None)?;
-    converse(target, rendered.bodiless, rendered.bytes(&[]), timeout)
+    converse(target, &rendered, rendered.bytes(&[]), timeout)
 }
 
 /// The reason that a walk through the requests of a job did not complete.
@@ -67,13 +67,12 @@ pub fn walk(job: &Job, slot: u64) -> Result<Vec<Answer>, WalkError> {
         let mut filled = Vec::new();
         request.fill(slot, &captured, &mut filled);
         let bytes = request.bytes(&filled);
-        let answer =
-            converse(&job.target, request.bodiless, bytes, job.timeout).map_err(|failure| {
-                WalkError::Failed {
-                    request: index,
-                    failure,
-                }
-            })?;
+        let answer = converse(&job.target, &request, bytes, job.timeout).map_err(|failure| {
+            WalkError::Failed {
+                request: index,
+                failure,
+            }
+        })?;
         match examine(&mut request.rules, &answer) {
             Ok(values) => {
                 for (place, value) in values {
@@ -96,13 +95,13 @@ pub fn walk(job: &Job, slot: u64) -> Result<Vec<Answer>, WalkError> {
 /// Sends these bytes on a new connection and reads the response.
 fn converse(
     target: &Target,
-    bodiless: bool,
+    request: &Rendered,
     bytes: &[u8],
     timeout: Duration,
 ) -> Result<Answer, Failure> {
     // TLS and HTTP/2 exist only in the general carrier, which a load would also use.
     if !target.protocol.is_plain() {
-        return crate::general::exchange(target, bodiless, bytes, timeout);
+        return crate::general::exchange(target, request, bytes, timeout);
     }
     let deadline = Deadline {
         clock: Clock::start(),
@@ -115,12 +114,12 @@ fn converse(
         socket,
         deadline,
         parser: Parser::new(Bounds::default()),
-        answer: Answer::empty(),
+        gathering: Gathering::new(request.rules.stream.as_ref()),
     };
-    conversation.parser.start(bodiless);
+    conversation.parser.start(request.bodiless);
     conversation.send(bytes)?;
     conversation.receive()?;
-    Ok(conversation.answer)
+    Ok(conversation.gathering.answer)
 }
 
 fn connect(peer: &Peer, deadline: &Deadline) -> Result<OwnedFd, Failure> {
@@ -174,7 +173,7 @@ struct Conversation {
     socket: OwnedFd,
     deadline: Deadline,
     parser: Parser,
-    answer: Answer,
+    gathering: Gathering,
 }
 
 impl Conversation {
@@ -203,6 +202,7 @@ impl Conversation {
                 Ok(Moved::Bytes(0)) => {
                     return match self.parser.end() {
                         End::Complete => Ok(()),
+                        End::Truncated if self.gathering.is_ended() => Ok(()),
                         End::Nothing | End::Truncated => Err(Failure::Closed {
                             found_bytes: self.deadline.found_bytes,
                         }),
@@ -212,7 +212,7 @@ impl Conversation {
                 Err(error) => return Err(self.reset(error)),
             };
             self.deadline.found_bytes += bytes;
-            match self.parser.feed(&buffer[..bytes], &mut self.answer)? {
+            match self.parser.feed(&buffer[..bytes], &mut self.gathering)? {
                 // As in a load, bytes after the response mean that it is longer than its head declares.
                 Parsed::Complete { used, .. }
                     if used < bytes && !is_line_end(&buffer[used..bytes]) =>
@@ -220,6 +220,7 @@ impl Conversation {
                     return Err(Failure::Protocol(leftover(bytes - used)));
                 }
                 Parsed::Complete { .. } => return Ok(()),
+                Parsed::More if self.gathering.is_ended() => return Ok(()),
                 Parsed::More => {}
             }
         }

@@ -386,6 +386,9 @@ impl<'a> EpollEngine<'a> {
                     format!("no connection within {limit:?}")
                 });
             }
+            Phase::Sending | Phase::Receiving if connection.slot.findings.stream.is_ended() => {
+                self.complete(index, false, false, 0);
+            }
             Phase::Sending | Phase::Receiving => {
                 self.fail(index, FailureKind::Timeout, 0, &|| {
                     format!("no complete answer within {limit:?}")

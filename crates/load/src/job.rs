@@ -8,8 +8,8 @@ use model::{Shard, Step};
 
 use crate::slices::Slice;
 pub use model::{
-    BodyRule, ClientIdentity, Data, EncodedBody, Expectation, Protocol, Range, RowOrder,
-    StatusRule, Trust, Version,
+    BodyRule, ClientIdentity, Data, EncodedBody, EventCheck, Expectation, Framing, Protocol, Range,
+    RowOrder, StatusRule, StreamEnd, StreamRule, Trust, Version,
 };
 
 /// One load on one target, from the first send to the last response.

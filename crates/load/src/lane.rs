@@ -7,6 +7,8 @@
 use std::num::NonZeroU16;
 use std::ops::Range;
 
+use crate::check::Judge;
+use crate::check::stream::Arrival;
 use crate::measurement::FailureKind;
 use crate::mismatch::Mismatch;
 use crate::recorder::wrong::FoundWrong;
@@ -146,6 +148,19 @@ impl Lane {
     #[inline]
     pub(crate) fn answered(&mut self, slot: &mut SlotState, done_ns: u64) -> Option<Mismatch> {
         let request = &mut self.work.rotation.requests[slot.request];
+        if request.rules.stream.is_some() {
+            let events = self.recorder.events.as_deref_mut();
+            Judge {
+                rules: &request.rules,
+                findings: &mut slot.findings,
+                at: Arrival {
+                    now_ns: done_ns,
+                    due_ns: slot.due_ns.unwrap_or(slot.sent_ns),
+                    events: events.filter(|_| !slot.is_discarded),
+                },
+            }
+            .end();
+        }
         let mismatch = slot.findings.conclude(&mut request.rules);
         if slot.is_discarded {
             if mismatch.is_none() {
@@ -157,6 +172,9 @@ impl Lane {
         self.recorder.bytes_in_bodies += slot.findings.body_bytes;
         self.recorder.encodings.count(&slot.findings.encoding);
         let is_right = mismatch.is_none();
+        if let Some(events) = &mut self.recorder.events {
+            events.ended(&slot.findings.stream, times.due_ns);
+        }
         if is_right && let Some(judged_by) = slot.findings.judged_by {
             judged_by.count(&mut self.recorder.coded);
             if let Some(body) = slot.findings.encoded() {
@@ -233,7 +251,14 @@ impl Lane {
         let times = Times {
             due_ns: slot.slot_due_ns.or(connect_ns).unwrap_or(sent_ns),
             sent_ns,
-            first_byte_ns: sent_ns,
+            first_byte_ns: match slot.first_byte_ns {
+                0 => done_ns,
+                first_byte_ns => first_byte_ns.min(done_ns),
+            },
+            first_event_ns: match self.work.script.is_empty() {
+                true => slot.findings.stream.first_ns(),
+                false => 0,
+            },
             done_ns,
         };
         // The requests of a scenario are its steps, and its slots are whole iterations.

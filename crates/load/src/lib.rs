@@ -63,13 +63,15 @@ pub use coding::{CodingError, decoded, encoded};
 pub use error::{LoadError, RequestError, TlsError};
 pub use exchange::{WalkError, exchange, walk};
 pub use job::{
-    Address, BodyRule, Bounds, ClientIdentity, Data, EncodedBody, Expectation, Job, Protocol,
-    Range, Request, RowOrder, StatusRule, Target, Trust, Version,
+    Address, BodyRule, Bounds, ClientIdentity, Data, EncodedBody, EventCheck, Expectation, Framing,
+    Job, Protocol, Range, Request, RowOrder, StatusRule, StreamEnd, StreamRule, Target, Trust,
+    Version,
 };
 pub use live::{Counts, Durations, JobProgress, Live, Progress};
 pub use measurement::{
-    CodedAnswers, FailureKind, FailureSample, GeneratorCost, Iterations, Measurement, Outcomes,
-    Pause, SlotTimes, Statuses, StepMeasurement, Window,
+    CodedAnswers, EventsMeasurement, FailureKind, FailureSample, GeneratorCost, Iterations,
+    Measurement, Outcomes, Pause, PositionSum, SlotTimes, Statuses, StepMeasurement, TimedSum,
+    Window,
 };
 pub use mismatch::Mismatch;
 pub use model::{Failed, Mismatched};

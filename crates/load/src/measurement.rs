@@ -1,9 +1,10 @@
 //! The result of one load.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU64};
 use std::time::{Duration, Instant};
 
+pub use crate::recorder::events::{EventsMeasurement, PositionSum, TimedSum};
 pub use model::{
     CodedAnswers, FailureKind, FailureSample, GeneratorCost, Iterations, Outcomes, Pause,
 };
@@ -29,6 +30,10 @@ pub struct Measurement {
     pub connect: Histogram,
     /// From the actual send to the first byte, of complete responses.
     pub first_byte: Histogram,
+    /// From `due` to the first byte, of complete responses.
+    pub first_byte_from_due: Histogram,
+    /// The events of streamed responses. `None` if no request expects a stream.
+    pub events: Option<Box<EventsMeasurement>>,
     /// The outcomes of all slots.
     pub outcomes: Outcomes,
     /// Statuses of the complete responses.
@@ -198,4 +203,8 @@ pub struct SlotTimes {
     pub sent_ns: u64,
     /// The time of the end: the last byte, or the failure.
     pub done_ns: u64,
+    /// The time of the first byte of the response. The time of the end if no byte arrived.
+    pub first_byte_ns: u64,
+    /// The time of the first event of a stream. `None` without an event, or in a scenario.
+    pub first_event_ns: Option<NonZeroU64>,
 }

@@ -74,6 +74,24 @@ pub enum Mismatch {
         /// Received value of the header. `None` if it was absent.
         found: Option<String>,
     },
+    /// An event of a stream is wrong.
+    #[error("expected {expected} in event {position} of the stream, found {found}")]
+    Event {
+        /// The position of the event, from 1.
+        position: u64,
+        /// The expected content, as text.
+        expected: String,
+        /// The received content, as text.
+        found: String,
+    },
+    /// The stream has a wrong number of events.
+    #[error("expected {expected}, found {found}")]
+    Events {
+        /// The expected number or end, as text.
+        expected: String,
+        /// The received number of events, as text.
+        found: String,
+    },
     /// A larger part of the body is needed than the limit allows.
     #[error(transparent)]
     Refused(ParseError),
@@ -107,6 +125,7 @@ impl Mismatch {
             | Mismatch::EncodedTooLarge { .. } => FailureKind::Body,
             Mismatch::Decoded { mismatch, .. } => mismatch.kind(),
             Mismatch::Header { .. } => FailureKind::Header,
+            Mismatch::Event { .. } | Mismatch::Events { .. } => FailureKind::Event,
             Mismatch::Refused(refusal) => refusal.kind(),
             Mismatch::Capture { from, .. } => match from {
                 CaptureFrom::Header(_) => FailureKind::Header,

@@ -51,6 +51,16 @@ pub trait Sink {
     fn refusal(&self) -> Option<ParseError> {
         None
     }
+    /// True if the rest of this response is not wanted, and its connection must not be used again.
+    #[inline]
+    fn is_over(&self) -> bool {
+        false
+    }
+    /// True if the wanted part of this response is complete, although the response may continue.
+    #[inline]
+    fn is_ended(&self) -> bool {
+        false
+    }
 }
 
 /// Status and headers of a response.
@@ -203,6 +213,11 @@ impl Parser {
         }
         let parsed = self.feed_body(bytes, used, sink)?;
         match sink.refusal() {
+            // The rest of the response belongs to nobody, so its connection cannot be used again.
+            None if sink.is_over() && parsed == Parsed::More => Ok(Parsed::Complete {
+                used: bytes.len(),
+                reusable: false,
+            }),
             None => Ok(parsed),
             Some(refusal) => Err(refusal),
         }

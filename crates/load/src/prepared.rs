@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::{Load, Shard, Stop};
 use schedule::OpenPlan;
 
-use crate::clock::to_ns;
+use crate::clock::{Clock, to_ns};
 use crate::error::LoadError;
 use crate::error::RequestError;
 use crate::general::{self, Messages, Outlet, Route};
@@ -110,6 +110,11 @@ impl<'a> Prepared<'a> {
         self.job.requests.iter().any(is_several)
     }
 
+    fn has_streams(&self) -> bool {
+        let mut requests = self.job.requests.iter();
+        requests.any(|request| request.expect.stream.is_some())
+    }
+
     pub(crate) fn is_open_loop(&self) -> bool {
         self.plan.is_some()
     }
@@ -210,7 +215,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// Returns the empty account of one thread.
-    pub(crate) fn recorder(&self, threads: u32, start_ns: u64) -> Recorder {
+    pub(crate) fn recorder(&self, threads: u32, start_ns: u64, clock: Clock) -> Recorder {
         let names = self.job.steps.iter().map(|step| step.name.clone());
         let kept = self.job.keep_slots.map(|most| match self.slots {
             // Threads take turns, so a thread has at most one slot more than another thread.
@@ -227,6 +232,7 @@ impl<'a> Prepared<'a> {
             .with_slots(kept)
             .with_blocks(blocks)
             .with_statuses_apart(self.has_several_statuses())
+            .with_events(self.has_streams().then_some(clock))
     }
 }
 

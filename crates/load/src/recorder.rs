@@ -1,12 +1,13 @@
 //! The account of one generator thread: constant memory, and minimal work per request.
 
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU64};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use model::{CodedAnswers, StatusRule};
 use stats::Histogram;
 
+use crate::clock::Clock;
 use crate::live::{Live, Progress};
 use crate::measurement::{
     FailureKind, FailureSample, GeneratorCost, Iterations, Measurement, Outcomes, Pause, SlotTimes,
@@ -15,6 +16,7 @@ use crate::measurement::{
 
 mod blocks;
 pub(crate) mod encodings;
+pub(crate) mod events;
 mod finer;
 #[cfg(test)]
 mod tests;
@@ -23,6 +25,7 @@ pub(crate) mod wrong;
 
 pub(crate) use blocks::Blocks;
 use encodings::Encodings;
+use events::Events;
 use finer::Finer;
 use windows::Windows;
 
@@ -38,6 +41,8 @@ pub(crate) struct Times {
     pub(crate) due_ns: u64,
     pub(crate) sent_ns: u64,
     pub(crate) first_byte_ns: u64,
+    /// Time of the first event of a stream. 0 without an event.
+    pub(crate) first_event_ns: u64,
     pub(crate) done_ns: u64,
 }
 
@@ -57,9 +62,14 @@ pub(crate) struct Recorder {
     all_equal: Histogram,
     /// Service time and first byte at once.
     whole_at_once: Histogram,
+    /// Latency and first byte from due at once.
+    whole_from_due: Histogram,
     latency: Histogram,
     service: Histogram,
     first_byte: Histogram,
+    first_byte_from_due: Histogram,
+    /// The events of streams, if a request expects a stream.
+    pub(crate) events: Option<Box<Events>>,
     lateness: Histogram,
     gaps: Histogram,
     /// The previous send, the start of the next gap.
@@ -108,9 +118,12 @@ impl Recorder {
             start_ns,
             all_equal: Histogram::new(),
             whole_at_once: Histogram::new(),
+            whole_from_due: Histogram::new(),
             latency: Histogram::new(),
             service: Histogram::new(),
             first_byte: Histogram::new(),
+            first_byte_from_due: Histogram::new(),
+            events: None,
             lateness: Histogram::new(),
             gaps: Histogram::new(),
             gap_from_ns: None,
@@ -164,6 +177,12 @@ impl Recorder {
         self
     }
 
+    /// Also records events of streams, with time stamps by this clock.
+    pub(crate) fn with_events(mut self, clock: Option<Clock>) -> Recorder {
+        self.events = clock.map(|clock| Box::new(Events::new(clock)));
+        self
+    }
+
     #[inline]
     pub(crate) fn keeps_slots(&self) -> bool {
         self.slots.is_some()
@@ -192,6 +211,8 @@ impl Recorder {
             due_ns: times.due_ns - self.start_ns,
             sent_ns: times.sent_ns - self.start_ns,
             done_ns: times.done_ns - self.start_ns,
+            first_byte_ns: times.first_byte_ns.saturating_sub(self.start_ns),
+            first_event_ns: NonZeroU64::new(times.first_event_ns.saturating_sub(self.start_ns)),
         });
     }
 
@@ -276,13 +297,15 @@ impl Recorder {
         if is_whole && latency_ns == service_ns {
             self.all_equal.record_ns(latency_ns);
         } else if is_whole {
-            self.latency.record_ns(latency_ns);
+            self.whole_from_due.record_ns(latency_ns);
             self.whole_at_once.record_ns(service_ns);
         } else {
             self.latency.record_ns(latency_ns);
             self.service.record_ns(service_ns);
             self.first_byte
                 .record_ns(times.first_byte_ns - times.sent_ns);
+            self.first_byte_from_due
+                .record_ns(times.first_byte_ns - times.due_ns);
         }
         // Not clamped: parser and library refuse a status of more than three digits.
         self.statuses[usize::from(status)] += 1;
@@ -384,6 +407,11 @@ impl Recorder {
     pub(crate) fn absorb(&mut self, other: Recorder) {
         self.all_equal.add(&other.all_equal);
         self.whole_at_once.add(&other.whole_at_once);
+        self.whole_from_due.add(&other.whole_from_due);
+        self.first_byte_from_due.add(&other.first_byte_from_due);
+        if let (Some(own), Some(others)) = (&mut self.events, &other.events) {
+            own.absorb(others);
+        }
         self.latency.add(&other.latency);
         self.service.add(&other.service);
         self.first_byte.add(&other.first_byte);
@@ -441,11 +469,19 @@ impl Recorder {
         mut generator: GeneratorCost,
         end_ns: Option<u64>,
     ) -> Measurement {
-        for histogram in [&mut self.latency, &mut self.service, &mut self.first_byte] {
+        let each = [
+            &mut self.latency,
+            &mut self.service,
+            &mut self.first_byte,
+            &mut self.first_byte_from_due,
+        ];
+        for histogram in each {
             histogram.add(&self.all_equal);
         }
         self.service.add(&self.whole_at_once);
         self.first_byte.add(&self.whole_at_once);
+        self.latency.add(&self.whole_from_due);
+        self.first_byte_from_due.add(&self.whole_from_due);
         // Each thread lists its pauses in order of time. The combined list is not in order.
         self.pauses.sort_unstable();
         // Empty if the job did not request times of slots, or if there were too many.
@@ -479,6 +515,10 @@ impl Recorder {
             gaps: self.gaps,
             connect: self.connect,
             first_byte: self.first_byte,
+            first_byte_from_due: self.first_byte_from_due,
+            events: self
+                .events
+                .map(|events| Box::new(events.into_measurement())),
             outcomes: self.outcomes,
             statuses: statuses(&self.statuses),
             bytes_in: self.bytes_in,

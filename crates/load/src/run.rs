@@ -278,7 +278,7 @@ impl Group<'_> {
         if let Some(start_ns) = begin {
             let load = |(job, lane): (usize, &Prepared<'_>)| {
                 let supply = lane.supply(thread, self.threads, start_ns);
-                let recorder = lane.recorder(self.threads, start_ns);
+                let recorder = lane.recorder(self.threads, start_ns, controls.clock);
                 (supply, recorder.with_live(controls.live.wants(job)))
             };
             let loads = self.lanes.iter().enumerate().map(load).collect();

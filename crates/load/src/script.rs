@@ -94,6 +94,7 @@ impl SlotState {
                 // The first byte of a response in one piece may be read before the clock for its end.
                 first_byte_ns => first_byte_ns.min(done_ns),
             },
+            first_event_ns: self.findings.stream.first_ns(),
             done_ns,
         }
     }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::StreamRule;
+
 /// Rules that `weigh` checks on every response. The first rule that fails, in the order of the fields, names
 /// the mismatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub struct Expectation {
     /// The status of the known body. Responses of another status may have another body. If it is `None` and
     /// several statuses are right, the first of them counts.
     pub body_of: Option<u16>,
+    /// The rule of a response that is a stream of events. Rules for the body as a whole then have no effect.
+    pub stream: Option<StreamRule>,
 }
 
 /// A body with a `Content-Encoding`.

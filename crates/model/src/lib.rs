@@ -35,6 +35,7 @@ mod protocol;
 mod rate;
 mod scenario;
 mod shard;
+mod stream;
 mod throttled;
 mod until;
 
@@ -55,5 +56,6 @@ pub use protocol::{ClientIdentity, Protocol, Trust, Version};
 pub use rate::{Rate, RateError};
 pub use scenario::{Capture, CaptureFrom, Step};
 pub use shard::{Shard, ShardError};
+pub use stream::{EventCheck, Framing, StreamEnd, StreamRule};
 pub use throttled::Throttled;
 pub use until::{Goal, HalfWidth, Until, UntilError, until_grammar};

@@ -80,6 +80,72 @@ pub enum Metric {
     /// Share of the intended sends that did not pass, 0 to 1: a wrong response, no response, or never sent.
     #[serde(rename = "failures_share")]
     Failures,
+    /// Typical time to the first byte of a response, from due: the mean of the fastest three quarters.
+    #[serde(rename = "first_byte_us_typical")]
+    FirstByte,
+    /// Mean time from due to the first byte of a response.
+    #[serde(rename = "first_byte_us_mean")]
+    FirstByteMean,
+    /// Time to the first byte that half of the responses do not exceed.
+    #[serde(rename = "first_byte_us_p50")]
+    FirstByteP50,
+    /// Time to the first byte that 99 % of the responses do not exceed.
+    #[serde(rename = "first_byte_us_p99")]
+    FirstByteP99,
+    /// Bytes of bodies per complete response, without framing.
+    #[serde(rename = "body_bytes_per_response")]
+    BodyBytes,
+    /// Bytes of bodies received, in 10^6 bytes per second.
+    #[serde(rename = "body_mb_per_s")]
+    BodyRate,
+    /// Typical time to the first event of a stream, from due: the mean of the fastest three quarters.
+    #[serde(rename = "first_event_us_typical")]
+    FirstEvent,
+    /// Mean time from due to the first event of a stream.
+    #[serde(rename = "first_event_us_mean")]
+    FirstEventMean,
+    /// Time to the first event that half of the streams do not exceed.
+    #[serde(rename = "first_event_us_p50")]
+    FirstEventP50,
+    /// Time to the first event that 99 % of the streams do not exceed.
+    #[serde(rename = "first_event_us_p99")]
+    FirstEventP99,
+    /// Mean time from the due time of a stream to an event, over all events.
+    #[serde(rename = "event_us_mean")]
+    EventTime,
+    /// Mean time between two consecutive events of a stream.
+    #[serde(rename = "event_gap_us_mean")]
+    EventGap,
+    /// Time between two events that half of the gaps do not exceed.
+    #[serde(rename = "event_gap_us_p50")]
+    EventGapP50,
+    /// Time between two events that 99 % of the gaps do not exceed.
+    #[serde(rename = "event_gap_us_p99")]
+    EventGapP99,
+    /// Time between two events that 99.9 % of the gaps do not exceed.
+    #[serde(rename = "event_gap_us_p999")]
+    EventGapP999,
+    /// Events per complete stream.
+    #[serde(rename = "events_per_stream")]
+    Events,
+    /// Mean time from the publisher's time stamp in an event to its arrival.
+    #[serde(rename = "delivery_us_mean")]
+    Delivery,
+    /// Delivery time that half of the events do not exceed.
+    #[serde(rename = "delivery_us_p50")]
+    DeliveryP50,
+    /// Delivery time that 99 % of the events do not exceed.
+    #[serde(rename = "delivery_us_p99")]
+    DeliveryP99,
+    /// Mean time from a message to its reply on the same connection.
+    #[serde(rename = "round_trip_us_mean")]
+    RoundTrip,
+    /// Time to a reply that half of the messages do not exceed.
+    #[serde(rename = "round_trip_us_p50")]
+    RoundTripP50,
+    /// Time to a reply that 99 % of the messages do not exceed.
+    #[serde(rename = "round_trip_us_p99")]
+    RoundTripP99,
 }
 
 /// Better direction of a metric.
@@ -122,7 +188,7 @@ struct Entry {
 
 impl Metric {
     /// All metrics, in the order of tables.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 43] = [
         Self::Requests,
         Self::Min,
         Self::Mean,
@@ -144,10 +210,34 @@ impl Metric {
         Self::WaitedForCpu,
         Self::GeneratorCpu,
         Self::Failures,
+        Self::FirstByte,
+        Self::FirstByteMean,
+        Self::FirstByteP50,
+        Self::FirstByteP99,
+        Self::BodyBytes,
+        Self::BodyRate,
+        Self::FirstEvent,
+        Self::FirstEventMean,
+        Self::FirstEventP50,
+        Self::FirstEventP99,
+        Self::EventTime,
+        Self::EventGap,
+        Self::EventGapP50,
+        Self::EventGapP99,
+        Self::EventGapP999,
+        Self::Events,
+        Self::Delivery,
+        Self::DeliveryP50,
+        Self::DeliveryP99,
+        Self::RoundTrip,
+        Self::RoundTripP50,
+        Self::RoundTripP99,
     ];
 
     fn entry(self) -> Entry {
-        use Unit::{Mebibytes, MegabytesPerSecond, Microseconds, PerRequest, PerSecond, Share};
+        use Unit::{
+            Mebibytes, MegabytesPerSecond, Microseconds, Milliseconds, PerRequest, PerSecond, Share,
+        };
         match self {
             Self::Requests => Entry {
                 direction: Direction::HigherIsBetter,
@@ -216,6 +306,131 @@ impl Metric {
                 Microseconds,
             ),
             Self::Failures => cost("failures_share", &["failures"], "failures %", Share),
+            Self::FirstByte => cost(
+                "first_byte_us_typical",
+                &["first-byte"],
+                "first byte",
+                Milliseconds,
+            ),
+            Self::FirstByteMean => cost(
+                "first_byte_us_mean",
+                &["first-byte-mean"],
+                "first byte mean",
+                Milliseconds,
+            ),
+            Self::FirstByteP50 => cost(
+                "first_byte_us_p50",
+                &["first-byte-p50"],
+                "first byte p50",
+                Milliseconds,
+            ),
+            Self::FirstByteP99 => cost(
+                "first_byte_us_p99",
+                &["first-byte-p99"],
+                "first byte p99",
+                Milliseconds,
+            ),
+            Self::BodyBytes => cost(
+                "body_bytes_per_response",
+                &["body-bytes"],
+                "body bytes/response",
+                PerRequest,
+            ),
+            Self::BodyRate => Entry {
+                direction: Direction::HigherIsBetter,
+                ..cost(
+                    "body_mb_per_s",
+                    &["body-mb/s"],
+                    "body MB/s",
+                    MegabytesPerSecond,
+                )
+            },
+            Self::FirstEvent => cost(
+                "first_event_us_typical",
+                &["first-event"],
+                "first event",
+                Milliseconds,
+            ),
+            Self::FirstEventMean => cost(
+                "first_event_us_mean",
+                &["first-event-mean"],
+                "first event mean",
+                Milliseconds,
+            ),
+            Self::FirstEventP50 => cost(
+                "first_event_us_p50",
+                &["first-event-p50"],
+                "first event p50",
+                Milliseconds,
+            ),
+            Self::FirstEventP99 => cost(
+                "first_event_us_p99",
+                &["first-event-p99"],
+                "first event p99",
+                Milliseconds,
+            ),
+            Self::EventTime => cost("event_us_mean", &["event"], "event", Milliseconds),
+            Self::EventGap => cost(
+                "event_gap_us_mean",
+                &["event-gap"],
+                "event gap",
+                Milliseconds,
+            ),
+            Self::EventGapP50 => cost(
+                "event_gap_us_p50",
+                &["event-gap-p50"],
+                "event gap p50",
+                Milliseconds,
+            ),
+            Self::EventGapP99 => cost(
+                "event_gap_us_p99",
+                &["event-gap-p99"],
+                "event gap p99",
+                Milliseconds,
+            ),
+            Self::EventGapP999 => cost(
+                "event_gap_us_p999",
+                &["event-gap-p99.9", "event-gap-p999"],
+                "event gap p99.9",
+                Milliseconds,
+            ),
+            Self::Events => cost(
+                "events_per_stream",
+                &["events"],
+                "events/stream",
+                PerRequest,
+            ),
+            Self::Delivery => cost("delivery_us_mean", &["delivery"], "delivery", Milliseconds),
+            Self::DeliveryP50 => cost(
+                "delivery_us_p50",
+                &["delivery-p50"],
+                "delivery p50",
+                Milliseconds,
+            ),
+            Self::DeliveryP99 => cost(
+                "delivery_us_p99",
+                &["delivery-p99"],
+                "delivery p99",
+                Milliseconds,
+            ),
+            Self::RoundTrip => cost(
+                "round_trip_us_mean",
+                &["round-trip"],
+                "round trip",
+                Milliseconds,
+            ),
+            Self::RoundTripP50 => cost(
+                "round_trip_us_p50",
+                &["round-trip-p50"],
+                "round trip p50",
+                Milliseconds,
+            ),
+            Self::RoundTripP99 => cost(
+                "round_trip_us_p99",
+                &["round-trip-p99"],
+                "round trip p99",
+                Milliseconds,
+            ),
         }
     }
 
@@ -273,7 +488,26 @@ impl Metric {
             | Self::P99
             | Self::P999
             | Self::Max
-            | Self::Cpu => true,
+            | Self::Cpu
+            | Self::FirstByte
+            | Self::FirstByteMean
+            | Self::FirstByteP50
+            | Self::FirstByteP99
+            | Self::FirstEvent
+            | Self::FirstEventMean
+            | Self::FirstEventP50
+            | Self::FirstEventP99
+            | Self::EventTime
+            | Self::EventGap
+            | Self::EventGapP50
+            | Self::EventGapP99
+            | Self::EventGapP999
+            | Self::Delivery
+            | Self::DeliveryP50
+            | Self::DeliveryP99
+            | Self::RoundTrip
+            | Self::RoundTripP50
+            | Self::RoundTripP99 => true,
             Self::Stdev
             | Self::Throughput
             | Self::Memory
@@ -281,7 +515,10 @@ impl Metric {
             | Self::ContextSwitchesInvoluntary
             | Self::WaitedForCpu
             | Self::GeneratorCpu
-            | Self::Failures => false,
+            | Self::Failures
+            | Self::BodyBytes
+            | Self::BodyRate
+            | Self::Events => false,
         }
     }
 

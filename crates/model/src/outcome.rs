@@ -32,6 +32,18 @@ pub struct Mismatched {
     pub body: u64,
     /// An expected header is absent or has another value.
     pub header: u64,
+    /// An event of a stream is wrong, or the stream has a wrong number of events.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub event: u64,
+}
+
+/// True for a count of 0, which recordings of ordinary responses leave out.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde requires a reference"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Requests without a complete response, by cause.
@@ -72,6 +84,8 @@ pub enum FailureKind {
     Body,
     /// Mismatched: a header is absent or has another value.
     Header,
+    /// Mismatched: an event of a stream is wrong, or their number is wrong.
+    Event,
     /// Failed: the connection could not be opened.
     Connect,
     /// Failed: the response was not complete in time.
@@ -175,6 +189,7 @@ impl Outcomes {
             FailureKind::Graphql => &mut self.mismatched.graphql,
             FailureKind::Body => &mut self.mismatched.body,
             FailureKind::Header => &mut self.mismatched.header,
+            FailureKind::Event => &mut self.mismatched.event,
             FailureKind::Connect => &mut self.failed.connect,
             FailureKind::Timeout => &mut self.failed.timeout,
             FailureKind::Reset => &mut self.failed.reset,
@@ -197,6 +212,7 @@ impl Outcomes {
         self.mismatched.graphql += other.mismatched.graphql;
         self.mismatched.body += other.mismatched.body;
         self.mismatched.header += other.mismatched.header;
+        self.mismatched.event += other.mismatched.event;
         self.failed.connect += other.failed.connect;
         self.failed.timeout += other.failed.timeout;
         self.failed.reset += other.failed.reset;
@@ -213,17 +229,18 @@ impl Mismatched {
     /// Sum of all mismatched responses.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.status + self.graphql + self.body + self.header
+        self.status + self.graphql + self.body + self.header + self.event
     }
 
     /// The counts with their names, in report order.
     #[must_use]
-    pub fn by_name(&self) -> [(&'static str, u64); 4] {
+    pub fn by_name(&self) -> [(&'static str, u64); 5] {
         [
             ("status", self.status),
             ("graphql", self.graphql),
             ("body", self.body),
             ("header", self.header),
+            ("event", self.event),
         ]
     }
 }
@@ -253,11 +270,12 @@ impl Failed {
 
 impl FailureKind {
     /// All kinds, in the order of the outcomes.
-    pub const ALL: [FailureKind; 13] = [
+    pub const ALL: [FailureKind; 14] = [
         FailureKind::Status,
         FailureKind::Graphql,
         FailureKind::Body,
         FailureKind::Header,
+        FailureKind::Event,
         FailureKind::Connect,
         FailureKind::Timeout,
         FailureKind::Reset,
@@ -277,6 +295,7 @@ impl FailureKind {
             FailureKind::Graphql => "graphql",
             FailureKind::Body => "body",
             FailureKind::Header => "header",
+            FailureKind::Event => "event",
             FailureKind::Connect => "connect",
             FailureKind::Timeout => "timeout",
             FailureKind::Reset => "reset",
@@ -300,7 +319,11 @@ impl FailureKind {
     pub fn is_mismatch(self) -> bool {
         matches!(
             self,
-            FailureKind::Status | FailureKind::Graphql | FailureKind::Body | FailureKind::Header
+            FailureKind::Status
+                | FailureKind::Graphql
+                | FailureKind::Body
+                | FailureKind::Header
+                | FailureKind::Event
         )
     }
 }

@@ -16,6 +16,7 @@ mod compared_with;
 pub mod describe;
 pub mod digits;
 mod environment;
+mod events;
 mod factors;
 mod float;
 mod hdr;
@@ -39,6 +40,7 @@ mod variant;
 mod why;
 
 pub use environment::{Environment, NoiseFloor};
+pub use events::{EventsRecord, PositionRecord, SummedTimes, TimesRecord};
 pub use factors::{FactorText, FactorsText, GeneratorText};
 pub use float::float;
 pub use hdr::Hdr;

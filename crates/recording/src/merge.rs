@@ -17,8 +17,8 @@ use stats::Histogram;
 
 use crate::Hdr;
 use crate::{
-    Kind, LeftOut, LeftOutAnswers, NetworkRecord, ReadError, Recording, RequestRecord, RoundRecord,
-    StepRecord, Windows, latency_by_status,
+    EventsRecord, Kind, LeftOut, LeftOutAnswers, NetworkRecord, ReadError, Recording,
+    RequestRecord, RoundRecord, StepRecord, TimesRecord, Windows, latency_by_status,
 };
 
 /// Maximum number of pauses that a merged recording lists. It only counts further pauses.
@@ -339,6 +339,8 @@ fn sum(rounds: &[RoundRecord]) -> RoundRecord {
     whole.lateness_ns_hdr = merged(|round| &round.lateness_ns_hdr);
     whole.connect_ns_hdr = merged(|round| &round.connect_ns_hdr);
     whole.first_byte_ns_hdr = merged(|round| &round.first_byte_ns_hdr);
+    whole.first_byte = first_byte(rounds);
+    whole.events = events(rounds);
     whole.gaps_ns_hdr = gaps(rounds);
     whole.windows = windows(rounds);
     whole.generator = generator(rounds);
@@ -370,6 +372,27 @@ fn coded(rounds: &[RoundRecord]) -> Option<CodedAnswers> {
     let own = rounds.iter().filter_map(|round| round.coded.as_ref());
     own.for_each(|one| all.add(one));
     (all.total() > 0).then_some(all)
+}
+
+/// The first bytes of all shards. `None` if one shard has not recorded them.
+fn first_byte(rounds: &[RoundRecord]) -> Option<TimesRecord> {
+    if let [one] = rounds {
+        return one.first_byte.clone();
+    }
+    let parts: Option<Vec<_>> = rounds
+        .iter()
+        .map(|round| round.first_byte.as_ref())
+        .collect();
+    parts.map(TimesRecord::merged)
+}
+
+/// The events of all shards. `None` if one shard has not recorded them.
+fn events(rounds: &[RoundRecord]) -> Option<EventsRecord> {
+    if let [one] = rounds {
+        return one.events.clone();
+    }
+    let parts: Option<Vec<_>> = rounds.iter().map(|round| round.events.as_ref()).collect();
+    parts.map(|parts| EventsRecord::merged(&parts))
 }
 
 /// The gaps of all shards. `None` if one shard has not recorded them, because a part must not pass for the

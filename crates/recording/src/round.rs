@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use stats::Histogram;
 
 use crate::float::float;
-use crate::{GeneratorRecord, Hdr, NetworkRecord, ProofSeen};
+use crate::{EventsRecord, GeneratorRecord, Hdr, NetworkRecord, ProofSeen, TimesRecord};
 
 /// One measurement: one variant in one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -96,6 +96,12 @@ pub struct RoundRecord {
     pub connect_ns_hdr: Hdr,
     /// Time from the actual send to the first byte of the response.
     pub first_byte_ns_hdr: Hdr,
+    /// Time from due to the first byte of the response. Absent in recordings of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte: Option<TimesRecord>,
+    /// The events of streamed responses. Absent if responses are not streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<EventsRecord>,
     /// Responses and errors over time.
     pub windows: Windows,
     /// Cost of the generator itself.

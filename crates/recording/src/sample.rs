@@ -226,6 +226,8 @@ impl SampleRun {
             gaps_ns_hdr: self.is_open.then(|| Hdr::of(&gaps())),
             connect_ns_hdr: Hdr::of(&connect),
             first_byte_ns_hdr: Hdr::of(&first_byte),
+            first_byte: None,
+            events: None,
             windows,
             generator: self.generator(elapsed_us),
             steps: Vec::new(),

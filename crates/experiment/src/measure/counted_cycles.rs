@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use load::{Job, Measurement, SlotTimes};
 use model::{Load, Shard};
-use recording::{Hdr, LatencyMeans, LeftOut, LeftOutAnswers, RequestRecord};
+use recording::{Hdr, LatencyMeans, LeftOut, LeftOutAnswers, RequestRecord, TimesRecord};
 use schedule::OpenPlan;
 use stats::cycles::{Cause, Disturbance, Validity};
 
@@ -122,6 +122,31 @@ pub(super) struct Counted {
     pub(super) all_latency: Option<Hdr>,
     /// The responses that do not count. `None` if no cycle was left out.
     pub(super) left_out_answers: Option<LeftOutAnswers>,
+    /// Time from due to the first byte of the counted responses.
+    pub(super) first_byte: TimesRecord,
+    /// Time from due to the first event of the counted streams.
+    pub(super) first_event: TimesRecord,
+}
+
+/// Times of the counted responses, with their exact means.
+#[derive(Default)]
+struct ExactTimes {
+    times: stats::Histogram,
+    each: Vec<u64>,
+}
+
+impl ExactTimes {
+    fn record_ns(&mut self, ns: u64) {
+        self.times.record_ns(ns);
+        self.each.push(ns);
+    }
+
+    fn into_record(self) -> TimesRecord {
+        TimesRecord {
+            ns_hdr: Hdr::of(&self.times),
+            means: means_of(vec![self.each], std::iter::empty()),
+        }
+    }
 }
 
 /// Recalculates a measurement without its disturbed cycles.
@@ -134,6 +159,7 @@ pub(super) fn leave_out(
     let mut latency = stats::Histogram::new();
     let mut by_status = ByStatus::of(measurement);
     let mut service = stats::Histogram::new();
+    let (mut first_byte, mut first_event) = (ExactTimes::default(), ExactTimes::default());
     let mut requests = requests_of(measurement);
     // One list per request, or a single list if the requests have no separate records.
     let mut exact = vec![Vec::new(); requests.len().max(1)];
@@ -162,6 +188,10 @@ pub(super) fn leave_out(
             own.record_ns(latency_ns);
         }
         exact[place].push(latency_ns);
+        first_byte.record_ns(slot.first_byte_ns.saturating_sub(slot.due_ns));
+        if let Some(at_ns) = slot.first_event_ns {
+            first_event.record_ns(at_ns.get().saturating_sub(slot.due_ns));
+        }
         service.record_ns(slot.done_ns - slot.sent_ns);
     }
     let all_latency = std::mem::replace(&mut measurement.latency, latency);
@@ -187,6 +217,8 @@ pub(super) fn leave_out(
         latency_means,
         all_latency: (left_out.total() > 0).then(|| Hdr::of(&all_latency)),
         left_out_answers: (left_out.total() > 0).then_some(lost),
+        first_byte: first_byte.into_record(),
+        first_event: first_event.into_record(),
     }
 }
 

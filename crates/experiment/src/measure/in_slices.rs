@@ -363,6 +363,8 @@ struct Folded {
     /// Counted responses by status.
     statuses: BTreeMap<u16, u64>,
     service: Histogram,
+    first_byte_from_due: Histogram,
+    first_event: Histogram,
     windows: Vec<Window>,
     /// Completed requests. A request partly within counted time counts with that part.
     completed: f64,
@@ -375,6 +377,8 @@ impl Folded {
             by_status: ByStatus::of(measurement),
             statuses: BTreeMap::new(),
             service: Histogram::new(),
+            first_byte_from_due: Histogram::new(),
+            first_event: Histogram::new(),
             windows: vec![Window::default(); counted.len()],
             completed: 0.0,
         };
@@ -406,6 +410,13 @@ impl Folded {
                 *folded.statuses.entry(status.get()).or_default() += 1;
             }
             folded.service.record_ns(slot.done_ns - slot.sent_ns);
+            let since_due_ns = |at_ns: u64| at_ns.saturating_sub(slot.due_ns);
+            folded
+                .first_byte_from_due
+                .record_ns(since_due_ns(slot.first_byte_ns));
+            if let Some(at_ns) = slot.first_event_ns {
+                folded.first_event.record_ns(since_due_ns(at_ns.get()));
+            }
         }
         folded
     }
@@ -431,6 +442,10 @@ impl Folded {
         measurement.latency_by_status = self.by_status.into_latency();
         measurement.latency = self.latency;
         measurement.service = self.service;
+        measurement.first_byte_from_due = self.first_byte_from_due;
+        if let Some(events) = &mut measurement.events {
+            events.first = self.first_event;
+        }
         // The time that these requests take at the measured rate.
         let elapsed = match self.completed {
             completed if completed > 0.0 && passed > 0 => length.mul_f64(passed as f64 / completed),

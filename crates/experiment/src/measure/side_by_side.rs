@@ -441,6 +441,11 @@ impl Experiment<'_> {
             record.all_latency_ns_hdr = counted.all_latency;
             record.left_out_answers = counted.left_out_answers;
             record.latency_means = counted.latency_means;
+            // A slot of a scenario is an iteration, which has several first bytes.
+            record.first_byte = record.steps.is_empty().then_some(counted.first_byte);
+            if let Some(events) = &mut record.events {
+                events.first = counted.first_event;
+            }
         }
         if let Some(cores) = end.cores {
             record.cores = cores.record(end.runs[index].candidate.variant.systems());

@@ -135,6 +135,7 @@ mod tests {
             batch: Vec::new(),
             weight: 1,
             expect: None,
+            stream: None,
         }
     }
 

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use yaml_with_places::{At, Json, OneOrMany};
 
 use super::default;
+use super::stream::StreamEntry;
 use crate::fields::{Table, TextOr};
 use crate::formats::{
     HeaderName, HeaderValue, Method, Pointer, RequestPath, StatusName, Title, Verbatim, Written,
@@ -55,6 +56,9 @@ pub(crate) struct RequestFile {
     pub(crate) batch: Option<At<OneOrMany<At<String>>>>,
     /// The requirements on its answers, instead of the lab's `expect`.
     pub(crate) expect: Option<ExpectFile>,
+    /// Its answer is a stream of events. By default as in `load.stream`. The report then contains the time
+    /// to the first event and the gaps between events. The body as a whole is not compared.
+    pub(crate) stream: Option<At<StreamEntry>>,
     /// The number of times that it is sent for each send of a request with weight 1.
     #[schemars(range(min = 1, max = 1000), extend("default" = default::WEIGHT))]
     pub(crate) weight: Option<u32>,

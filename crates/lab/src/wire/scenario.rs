@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::request::{ExpectFile, Headers, RequestFile};
+use super::stream::StreamEntry;
 use yaml_with_places::{At, Json};
 
 use crate::fields::{Table, TextOr};
@@ -69,6 +70,8 @@ pub(crate) struct StepFile {
     pub(crate) variables: Option<At<Json>>,
     /// The requirements on its answer, instead of the lab's `expect`.
     pub(crate) expect: Option<ExpectFile>,
+    /// Its answer is a stream of events. By default as in `load.stream`.
+    pub(crate) stream: Option<At<StreamEntry>>,
 }
 
 impl StepFile {
@@ -85,6 +88,7 @@ impl StepFile {
             query: step.query,
             variables: step.variables,
             expect: step.expect,
+            stream: step.stream,
             batch: None,
             weight: None,
         }

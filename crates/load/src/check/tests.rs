@@ -284,6 +284,7 @@ fn judged_by(
         let mut judge = Judge {
             rules: &rules,
             findings: &mut findings,
+            at: stream::Arrival::untimed(),
         };
         judge.head(&Head::new(answer.status, &headers));
         for piece in answer.body.chunks(7) {
@@ -405,6 +406,7 @@ fn judge_all(rules: &mut Rules, bodies: &[&str], piece: usize) -> Vec<Option<Fai
             let mut judge = Judge {
                 rules,
                 findings: &mut findings,
+                at: stream::Arrival::untimed(),
             };
             judge.head(&Head::new(200, &[]));
             for part in body.as_bytes().chunks(piece) {

@@ -5,6 +5,7 @@ use rustix::io::Errno;
 use super::{EpollEngine, Unread};
 use crate::answer::{CLOSED_IDLE, is_line_end, leftover};
 use crate::check::Judge;
+use crate::check::stream::{Arrival, STREAM_END_NS};
 use crate::connection::Phase;
 use crate::lane::Fault;
 use crate::measurement::FailureKind;
@@ -107,9 +108,15 @@ impl EpollEngine<'_> {
                 slot.first_byte_ns = self.now_ns;
             }
             let piece = &self.buffer[..bytes];
+            let events = lane.recorder.events.as_deref_mut();
             let mut judge = Judge {
                 rules: &lane.work.rotation.requests[slot.request].rules,
                 findings: &mut slot.findings,
+                at: Arrival {
+                    now_ns: self.now_ns,
+                    due_ns: slot.due_ns.unwrap_or(slot.sent_ns),
+                    events: events.filter(|_| !slot.is_discarded),
+                },
             };
             match connection.parser.feed(piece, &mut judge) {
                 Ok(Parsed::Complete { used, reusable })
@@ -125,6 +132,14 @@ impl EpollEngine<'_> {
                 }
                 Ok(Parsed::More) => {
                     connection.keep(piece);
+                    // A server ends the response after the end of its stream. If it does not, the response is
+                    // complete without that.
+                    if let Some(ended_ns) = connection.slot.findings.stream.ended_ns() {
+                        let until_ns = (ended_ns + STREAM_END_NS).min(connection.wake_ns);
+                        connection.wake_ns = until_ns;
+                        self.wake_ns = self.wake_ns.min(until_ns);
+                    }
+                    let connection = &mut self.connections[index];
                     // A read that left room took all available bytes. A new edge announces more. The end of
                     // the connection may be part of the current edge.
                     if bytes < self.buffer.len() && !is_hangup {
@@ -145,9 +160,10 @@ impl EpollEngine<'_> {
 
     /// Ends a complete response. Its last `bytes` are in the buffer.
     #[inline]
-    fn complete(&mut self, index: usize, reusable: bool, is_hangup: bool, bytes: usize) {
-        let done_ns = self.now_ns;
+    pub(super) fn complete(&mut self, index: usize, reusable: bool, is_hangup: bool, bytes: usize) {
         let connection = &mut self.connections[index];
+        let done_ns = connection.slot.findings.stream.ended_ns();
+        let done_ns = done_ns.unwrap_or(self.now_ns);
         // The connection ended with this response, and there will be no other edge. Bytes after it must be
         // found now.
         if is_hangup
@@ -186,6 +202,7 @@ impl EpollEngine<'_> {
     fn on_end(&mut self, index: usize) {
         match self.connections[index].parser.end() {
             End::Complete => self.complete(index, false, true, 0),
+            End::Truncated if self.is_stream_ended(index) => self.complete(index, false, true, 0),
             End::Nothing if self.was_kept(index) => {
                 self.fail(index, FailureKind::ClosedIdle, 0, &|| {
                     CLOSED_IDLE.to_owned()
@@ -210,6 +227,11 @@ impl EpollEngine<'_> {
         } else {
             self.fail(index, FailureKind::Reset, 0, &|| error.to_string());
         }
+    }
+
+    /// True if an event has ended the stream of a response.
+    fn is_stream_ended(&self, index: usize) -> bool {
+        self.connections[index].slot.findings.stream.is_ended()
     }
 
     /// True if the connection has carried an earlier response, and no byte of the awaited response arrived.

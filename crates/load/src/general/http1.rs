@@ -4,12 +4,14 @@ use std::cell::RefCell;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::ReadBuf;
 
 use super::progress::{ExchangeError, ResponseProgress};
 use super::stream::Stream;
 use crate::answer::{CLOSED_IDLE, is_line_end, leftover};
+use crate::check::stream::STREAM_END_NS;
 use crate::clock::Clock;
 use crate::measurement::FailureKind;
 use crate::parser::{End, Parsed, Parser, Sink};
@@ -86,12 +88,28 @@ impl<S: Sink> Exchange<'_, S> {
 
     /// Sends the rest and receives the response. Returns `true` if the connection can carry another request.
     pub(super) async fn finish(&mut self) -> Result<bool, ExchangeError> {
-        std::future::poll_fn(|context| {
+        let received = std::future::poll_fn(|context| {
             // A server may respond before it has read everything, and close. Its response counts.
             let _ = self.poll_send(context);
-            self.poll_receive(context)
+            match self.poll_receive(context) {
+                Poll::Pending if self.sink.is_ended() => Poll::Ready(None),
+                polled => polled.map(Some),
+            }
         })
-        .await
+        .await;
+        match received {
+            Some(received) => received,
+            None => Ok(self.end_of_stream().await),
+        }
+    }
+
+    /// Awaits the end of a response whose stream has ended. Returns `true` if the connection can carry another
+    /// request.
+    async fn end_of_stream(&mut self) -> bool {
+        let rest = std::future::poll_fn(|context| self.poll_receive(context));
+        let limit = Duration::from_nanos(STREAM_END_NS);
+        let ended = tokio::time::timeout(limit, rest).await;
+        matches!(ended, Ok(Ok(true)))
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -9,6 +9,7 @@ use std::mem::replace;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::client::{Builder, ResponseFuture, SendRequest};
@@ -22,6 +23,7 @@ use super::fault::{Stage, failure, words};
 use super::message::Message;
 use super::progress::{ExchangeError, ResponseProgress};
 use super::stream::Stream;
+use crate::check::stream::STREAM_END_NS;
 use crate::clock::Clock;
 use crate::job::Bounds;
 use crate::measurement::FailureKind;
@@ -235,7 +237,18 @@ impl Sending {
             .collect();
         sink.head(&Head::new(status.as_u16(), &lines));
         let mut body_bytes = 0;
-        while let Some(part) = self.part(&mut body).await {
+        while let Some(part) = match sink.is_ended() {
+            false => self.part(&mut body).await,
+            // The stream has ended. If the response does not end soon, it is complete without that.
+            true => {
+                let limit = Duration::from_nanos(STREAM_END_NS);
+                let rest = tokio::time::timeout(limit, self.part(&mut body)).await;
+                match rest {
+                    Ok(part) => part,
+                    Err(_) => return Ok(()),
+                }
+            }
+        } {
             let part = part.map_err(|error| failure(&error, stage))?;
             progress.keep(&part, limits.clock.now_ns());
             body_bytes += part.len() as u64;
@@ -243,6 +256,10 @@ impl Sending {
                 return Err(too_large("body", limits.bounds.body_bytes));
             }
             sink.body(&part);
+            if sink.is_over() {
+                // The stream is reset when it is dropped.
+                return Ok(());
+            }
             if let Some(refusal) = sink.refusal() {
                 return Err(ExchangeError::failed(refusal.kind(), refusal.to_string()));
             }

@@ -4,7 +4,9 @@ use std::cell::RefCell;
 
 use http::{HeaderMap, StatusCode};
 
+use crate::check::stream::Arrival;
 use crate::check::{Findings, Judge};
+use crate::clock::Clock;
 use crate::lane::Lane;
 use crate::measurement::FailureKind;
 use crate::parser::{Head, ParseError, Sink};
@@ -83,14 +85,25 @@ pub(super) struct Judging<'a> {
     pub(super) lane: usize,
     pub(super) request: usize,
     pub(super) findings: &'a mut Findings,
+    pub(super) clock: Clock,
+    /// The due time of the request, for its events.
+    pub(super) due_ns: u64,
+    /// True if events are not recorded, because the slot does not count.
+    pub(super) is_discarded: bool,
 }
 
 impl Judging<'_> {
     fn judge(&mut self, feed: impl FnOnce(&mut Judge<'_>)) {
-        let lane = &self.lanes.borrow()[self.lane];
+        let lane = &mut self.lanes.borrow_mut()[self.lane];
+        let events = lane.recorder.events.as_deref_mut();
         feed(&mut Judge {
             rules: &lane.work.rotation.requests[self.request].rules,
             findings: self.findings,
+            at: Arrival::now(
+                self.clock,
+                self.due_ns,
+                events.filter(|_| !self.is_discarded),
+            ),
         });
     }
 }
@@ -106,5 +119,13 @@ impl Sink for Judging<'_> {
 
     fn refusal(&self) -> Option<ParseError> {
         self.findings.refusal()
+    }
+
+    fn is_over(&self) -> bool {
+        self.findings.stream.is_over()
+    }
+
+    fn is_ended(&self) -> bool {
+        self.findings.stream.is_ended()
     }
 }

@@ -11,18 +11,19 @@ use super::http2::Limits;
 use super::message::Message;
 use super::progress::{ExchangeError, ResponseProgress};
 use super::route::{Channel, Route};
-use crate::answer::{Answer, Failure};
+use crate::answer::{Answer, Failure, Gathering};
 use crate::clock::Clock;
 use crate::error::RequestError;
 use crate::job::{Bounds, Target};
 use crate::measurement::FailureKind;
 use crate::parser::Parser;
+use crate::rendered::Rendered;
 use crate::socket::Peer;
 
 /// Sends one request and reads the whole response.
 pub(crate) fn exchange(
     target: &Target,
-    bodiless: bool,
+    asked: &Rendered,
     request: &[u8],
     timeout: Duration,
 ) -> Result<Answer, Failure> {
@@ -35,12 +36,13 @@ pub(crate) fn exchange(
         .build()
         .map_err(failed)?;
     let mut progress = ResponseProgress::default();
+    let mut gathering = Gathering::new(asked.rules.stream.as_ref());
     let conversation = async {
         let channel = route.connect(&peer, &Rc::default()).await;
         match channel.map_err(|(_, reason)| Failure::Connect(reason))? {
             Channel::Http1 { mut stream, .. } => {
                 let mut parser = Parser::new(Bounds::default());
-                parser.start(bodiless);
+                parser.start(asked.bodiless);
                 let mut exchange = Exchange {
                     clock: Clock::start(),
                     stream: &mut *stream,
@@ -51,29 +53,28 @@ pub(crate) fn exchange(
                     buffer: &RefCell::new(vec![0; 64 * 1024]),
                     parser: &mut parser,
                     progress: &mut progress,
-                    sink: Answer::empty(),
+                    sink: gathering,
                 };
                 // Without `begin`, which only reports when the request counts as sent. That is not needed
                 // here.
                 match exchange.finish().await {
-                    Ok(_) => Ok(exchange.sink),
+                    Ok(_) => Ok(exchange.sink.answer),
                     Err(error) => Err(failure(error, progress.bytes)),
                 }
             }
             Channel::Http2(session) => {
                 let message = message.map_err(RequestError::Http2)?;
-                let mut answer = Answer::empty();
                 let limits = Limits {
                     clock: Clock::start(),
                     bounds: Bounds::default(),
                     was_idle: false,
                 };
                 let received = match session.send(message).await {
-                    Ok(sending) => sending.receive(limits, &mut progress, &mut answer).await,
+                    Ok(sending) => sending.receive(limits, &mut progress, &mut gathering).await,
                     Err(error) => Err(error),
                 };
                 received
-                    .map(|()| answer)
+                    .map(|()| gathering.answer)
                     .map_err(|error| failure(error, progress.bytes))
             }
         }

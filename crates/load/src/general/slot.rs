@@ -299,6 +299,9 @@ impl EngineState {
         slot.parser.start(bodiless);
         // Taken out because the account needs the rest of the slot while the exchange fills them.
         let mut findings = std::mem::take(&mut slot.state.findings);
+        // Read before the write and stored after it. The write belongs to the request, but a request without
+        // a sent byte was not sent.
+        let now_ns = self.clock.now_ns();
         let mut exchange = Exchange {
             clock: self.clock,
             stream: &mut *stream,
@@ -314,11 +317,11 @@ impl EngineState {
                 lane: place.lane,
                 request: slot.state.request,
                 findings: &mut findings,
+                clock: self.clock,
+                due_ns: slot.state.due_ns.unwrap_or(now_ns),
+                is_discarded: slot.state.is_discarded,
             },
         };
-        // Read before the write and stored after it. The write belongs to the request, but a request without
-        // a sent byte was not sent.
-        let now_ns = self.clock.now_ns();
         exchange.begin().await?;
         slot.state.sent_ns = now_ns;
         self.lanes.borrow_mut()[place.lane].sent(&mut slot.state);
@@ -362,6 +365,9 @@ impl EngineState {
             lanes: &self.lanes,
             lane: place.lane,
             request: slot.state.request,
+            due_ns: slot.state.due_ns.unwrap_or(slot.state.sent_ns),
+            is_discarded: slot.state.is_discarded,
+            clock: self.clock,
             findings: &mut slot.state.findings,
         };
         let received = sending
@@ -380,7 +386,9 @@ impl EngineState {
         slot: &mut Slot,
         failure: Option<(FailureKind, String)>,
     ) -> (Result<(), FailureKind>, u64) {
-        let done_ns = self.clock.now_ns();
+        let ended_ns = slot.state.findings.stream.ended_ns();
+        let done_ns = ended_ns.filter(|_| failure.is_none());
+        let done_ns = done_ns.unwrap_or_else(|| self.clock.now_ns());
         let lane = &mut self.lanes.borrow_mut()[place.lane];
         let failure = failure.or_else(|| {
             slot.state.first_byte_ns = slot.progress.first_byte_ns;

@@ -14,6 +14,7 @@ fn load(timeout_ns: Option<u64>, end_ns: Option<u64>) -> Measurement {
         due_ns: sent_ns,
         sent_ns,
         first_byte_ns: sent_ns + 10,
+        first_event_ns: 0,
         done_ns: START + S / 20,
     };
     recorder.answered(times, 200, true);

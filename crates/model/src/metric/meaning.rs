@@ -46,6 +46,46 @@ impl Metric {
                 "Processor time of the program that sends the requests, for each answer."
             }
             Self::Failures => "Share of the requests that failed.",
+            Self::FirstByte => {
+                "The time from the due time of a request to the first byte of its response, over the fastest three quarters of a round's requests."
+            }
+            Self::FirstByteMean => {
+                "The average time from the due time of a request to the first byte of its response."
+            }
+            Self::FirstByteP50 => "Half of the responses began within this time.",
+            Self::FirstByteP99 => "99 of 100 responses began within this time.",
+            Self::BodyBytes => "Bytes of the body of a response, without framing.",
+            Self::BodyRate => "Bytes of the bodies of responses per second, in 10^6 bytes.",
+            Self::FirstEvent => {
+                "The time from the due time of a request to the first event of its stream, over the fastest three quarters of a round's streams."
+            }
+            Self::FirstEventMean => {
+                "The average time from the due time of a request to the first event of its stream."
+            }
+            Self::FirstEventP50 => "Half of the streams had their first event within this time.",
+            Self::FirstEventP99 => "99 of 100 streams had their first event within this time.",
+            Self::EventTime => {
+                "The average time from the due time of a stream to each of its events. It grows with each delay of an event."
+            }
+            Self::EventGap => "The average time between two consecutive events of a stream.",
+            Self::EventGapP50 => "Half of the gaps between two events were shorter.",
+            Self::EventGapP99 => "99 of 100 gaps between two events were shorter.",
+            Self::EventGapP999 => "999 of 1,000 gaps between two events were shorter.",
+            Self::Events => "The average number of events of a stream.",
+            Self::Delivery => {
+                "The average time from the sending of an event by its publisher to its arrival. The publisher writes the time into the event."
+            }
+            Self::DeliveryP50 => {
+                "Half of the events arrived within this time after their publisher sent them."
+            }
+            Self::DeliveryP99 => {
+                "99 of 100 events arrived within this time after their publisher sent them."
+            }
+            Self::RoundTrip => {
+                "The average time from a message to its reply on the same connection."
+            }
+            Self::RoundTripP50 => "Half of the messages had their reply within this time.",
+            Self::RoundTripP99 => "99 of 100 messages had their reply within this time.",
         }
     }
 }

@@ -42,6 +42,8 @@ fn measurement(plan: &SlicePlan, variant: usize, latency: Duration) -> Measureme
                 due_ns: nanoseconds(at),
                 sent_ns: nanoseconds(at),
                 done_ns: nanoseconds(at + latency),
+                first_byte_ns: nanoseconds(at + latency),
+                first_event_ns: None,
             });
             at += latency;
         }
@@ -57,6 +59,8 @@ fn measurement(plan: &SlicePlan, variant: usize, latency: Duration) -> Measureme
         gaps: Histogram::new(),
         connect: Histogram::new(),
         first_byte: Histogram::new(),
+        first_byte_from_due: Histogram::new(),
+        events: None,
         outcomes: passed(counted),
         statuses: Statuses::default(),
         bytes_in: 0,
