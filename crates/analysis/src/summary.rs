@@ -16,6 +16,7 @@ mod check;
 mod distribution;
 mod doubtful;
 mod estimate;
+mod events;
 mod factors;
 pub(crate) mod few;
 mod figures;
@@ -46,6 +47,7 @@ pub use distribution::Distribution;
 pub use doubtful::Estimate;
 pub(crate) use estimate::mean_by_round;
 pub use estimate::{ClaimName, MetricSummary, OverheadSummary};
+pub use events::{EventsSummary, PositionSummary, StallsSummary};
 pub use factors::{EffectFigure, EffectSummary, FactorLevels, FactorsSummary, MissingVariant};
 pub use few::{FewPay, Payment};
 pub use ladder::{LadderStep, LadderSummary};
@@ -247,6 +249,9 @@ pub struct VariantSummary {
     /// The part of each system in the difference of processor time, for pictures. Empty without a comparison.
     #[serde(skip)]
     pub system_differences: Vec<SystemDifference>,
+    /// Events of streamed responses. Absent if responses are not streams, or the variant has no number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<EventsSummary>,
     /// Result of the search for the highest rate in each round. Empty if there was no search.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub searches: Vec<SearchSummary>,

@@ -21,11 +21,13 @@ mod pace;
 mod planted;
 mod seen;
 mod server;
+mod stream;
 
 pub use behavior::{Behavior, Mix, NullEncoding, Pace, Stall};
 pub use draw::{Jitter, Slow};
 pub use error::BehaviorError;
 pub use seen::Seen;
+pub use stream::NullStream;
 
 /// The largest number of connections that wait to be accepted.
 const BACKLOG: i32 = 4096;

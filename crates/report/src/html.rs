@@ -267,6 +267,21 @@ fn costs(recording: &Recording, summary: &Summary) -> Vec<Section> {
             "The highest rate sustained",
             &models::searches::table(summary),
         ),
+        Section::of(
+            "events",
+            models::streams::TITLE,
+            &models::streams::table(summary),
+        ),
+        Section::of(
+            "positions",
+            models::streams::POSITIONS_TITLE,
+            &models::streams::positions(summary),
+        ),
+        Section::of(
+            "first-bytes",
+            models::streams::FIRST_BYTES_TITLE,
+            &models::streams::first_bytes(summary),
+        ),
         why::section(recording, summary),
         hottest(recording),
     ]

@@ -19,6 +19,7 @@ pub(crate) mod searches;
 pub(crate) mod sent;
 pub(crate) mod statuses;
 pub(crate) mod steps;
+pub(crate) mod streams;
 pub(crate) mod systems;
 pub(crate) mod traffic;
 pub(crate) mod why;
@@ -29,10 +30,13 @@ use recording::Recording;
 use crate::table::Table;
 
 /// The tables of the costs of layers, each with its title.
-pub(crate) fn costs(summary: &Summary) -> [(&'static str, Table); 2] {
+pub(crate) fn costs(summary: &Summary) -> [(&'static str, Table); 5] {
     [
         (ladder::TITLE, ladder::table(summary)),
         (factors::TITLE, factors::table(summary)),
+        (streams::TITLE, streams::table(summary)),
+        (streams::POSITIONS_TITLE, streams::positions(summary)),
+        (streams::FIRST_BYTES_TITLE, streams::first_bytes(summary)),
     ]
 }
 

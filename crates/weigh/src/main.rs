@@ -10,6 +10,7 @@ mod gates;
 mod keeper;
 mod labs;
 mod publish;
+mod stream_args;
 mod yaml_text;
 
 use std::process::ExitCode;

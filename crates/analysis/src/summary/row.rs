@@ -12,6 +12,7 @@ use super::by_round::{self, RoundDifference, SystemDifference};
 use super::check::{self, Check};
 use super::distribution::Distribution;
 use super::estimate::MetricSummary;
+use super::events;
 use super::figures::{Against, Figures};
 use super::meaning::{self, Meaning, Reference};
 use super::pooled::{self, PooledDifference};
@@ -366,6 +367,9 @@ impl<'a> Row<'a> {
                 .map_or_else(Vec::new, |row| self.pooled_differences(row, frame)),
             round_differences: self.round_differences(measured, frame),
             system_differences: self.system_differences(measured, frame),
+            events: is_shown
+                .then(|| events::of(&self.complete, &baseline.unwrap_or(self).complete))
+                .flatten(),
             searches: if is_shown {
                 search::of(&self.complete)
             } else {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::draw::{self, Jitter, Slow};
 use super::error::BehaviorError;
+use super::stream::NullStream;
 
 /// The behavior of a null server.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +47,8 @@ pub struct Behavior {
     /// Number of responses after which the server closes a connection. The last response announces it. At
     /// least 1. `None` for no limit.
     pub close_after: Option<u64>,
+    /// The events of each response. `None` for responses in one piece.
+    pub stream: Option<NullStream>,
     /// Seed of all random draws.
     pub seed: u64,
 }
@@ -113,6 +116,7 @@ impl Behavior {
             self.never_every,
             self.close_after,
             Some(self.burn_every),
+            self.stream.as_ref().map(|stream| stream.events),
         ];
         if counts.contains(&Some(0)) {
             return Err(BehaviorError::Never);
@@ -155,6 +159,7 @@ impl Default for Behavior {
             reset_every: None,
             never_every: None,
             close_after: None,
+            stream: None,
             seed: 1,
         }
     }

@@ -2,6 +2,8 @@
 
 use std::os::fd::OwnedFd;
 
+use super::stream::Streaming;
+
 /// The largest number of headers of a request.
 const HEADERS_MAX: usize = 64;
 
@@ -27,6 +29,8 @@ pub(super) enum Activity {
     Waiting(PlannedAnswer),
     /// The response is partly written.
     Writing(Outgoing),
+    /// The events of the response leave at their times.
+    Streaming(Streaming),
     /// There will be no response.
     Ignored,
 }

@@ -40,10 +40,10 @@ const WRONG: usize = 1;
 const LAST: usize = 2;
 
 /// A place for one client after another.
-struct Place {
+pub(super) struct Place {
     /// Number of clients until now, so that a late response does not go to the next client.
     generation: u32,
-    client: Option<Client>,
+    pub(super) client: Option<Client>,
 }
 
 /// A rendered response.
@@ -54,17 +54,19 @@ struct Rendered {
 
 /// A server with one event loop.
 pub(super) struct Server {
-    clock: Clock,
+    pub(super) clock: Clock,
+    /// The time since 1970 at which the clock shows 0.
+    pub(super) epoch_ns: u64,
     poll: Poll,
     listener: OwnedFd,
     /// True if the last accept failed because a resource was missing, and may succeed later.
     is_accept_open: bool,
-    places: Vec<Place>,
+    pub(super) places: Vec<Place>,
     vacant: Vec<usize>,
     /// Pending responses, by time and client.
-    due: BinaryHeap<Reverse<(u64, u64)>>,
+    pub(super) due: BinaryHeap<Reverse<(u64, u64)>>,
     timetable: Timetable,
-    behavior: Behavior,
+    pub(super) behavior: Behavior,
     rendered: [Rendered; 4],
     buffer: Vec<u8>,
     /// The file that the kernel reads zeros from, to keep it busy.
@@ -74,7 +76,7 @@ pub(super) struct Server {
     thrashed: Vec<u8>,
     /// Processor time of this thread that belongs to the responses so far.
     spent_ns: u64,
-    seen: Seen,
+    pub(super) seen: Seen,
     /// Time from the set moment of each delayed response until the kernel had it.
     late: Histogram,
 }
@@ -83,8 +85,10 @@ impl Server {
     pub(super) fn new(listener: OwnedFd, behavior: &Behavior) -> io::Result<Server> {
         let poll = Poll::new(Poll::create()?, Job::SPIN_SHARE);
         poll.add(&listener, LISTENER)?;
+        let clock = Clock::start();
         Ok(Server {
-            clock: Clock::start(),
+            clock,
+            epoch_ns: clock.epoch_ns(),
             poll,
             listener,
             is_accept_open: true,
@@ -182,7 +186,7 @@ impl Server {
         });
     }
 
-    fn token(&self, index: usize) -> u64 {
+    pub(super) fn token(&self, index: usize) -> u64 {
         u64::from(self.places[index].generation) << 32 | index as u64
     }
 
@@ -205,6 +209,7 @@ impl Server {
         // Looked up again, because `read` may have closed the client.
         if self.place(token).is_some() && flags.contains(EventFlags::OUT) {
             self.write(index);
+            self.flush_stream(index);
             // Requests may have arrived while the previous response was delayed.
             self.listen(index);
         }
@@ -231,7 +236,7 @@ impl Server {
     }
 
     /// Handles whole requests while there are any and no response must be awaited.
-    fn listen(&mut self, index: usize) {
+    pub(super) fn listen(&mut self, index: usize) {
         while let Some(client) = &mut self.places[index].client
             && matches!(client.activity, Activity::Listening)
         {
@@ -319,7 +324,15 @@ impl Server {
             let Some(index) = self.place(token) else {
                 continue;
             };
-            if let Some(client) = &self.places[index].client
+            let client = self.places[index].client.as_ref();
+            if matches!(
+                client.map(|client| &client.activity),
+                Some(Activity::Streaming(_))
+            ) {
+                self.continue_stream(index);
+                continue;
+            }
+            if let Some(client) = client
                 && let Activity::Waiting(planned) = client.activity
             {
                 let late_ns = now_ns - planned.ready_ns;
@@ -395,10 +408,13 @@ impl Server {
         // First, so that it counts as burned time.
         self.thrash();
         self.burn();
+        self.seen.wrong += u64::from(planned.is_wrong);
+        if self.behavior.stream.is_some() {
+            return self.begin_stream(index, planned);
+        }
         self.stamp(kind);
         let rendered = &self.rendered[kind];
         self.seen.answered += 1;
-        self.seen.wrong += u64::from(planned.is_wrong);
         let outgoing = Outgoing {
             text: Text::Rendered(kind),
             written: 0,
@@ -450,7 +466,7 @@ impl Server {
     }
 
     /// Closes the connection of a client.
-    fn close(&mut self, index: usize) {
+    pub(super) fn close(&mut self, index: usize) {
         let place = &mut self.places[index];
         if place.client.take().is_some() {
             place.generation = place.generation.wrapping_add(1);

@@ -14,6 +14,7 @@ mod modern;
 mod open;
 mod scenario;
 mod server;
+mod streams;
 mod together;
 mod wire;
 mod wire_http2;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use analysis::summary::{
     self, BodiesSummary, BreakdownSummary, Check, CheckName, CheckState, Distribution,
-    EffectSummary, FactorLevels, LadderSummary, LeftOutSummary, MetricSummary, PooledDifference,
-    RateWindows, SearchSummary, SentSummary, SplitSummary, StatusSummary, SystemSummary,
-    VariantSummary, WhySummary,
+    EffectSummary, EventsSummary, FactorLevels, LadderSummary, LeftOutSummary, MetricSummary,
+    PooledDifference, RateWindows, SearchSummary, SentSummary, SplitSummary, StatusSummary,
+    SystemSummary, VariantSummary, WhySummary,
 };
 use analysis::until::UntilSummary;
 use model::{Metric, Order, Outcomes};
@@ -107,6 +107,8 @@ struct Variant<'a> {
     distribution: &'a Option<Distribution>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pooled_differences: &'a [PooledDifference],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    events: &'a Option<EventsSummary>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     searches: &'a [SearchSummary],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -234,6 +236,7 @@ impl<'a> Variant<'a> {
             systems: &row.systems,
             distribution: &row.distribution,
             pooled_differences: &row.pooled_differences,
+            events: &row.events,
             searches: &row.searches,
             sent: &row.sent,
             rate_windows: &row.rate_windows,

@@ -2,7 +2,8 @@
 
 use analysis::summary::{Distribution, Summary, VariantSummary, tail};
 use model::{Metric, Unit, micros};
-use recording::{RoundRecord, describe, digits, float};
+use recording::{Hdr, RoundRecord, describe, digits, float};
+use stats::Histogram;
 
 use super::traffic::counts;
 use crate::bodies;
@@ -158,6 +159,8 @@ pub(crate) fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: boo
         ),
         ("Connections", connections(round)),
     ];
+    facts.extend(first_bytes(round));
+    facts.extend(events(round));
     if round.sent_again > 0 {
         facts.push(("Sent again", sent_again(round.sent_again)));
     }
@@ -204,6 +207,59 @@ pub(crate) fn facts(row: &VariantSummary, round: &RoundRecord, is_open_loop: boo
     ));
     facts.push(("Time", digits::duration_ns(float(elapsed_us) * 1e3)));
     listed(facts)
+}
+
+/// The times to the first byte, if bodies arrive later than that.
+fn first_bytes(round: &RoundRecord) -> Option<(&'static str, String)> {
+    let times = round.first_byte.as_ref()?.ns_hdr.histogram();
+    let whole = round.latency_ns_hdr.histogram();
+    let is_early = times.mean_ns()? < 0.98 * whole.mean_ns()?;
+    is_early.then(|| ("First byte", format!("{} (from due)", spread(&times))))
+}
+
+/// The events of streamed responses.
+fn events(round: &RoundRecord) -> Vec<(&'static str, String)> {
+    let Some(events) = &round.events else {
+        return Vec::new();
+    };
+    let per_stream = events.events_per_stream();
+    let per_stream = per_stream.map_or_else(cell::nothing, |it| digits::value(it, None));
+    let streams = describe::plural(events.streams, "complete stream");
+    let mut facts = vec![("Streams", format!("{streams}, {per_stream} events each"))];
+    let lines = [
+        ("First event", Some(&events.first.ns_hdr), " (from due)"),
+        ("Event gaps", Some(&events.gaps_ns_hdr), ""),
+        (
+            "Delivery",
+            events.delivery.as_ref().map(|it| &it.ns_hdr),
+            " (from the time stamp of an event)",
+        ),
+        (
+            "Round trips",
+            events.round_trips.as_ref().map(|it| &it.ns_hdr),
+            "",
+        ),
+    ];
+    for (label, hdr, suffix) in lines {
+        let times = hdr.map(Hdr::histogram).filter(|times| !times.is_empty());
+        facts.extend(times.map(|times| (label, format!("{}{suffix}", spread(&times)))));
+    }
+    facts
+}
+
+/// Percentiles and maximum in words: `50 % 1.2 ms, 99 % 3.4 ms, 99.9 % 5 ms, max 6 ms`.
+fn spread(times: &Histogram) -> String {
+    let at = |share: f64| {
+        let ns = times.quantile_ns(share);
+        ns.map_or_else(cell::nothing, |ns| digits::duration_ns(float(ns)))
+    };
+    format!(
+        "50 % {}, 99 % {}, 99.9 % {}, max {}",
+        at(0.5),
+        at(0.99),
+        at(0.999),
+        at(1.0)
+    )
 }
 
 fn sent_again(times: u64) -> String {

@@ -22,6 +22,7 @@ use crate::consent::ConsentArgs;
 use crate::format::PageArgs;
 use crate::gates::GateArgs;
 use crate::publish::ServeArgs;
+use crate::stream_args::StreamArgs;
 use text::{Arrivals, Comparison, FILE, Side};
 
 /// Compare two URLs of running servers: what does B cost, compared with A?
@@ -108,6 +109,8 @@ pub(crate) struct Args {
     /// Permit different responses.
     #[arg(long, help_heading = "Answers", conflicts_with = "ignore")]
     different: bool,
+    #[command(flatten, next_help_heading = "Stream")]
+    stream: StreamArgs,
 
     /// The process of URL_A, to measure its processor time and memory: its process id, the folder of its
     /// control group, or the name of its container.
@@ -218,6 +221,7 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         (None, Some(rate)) => Arrivals::Rate(rate.per_second()),
         (None, None) => Arrivals::Auto,
     };
+    let stream = args.stream.rule().map_err(Failure::bad_input)?;
     let is_chosen = arrivals == Arrivals::Auto;
     let length = args.duration.or((!is_chosen).then_some(DURATION));
     Ok(Comparison {
@@ -240,7 +244,9 @@ fn comparison(args: &Args) -> Result<Comparison, Failure> {
         insecure: args.insecure,
         status: args.status.clone(),
         ignore: args.ignore.clone(),
-        is_same: !args.different,
+        // A stream is checked event by event, and its events may contain times.
+        is_same: !args.different && stream.is_none(),
+        stream,
         seed: args.seed,
     })
 }

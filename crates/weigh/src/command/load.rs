@@ -322,6 +322,7 @@ fn expectation(args: &Args) -> Result<Expectation, Failure> {
         graphql: args.expect_graphql,
         body: golden.map_or(BodyRule::Any, |bytes| BodyRule::known(&bytes, &args.ignore)),
         headers: args.expect_headers.clone(),
+        stream: args.stream.rule().map_err(Failure::bad_input)?,
         ..Expectation::default()
     })
 }

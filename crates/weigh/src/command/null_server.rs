@@ -6,7 +6,7 @@ use std::time::Duration;
 use experiment::console::Console;
 use experiment::exit::{Exit, Failure};
 use experiment::stop::StopSignal;
-use load::null::{Behavior, Jitter, Mix, NullEncoding, Pace, Slow, Stall, serve};
+use load::null::{Behavior, Jitter, Mix, NullEncoding, NullStream, Pace, Slow, Stall, serve};
 
 /// Serve responses after an exact delay, to calibrate load generators.
 ///
@@ -91,6 +91,24 @@ pub(crate) struct Args {
     /// Never answer every Nth request.
     #[arg(long, value_name = "N")]
     never_every: Option<u64>,
+    /// Answer with this number of events instead of a body.
+    #[arg(long, value_name = "N", conflicts_with_all = ["body", "answer", "encoding"])]
+    events: Option<u64>,
+    /// Time from the head of a response to its first event [default: at once].
+    #[arg(long, value_name = "TIME", value_parser = lab::duration, requires = "events")]
+    first: Option<Duration>,
+    /// Time between two events [default: none].
+    #[arg(long, value_name = "TIME", value_parser = lab::duration, requires = "events")]
+    gap: Option<Duration>,
+    /// Send events as lines instead of server-sent events.
+    #[arg(long, requires = "events")]
+    lines: bool,
+    /// The data of one more event at the end: [DONE].
+    #[arg(long, value_name = "TEXT", requires = "events")]
+    marker: Option<String>,
+    /// Keep a response open after its last event, until the client leaves.
+    #[arg(long, requires = "events")]
+    stays_open: bool,
     /// Use real-time priority, so that no ordinary program delays a response.
     #[arg(long)]
     realtime: bool,
@@ -129,6 +147,14 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         reset_every: args.reset_every,
         never_every: args.never_every,
         close_after: args.close_after,
+        stream: args.events.map(|events| NullStream {
+            is_server_sent: !args.lines,
+            events,
+            first: args.first.unwrap_or_default(),
+            gap: args.gap.unwrap_or_default(),
+            marker: args.marker.clone(),
+            stays_open: args.stays_open,
+        }),
         seed: args.seed,
     };
     behavior

@@ -6,8 +6,9 @@ use std::time::Duration;
 use experiment::address;
 use experiment::files::Unwritten;
 use http::Uri;
-use model::StatusPart;
+use model::{StatusPart, StreamRule};
 
+use crate::stream_args;
 use crate::yaml_text::quoted;
 
 /// The name of the lab file.
@@ -37,6 +38,8 @@ pub(super) struct Comparison {
     pub(super) ignore: Vec<String>,
     /// True if both must return the same responses.
     pub(super) is_same: bool,
+    /// The rule of responses that are streams.
+    pub(super) stream: Option<StreamRule>,
     pub(super) seed: Option<u64>,
 }
 
@@ -102,6 +105,9 @@ impl Comparison {
         text += &format!("  timeout: {}\n", span(self.timeout));
         if self.insecure {
             text += "  insecure: on\n";
+        }
+        if let Some(rule) = &self.stream {
+            text += &format!("  stream: {}\n", stream_args::as_yaml(rule));
         }
         if let Some(method) = &self.method {
             text += &format!("  method: {}\n", quoted(method));
@@ -187,6 +193,7 @@ mod tests {
             status: Vec::new(),
             ignore: Vec::new(),
             is_same: true,
+            stream: None,
             seed: None,
         }
     }

@@ -12,6 +12,7 @@ use super::start::StartAt;
 use crate::format::Format;
 use crate::gates::GateArgs;
 use crate::publish::PublishArgs;
+use crate::stream_args::StreamArgs;
 
 /// Load one HTTP server and report latency, rate and outcomes.
 ///
@@ -198,6 +199,8 @@ pub(crate) struct Args {
     /// Reject responses without this header, `Name: value`.
     #[arg(long = "expect-header", value_name = "HEADER", help_heading = "Check", value_parser = header)]
     pub(super) expect_headers: Vec<(String, String)>,
+    #[command(flatten, next_help_heading = "Stream")]
+    pub(super) stream: StreamArgs,
 
     /// Time after which a request has failed.
     #[arg(long, value_name = "TIME", help_heading = "Connection", default_value = "10s", value_parser = lab::duration)]

@@ -1,0 +1,181 @@
+//! Tables of streamed responses: first events, gaps, arrival by position, and first bytes.
+
+use analysis::summary::{Summary, VariantSummary};
+use model::{Metric, Unit};
+use recording::digits;
+
+use super::results::{beside, cells_beside};
+use crate::cell;
+use crate::table::{Cell, Column, Table};
+
+/// Title of the table of events.
+pub(crate) const TITLE: &str = "Events of streams (ms)";
+
+/// Title of the table of positions.
+pub(crate) const POSITIONS_TITLE: &str = "Arrival of events by position (ms since due)";
+
+/// Title of the table of first bytes.
+pub(crate) const FIRST_BYTES_TITLE: &str = "First byte and body";
+
+/// A mean first byte above this share of the mean latency shows nothing that the latency does not show.
+const EARLY_SHARE: f64 = 0.98;
+
+/// Figures of events, each with the difference from the baseline. A figure that no variant has gets no column.
+const FIGURES: [(Metric, bool); 10] = [
+    (Metric::FirstEvent, true),
+    (Metric::FirstEventP99, false),
+    (Metric::EventTime, true),
+    (Metric::EventGap, true),
+    (Metric::EventGapP99, true),
+    (Metric::EventGapP999, false),
+    (Metric::Delivery, true),
+    (Metric::DeliveryP99, false),
+    (Metric::RoundTrip, true),
+    (Metric::RoundTripP99, false),
+];
+
+/// A row for each variant with streams.
+pub(crate) fn table(summary: &Summary) -> Table {
+    let is_compared = summary.comparisons > 0;
+    let is_known = |metric: Metric| {
+        summary
+            .variants
+            .iter()
+            .any(|row| row.metric(metric).is_some())
+    };
+    let figures: Vec<(Metric, bool)> = FIGURES
+        .into_iter()
+        .filter(|(metric, _)| is_known(*metric))
+        .map(|(metric, has_overhead)| (metric, has_overhead && is_compared))
+        .collect();
+    let mut columns = vec![Column::words("variant")];
+    columns.extend(
+        figures
+            .iter()
+            .flat_map(|(metric, over)| beside(*metric, *over)),
+    );
+    columns.push(Column::of(Metric::Events));
+    columns.push(Column::figure("stalls", ""));
+    let rows = summary.variants.iter().filter(|row| row.events.is_some());
+    let cells = |row: &VariantSummary| {
+        let mut cells = vec![Cell::from(row.title())];
+        for (metric, over) in &figures {
+            cells.extend(cells_beside(row, *metric, *over));
+        }
+        cells.push(cell::value(row, Metric::Events).into());
+        cells.push(stalls(row).into());
+        cells
+    };
+    let rows: Vec<Vec<Cell>> = rows.map(cells).collect();
+    let table = Table::new("events", columns, rows);
+    match note(summary) {
+        Some(note) => table.with_note(&note),
+        None => table,
+    }
+}
+
+/// The number of stalls, and the number that the baseline would have.
+fn stalls(row: &VariantSummary) -> String {
+    let stalls = row.events.as_ref().and_then(|events| events.stalls);
+    stalls.map_or_else(cell::nothing, |it| {
+        format!(
+            "{} ({} expected)",
+            digits::count(it.stalls),
+            digits::value(it.expected, None)
+        )
+    })
+}
+
+fn note(summary: &Summary) -> Option<String> {
+    let mut rows = summary.variants.iter();
+    let stalls = rows.find_map(|row| row.events.as_ref()?.stalls)?;
+    Some(format!(
+        "A stall is a gap of more than {}, which 99.9 % of the baseline's gaps do not exceed. In brackets is the \
+         number of stalls with the baseline's share. `event` is the mean time from the due time of a stream to \
+         an event, over all events.",
+        digits::duration_ns(stalls.longer_than_us * 1e3)
+    ))
+}
+
+/// A row for each variant with streams, and a column for each position that every variant has.
+pub(crate) fn positions(summary: &Summary) -> Table {
+    let rows = || {
+        summary
+            .variants
+            .iter()
+            .filter_map(|row| Some((row, row.events.as_ref()?)))
+    };
+    let has = |position: u64| {
+        rows().all(|(_, events)| events.positions.iter().any(|it| it.position == position))
+    };
+    let known = rows().next().map_or_else(Vec::new, |(_, events)| {
+        let positions = events.positions.iter().map(|it| it.position);
+        positions
+            .filter(|position| has(*position))
+            .collect::<Vec<u64>>()
+    });
+    // One position is the first event, which has a column already.
+    if known.len() < 2 {
+        return Table::new(
+            "arrival of events",
+            [Column::words("variant")],
+            Vec::<Vec<Cell>>::new(),
+        );
+    }
+    let mut columns = vec![Column::words("variant")];
+    columns.extend(
+        known
+            .iter()
+            .map(|position| Column::figure(digits::count(*position), "")),
+    );
+    let cells = |(row, events): (&VariantSummary, &analysis::summary::EventsSummary)| {
+        let mut cells = vec![Cell::from(row.title())];
+        cells.extend(known.iter().map(|position| {
+            let found = events.positions.iter().find(|it| it.position == *position);
+            cell::single(found.map(|it| it.us_mean), Unit::Milliseconds).into()
+        }));
+        cells
+    };
+    let rows: Vec<Vec<Cell>> = rows().map(cells).collect();
+    Table::new("arrival of events", columns, rows)
+}
+
+/// A row for each variant, if bodies arrive notably later than their first byte.
+pub(crate) fn first_bytes(summary: &Summary) -> Table {
+    let is_compared = summary.comparisons > 0;
+    let is_early = |row: &VariantSummary| {
+        let (first, whole) = (row.metric(Metric::FirstByteMean), row.metric(Metric::Mean));
+        first
+            .zip(whole)
+            .is_some_and(|(first, whole)| first.value < EARLY_SHARE * whole.value)
+    };
+    let figures = [
+        (Metric::FirstByte, is_compared),
+        (Metric::FirstByteP99, false),
+        (Metric::Typical, is_compared),
+        (Metric::BodyBytes, false),
+        (Metric::BodyRate, false),
+    ];
+    let mut columns = vec![Column::words("variant")];
+    columns.extend(
+        figures
+            .into_iter()
+            .flat_map(|(metric, over)| beside(metric, over)),
+    );
+    let rows: Vec<Vec<Cell>> = match summary.variants.iter().any(is_early) {
+        false => Vec::new(),
+        true => summary
+            .variants
+            .iter()
+            .filter(|row| row.metric(Metric::FirstByte).is_some())
+            .map(|row| {
+                let mut cells = vec![Cell::from(row.title())];
+                for (metric, over) in figures {
+                    cells.extend(cells_beside(row, metric, over));
+                }
+                cells
+            })
+            .collect(),
+    };
+    Table::new("first bytes", columns, rows)
+}
