@@ -18,6 +18,7 @@ mod latency;
 mod neighbors;
 mod orders;
 mod planted;
+mod streams;
 mod truth;
 
 use std::cell::Cell;
@@ -117,6 +118,8 @@ enum Piece {
     Ladder,
     /// Side by side: eight null servers with three planted factors.
     Factors,
+    /// Side by side: null servers with planted times of streams.
+    Streams,
     /// Side by side: the same gateway twice, next to a null server that disturbs it.
     Neighbors,
     /// Labs in both orders of variants, to check whether their intervals overlap.
@@ -133,6 +136,8 @@ impl Piece {
             // Within a round of 2 s the requests differ more than the starts do. With 200 requests an
             // interval is twice as wide as with 500.
             Piece::PlantedDelay | Piece::PlantedBurn | Piece::Ladder | Piece::Factors => 250,
+            // A stream takes 100 ms, and its events keep the machine busy.
+            Piece::Streams => 40,
             _ => 100,
         }
     }
@@ -223,6 +228,7 @@ fn section(bench: &Bench, piece: Piece, args: &Args) -> anyhow::Result<String> {
         Piece::PlantedBurn => planted::burn(bench, &args.amount, repeat(30)),
         Piece::Ladder => ladder::section(bench, repeat(30)),
         Piece::Factors => factors::section(bench, repeat(30)),
+        Piece::Streams => streams::section(bench, repeat(30)),
         Piece::Neighbors if args.write && !args.only.is_empty() => {
             bail!("a part of the neighbors is no table; leave out `--write` or `--only`")
         }

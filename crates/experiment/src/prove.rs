@@ -296,7 +296,10 @@ impl Proven {
             .requests
             .iter()
             .zip(&self.requests)
-            .filter(|(asked, request)| request.expect.body == BodyRule::Any && !has_places(asked))
+            .filter(|(asked, request)| {
+                let is_compared = asked.stream.is_none() && !has_places(asked);
+                is_compared && request.expect.body == BodyRule::Any
+            })
             .map(|(asked, _)| asked.name.as_str())
     }
 }

@@ -33,6 +33,8 @@ const SECTIONS: &[(&str, &str)] = &[
     ("step", "`load.scenario`"),
     ("capture", "`load.scenario.*.capture`"),
     ("data", "`load.data`"),
+    ("stream", "`load.stream`"),
+    ("stream-ends", "`load.stream.ends`"),
     ("tls", "`load.tls`"),
     ("settle", "`settle`"),
     ("system", "`systems`"),

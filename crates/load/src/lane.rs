@@ -173,7 +173,8 @@ impl Lane {
         self.recorder.encodings.count(&slot.findings.encoding);
         let is_right = mismatch.is_none();
         if let Some(events) = &mut self.recorder.events {
-            events.ended(&slot.findings.stream, times.due_ns);
+            let stream = &slot.findings.stream;
+            events.ended(stream.count(), stream.first_ns(), times.due_ns);
         }
         if is_right && let Some(judged_by) = slot.findings.judged_by {
             judged_by.count(&mut self.recorder.coded);

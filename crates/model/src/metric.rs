@@ -308,7 +308,7 @@ impl Metric {
             Self::Failures => cost("failures_share", &["failures"], "failures %", Share),
             Self::FirstByte => cost(
                 "first_byte_us_typical",
-                &["first-byte"],
+                &["first-byte", "ttfb"],
                 "first byte",
                 Milliseconds,
             ),
@@ -369,7 +369,7 @@ impl Metric {
                 "first event p99",
                 Milliseconds,
             ),
-            Self::EventTime => cost("event_us_mean", &["event"], "event", Milliseconds),
+            Self::EventTime => cost("event_us_mean", &["event-time"], "event", Milliseconds),
             Self::EventGap => cost(
                 "event_gap_us_mean",
                 &["event-gap"],

@@ -40,7 +40,7 @@ pub enum Framing {
 pub enum StreamEnd {
     /// The stream ends with this number of events. At least 1.
     Count(u64),
-    /// The stream ends with an event whose data equals these bytes, such as `[DONE]`.
+    /// The stream ends with an event with exactly these bytes as data, such as `[DONE]`.
     Data(Vec<u8>),
     /// The stream ends with a server-sent event of this type, such as `complete`.
     Type(String),

@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
 
-use crate::{Hdr, LatencyMeans};
+use crate::Hdr;
+use crate::float::float;
+use crate::latency_means::LatencyMeans;
 
 /// One duration of each of many responses, such as the time to the first byte.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +29,7 @@ impl TimesRecord {
     }
 
     /// Adds the durations of other generators. The means are lost, because the fastest three quarters of a
-    /// whole are not those of its parts.
+    /// whole differ from the fastest three quarters of its parts.
     #[must_use]
     pub fn merged<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = Histogram::new();
@@ -115,7 +117,7 @@ pub struct PositionRecord {
 
 /// The quotient of a sum and a count. `None` if the count is 0.
 pub(crate) fn mean(sum: u64, count: u64) -> Option<f64> {
-    (count > 0).then(|| crate::float(sum) / crate::float(count))
+    (count > 0).then(|| float(sum) / float(count))
 }
 
 impl EventsRecord {

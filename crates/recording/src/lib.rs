@@ -22,6 +22,7 @@ mod float;
 mod hdr;
 mod header;
 pub mod import;
+mod latency_means;
 mod load;
 mod merge;
 mod network;
@@ -46,6 +47,7 @@ pub use float::float;
 pub use hdr::Hdr;
 pub use header::Header;
 pub use import::{ForeignRun, ImportError};
+pub use latency_means::LatencyMeans;
 pub use load::{HttpText, LoadText, ProtocolText, RateChosen, RequestText, TlsText, TriedVariant};
 pub use merge::{MergeError, merge, merge_parts};
 pub use network::{ClusterText, GeneratorRecord, NetworkRecord, NodeText, PlacedText};
@@ -56,9 +58,9 @@ pub use recording::{
 };
 pub use revisions::{Revision, Revisions};
 pub use round::{
-    Answers, InstanceUsage, LatencyMeans, LeftOut, LeftOutAnswers, MachineUse, RequestRecord,
-    RoundPart, RoundRecord, SearchRecord, SearchStep, SlicesRecord, StepRecord, SystemUsage,
-    Windows, latency_by_status,
+    Answers, InstanceUsage, LeftOut, LeftOutAnswers, MachineUse, RequestRecord, RoundPart,
+    RoundRecord, SearchRecord, SearchStep, SlicesRecord, StepRecord, SystemUsage, Windows,
+    latency_by_status,
 };
 pub use until::{DecidedText, GatesText, PilotText, UntilEnd, UntilText};
 pub use variant::{

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use stats::Histogram;
 
 use crate::float::float;
+use crate::latency_means::LatencyMeans;
 use crate::{EventsRecord, GeneratorRecord, Hdr, NetworkRecord, ProofSeen, TimesRecord};
 
 /// One measurement: one variant in one round.
@@ -163,16 +164,6 @@ pub struct RequestRecord {
     pub planned: u64,
     /// Latency of the complete responses that count, from due to the last byte.
     pub latency_ns_hdr: Hdr,
-}
-
-/// Means of latencies, in nanoseconds, without the rounding of a histogram.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LatencyMeans {
-    /// Mean over all requests that count.
-    pub mean_ns: f64,
-    /// Mean of the fastest three quarters of the requests. If there are several requests, each has its own
-    /// mean, weighted by its planned count.
-    pub typical_ns: f64,
 }
 
 /// A round, or one group of a round. Differences are taken within it.

@@ -143,6 +143,15 @@ fn of_one(recording: &Recording, summary: &Summary, row: &VariantSummary) -> Str
     if !matches!(aside, Some(Aside::ProcessorTime(_))) {
         parts.extend(moved(row, Metric::Cpu, "processor time"));
     }
+    // A stream is judged by its events before its end.
+    for (metric, name) in [
+        (Metric::FirstEvent, "first event"),
+        (Metric::EventGap, "gap between events"),
+        (Metric::Delivery, "delivery"),
+        (Metric::RoundTrip, "round trip"),
+    ] {
+        parts.extend(moved(row, metric, name));
+    }
     parts.extend(moved(row, Metric::P99, "p99"));
     parts.join("; ") + "."
 }

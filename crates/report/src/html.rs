@@ -269,8 +269,18 @@ fn costs(recording: &Recording, summary: &Summary) -> Vec<Section> {
         ),
         Section::of(
             "events",
-            models::streams::TITLE,
-            &models::streams::table(summary),
+            models::streams::ARRIVAL_TITLE,
+            &models::streams::arrival(summary),
+        ),
+        Section::of(
+            "gaps",
+            models::streams::GAPS_TITLE,
+            &models::streams::gaps(summary),
+        ),
+        Section::of(
+            "delivery",
+            models::streams::SINGLE_TITLE,
+            &models::streams::single(summary),
         ),
         Section::of(
             "positions",

@@ -30,11 +30,13 @@ use recording::Recording;
 use crate::table::Table;
 
 /// The tables of the costs of layers, each with its title.
-pub(crate) fn costs(summary: &Summary) -> [(&'static str, Table); 5] {
+pub(crate) fn costs(summary: &Summary) -> [(&'static str, Table); 7] {
     [
         (ladder::TITLE, ladder::table(summary)),
         (factors::TITLE, factors::table(summary)),
-        (streams::TITLE, streams::table(summary)),
+        (streams::ARRIVAL_TITLE, streams::arrival(summary)),
+        (streams::GAPS_TITLE, streams::gaps(summary)),
+        (streams::SINGLE_TITLE, streams::single(summary)),
         (streams::POSITIONS_TITLE, streams::positions(summary)),
         (streams::FIRST_BYTES_TITLE, streams::first_bytes(summary)),
     ]

@@ -513,6 +513,7 @@ fn expectations_hold_for_every_answer() {
             ],
             encoded: None,
             body_of: None,
+            stream: None,
         },
         same_as_baseline: true,
         ignore: [

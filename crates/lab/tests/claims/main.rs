@@ -29,6 +29,7 @@ mod revisions;
 mod scenario;
 mod sent;
 mod slices;
+mod streams;
 mod sweep;
 mod systems;
 mod together;

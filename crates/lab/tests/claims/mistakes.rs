@@ -619,7 +619,7 @@ fn control_characters_of_a_file_do_not_reach_the_terminal() {
 fn a_wish_that_is_none_and_a_time_that_limits_nothing_are_mistakes() {
     let target = "target: server";
     assert_snapshot!(check(&[(target, "target: server\nuntil: p98 ±2%")]), @"
-    error: `p98` is not a figure. The figures are requests/s, min, mean, typical, slow-quarter, stdev, p50, p75, p90, p95, p99, p99.9, max, throughput, cpu, memory, switches, involuntary-switches, waited-for-cpu, generator-cpu, failures
+    error: `p98` is not a figure. The figures are requests/s, min, mean, typical, slow-quarter, stdev, p50, p75, p90, p95, p99, p99.9, max, throughput, cpu, memory, switches, involuntary-switches, waited-for-cpu, generator-cpu, failures, first-byte, first-byte-mean, first-byte-p50, first-byte-p99, body-bytes, body-mb/s, first-event, first-event-mean, first-event-p50, first-event-p99, event-time, event-gap, event-gap-p50, event-gap-p99, event-gap-p99.9, events, delivery, delivery-p50, delivery-p99, round-trip, round-trip-p50, round-trip-p99
      --> labs/x.yaml:6:8
       |
     6 | until: p98 ±2%

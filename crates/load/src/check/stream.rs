@@ -60,7 +60,7 @@ pub(crate) struct StreamFindings {
     first_ns: u64,
     /// Time of the latest event. 0 without an event.
     last_ns: u64,
-    /// Time of the event that ended the stream. 0 if none has ended it.
+    /// Time of the event that ended the stream. 0 before that.
     ended_ns: u64,
     is_ended: bool,
     /// True if bytes arrived after the event that ended the stream.
@@ -128,7 +128,7 @@ impl StreamFindings {
         while splitter.next(&mut rest) {
             self.event(rule, &splitter.part(), at);
             if self.is_ended {
-                // A server ends its response after the end of the stream, with nothing but blanks.
+                // Blanks may follow the end of a stream.
                 self.is_over = !rest.iter().all(u8::is_ascii_whitespace);
                 break;
             }

@@ -26,6 +26,8 @@ use crate::job::Job;
 use crate::poll::{Poll, Wait};
 use crate::socket::{self, Moved};
 
+mod streaming;
+
 /// The longest wait, so that the stop flag is read in time.
 const WAIT_MAX_NS: u64 = 20_000_000;
 
@@ -40,10 +42,10 @@ const WRONG: usize = 1;
 const LAST: usize = 2;
 
 /// A place for one client after another.
-pub(super) struct Place {
+struct Place {
     /// Number of clients until now, so that a late response does not go to the next client.
     generation: u32,
-    pub(super) client: Option<Client>,
+    client: Option<Client>,
 }
 
 /// A rendered response.
@@ -54,19 +56,19 @@ struct Rendered {
 
 /// A server with one event loop.
 pub(super) struct Server {
-    pub(super) clock: Clock,
+    clock: Clock,
     /// The time since 1970 at which the clock shows 0.
-    pub(super) epoch_ns: u64,
+    epoch_ns: u64,
     poll: Poll,
     listener: OwnedFd,
     /// True if the last accept failed because a resource was missing, and may succeed later.
     is_accept_open: bool,
-    pub(super) places: Vec<Place>,
+    places: Vec<Place>,
     vacant: Vec<usize>,
     /// Pending responses, by time and client.
-    pub(super) due: BinaryHeap<Reverse<(u64, u64)>>,
+    due: BinaryHeap<Reverse<(u64, u64)>>,
     timetable: Timetable,
-    pub(super) behavior: Behavior,
+    behavior: Behavior,
     rendered: [Rendered; 4],
     buffer: Vec<u8>,
     /// The file that the kernel reads zeros from, to keep it busy.
@@ -76,7 +78,7 @@ pub(super) struct Server {
     thrashed: Vec<u8>,
     /// Processor time of this thread that belongs to the responses so far.
     spent_ns: u64,
-    pub(super) seen: Seen,
+    seen: Seen,
     /// Time from the set moment of each delayed response until the kernel had it.
     late: Histogram,
 }
@@ -186,7 +188,7 @@ impl Server {
         });
     }
 
-    pub(super) fn token(&self, index: usize) -> u64 {
+    fn token(&self, index: usize) -> u64 {
         u64::from(self.places[index].generation) << 32 | index as u64
     }
 
@@ -236,7 +238,7 @@ impl Server {
     }
 
     /// Handles whole requests while there are any and no response must be awaited.
-    pub(super) fn listen(&mut self, index: usize) {
+    fn listen(&mut self, index: usize) {
         while let Some(client) = &mut self.places[index].client
             && matches!(client.activity, Activity::Listening)
         {
@@ -466,7 +468,7 @@ impl Server {
     }
 
     /// Closes the connection of a client.
-    pub(super) fn close(&mut self, index: usize) {
+    fn close(&mut self, index: usize) {
         let place = &mut self.places[index];
         if place.client.take().is_some() {
             place.generation = place.generation.wrapping_add(1);

@@ -2,10 +2,9 @@
 
 use stats::Histogram;
 
-use crate::check::stream::StreamFindings;
 use crate::clock::Clock;
 
-/// The positions whose arrival is recorded on its own.
+/// The positions with a record of their own.
 const POSITIONS: [u64; 16] = [
     1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1_000, 2_000, 5_000, 10_000,
 ];
@@ -145,13 +144,13 @@ impl Events {
         self.round_trips.record_ns(took_ns);
     }
 
-    /// Records the end of a complete stream.
-    pub(crate) fn ended(&mut self, stream: &StreamFindings, due_ns: u64) {
+    /// Records the end of a complete stream with this number of events. `first_ns` is the time of its first
+    /// event, 0 without an event.
+    pub(crate) fn ended(&mut self, events: u64, first_ns: u64, due_ns: u64) {
         self.streams += 1;
-        self.events_of_streams += stream.count();
-        if stream.first_ns() > 0 {
-            self.first
-                .record_ns(stream.first_ns().saturating_sub(due_ns));
+        self.events_of_streams += events;
+        if first_ns > 0 {
+            self.first.record_ns(first_ns.saturating_sub(due_ns));
         }
     }
 

@@ -9,7 +9,13 @@ use crate::cell;
 use crate::table::{Cell, Column, Table};
 
 /// Title of the table of events.
-pub(crate) const TITLE: &str = "Events of streams (ms)";
+pub(crate) const ARRIVAL_TITLE: &str = "Arrival of events";
+
+/// Title of the table of gaps.
+pub(crate) const GAPS_TITLE: &str = "Gaps between events";
+
+/// Title of the table of single events and messages.
+pub(crate) const SINGLE_TITLE: &str = "Delivery and round trips";
 
 /// Title of the table of positions.
 pub(crate) const POSITIONS_TITLE: &str = "Arrival of events by position (ms since due)";
@@ -17,61 +23,90 @@ pub(crate) const POSITIONS_TITLE: &str = "Arrival of events by position (ms sinc
 /// Title of the table of first bytes.
 pub(crate) const FIRST_BYTES_TITLE: &str = "First byte and body";
 
-/// A mean first byte above this share of the mean latency shows nothing that the latency does not show.
+/// A mean first byte above this share of the mean latency adds no information to the latency.
 const EARLY_SHARE: f64 = 0.98;
 
-/// Figures of events, each with the difference from the baseline. A figure that no variant has gets no column.
-const FIGURES: [(Metric, bool); 10] = [
+/// Figures of the arrival of events. True if the difference from the baseline is next to it.
+const ARRIVAL: [(Metric, bool); 4] = [
     (Metric::FirstEvent, true),
     (Metric::FirstEventP99, false),
     (Metric::EventTime, true),
+    (Metric::Events, false),
+];
+
+/// Figures of the times between events.
+const GAPS: [(Metric, bool); 3] = [
     (Metric::EventGap, true),
     (Metric::EventGapP99, true),
     (Metric::EventGapP999, false),
+];
+
+/// Figures of single events and messages.
+const SINGLE: [(Metric, bool); 4] = [
     (Metric::Delivery, true),
     (Metric::DeliveryP99, false),
     (Metric::RoundTrip, true),
     (Metric::RoundTripP99, false),
 ];
 
-/// A row for each variant with streams.
-pub(crate) fn table(summary: &Summary) -> Table {
-    let is_compared = summary.comparisons > 0;
-    let is_known = |metric: Metric| {
-        summary
-            .variants
-            .iter()
-            .any(|row| row.metric(metric).is_some())
-    };
-    let figures: Vec<(Metric, bool)> = FIGURES
-        .into_iter()
-        .filter(|(metric, _)| is_known(*metric))
-        .map(|(metric, has_overhead)| (metric, has_overhead && is_compared))
-        .collect();
-    let mut columns = vec![Column::words("variant")];
-    columns.extend(
-        figures
-            .iter()
-            .flat_map(|(metric, over)| beside(*metric, *over)),
+/// A row with the arrival of events, for each variant with streams.
+pub(crate) fn arrival(summary: &Summary) -> Table {
+    let table = figures(summary, "events", &ARRIVAL, None);
+    table.with_note(
+        "`event time` is the mean time from the due time of a stream to an event, over all events.",
+    )
+}
+
+/// A row with the times between events, for each variant with streams of several events.
+pub(crate) fn gaps(summary: &Summary) -> Table {
+    let table = figures(
+        summary,
+        "gaps between events",
+        &GAPS,
+        Some(("stalls", stalls)),
     );
-    columns.push(Column::of(Metric::Events));
-    columns.push(Column::figure("stalls", ""));
-    let rows = summary.variants.iter().filter(|row| row.events.is_some());
-    let cells = |row: &VariantSummary| {
-        let mut cells = vec![Cell::from(row.title())];
-        for (metric, over) in &figures {
-            cells.extend(cells_beside(row, *metric, *over));
-        }
-        cells.push(cell::value(row, Metric::Events).into());
-        cells.push(stalls(row).into());
-        cells
-    };
-    let rows: Vec<Vec<Cell>> = rows.map(cells).collect();
-    let table = Table::new("events", columns, rows);
     match note(summary) {
         Some(note) => table.with_note(&note),
         None => table,
     }
+}
+
+/// A row with the times of single events and messages, for each variant that has them.
+pub(crate) fn single(summary: &Summary) -> Table {
+    figures(summary, "delivery and round trips", &SINGLE, None)
+}
+
+/// A table of metrics. A metric that no variant has gets no column. No rows without any of the metrics.
+fn figures(
+    summary: &Summary,
+    name: &'static str,
+    metrics: &[(Metric, bool)],
+    last: Option<(&'static str, fn(&VariantSummary) -> String)>,
+) -> Table {
+    let is_compared = summary.comparisons > 0;
+    let has = |row: &VariantSummary| metrics.iter().any(|(it, _)| row.metric(*it).is_some());
+    let rows: Vec<&VariantSummary> = summary.variants.iter().filter(|row| has(row)).collect();
+    let known: Vec<(Metric, bool)> = metrics
+        .iter()
+        .filter(|(metric, _)| rows.iter().any(|row| row.metric(*metric).is_some()))
+        .map(|(metric, has_overhead)| (*metric, *has_overhead && is_compared))
+        .collect();
+    let mut columns = vec![Column::words("variant")];
+    columns.extend(
+        known
+            .iter()
+            .flat_map(|(metric, over)| beside(*metric, *over)),
+    );
+    columns.extend(last.map(|(name, _)| Column::figure(name, "")));
+    let cells = |row: &&VariantSummary| {
+        let mut cells = vec![Cell::from(row.title())];
+        for (metric, over) in &known {
+            cells.extend(cells_beside(row, *metric, *over));
+        }
+        cells.extend(last.map(|(_, of)| Cell::from(of(row))));
+        cells
+    };
+    Table::new(name, columns, rows.iter().map(cells).collect::<Vec<_>>())
 }
 
 /// The number of stalls, and the number that the baseline would have.
@@ -91,8 +126,7 @@ fn note(summary: &Summary) -> Option<String> {
     let stalls = rows.find_map(|row| row.events.as_ref()?.stalls)?;
     Some(format!(
         "A stall is a gap of more than {}, which 99.9 % of the baseline's gaps do not exceed. In brackets is the \
-         number of stalls with the baseline's share. `event` is the mean time from the due time of a stream to \
-         an event, over all events.",
+         number of stalls with the baseline's share.",
         digits::duration_ns(stalls.longer_than_us * 1e3)
     ))
 }

@@ -92,7 +92,7 @@ impl Splitter {
         self.is_complete
     }
 
-    /// Reads the event that the end of the body completes. False if there is none.
+    /// Reads the event that the end of the body completes. False without such an event.
     pub(crate) fn last(&mut self) -> bool {
         self.forget();
         // An incomplete server-sent event is dropped (WHATWG HTML, section 9.2.6).
@@ -261,7 +261,7 @@ fn delimiter(content_type: &[u8]) -> Vec<u8> {
         name.eq_ignore_ascii_case("boundary")
             .then(|| value.trim_matches('"').to_owned())
     });
-    // The boundary of incremental delivery in GraphQL, if the header names none.
+    // The boundary of incremental delivery in GraphQL, for a header without a boundary.
     format!("--{}", boundary.as_deref().unwrap_or("-")).into_bytes()
 }
 

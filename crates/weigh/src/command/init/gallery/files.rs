@@ -106,6 +106,7 @@ pub(super) const FILES: &[(&str, &[u8])] = &[
     file!("sqlalchemy/app.py"),
     file!("sqlalchemy/requirements.in"),
     file!("sqlalchemy/requirements.txt"),
+    file!("token-stream.yaml"),
     file!("traces/go.mod"),
     file!("traces/main.go"),
 ];
