@@ -8,6 +8,7 @@ use model::Data;
 pub fn request(asked: &RequestTemplate, usual: &Expect) -> Request {
     let mut expect = asked.expect.as_ref().unwrap_or(usual).answer.clone();
     expect.stream.clone_from(&asked.stream);
+    expect.grpc_status = asked.grpc_status;
     Request {
         method: asked.method.clone(),
         path: asked.path.clone(),

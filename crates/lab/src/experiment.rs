@@ -244,6 +244,8 @@ pub struct RequestTemplate {
     pub expect: Option<Expect>,
     /// The rule of its responses, if they are streams.
     pub stream: Option<StreamRule>,
+    /// The right status of a gRPC call. `None` if it is no such call.
+    pub grpc_status: Option<u32>,
 }
 
 impl RequestTemplate {

@@ -40,6 +40,7 @@ mod filling;
 mod formats;
 mod fraction;
 mod groups;
+mod grpc;
 mod include;
 mod inherit;
 mod ladder;

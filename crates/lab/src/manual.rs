@@ -34,6 +34,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("capture", "`load.scenario.*.capture`"),
     ("data", "`load.data`"),
     ("stream", "`load.stream`"),
+    ("grpc", "`load.requests.*.grpc`"),
     ("stream-ends", "`load.stream.ends`"),
     ("tls", "`load.tls`"),
     ("settle", "`settle`"),

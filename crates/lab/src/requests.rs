@@ -21,6 +21,7 @@ use crate::wire::{
 
 mod batch;
 pub(crate) mod files;
+mod grpc;
 
 pub(crate) use batch::{check, expect_arrays};
 use files::{Body, bytes, check_json, graphql_body};
@@ -305,6 +306,13 @@ impl Sending<'_, '_> {
     fn inline(&self, request: &RequestFile, at: Place, reading: &mut Reading<'_>) -> Option<Found> {
         check_headers(&request.headers, reading);
         check_one_body(request, reading)?;
+        let call = match &request.grpc {
+            Some(file) if grpc::check_keys(request, reading) => {
+                Some(grpc::call(file, self.places, reading)?)
+            }
+            Some(_) => return None,
+            None => None,
+        };
         let fill = |text: &At<String>, within: Within, reading: &mut Reading<'_>| {
             self.places.fill(&text.value, within, text.place, reading)
         };
@@ -349,7 +357,8 @@ impl Sending<'_, '_> {
         // The place of its name, because the only mistake that can still be found is a duplicate name.
         let place = request.name.as_ref().map_or(at, |name| name.place);
         let finished = self.finish(request, body, at, reading);
-        Some((RequestTemplate { batch, ..finished }, place))
+        let finished = RequestTemplate { batch, ..finished };
+        Some((with_call(finished, call), place))
     }
 
     /// Fills in the defaults of the lab.
@@ -398,6 +407,7 @@ impl Sending<'_, '_> {
             weight: request.weight.unwrap_or(default::WEIGHT),
             expect: own.map(|file| expect(file, self.places, reading)),
             stream: stream.map(|entry| streams::rule(entry, reading)),
+            grpc_status: None,
         }
     }
 
@@ -421,6 +431,33 @@ impl Sending<'_, '_> {
         reading: &mut Reading<'_>,
     ) {
         add_headers(headers, self.places, lines, reading);
+    }
+}
+
+/// Turns a request into a call. Headers of the call replace headers of the lab.
+fn with_call(request: RequestTemplate, call: Option<grpc::Call>) -> RequestTemplate {
+    let Some(call) = call else {
+        return request;
+    };
+    let is_own = |name: &str| {
+        let mut own = call.headers.iter();
+        own.any(|(known, _)| known.eq_ignore_ascii_case(name))
+    };
+    let mut headers = request.headers;
+    headers.retain(|(name, _)| !is_own(name));
+    headers.extend(call.headers.clone());
+    RequestTemplate {
+        name: match request.name.as_str() {
+            default::PATH => call.path.trim_start_matches('/').to_owned(),
+            _ => request.name,
+        },
+        method: "POST".to_owned(),
+        path: call.path,
+        headers,
+        body: call.body,
+        stream: call.stream,
+        grpc_status: Some(call.status),
+        ..request
     }
 }
 

@@ -24,6 +24,7 @@ mod client;
 mod compose;
 mod container;
 pub(crate) mod default;
+mod grpc;
 mod manifests;
 mod proof;
 mod request;
@@ -37,6 +38,7 @@ pub(crate) use capacity::CapacityFile;
 pub(crate) use client::ClientFile;
 pub(crate) use compose::{ComposeFile, ServiceFile};
 pub(crate) use container::{ImageBuildFile, NetworkFile, PullFile};
+pub(crate) use grpc::GrpcFile;
 pub(crate) use manifests::{ManifestsFile, WorkloadFile};
 pub(crate) use proof::{
     DistinctFile, HeaderValuesFile, OfName, OfValues, ProofExpectFile, ProofFile,

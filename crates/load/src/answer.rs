@@ -21,6 +21,8 @@ pub struct Answer {
     pub headers: Vec<(String, String)>,
     /// The body, without framing.
     pub body: Vec<u8>,
+    /// The trailers of a response over HTTP/2, like `headers`. Otherwise empty.
+    pub trailers: Vec<(String, String)>,
 }
 
 impl Answer {
@@ -30,6 +32,7 @@ impl Answer {
             status: 0,
             headers: Vec::new(),
             body: Vec::new(),
+            trailers: Vec::new(),
         }
     }
 
@@ -128,13 +131,21 @@ impl From<ParseError> for Failure {
     }
 }
 
+/// Returns names and values as text.
+fn lines(head: &Head<'_>) -> Vec<(String, String)> {
+    head.headers()
+        .map(|(name, value)| (name.to_owned(), String::from_utf8_lossy(value).into_owned()))
+        .collect()
+}
+
 impl Sink for Answer {
     fn head(&mut self, head: &Head<'_>) {
         self.status = head.status;
-        self.headers = head
-            .headers()
-            .map(|(name, value)| (name.to_owned(), String::from_utf8_lossy(value).into_owned()))
-            .collect();
+        self.headers = lines(head);
+    }
+
+    fn trailers(&mut self, trailers: &Head<'_>) {
+        self.trailers = lines(trailers);
     }
 
     fn body(&mut self, part: &[u8]) {
@@ -171,6 +182,10 @@ impl Sink for Gathering {
         if let Some((rule, findings)) = &mut self.stream {
             findings.body(rule, part, &mut Arrival::untimed());
         }
+    }
+
+    fn trailers(&mut self, trailers: &Head<'_>) {
+        self.answer.trailers(trailers);
     }
 
     fn is_over(&self) -> bool {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use httparse::Header;
 
 use crate::answer::Answer;
+use crate::grpc::GrpcOutcome;
 use crate::job::{BodyRule, Expectation, StatusRule, StreamRule};
 use crate::mismatch::Mismatch;
 use crate::parser::{Head, ParseError, Sink};
@@ -63,6 +64,8 @@ pub(crate) fn examine(
     };
     judge.head(&Head::new(answer.status, &headers));
     judge.body(&answer.body);
+    let trailers = lines_of(&answer.trailers);
+    judge.trailers(&Head::new(answer.status, &trailers));
     judge.end();
     if let Some(refusal) = findings.refusal() {
         return Err(Mismatch::Refused(refusal));
@@ -79,8 +82,11 @@ pub(crate) fn examine(
 
 /// Returns the headers of a response in the form of the parser.
 fn headers_of(answer: &Answer) -> Vec<Header<'_>> {
-    answer
-        .headers
+    lines_of(&answer.headers)
+}
+
+fn lines_of(lines: &[(String, String)]) -> Vec<Header<'_>> {
+    lines
         .iter()
         .map(|(name, value)| Header {
             name,
@@ -111,6 +117,8 @@ pub(crate) struct Rules {
     pub(crate) captures: Arc<[Wanted]>,
     /// The rule of a response that is a stream.
     pub(crate) stream: Option<Arc<StreamRule>>,
+    /// The correct status of a gRPC call.
+    grpc_status: Option<u32>,
 }
 
 impl Rules {
@@ -139,6 +147,7 @@ impl Rules {
             reference_fault,
             captures: Arc::from([]),
             stream: expect.stream.clone().map(Arc::new),
+            grpc_status: expect.grpc_status,
         }
     }
 
@@ -206,6 +215,8 @@ pub(crate) struct Findings {
     pub(crate) captured: Vec<(usize, String)>,
     /// The events of a response that is a stream.
     pub(crate) stream: StreamFindings,
+    /// The outcome of a gRPC call.
+    grpc: GrpcOutcome,
 }
 
 /// Treatment of the body.
@@ -247,6 +258,7 @@ impl Findings {
         self.coding = Coding::Plain;
         self.judged_by = None;
         self.stream.start();
+        self.grpc = GrpcOutcome::default();
         // The mode that uses the scan or the collected body resets it.
     }
 
@@ -291,6 +303,15 @@ impl Findings {
             Mode::CompareCoded | Mode::CollectCoded | Mode::TooLongCoded
         );
         let wrong = is_coded.then(|| self.judge_coded(rules)).flatten();
+        if let Some(expected) = rules.grpc_status
+            && self.grpc.status != Some(expected)
+        {
+            return Some(Mismatch::GrpcStatus {
+                expected,
+                found: self.grpc.status,
+                message: self.grpc.message.take(),
+            });
+        }
         if self.mode == Mode::Stream {
             let rule = rules.stream.as_deref();
             let wrong = rule.and_then(|rule| self.stream.conclude(rule));
@@ -424,6 +445,10 @@ impl Sink for Judge<'_> {
             findings.mode = Mode::Exempt;
             return;
         }
+        if self.rules.grpc_status.is_some() {
+            // A response without messages has its outcome in the head.
+            findings.grpc.read(head);
+        }
         if let Some(rule) = &self.rules.stream {
             findings.mode = Mode::Stream;
             findings.stream.head(rule, head);
@@ -453,6 +478,12 @@ impl Sink for Judge<'_> {
     #[inline]
     fn refusal(&self) -> Option<ParseError> {
         self.findings.refusal()
+    }
+
+    fn trailers(&mut self, trailers: &Head<'_>) {
+        if self.rules.grpc_status.is_some() {
+            self.findings.grpc.read(trailers);
+        }
     }
 
     #[inline]

@@ -48,7 +48,7 @@ pub(crate) use message::Messages;
 use message::{Message, shown};
 pub(crate) use route::Route;
 pub(crate) use single::exchange;
-use timer::Timer;
+pub(crate) use timer::Timer;
 
 /// Translates a rotation.
 ///

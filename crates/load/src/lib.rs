@@ -32,6 +32,7 @@ mod exchange;
 mod fast;
 mod general;
 mod generator;
+mod grpc;
 mod job;
 mod lane;
 mod live;

@@ -4,6 +4,7 @@ use model::CaptureFrom;
 
 use crate::check::graphql::GraphqlFault;
 use crate::coding::CodingError;
+use crate::grpc;
 use crate::job::StatusRule;
 use crate::measurement::FailureKind;
 use crate::parser::ParseError;
@@ -92,6 +93,21 @@ pub enum Mismatch {
         /// The received number of events, as text.
         found: String,
     },
+    /// The status of a gRPC call is wrong.
+    #[error(
+        "expected grpc-status {}, found {}{}",
+        grpc::named(*expected),
+        found.map_or_else(|| "none".to_owned(), grpc::named),
+        message.as_deref().map_or_else(String::new, |text| format!(": {text}"))
+    )]
+    GrpcStatus {
+        /// The expected status.
+        expected: u32,
+        /// The received status. `None` if the response ended without one.
+        found: Option<u32>,
+        /// The message of the server.
+        message: Option<Box<str>>,
+    },
     /// A larger part of the body is needed than the limit allows.
     #[error(transparent)]
     Refused(ParseError),
@@ -117,7 +133,7 @@ impl Mismatch {
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         match self {
-            Mismatch::Status { .. } => FailureKind::Status,
+            Mismatch::Status { .. } | Mismatch::GrpcStatus { .. } => FailureKind::Status,
             Mismatch::Graphql(_) => FailureKind::Graphql,
             Mismatch::Body { .. }
             | Mismatch::Member { .. }

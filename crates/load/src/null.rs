@@ -17,6 +17,7 @@ mod behavior;
 mod client;
 mod draw;
 mod error;
+mod grpc;
 mod pace;
 mod planted;
 mod seen;
@@ -26,6 +27,7 @@ mod stream;
 pub use behavior::{Behavior, Mix, NullEncoding, Pace, Stall};
 pub use draw::{Jitter, Slow};
 pub use error::BehaviorError;
+pub use grpc::{GrpcBehavior, serve_grpc};
 pub use seen::Seen;
 pub use stream::NullStream;
 

@@ -46,6 +46,9 @@ pub trait Sink {
     fn head(&mut self, head: &Head<'_>);
     /// Receives the next bytes of the body, without framing.
     fn body(&mut self, part: &[u8]);
+    /// Receives the trailers of a response, which follow its body.
+    #[inline]
+    fn trailers(&mut self, _trailers: &Head<'_>) {}
     /// Returns the reason to refuse the rest of this response, which ends it.
     #[inline]
     fn refusal(&self) -> Option<ParseError> {

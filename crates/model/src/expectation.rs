@@ -25,6 +25,8 @@ pub struct Expectation {
     pub body_of: Option<u16>,
     /// The rule of a response that is a stream of events. Rules for the body as a whole then have no effect.
     pub stream: Option<StreamRule>,
+    /// The correct status of a gRPC call, 0 to 16. `None` if the request is no gRPC call.
+    pub grpc_status: Option<u32>,
 }
 
 /// A body with a `Content-Encoding`.

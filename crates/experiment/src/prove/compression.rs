@@ -136,6 +136,7 @@ mod tests {
             weight: 1,
             expect: None,
             stream: None,
+            grpc_status: None,
         }
     }
 
@@ -186,6 +187,7 @@ mod tests {
             status: 200,
             headers: vec![("content-encoding".to_owned(), "gzip, gzip".to_owned())],
             body,
+            trailers: Vec::new(),
         };
         let refused = content("list", &answer).unwrap_err();
         assert!(

@@ -81,6 +81,7 @@ mod tests {
                 status: 200,
                 headers: Vec::new(),
                 body: body.as_bytes().to_vec(),
+                trailers: Vec::new(),
             })
             .collect();
         let answers: Vec<(&str, &Answer)> = answers.iter().map(|it| ("", it)).collect();

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use yaml_with_places::{At, Json, OneOrMany};
 
 use super::default;
+use super::grpc::GrpcFile;
 use super::stream::StreamEntry;
 use crate::fields::{Table, TextOr};
 use crate::formats::{
@@ -59,6 +60,8 @@ pub(crate) struct RequestFile {
     /// Its answer is a stream of events. By default as in `load.stream`. The report then contains the time
     /// to the first event and the gaps between events. The body as a whole is not compared.
     pub(crate) stream: Option<At<StreamEntry>>,
+    /// It is a gRPC call, instead of a method, a path and a body.
+    pub(crate) grpc: Option<At<GrpcFile>>,
     /// The number of times that it is sent for each send of a request with weight 1.
     #[schemars(range(min = 1, max = 1000), extend("default" = default::WEIGHT))]
     pub(crate) weight: Option<u32>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::grpc::GrpcFile;
 use super::request::{ExpectFile, Headers, RequestFile};
 use super::stream::StreamEntry;
 use yaml_with_places::{At, Json};
@@ -72,6 +73,8 @@ pub(crate) struct StepFile {
     pub(crate) expect: Option<ExpectFile>,
     /// Its answer is a stream of events. By default as in `load.stream`.
     pub(crate) stream: Option<At<StreamEntry>>,
+    /// It is a gRPC call, instead of a method, a path and a body.
+    pub(crate) grpc: Option<At<GrpcFile>>,
 }
 
 impl StepFile {
@@ -89,6 +92,7 @@ impl StepFile {
             variables: step.variables,
             expect: step.expect,
             stream: step.stream,
+            grpc: step.grpc,
             batch: None,
             weight: None,
         }

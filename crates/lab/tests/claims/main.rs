@@ -14,6 +14,7 @@ mod config_files;
 mod containers;
 mod extends;
 mod factors;
+mod grpc;
 mod levels;
 mod load;
 mod manifests;

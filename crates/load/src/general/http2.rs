@@ -228,14 +228,8 @@ impl Sending {
         if !is_small {
             return Err(too_large("head", limits.bounds.head_bytes as u64));
         }
-        let lines: Vec<Header<'_>> = headers
-            .iter()
-            .map(|(name, value)| Header {
-                name: name.as_str(),
-                value: value.as_bytes(),
-            })
-            .collect();
-        sink.head(&Head::new(status.as_u16(), &lines));
+        let status_code = status.as_u16();
+        sink.head(&Head::new(status_code, &lines(headers)));
         let mut body_bytes = 0;
         while let Some(part) = match sink.is_ended() {
             false => self.part(&mut body).await,
@@ -268,9 +262,15 @@ impl Sending {
                 .release_capacity(part.len())
                 .map_err(|error| failure(&error, stage))?;
         }
-        // Trailers are part of the response, but are not checked.
         let trailers = poll_fn(|context| body.poll_trailers(context)).await;
-        trailers.map(drop).map_err(|error| failure(&error, stage))
+        let trailers = trailers.map_err(|error| failure(&error, stage))?;
+        if let Some(trailers) = trailers {
+            if head_bytes(&trailers) > limits.bounds.head_bytes {
+                return Err(too_large("trailers", limits.bounds.head_bytes as u64));
+            }
+            sink.trailers(&Head::new(status_code, &lines(&trailers)));
+        }
+        Ok(())
     }
 
     async fn part(&mut self, body: &mut RecvStream) -> Option<Result<Bytes, h2::Error>> {
@@ -280,6 +280,17 @@ impl Sending {
         })
         .await
     }
+}
+
+/// Returns header lines in the form of the parser.
+fn lines(headers: &HeaderMap) -> Vec<Header<'_>> {
+    headers
+        .iter()
+        .map(|(name, value)| Header {
+            name: name.as_str(),
+            value: value.as_bytes(),
+        })
+        .collect()
 }
 
 fn head_bytes(headers: &HeaderMap) -> usize {

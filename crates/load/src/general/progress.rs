@@ -121,6 +121,10 @@ impl Sink for Judging<'_> {
         self.findings.refusal()
     }
 
+    fn trailers(&mut self, trailers: &Head<'_>) {
+        self.judge(|judge| judge.trailers(trailers));
+    }
+
     fn is_over(&self) -> bool {
         self.findings.stream.is_over()
     }

@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::spin::SpinBudget;
 
 /// A timer that every task of the thread may set to an earlier time.
-pub(super) struct Timer {
+pub(crate) struct Timer {
     clock: Clock,
     descriptor: AsyncFd<OwnedFd>,
     /// The time to wake.
@@ -32,7 +32,7 @@ impl Timer {
         deprecated,
         reason = "its successor is unsafe for the sake of descriptors that are not owned; ours is"
     )]
-    pub(super) fn new(clock: Clock, spin_share: f64) -> std::io::Result<Timer> {
+    pub(crate) fn new(clock: Clock, spin_share: f64) -> std::io::Result<Timer> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let descriptor = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
         Ok(Timer {
@@ -68,7 +68,7 @@ impl Timer {
 
     /// Waits until `wake_ns`, or until the time that [`Timer::wake_by`] has set meanwhile. If it need not be
     /// punctual, it may end as late as the system allows. Returns the intended time.
-    pub(super) async fn wait_until(&self, wake_ns: u64, is_punctual: bool) -> u64 {
+    pub(crate) async fn wait_until(&self, wake_ns: u64, is_punctual: bool) -> u64 {
         let begin_ns = self.clock.now_ns();
         let early_ns = if is_punctual {
             self.spin.get().early_ns()

@@ -10,6 +10,7 @@ mod closed;
 mod failures;
 mod general;
 mod general_scenario;
+mod grpc;
 mod modern;
 mod open;
 mod scenario;

@@ -6,7 +6,10 @@ use std::time::Duration;
 use experiment::console::Console;
 use experiment::exit::{Exit, Failure};
 use experiment::stop::StopSignal;
-use load::null::{Behavior, Jitter, Mix, NullEncoding, NullStream, Pace, Slow, Stall, serve};
+use load::null::{
+    Behavior, GrpcBehavior, Jitter, Mix, NullEncoding, NullStream, Pace, Slow, Stall, serve,
+    serve_grpc,
+};
 
 /// Serve responses after an exact delay, to calibrate load generators.
 ///
@@ -109,12 +112,23 @@ pub(crate) struct Args {
     /// Keep a response open after its last event, until the client leaves.
     #[arg(long, requires = "events")]
     stays_open: bool,
+    /// Serve gRPC: each call of any method gets its own message back after --delay.
+    ///
+    /// With --events, a call gets its first message that often, with --gap in between.
+    #[arg(long, conflicts_with_all = ["service", "mix", "jitter", "slow_share", "burn", "sleep", "lock", "extra_connection", "thrash", "stall", "body", "answer", "encoding", "wrong_every", "close_after", "reset_every", "never_every", "lines", "marker", "stays_open", "first", "realtime"])]
+    grpc: bool,
+    /// End each gRPC call with this status: 0 to 16.
+    #[arg(long, value_name = "STATUS", requires = "grpc", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=16))]
+    grpc_status: u32,
     /// Use real-time priority, so that no ordinary program delays a response.
     #[arg(long)]
     realtime: bool,
 }
 
 pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
+    if args.grpc {
+        return run_grpc(args, console, stop);
+    }
     let behavior = Behavior {
         pace: match (args.service, &args.mix) {
             (Some(time), _) => Pace::Service(time),
@@ -160,10 +174,7 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
     behavior
         .check()
         .map_err(|error| Failure::bad_input(error.to_string()))?;
-    let listen = args.listen;
-    let (listener, address) = TcpListener::bind(listen)
-        .and_then(|listener| listener.local_addr().map(|address| (listener, address)))
-        .map_err(|error| Failure::not_ready(format!("cannot listen on `{listen}`: {error}")))?;
+    let (listener, address) = listener(args.listen)?;
     if args.realtime && !load::raise_priority() {
         return Err(Failure::bad_input(
             "expected the permission for `--realtime`, found none. Run as root or raise `ulimit -r`"
@@ -176,6 +187,28 @@ pub(crate) fn run(args: &Args, console: Console, stop: &StopSignal) -> Result<Ex
         .map_err(|error| Failure::bug(format!("the null server cannot serve: {error}")))?;
     console.answer(&seen.to_string());
     // A stop is the only way to end, so it is not a failure.
+    Ok(Exit::Done)
+}
+
+/// Listens on an address. Returns the listener with its actual address.
+fn listener(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    TcpListener::bind(listen)
+        .and_then(|listener| listener.local_addr().map(|address| (listener, address)))
+        .map_err(|error| Failure::not_ready(format!("cannot listen on `{listen}`: {error}")))
+}
+
+fn run_grpc(args: &Args, console: Console, stop: &StopSignal) -> Result<Exit, Failure> {
+    let behavior = GrpcBehavior {
+        delay: args.delay.unwrap_or_default(),
+        events: args.events,
+        gap: args.gap.unwrap_or_default(),
+        status: args.grpc_status,
+    };
+    let (listener, address) = listener(args.listen)?;
+    console.answer(&format!("http://{address}/"));
+    let calls = serve_grpc(listener, &behavior, stop.flag())
+        .map_err(|error| Failure::bug(format!("the null server cannot serve: {error}")))?;
+    console.answer(&format!("{{\"calls\":{calls}}}"));
     Ok(Exit::Done)
 }
 

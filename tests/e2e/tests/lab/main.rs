@@ -32,6 +32,7 @@ mod sent;
 mod side_by_side;
 mod slices;
 mod stopping;
+mod streams;
 mod sweep;
 mod together;
 mod typed;

@@ -1,0 +1,111 @@
+//! Streams of events and calls of gRPC, with planted times.
+
+use e2e::{ATTEMPTS, Run, World, summary_of, weigh_command};
+use serde_json::Value;
+
+use e2e::Server;
+
+/// True if the interval of a metric lies between these bounds, in microseconds.
+fn is_found(row: &Value, metric: &str, least: f64, most: f64) -> bool {
+    let overhead = &row["metrics"][metric]["overhead"];
+    let end = |key: &str| overhead[key].as_f64();
+    end("difference_low").is_some_and(|low| low > least)
+        && end("difference_high").is_some_and(|high| high < most)
+}
+
+const EVENTS: &str = r"question: What does a later stream cost?
+load:
+  rate: 20/s
+  duration: 600ms
+  path: /
+  stream: {framing: sse, ends: {data: '[DONE]'}, events: 5, each: json, sent-at: /at}
+rounds: 6
+warmup: 0s
+target: server
+systems:
+  server:
+    settings: {first: 1ms, gap: 2ms}
+    run: '{{weigh}} null-server --listen {{addr}} --events 5 --first {{first}} --gap {{gap}} --marker [DONE]'
+baseline: {name: plain}
+variants:
+  - {name: later, with: {server.first: 6ms}}
+  - {name: slower, with: {server.gap: 4ms}}
+";
+
+#[test]
+fn a_later_first_event_and_longer_gaps_are_told_apart() {
+    for _ in 0..ATTEMPTS {
+        let run = World::of_lab(EVENTS).run().ran();
+        run.shows("Arrival of events");
+        run.shows("Gaps between events");
+        let summary = summary_of(&run.recording_folder());
+        let [_, later, slower] = summary["variants"].as_array().expect("rows").as_slice() else {
+            panic!("three rows");
+        };
+        assert_eq!(later["metrics"]["events_per_stream"]["value"], 5.0);
+        let found = is_found(later, "first_event_us_typical", 3_000.0, 8_000.0)
+            && is_found(later, "event_gap_us_mean", -500.0, 500.0)
+            && is_found(slower, "event_gap_us_mean", 1_500.0, 2_500.0)
+            && is_found(slower, "first_event_us_typical", -1_500.0, 1_500.0)
+            && is_found(slower, "event_us_mean", 2_500.0, 5_500.0);
+        if found {
+            judged::ran();
+            return;
+        }
+    }
+    judged::not_run(e2e::MACHINE_UNFIT);
+}
+
+const CALLS: &str = r"question: What does a later call cost?
+load:
+  http2: on
+  rate: 50/s
+  duration: 500ms
+  requests:
+    - grpc: {method: notes.Notes/Echo, proto: notes.proto, message: {text: hello}}
+expect: {same-as: baseline}
+rounds: 6
+warmup: 0s
+target: server
+systems:
+  server:
+    settings: {delay: 1ms}
+    run: '{{weigh}} null-server --grpc --listen {{addr}} --delay {{delay}}'
+baseline: {name: plain}
+variants:
+  - {name: later, with: {server.delay: 3ms}}
+";
+
+const NOTES: &str = "syntax = \"proto3\";\npackage notes;\n\
+    service Notes { rpc Echo (Note) returns (Note); }\nmessage Note { string text = 1; }\n";
+
+#[test]
+fn a_later_call_of_grpc_is_found() {
+    for _ in 0..ATTEMPTS {
+        let world = World::of_lab(CALLS).file("notes.proto", NOTES);
+        let run = world.run().ran();
+        let summary = summary_of(&run.recording_folder());
+        if is_found(&summary["variants"][1], "latency_us_typical", 1_000.0, 3_500.0) {
+            judged::ran();
+            return;
+        }
+    }
+    judged::not_run(e2e::MACHINE_UNFIT);
+}
+
+#[test]
+fn a_wrong_number_of_events_fails_a_load() {
+    let flags = ["null-server", "--events", "3", "--gap", "1ms"];
+    let server = Server::of(&e2e::weigh(), &flags);
+    let load = |events: &str| {
+        let mut command = weigh_command();
+        command.args(["load", "-n", "5", "--stream", "sse", "--events", events]);
+        command.arg(format!("http://{}/", server.address()));
+        Run::of(command.output().expect("weigh starts"))
+    };
+    let right = load("3").exits_with(0);
+    right.shows("5 complete streams, 3.00 events each");
+    let wrong = load("4").exits_with(3);
+    wrong.shows("expected 4 events, found 3 events");
+    judged::ran();
+}
