@@ -159,6 +159,62 @@ pub(crate) fn framed(message: &[u8], body: &mut Vec<u8>) {
     body.extend_from_slice(message);
 }
 
+/// The files that describe the methods of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct GrpcSchema<'a> {
+    /// The `.proto` files. Empty if there is a set of descriptors.
+    pub protos: &'a [PathBuf],
+    /// Folders of imported files. The folders of `protos` are searched as well.
+    pub import_paths: &'a [PathBuf],
+    /// A file with a set of descriptors, instead of `protos`.
+    pub descriptors: Option<&'a Path>,
+}
+
+/// A call, ready to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrpcCall {
+    /// The path of its request.
+    pub path: String,
+    /// The message with its prefix.
+    pub body: Vec<u8>,
+    /// True if the method has a stream of answers.
+    pub is_streaming: bool,
+}
+
+/// Returns the call of a method with a message in JSON. `read` returns the bytes of a file.
+///
+/// # Errors
+/// If a file cannot be read, or the method or the message does not fit the files.
+pub fn grpc_call(
+    name: &str,
+    schema: &GrpcSchema<'_>,
+    message: &str,
+    read: &dyn Fn(&Path) -> Result<Vec<u8>, String>,
+) -> Result<GrpcCall, String> {
+    let text = |path: &Path| {
+        String::from_utf8(read(path)?)
+            .map_err(|_| format!("`{}` is not UTF-8 text", path.display()))
+    };
+    let pool = match schema.descriptors {
+        Some(path) => pool_of_set(&read(path)?)?,
+        None => {
+            let mut folders = schema.import_paths.to_vec();
+            let parents = schema.protos.iter().filter_map(|root| root.parent());
+            folders.extend(parents.map(Path::to_owned));
+            let (sources, names) = Sources::read(schema.protos, &folders, text)?;
+            sources.compile(&names)?
+        }
+    };
+    let method = method(&pool, name)?;
+    let mut body = Vec::new();
+    framed(&encoded(&method.input(), message)?, &mut body);
+    Ok(GrpcCall {
+        path: path(&method),
+        body,
+        is_streaming: method.is_server_streaming(),
+    })
+}
+
 /// Returns a time limit as the value of `grpc-timeout`.
 pub(crate) fn deadline(limit: Duration) -> String {
     match limit.as_micros() {

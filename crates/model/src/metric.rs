@@ -497,11 +497,6 @@ impl Metric {
             | Self::FirstEventMean
             | Self::FirstEventP50
             | Self::FirstEventP99
-            | Self::EventTime
-            | Self::EventGap
-            | Self::EventGapP50
-            | Self::EventGapP99
-            | Self::EventGapP999
             | Self::Delivery
             | Self::DeliveryP50
             | Self::DeliveryP99
@@ -509,6 +504,11 @@ impl Metric {
             | Self::RoundTripP50
             | Self::RoundTripP99 => true,
             Self::Stdev
+            | Self::EventTime
+            | Self::EventGap
+            | Self::EventGapP50
+            | Self::EventGapP99
+            | Self::EventGapP999
             | Self::Throughput
             | Self::Memory
             | Self::ContextSwitches

@@ -7,6 +7,7 @@ mod consent;
 mod debug_log;
 mod format;
 mod gates;
+mod grpc_args;
 mod keeper;
 mod labs;
 mod publish;

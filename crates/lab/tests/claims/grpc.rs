@@ -26,14 +26,18 @@ fn a_call_is_a_post_with_a_binary_message() {
     let [request] = lab.baseline.requests.as_slice() else {
         panic!("one request");
     };
-    assert_eq!((&*request.method, &*request.path), ("POST", "/hello.Greeter/Say"));
+    assert_eq!(
+        (&*request.method, &*request.path),
+        ("POST", "/hello.Greeter/Say")
+    );
     assert_eq!(request.name, "hello.Greeter/Say");
     assert_eq!(request.body, b"\0\0\0\0\x07\x0a\x03Ada\x10\x02");
     assert_eq!(request.grpc_status, Some(5));
     assert_eq!(request.stream, None, "one answer is a body");
     let header = |name: &str| {
         let mut all = request.headers.iter();
-        all.find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        all.find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     };
     assert_eq!(header("Content-Type"), Some("application/grpc"));
     assert_eq!(header("TE"), Some("trailers"));

@@ -153,7 +153,14 @@ fn job(args: &Args) -> Result<(Uri, Job), Failure> {
         .into_iter()
         .map(|request| Request {
             headers: with_headers(request.headers, args),
-            expect: expect.clone(),
+            expect: match request.expect.grpc_status {
+                Some(_) => Expectation {
+                    stream: request.expect.stream.clone(),
+                    grpc_status: request.expect.grpc_status,
+                    ..expect.clone()
+                },
+                None => expect.clone(),
+            },
             ..request
         })
         .collect();
@@ -226,7 +233,7 @@ fn protocol(args: &Args, url: &Uri) -> Result<Protocol, Failure> {
         )));
     }
     Ok(Protocol {
-        version: if args.http2 {
+        version: if args.http2 || args.grpc.is_given() {
             Version::Http2 {
                 streams: args.streams,
             }
@@ -261,6 +268,9 @@ fn data(args: &Args) -> Result<Data, Failure> {
 
 /// The single request that the flags describe.
 fn request(args: &Args, url: &Uri) -> Result<Request, Failure> {
+    if let Some(call) = args.grpc.request().map_err(Failure::bad_input)? {
+        return Ok(call);
+    }
     // In wrk and bombardier, `-d` is the duration. Their users would otherwise send it as a body.
     if let Some(text) = args.data.as_deref().filter(|it| lab::duration(it).is_ok()) {
         return Err(Failure::bad_input(format!(

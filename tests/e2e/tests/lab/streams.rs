@@ -85,7 +85,12 @@ fn a_later_call_of_grpc_is_found() {
         let world = World::of_lab(CALLS).file("notes.proto", NOTES);
         let run = world.run().ran();
         let summary = summary_of(&run.recording_folder());
-        if is_found(&summary["variants"][1], "latency_us_typical", 1_000.0, 3_500.0) {
+        if is_found(
+            &summary["variants"][1],
+            "latency_us_typical",
+            1_000.0,
+            3_500.0,
+        ) {
             judged::ran();
             return;
         }

@@ -11,6 +11,7 @@ use super::phases;
 use super::start::StartAt;
 use crate::format::Format;
 use crate::gates::GateArgs;
+use crate::grpc_args::GrpcArgs;
 use crate::publish::PublishArgs;
 use crate::stream_args::StreamArgs;
 
@@ -201,6 +202,8 @@ pub(crate) struct Args {
     pub(super) expect_headers: Vec<(String, String)>,
     #[command(flatten, next_help_heading = "Stream")]
     pub(super) stream: StreamArgs,
+    #[command(flatten, next_help_heading = "gRPC")]
+    pub(super) grpc: GrpcArgs,
 
     /// Time after which a request has failed.
     #[arg(long, value_name = "TIME", help_heading = "Connection", default_value = "10s", value_parser = lab::duration)]
