@@ -22,6 +22,7 @@ pub(crate) mod few;
 mod figures;
 mod ladder;
 mod left_out;
+mod levels;
 pub(crate) mod meaning;
 mod noise;
 mod pooled;
@@ -224,6 +225,10 @@ pub struct VariantSummary {
     pub bodies: BodiesSummary,
     /// Trusted figures of the variant. Empty if it has no trusted number.
     pub metrics: BTreeMap<Metric, MetricSummary>,
+    /// The levels that pages show for a compared variant: the baseline's level plus the difference. `metrics` has
+    /// the levels over the variant's own rounds. Empty without a comparison.
+    #[serde(skip)]
+    pub(crate) levels: BTreeMap<Metric, f64>,
     /// Estimate for a variant with a withheld verdict, or with a baseline that has one. Absent if the figures
     /// are trusted, or if the variant did not do its work.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -291,10 +296,11 @@ impl Summary {
         let order = recording.order_measured();
         let rounds = rounds(&rows);
         let frame = frame(recording, &rows, &compared);
-        let variants: Vec<VariantSummary> = rows
+        let mut variants: Vec<VariantSummary> = rows
             .iter()
             .map(|row| row.summarize(measured_baseline_of(row), &frame))
             .collect();
+        levels::add_up(&mut variants);
         Self {
             method: recording.method,
             method_of_figures: METHOD_OF_FIGURES,

@@ -159,12 +159,26 @@ impl ApiConnection {
     /// If the object does not exist, or the cluster is away or refuses.
     pub fn text(&self, resource: Resource, name: &str) -> Result<String, ClusterError> {
         let what = Asked(Verb::Get, resource, name).to_string();
-        let path = resource.path(&self.namespace, Some(name));
-        self.patiently(&what, Heed::Stop, || {
-            let request = Request::get(&path).body(Vec::new());
+        self.text_at(&what, &resource.path(&self.namespace, Some(name)))
+    }
+
+    fn text_at(&self, what: &str, path: &str) -> Result<String, ClusterError> {
+        self.patiently(what, Heed::Stop, || {
+            let request = Request::get(path).body(Vec::new());
             let request = request.map_err(kube::Error::HttpError)?;
             self.runtime.block_on(self.client.request_text(request))
         })
+    }
+
+    /// Returns the last lines of the log of a pod: at most `lines`. Long lines are cut.
+    ///
+    /// # Errors
+    /// If the cluster is away or refuses, such as for a pod without a started container.
+    pub fn last_log_lines(&self, pod: &str, lines: usize) -> Result<Vec<String>, ClusterError> {
+        let what = Asked(Verb::Get, Resource::PodLogs, pod).to_string();
+        let path = Resource::PodLogs.path(&self.namespace, Some(pod));
+        let text = self.text_at(&what, &format!("{path}?tailLines={lines}"))?;
+        Ok(shortened(&text))
     }
 
     /// Returns all objects with these labels (`app=x,round=1`).
@@ -381,4 +395,16 @@ fn with_causes(error: &dyn std::error::Error) -> String {
 #[must_use]
 pub fn name_of(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+/// Maximum length in characters of a line of a log in a message.
+const LINE_MAX: usize = 400;
+
+/// The lines of a log. Long lines are cut, and end with `…`.
+fn shortened(text: &str) -> Vec<String> {
+    let cut = |line: &str| match line.char_indices().nth(LINE_MAX) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    };
+    text.lines().map(str::trim_end).map(cut).collect()
 }

@@ -86,7 +86,11 @@ fn serve(stream: TcpStream, shared: &Mutex<State>) {
         if is_lost {
             return;
         }
-        let answer = answer.to_string();
+        // A log is text, and other answers are JSON.
+        let answer = match answer {
+            Value::String(text) => text,
+            json => json.to_string(),
+        };
         let head = format!(
             "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
             answer.len()
@@ -172,6 +176,17 @@ fn done(state: &mut State, method: &str, path: &str, query: &str, body: &Value) 
             }
             None => (404, failure(404)),
         },
+        _ if path.ends_with("/log") => {
+            let log = state.objects.get(path).and_then(Value::as_str);
+            let Some(log) = log else {
+                return (400, failure(400));
+            };
+            let most = query.strip_prefix("tailLines=").map(str::parse);
+            let most: usize = most.expect("a limit").expect("a number");
+            let lines: Vec<&str> = log.lines().collect();
+            let last = &lines[lines.len().saturating_sub(most)..];
+            (200, json!(last.join("\n")))
+        }
         _ => {
             let wanted = query.strip_prefix("labelSelector=").unwrap_or_default();
             let wanted = wanted.replace("%2F", "/").replace("%3D", "=");
@@ -322,6 +337,24 @@ fn what_a_killed_run_has_left_goes_with_its_owner() {
     cluster::owner::end(&api.connection(true), "x").expect("gone");
     assert_eq!(api.left(), Vec::<String>::new());
     cluster::owner::end(&connection, "x").expect("nothing is no error");
+}
+
+#[test]
+fn the_log_of_a_pod_is_read_from_its_end() {
+    let api = Api::start();
+    let connection = api.connection(false);
+    let text: String = (1..=12).map(|line| format!("line {line}\n")).collect();
+    let path = "/api/v1/namespaces/space/pods/p/log".to_owned();
+    api.set(|state| {
+        state.objects.insert(path, json!(text));
+    });
+    let lines = connection.last_log_lines("p", 10).expect("a log");
+    assert_eq!(
+        (lines.len(), lines[0].as_str(), lines[9].as_str()),
+        (10, "line 3", "line 12")
+    );
+    let refused = connection.last_log_lines("unknown", 10);
+    assert!(refused.is_err(), "{refused:?}");
 }
 
 #[test]

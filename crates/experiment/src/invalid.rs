@@ -18,6 +18,15 @@ pub struct Invalid {
     pub reason: String,
     /// The log that shows more than the reason. `None` if there is no such log.
     pub(crate) log: Option<PathBuf>,
+    /// The end of the log of a pod. `None` for other systems.
+    pub(crate) pod_log: Option<PodLog>,
+}
+
+/// The last lines of the log of a pod that is not ready. The pod is deleted at the end of the round.
+#[derive(Clone, Debug)]
+pub(crate) struct PodLog {
+    pub(crate) pod: String,
+    pub(crate) last_lines: Vec<String>,
 }
 
 impl Invalid {
@@ -26,6 +35,7 @@ impl Invalid {
             kind,
             reason: reason.into(),
             log: None,
+            pod_log: None,
         }
     }
 
@@ -52,6 +62,9 @@ impl Invalid {
     /// to it.
     pub(crate) fn note(&self, variant: &str, here: Option<&Path>) -> String {
         let mut note = format!("`{variant}` has no number: {}", self.kind);
+        if let Some(PodLog { pod, last_lines }) = &self.pod_log {
+            return note + &end_of_log(&format!("of pod `{pod}`"), last_lines);
+        }
         let Some(log) = &self.log else {
             return note;
         };
@@ -60,13 +73,7 @@ impl Invalid {
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         let last = &lines[lines.len().saturating_sub(LINES_SHOWN)..];
         let path = opened_from(log, here).display();
-        if last.is_empty() {
-            return note + &format!(". The log `{path}` is empty");
-        }
-        note += &format!(". The end of the log `{path}`:");
-        for line in last {
-            note += &format!("\n    {line}");
-        }
+        note += &end_of_log(&format!("`{path}`"), last);
         note
     }
 
@@ -80,8 +87,17 @@ impl Invalid {
     }
 }
 
+/// The last lines of a log as the end of a note. `whose` names the log.
+fn end_of_log<Line: std::fmt::Display>(whose: &str, lines: &[Line]) -> String {
+    if lines.is_empty() {
+        return format!(". The log {whose} is empty");
+    }
+    let lines = lines.iter().map(|line| format!("\n    {line}"));
+    format!(". The end of the log {whose}:{}", lines.collect::<String>())
+}
+
 /// Number of lines of a log that a note shows.
-const LINES_SHOWN: usize = 10;
+pub(crate) const LINES_SHOWN: usize = 10;
 
 /// The path of a file as a user in the folder `here` would type it.
 fn opened_from<'a>(path: &'a Path, here: Option<&Path>) -> &'a Path {
@@ -262,6 +278,25 @@ mod tests {
         assert_eq!(
             (lines.len(), lines[1], lines[10]),
             (11, "    line 3", "    line 12")
+        );
+    }
+
+    #[test]
+    fn a_note_of_a_pod_has_the_end_of_its_log() {
+        let pod = |last_lines: &[&str]| Invalid {
+            pod_log: Some(PodLog {
+                pod: "wb-x-1".to_owned(),
+                last_lines: last_lines.iter().map(|it| (*it).to_owned()).collect(),
+            }),
+            ..Invalid::new(InvalidKind::NotReady, "slow")
+        };
+        assert_eq!(
+            pod(&["reading", "no database"]).note("a", None),
+            "`a` has no number: not ready. The end of the log of pod `wb-x-1`:\n    reading\n    no database"
+        );
+        assert_eq!(
+            pod(&[]).note("a", None),
+            "`a` has no number: not ready. The log of pod `wb-x-1` is empty"
         );
     }
 

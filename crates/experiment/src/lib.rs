@@ -24,6 +24,7 @@ pub mod containers;
 pub mod digest;
 pub mod environment;
 pub mod exit;
+pub mod file_url;
 pub mod files;
 pub mod gates;
 mod http_server;

@@ -574,7 +574,7 @@ pub fn new_folder(out: &Path, name: &str) -> Result<PathBuf, Failure> {
         } else {
             format!("-{attempt}")
         };
-        let folder = out.join(format!("{}-{stamp}{suffix}", file_name(name)));
+        let folder = out.join(format!("{}-{stamp}{suffix}", wire::file_name(name)));
         match fs::create_dir(&folder) {
             Ok(()) => return Ok(folder),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -647,17 +647,6 @@ impl From<Unsaved> for Failure {
     fn from(unsaved: Unsaved) -> Failure {
         Failure::not_ready(unsaved.problem)
     }
-}
-
-/// Replaces characters that are unsafe in a path by `-`.
-pub fn file_name(name: &str) -> String {
-    name.chars()
-        .map(|letter| match letter {
-            // Characters that every file system and shell accepts without quotes.
-            letter if letter.is_ascii_alphanumeric() || "-_.".contains(letter) => letter,
-            _ => '-',
-        })
-        .collect()
 }
 
 fn step(seen: &load::StepMeasurement) -> wire::StepRecord {

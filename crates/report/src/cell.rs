@@ -1,8 +1,6 @@
 //! Cells of report tables: figures in the unit of their column.
 
-use analysis::summary::{
-    ClaimName, MetricSummary, PooledDifference, VariantSummary, Verdict, tail,
-};
+use analysis::summary::{ClaimName, MetricSummary, VariantSummary, Verdict};
 use model::{Metric, Unit};
 use recording::digits;
 
@@ -20,34 +18,24 @@ pub(crate) fn nothing() -> String {
 /// The value of a metric: `0.90`
 pub(crate) fn value(row: &VariantSummary, metric: Metric) -> String {
     let Some(summary) = row.metric(metric) else {
-        let estimate = estimated(row, metric).map(|figure| of(figure, metric.unit()));
+        let estimate =
+            estimated(row, metric).map(|figure| of(&adding_up(row, metric, figure), metric.unit()));
         return estimate.map_or_else(|| NOTHING.to_owned(), doubtful);
     };
-    let shown = if is_pooled(row, metric) {
-        let pooled = row.distribution.as_ref();
-        let figure = pooled.and_then(|of| match metric {
-            Metric::Max => Some(of.latency_us_max),
-            tail => of.percentile_us(tail),
-        });
-        single(figure, metric.unit())
-    } else {
-        of(&adding_up(row, metric, summary), metric.unit())
+    let shown = match row.is_pooled(metric) {
+        true => single(row.level(metric), metric.unit()),
+        false => of(&adding_up(row, metric, summary), metric.unit()),
     };
     not_below_the_one_before(row, metric, shown)
 }
 
-/// The figure that decides, as the sum of the baseline's figure and the difference. A table shows all three,
-/// and a reader adds them. The estimate over the rounds of the variant alone differs by a little, because pairs
-/// of rounds do not contain the machine's changes of speed.
+/// The figure with the sum of the baseline's level and the difference as its value. A table shows all three,
+/// and a reader adds them.
 fn adding_up(row: &VariantSummary, metric: Metric, summary: &MetricSummary) -> MetricSummary {
-    let mut shown = summary.clone();
-    let meaning = row.meaning.as_ref().filter(|it| it.headline == metric);
-    if let (Some(meaning), Some(overhead)) = (meaning, &summary.overhead)
-        && metric != Metric::Requests
-    {
-        shown.value = meaning.of_baseline + overhead.difference;
+    MetricSummary {
+        value: row.level(metric).unwrap_or(summary.value),
+        ..summary.clone()
     }
-    shown
 }
 
 /// Returns a figure that is not trusted. `None` for a tail percentile with too few requests per round.
@@ -60,14 +48,6 @@ fn estimated(row: &VariantSummary, metric: Metric) -> Option<&MetricSummary> {
 #[expect(clippy::needless_pass_by_value, reason = "for `map`")]
 fn doubtful(shown: String) -> String {
     format!("~{shown}")
-}
-
-/// True if the figure is over the requests of all rounds together. This applies to a tail with too few
-/// requests per round. It then also applies to the maximum, because the maximum of a typical round may be
-/// below that tail.
-pub(crate) fn is_pooled(row: &VariantSummary, metric: Metric) -> bool {
-    let is_sparse = |metric| row.metric(metric).is_some_and(|figure| figure.is_sparse);
-    is_sparse(metric) || metric == Metric::Max && is_sparse(Metric::P99)
 }
 
 /// The text of a percentile, at least as large as the previous one. Rising figures may seem to fall if the
@@ -110,6 +90,15 @@ pub(crate) fn with_error(summary: &MetricSummary, unit: Unit) -> String {
     digits::value_with_error(unit.shown(summary.value), half)
 }
 
+/// The level that adds up, with the error of the figure.
+pub(crate) fn level_with_error(
+    row: &VariantSummary,
+    metric: Metric,
+    figure: &MetricSummary,
+) -> String {
+    with_error(&adding_up(row, metric, figure), metric.unit())
+}
+
 /// The overhead: `+0.22 ±0.03`. `None` for the baseline, and without a comparison.
 pub(crate) fn difference(row: &VariantSummary, metric: Metric) -> Option<String> {
     let trusted = row.metric(metric).filter(|it| it.overhead.is_some());
@@ -117,7 +106,7 @@ pub(crate) fn difference(row: &VariantSummary, metric: Metric) -> Option<String>
         let figure = estimated(row, metric)?;
         return difference_of(figure, metric.unit(), figure.value).map(doubtful);
     };
-    if is_pooled(row, metric) {
+    if row.is_pooled(metric) {
         return pooled_difference(row, metric);
     }
     difference_of(summary, metric.unit(), summary.value)
@@ -125,7 +114,7 @@ pub(crate) fn difference(row: &VariantSummary, metric: Metric) -> Option<String>
 
 /// The overhead over the requests of all rounds together. `None` without an interval.
 fn pooled_difference(row: &VariantSummary, metric: Metric) -> Option<String> {
-    let value = row.distribution.as_ref()?.percentile_us(metric)?;
+    let value = row.pooled_level(metric)?;
     let (difference, ends) = pooled(row, metric)?;
     let scale = metric.unit().shown(value);
     Some(digits::estimate(difference, Some(ends), scale))
@@ -134,10 +123,7 @@ fn pooled_difference(row: &VariantSummary, metric: Metric) -> Option<String> {
 /// The difference of a tail over the requests of all rounds together, and the ends of its interval, in the
 /// shown unit. `None` without an interval.
 pub(crate) fn pooled(row: &VariantSummary, metric: Metric) -> Option<(f64, (f64, f64))> {
-    let share = tail::share_of(metric)?;
-    // No tolerance is needed, because both sides are the same literals.
-    let of_share = |it: &&PooledDifference| it.quantile.to_bits() == share.to_bits();
-    let pooled = row.pooled_differences.iter().find(of_share)?;
+    let pooled = row.pooled_difference(metric)?;
     let (low, high) = pooled.latency_us_low.zip(pooled.latency_us_high)?;
     let shown = |us: f64| metric.unit().shown(us);
     Some((shown(pooled.latency_us), (shown(low), shown(high))))
@@ -180,8 +166,8 @@ pub(crate) fn compared(row: &VariantSummary, metric: Metric) -> Cell {
     let found = row.metric(metric);
     let remark = match found {
         None => "an estimate that is not trusted".to_owned(),
-        Some(_) if is_pooled(row, metric) => "over the requests of all rounds together".to_owned(),
-        Some(summary) => with_error(summary, metric.unit()),
+        Some(_) if row.is_pooled(metric) => "over the requests of all rounds together".to_owned(),
+        Some(summary) => level_with_error(row, metric, summary),
     };
     let claimed = found.and_then(|it| match it.is_sparse {
         // A sparse figure is not from rounds, so its claim follows from the interval over all requests.

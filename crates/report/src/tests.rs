@@ -17,6 +17,7 @@ mod left_out;
 mod noise;
 mod split;
 mod stopped;
+mod sums;
 mod typical;
 mod until;
 mod verdicts;

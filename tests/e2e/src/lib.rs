@@ -32,7 +32,7 @@ pub use program::{
 };
 pub use scrape::{Collector, free_port, get, sample};
 pub use server::Server;
-pub use terminal::on_a_terminal;
+pub use terminal::{on_a_terminal, on_a_terminal_of};
 
 /// A temporary folder with a lab file of the [`fixture`] server in it.
 #[derive(Debug)]

@@ -9,12 +9,25 @@ use std::process::{Command, Stdio};
 /// If `script` (util-linux) is missing.
 #[must_use]
 pub fn on_a_terminal(arguments: &[&str], folder: &std::path::Path) -> (String, Option<i32>) {
+    on_a_terminal_of(100, arguments, folder)
+}
+
+/// Like [`on_a_terminal`], on a terminal with this number of columns.
+///
+/// # Panics
+/// If `script` (util-linux) is missing.
+#[must_use]
+pub fn on_a_terminal_of(
+    columns: u32,
+    arguments: &[&str],
+    folder: &std::path::Path,
+) -> (String, Option<i32>) {
     let weigh = crate::weigh();
     let words = std::iter::once(weigh.display().to_string())
         .chain(arguments.iter().map(|word| (*word).to_owned()))
         .map(|word| format!("'{word}'"));
     let line = format!(
-        "stty cols 100 rows 40; {}",
+        "stty cols {columns} rows 40; {}",
         words.collect::<Vec<_>>().join(" ")
     );
     let output = Command::new("script")

@@ -130,14 +130,8 @@ impl Run {
 
     /// The mean over the rounds of a variant of the time that its null server `server` took from the set moment
     /// of a response until the kernel had it, in microseconds. Each server prints it when it ends.
-    ///
-    /// The folder of a variant's logs has its name, with `-` for other characters than letters and digits.
     pub(super) fn sent_us(&self, name: &str) -> anyhow::Result<f64> {
-        let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
-        let folder: String = name
-            .chars()
-            .map(|it| if is_plain(it) { it } else { '-' })
-            .collect();
+        let folder = recording::file_name(name);
         let mut all = Vec::new();
         for round in fs::read_dir(self.folder.join("logs").join(folder))? {
             let round = round?;

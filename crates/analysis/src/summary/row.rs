@@ -355,6 +355,7 @@ impl<'a> Row<'a> {
             by_status: bodies::by_status(&self.complete),
             bodies: self.bodies(baseline),
             metrics,
+            levels: BTreeMap::new(),
             systems: if is_shown {
                 self.figures.systems(self.variant)
             } else {

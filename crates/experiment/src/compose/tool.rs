@@ -95,8 +95,9 @@ impl Tool {
         let said = String::from_utf8_lossy(&output.stderr);
         let (name, status) = (self.name(), output.status);
         Err(format!(
-            "`{name} config` ended with {status}{}",
-            first_words(&said)
+            "`{name} config` ended with {status}{}{}",
+            first_words(&said),
+            too_old(&said)
         ))
     }
 }
@@ -112,6 +113,21 @@ fn first_words(said: &str) -> String {
     match words.is_empty() {
         true => String::new(),
         false => format!(": {}", words.join(" ")),
+    }
+}
+
+/// The remedy for a file with `include`, which older programs do not accept. They name the key as unknown.
+fn too_old(said: &str) -> &'static str {
+    let is_unknown = [
+        "'include' does not match",
+        "top-level property \"include\"",
+        "Additional property include",
+    ];
+    match is_unknown.iter().any(|words| said.contains(words)) {
+        true => {
+            ". `include` needs Compose 2.20 or newer. Install it, or copy the included services into the file"
+        }
+        false => "",
     }
 }
 
@@ -136,5 +152,9 @@ mod tests {
             ": The Compose file is invalid because: Invalid top-level property \"include\"."
         );
         assert_eq!(first_words("\n"), "");
+        assert!(too_old(said).contains("Compose 2.20"));
+        let of_1_29 = "is invalid because:\n'include' does not match any of the regexes: '^x-'";
+        assert!(too_old(of_1_29).contains("Compose 2.20"));
+        assert_eq!(too_old("service \"include\" has no image"), "");
     }
 }

@@ -191,7 +191,7 @@ impl SampledRound<'_> {
         // Read after the warm-up, because servers have started their workers then.
         let processes = running.systems.processes(self.rig);
         let attach = |one: &SystemProcesses| {
-            let file = record::file_name(&format!("{}-{}", self.number, one.system));
+            let file = recording::file_name(&format!("{}-{}", self.number, one.system));
             Attached {
                 system: one.system.clone(),
                 sampling: self.perf.attach(&one.pids, &file),

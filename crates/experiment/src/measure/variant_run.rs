@@ -23,7 +23,6 @@ use super::settling::Settling;
 use crate::invalid::Invalid;
 use crate::prove::{Proven, RequestCounts, Subject, let_earlier_arrive, prepare, prove};
 use crate::published::Receiver;
-use crate::record;
 use crate::systems::RunningSystems;
 
 /// The phase of the run that needs a candidate's systems.
@@ -143,7 +142,7 @@ impl<'t> VariantRun<'t> {
 
     /// The folder of the logs, `VARIANT/PHASE`. A baseline runs once in each of its groups.
     fn folder(&self) -> PathBuf {
-        let variant = record::file_name(self.candidate.name());
+        let variant = recording::file_name(self.candidate.name());
         PathBuf::from(variant).join(self.phase.folder_in(self.group))
     }
 

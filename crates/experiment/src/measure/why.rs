@@ -213,7 +213,7 @@ impl WhyRound<'_> {
     fn samplers(&self, processes: &[SystemProcesses]) -> Samplers {
         let name = |system: &str| {
             let number = self.round;
-            record::file_name(&format!("{number}-{}-{system}", self.run.candidate.name()))
+            recording::file_name(&format!("{number}-{}-{system}", self.run.candidate.name()))
         };
         Samplers::start(self.tools, processes, name, self.run.session.seed)
     }

@@ -29,7 +29,7 @@ use super::start_progress::{PLACED_WITHIN, StartProgress};
 use super::systems::{self, Which};
 use super::wanted::Wanted;
 use crate::environment::instant;
-use crate::invalid::Invalid;
+use crate::invalid::{Invalid, LINES_SHOWN, PodLog};
 
 /// Pause between two checks of pods.
 const LOOK: Duration = Duration::from_millis(500);
@@ -237,7 +237,12 @@ impl<'c> Stage<'c> {
                     self.start(&owner, one, index, &mut progress)?;
                 } else if progress.is_watched(index) {
                     let own = self.pods_of(one, &pods);
-                    progress.look(index, one, self.count_of(one), &own);
+                    if let Some(pod) = progress.look(index, one, self.count_of(one), &own)
+                        && let Ok(last_lines) = self.connection().last_log_lines(&pod, LINES_SHOWN)
+                    {
+                        // A log that cannot be read is missing in the message, and changes nothing else.
+                        progress.add_log(index, PodLog { pod, last_lines });
+                    }
                     if own.is_empty() && progress.waits_for_pods(index) {
                         self.look_for_refusal(&owner, one, index, &mut progress)?;
                     }

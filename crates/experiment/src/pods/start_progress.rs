@@ -7,7 +7,7 @@ use model::InvalidKind;
 
 use super::wanted::Wanted;
 use crate::environment::instant;
-use crate::invalid::Invalid;
+use crate::invalid::{Invalid, PodLog};
 
 /// Time limit of a pod besides its readiness: scheduling and image pull.
 pub(super) const PLACED_WITHIN: Duration = Duration::from_secs(90);
@@ -25,7 +25,10 @@ enum State {
     /// Started at this time, and not ready yet.
     Started(Instant),
     Ready,
-    Failed(String),
+    Failed {
+        reason: String,
+        pod_log: Option<PodLog>,
+    },
 }
 
 impl StartProgress {
@@ -60,33 +63,47 @@ impl StartProgress {
     }
 
     pub(super) fn fail(&mut self, index: usize, reason: String) {
-        self.0[index] = State::Failed(reason);
+        self.0[index] = State::Failed {
+            reason,
+            pod_log: None,
+        };
     }
 
-    /// Updates the state of a system from its pods. It is ready if `count` pods are ready.
+    /// Adds the end of the log of the pod that is the reason of a failure.
+    pub(super) fn add_log(&mut self, index: usize, log: PodLog) {
+        if let State::Failed { pod_log, .. } = &mut self.0[index] {
+            *pod_log = Some(log);
+        }
+    }
+
+    /// Updates the state of a system from its pods. It is ready if `count` pods are ready. Returns the name of
+    /// the pod that is the reason of a new failure, if the pod has started and so has a log.
     pub(super) fn look(
         &mut self,
         index: usize,
         wanted: &Wanted<'_>,
         count: usize,
         pods: &[&PodState],
-    ) {
+    ) -> Option<String> {
         let failed = pods.iter().find_map(|pod| match &pod.phase {
-            Phase::Failed(why) => Some(format!("{}: {why}", pod.placed())),
-            Phase::Succeeded => Some(format!("{} has ended", pod.placed())),
+            Phase::Failed(why) => Some((pod, format!("{}: {why}", pod.placed()))),
+            Phase::Succeeded => Some((pod, format!("{} has ended", pod.placed()))),
             _ => None,
         });
-        if let Some(why) = failed {
-            return self.fail(index, why);
+        if let Some((pod, why)) = failed {
+            self.fail(index, why);
+            return Some(pod.name.clone());
         }
         let ready = pods.iter().filter(|pod| pod.phase == Phase::Ready).count();
         let since = match &self.0[index] {
             State::Started(since) => *since,
-            _ => return,
+            _ => return None,
         };
         if ready >= count {
             self.0[index] = State::Ready;
-        } else if since.elapsed() > wanted.setup.ready.within + PLACED_WITHIN {
+            return None;
+        }
+        if since.elapsed() > wanted.setup.ready.within + PLACED_WITHIN {
             let why = pods.iter().find_map(|pod| match &pod.phase {
                 Phase::Coming(why) => Some(format!("{}: {why}", pod.placed())),
                 Phase::Running => Some(format!("{} runs but is not ready", pod.placed())),
@@ -98,13 +115,16 @@ impl StartProgress {
                 index,
                 format!("{ready} of {count} ready after {seconds} s. {why}"),
             );
+            let running = pods.iter().find(|pod| pod.phase == Phase::Running);
+            return running.map(|pod| pod.name.clone());
         }
+        None
     }
 
     /// True if no state can change any more. After a failure, waiting systems no longer start.
     pub(super) fn is_over(&self) -> bool {
         let is_on_its_way = |state: &State| matches!(state, State::Started(_));
-        let has_failed = |state: &State| matches!(state, State::Failed(_));
+        let has_failed = |state: &State| matches!(state, State::Failed { .. });
         let waits = |state: &State| matches!(state, State::Waits);
         !self.0.iter().any(is_on_its_way)
             && (self.0.iter().any(has_failed) || !self.0.iter().any(waits))
@@ -113,11 +133,15 @@ impl StartProgress {
     pub(super) fn failed(&self, wanted: &[Wanted<'_>]) -> Vec<(Option<usize>, Invalid)> {
         let each = wanted.iter().zip(&self.0);
         let failed = each.filter_map(|(one, state)| {
-            let State::Failed(reason) = state else {
+            let State::Failed { reason, pod_log } = state else {
                 return None;
             };
             let reason = format!("`{}` did not start: {reason}", one.setup.system);
-            Some((one.variant, Invalid::new(InvalidKind::NotReady, reason)))
+            let invalid = Invalid {
+                pod_log: pod_log.clone(),
+                ..Invalid::new(InvalidKind::NotReady, reason)
+            };
+            Some((one.variant, invalid))
         });
         failed.collect()
     }
@@ -171,18 +195,27 @@ mod tests {
         coming.look(0, &wanted[0], 1, &[&pod(Phase::Ready)]);
         assert!(coming.is_due(1, &wanted));
         coming.has_started(1);
-        coming.look(
-            1,
-            &wanted[1],
-            1,
-            &[&pod(Phase::Failed("ended with exit code 3".to_owned()))],
-        );
+        let failed = pod(Phase::Failed("ended with exit code 3".to_owned()));
+        let named = coming.look(1, &wanted[1], 1, &[&failed]);
+        assert_eq!(named.as_deref(), Some("p"));
         assert!(coming.is_over());
+        coming.add_log(
+            1,
+            PodLog {
+                pod: "p".to_owned(),
+                last_lines: vec!["no database".to_owned()],
+            },
+        );
         let failed = coming.failed(&wanted);
         assert_eq!(failed.len(), 1);
         assert_eq!(
             failed[0].1.reason,
             "`front` did not start: pod `p` on node `n`: ended with exit code 3"
+        );
+        let note = failed[0].1.note("a", None);
+        assert!(
+            note.ends_with("The end of the log of pod `p`:\n    no database"),
+            "{note}"
         );
     }
 }

@@ -72,7 +72,7 @@ fn panel(summary: &Summary, metric: Metric, names: &[&str]) -> Option<String> {
                  <span class=\"figure\">{}</span></div>\n",
                 escape(&row.name),
                 bar(row, figure, metric, scale, names),
-                cell::with_error(figure, unit)
+                cell::level_with_error(row, metric, figure)
             )
         })
         .collect();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::summary::{Summary, VariantSummary, complete_rounds};
+use analysis::summary::{Summary, complete_rounds};
 use recording::{Recording, float};
 use stats::Histogram;
 
@@ -17,17 +17,12 @@ pub(super) fn pooled_latencies<'a>(
     let names = summary
         .variants
         .iter()
-        .flat_map(|row| [&row.name, against(row)]);
+        .flat_map(|row| [&row.name, &row.baseline]);
     let names: BTreeSet<&str> = names.map(String::as_str).collect();
     let pooled = names
         .into_iter()
         .map(|name| Some((name, pooled(recording, name)?)));
     pooled.flatten().collect()
-}
-
-/// The name of the variant that a variant is compared with.
-pub(super) fn against(row: &VariantSummary) -> &String {
-    row.compared_with.as_ref().unwrap_or(&row.baseline)
 }
 
 fn pooled(recording: &Recording, name: &str) -> Option<Histogram> {

@@ -5,7 +5,7 @@ use analysis::summary::{ClaimName, Summary, VariantSummary};
 use recording::digits;
 use stats::Histogram;
 
-use super::distribution::{PooledLatencies, against, quantiles};
+use super::distribution::{PooledLatencies, quantiles};
 use super::escape::escape;
 use super::pairs::shown;
 use super::plot::{Frame, STRETCHED, Scale, Tick, figure, path};
@@ -27,7 +27,7 @@ pub(super) fn distributions(summary: &Summary, all: &PooledLatencies<'_>) -> Vec
 }
 
 fn picture(summary: &Summary, row: &VariantSummary, all: &PooledLatencies<'_>) -> Option<String> {
-    let against = against(row);
+    let against = &row.baseline;
     let (base, own) = (all.get(against.as_str())?, all.get(row.name.as_str())?);
     let shares: Vec<f64> = (0..=STEPS)
         .map(|step| TO * f64::from(step) / f64::from(STEPS))

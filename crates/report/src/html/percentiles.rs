@@ -5,7 +5,7 @@ use analysis::summary::tail::BEYOND;
 use analysis::summary::{Summary, VariantSummary};
 use recording::float;
 
-use super::distribution::{PooledLatencies, against, quantiles};
+use super::distribution::{PooledLatencies, quantiles};
 use super::escape::escape;
 use super::plot::{Frame, STRETCHED, Scale, Tick, figure, path};
 
@@ -22,7 +22,7 @@ struct Curve<'a> {
 pub(super) fn percentiles(summary: &Summary, all: &PooledLatencies<'_>) -> Vec<String> {
     let of_pair = |row: &VariantSummary| {
         let base = summary
-            .variant(against(row))
+            .variant(&row.baseline)
             .filter(|base| base.name != row.name);
         let base = base.and_then(|base| curve(base, all, "base"));
         let curves: Vec<Curve<'_>> = base.into_iter().chain(curve(row, all, "own")).collect();

@@ -6,7 +6,6 @@ use recording::digits;
 
 use super::escape::escape;
 use super::forest::class;
-use super::pairs::shown;
 use super::waterfall::{Bar, drawing};
 
 /// Share of the variant's processor time that the parts may miss by rounding and is not shown.
@@ -19,9 +18,9 @@ pub(super) fn waterfalls(summary: &Summary) -> Vec<String> {
 }
 
 fn picture(summary: &Summary, row: &VariantSummary) -> Option<String> {
-    let against = row.compared_with.as_ref().unwrap_or(&row.baseline);
-    let (base, _) = shown(summary.variant(against)?, Metric::Cpu)?;
-    let (own, _) = shown(row, Metric::Cpu)?;
+    let against = &row.baseline;
+    let base = summary.variant(against)?.level(Metric::Cpu)?;
+    let own = row.level(Metric::Cpu)?;
     let parts = &row.system_differences;
     // Bars without intervals would claim too much.
     if parts.is_empty() || parts.iter().any(|part| part.ends_us.is_none()) {
@@ -33,27 +32,27 @@ fn picture(summary: &Summary, row: &VariantSummary) -> Option<String> {
         to: us,
         ends: (us, us),
         class: "whole",
-        figure: format!("{} us", digits::value(us, Some(own.value * 0.005))),
+        figure: format!("{} us", digits::value(us, Some(own * 0.005))),
     };
-    let mut bars = vec![whole(against, base.value)];
-    let mut at = base.value;
+    let mut bars = vec![whole(against, base)];
+    let mut at = base;
     for system in parts {
-        bars.push(part(system, at, own.value));
+        bars.push(part(system, at, own));
         at += system.cpu_us;
     }
-    let rest = own.value - at;
+    let rest = own - at;
     // Each estimate has its own rounding, so the parts need not add up to the difference.
-    if rest.abs() > own.value * REST_MIN {
+    if rest.abs() > own * REST_MIN {
         bars.push(Bar {
             name: "rest of the estimates".to_owned(),
             from: at,
-            to: own.value,
-            ends: (own.value, own.value),
+            to: own,
+            ends: (own, own),
             class: "same",
-            figure: format!("{} us", digits::difference(rest, None, own.value)),
+            figure: format!("{} us", digits::difference(rest, None, own)),
         });
     }
-    bars.push(whole(&format!("= {}", row.name), own.value));
+    bars.push(whole(&format!("= {}", row.name), own));
     let caption = format!("<b>{}</b> processor time per request", escape(&row.title()));
     Some(drawing(&caption, "processor time per request, us", &bars))
 }

@@ -14,12 +14,16 @@ use crate::scene::{
 fn a_system_that_ignores_sigterm_is_killed_after_the_grace() {
     let scene = Scene::new();
     let mut rig = scene.rig();
-    let system = rig.spawn(&scene.system("stubborn", &[])).unwrap();
-    wait_for_line(&mut rig, &system, "up");
-    let stopped = rig.stop(system, Duration::from_millis(50));
-    assert_eq!(stopped.manner, Manner::Killed);
-    assert_eq!(stopped.status.to_string(), "signal 9 (SIGKILL)");
-    assert!(scene.processes_in("stubborn").is_empty());
+    for _ in 0..2 {
+        let system = rig.spawn(&scene.system("stubborn", &[])).unwrap();
+        wait_for_line(&mut rig, &system, "up");
+        let stopped = rig.stop(system, Duration::from_millis(50));
+        assert_eq!(stopped.manner, Manner::Killed);
+        assert_eq!(stopped.status.to_string(), "signal 9 (SIGKILL)");
+        assert!(scene.processes_in("stubborn").is_empty());
+    }
+    // Its name is there once, with the number of its stops.
+    assert_eq!(rig.killed().collect::<Vec<_>>(), [("stubborn", 2)]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use experiment::build_cache::BuildCache;
 use experiment::console::Console;
 use experiment::environment;
 use experiment::exit::{Exit, Failure};
+use experiment::file_url::file_url;
 use experiment::measure::Experiment;
 use experiment::published::{Account, Published};
 use experiment::record::{self, Unsaved};
@@ -303,9 +304,12 @@ impl Run<'_> {
         console.answer(&self.format.render(&run.recording, &run.summary, terminal));
         run.check_saved()?;
         console.say(format_args!(
-            "weigh: recorded in {}. The full report is report.html there, or `weigh report --full`",
+            "weigh: recorded in {}. `weigh report --full` prints the full report",
             run.folder.display()
         ));
+        // A line of its own, because terminals and readers open an address at the end of a line.
+        let page = file_url(&run.folder.join("report.html"));
+        console.say(format_args!("weigh: the report for a browser is {page}"));
         Ok(run.exit())
     }
 

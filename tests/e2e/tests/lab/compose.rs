@@ -193,6 +193,53 @@ fn find(folder: &Path, name: &str) -> Option<std::path::PathBuf> {
         })
 }
 
+/// Makes the lab of a service of `text`, and returns it or the refusal. `other` is `base.yaml`.
+fn lab_of(text: &str, service: &str, other: &str) -> Result<String, String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
+    write("compose.yaml", text);
+    write("base.yaml", other);
+    let output = weigh_command()
+        .args(["init", "--compose", "compose.yaml", service, "--out", "lab"])
+        .current_dir(folder.path())
+        .output();
+    let output = output.expect("weigh starts");
+    match output.status.success() {
+        true => Ok(fs::read_to_string(folder.path().join("lab/lab.yaml")).expect("a lab")),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+#[test]
+fn files_of_compose_are_read_or_refused_by_name() {
+    let version = |words: &[&str]| said(&[words, &["version"]].concat());
+    if version(&["docker", "compose"]).is_none() && version(&["docker-compose"]).is_none() {
+        judged::absent("neither `docker compose` nor `docker-compose` is installed");
+        return;
+    }
+    judged::ran();
+    let base = "services:\n  base: {image: nginx, environment: [A=1]}\n";
+    // The service comes from another file, and finds the other one by its link.
+    let extended = "services:\n  web:\n    extends: {file: base.yaml, service: base}\n    \
+        ports: ['80:80']\n    links: [api]\n  api: {image: x, ports: ['3000']}\n";
+    let lab = lab_of(extended, "web", base).expect("a lab");
+    for part in ["service: ", "web", "api"] {
+        assert!(lab.contains(part), "{part}: {lab}");
+    }
+    let host = "services:\n  web: {image: nginx, network_mode: host}\n  \
+        api: {image: x, ports: ['3000:3000']}\n";
+    let refused = lab_of(host, "web", base).expect_err("a refusal");
+    assert!(refused.contains("`network_mode: host`"), "{refused}");
+    let alone = lab_of(base, "base", base).expect_err("a refusal");
+    assert!(alone.contains("is the only service"), "{alone}");
+    let included = "include: [base.yaml]\nservices:\n  web: {image: nginx, ports: ['80:80']}\n  \
+        api: {image: x, expose: ['3000']}\n";
+    // Compose reads this file from version 2.20 on.
+    if let Err(refused) = lab_of(included, "web", base) {
+        assert!(refused.contains("needs Compose 2.20"), "{refused}");
+    }
+}
+
 #[test]
 fn a_planted_cost_of_a_service_is_found() {
     if !has_compose() {

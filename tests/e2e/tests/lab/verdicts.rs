@@ -153,3 +153,17 @@ fn five_rounds_never_claim_anything() {
     assert_eq!(run.verdict_of("slow"), "too-few-rounds", "{}", run.answer());
     run.row("slow", &["not enough rounds"]);
 }
+
+#[test]
+fn a_lab_without_a_variant_that_starts_ends_with_5() {
+    let world = World::of_lab(
+        "question: What does it cost?\nload: {rate: 50/s, duration: 500ms}\nrounds: 1\n\
+         target: server\nsystems:\n  server: {run: 'no-such-program-here --port {{port}}'}\n\
+         expect: {status: 200}\nbaseline: {name: a}\nvariants: [{name: b}]\n",
+    );
+    let run = world.run().exits_with(5);
+    let run = run
+        .row("a", &["program missing"])
+        .row("b", &["not measured"]);
+    run.shows("no-such-program-here");
+}

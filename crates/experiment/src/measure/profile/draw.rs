@@ -20,7 +20,7 @@ pub(super) fn draw(sampled: &[Sampled], folder: &Path) -> Vec<Profile> {
         let mut profile = one.profile.clone();
         let (variant, system) = (&profile.variant, &profile.system);
         if profile.samples > 0 {
-            let name = record::file_name(&format!("{variant}-{system}"));
+            let name = recording::file_name(&format!("{variant}-{system}"));
             let scale = Scale::new(&one.stacks, profile.cpu_us_per_request);
             let title = format!("{system} of {variant}");
             let mut files = vec![

@@ -9,6 +9,7 @@ use experiment::build_cache::BuildCache;
 use experiment::console::Console;
 use experiment::environment;
 use experiment::exit::{Exit, Failure};
+use experiment::file_url::file_url;
 use experiment::record;
 use experiment::stop::StopSignal;
 use experiment::systems::Addresses;
@@ -90,8 +91,9 @@ impl Run<'_> {
             return Err(failure);
         }
         console.say(format_args!(
-            "weigh: recorded in {}. The picture is curve.html there",
-            folder.display()
+            "weigh: recorded in {}. The picture is {}",
+            folder.display(),
+            file_url(&folder.join("curve.html"))
         ));
         Ok(worst)
     }
@@ -99,7 +101,7 @@ impl Run<'_> {
 
 /// The folder name of a level: `100-per-s`, `8-connections`.
 fn slug(level: Level) -> String {
-    record::file_name(&level.to_string().replace("/s", "-per-s").replace(' ', "-"))
+    recording::file_name(&level.to_string().replace("/s", "-per-s").replace(' ', "-"))
 }
 
 fn save(folder: &Path, curve: &Curve) -> Result<(), Failure> {
