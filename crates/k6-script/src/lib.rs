@@ -19,7 +19,7 @@ use std::time::Duration;
 
 pub use files::{FileSource, Unreadable};
 pub use recording::{
-    AcceptedStatus, AnswerValue, CallBody, Drawn, LeftModule, ScriptCall, ScriptNote,
+    AcceptedStatus, AnswerForm, AnswerValue, CallBody, Drawn, LeftModule, ScriptCall, ScriptNote,
     ScriptRecording, ScriptRows, ScriptScenario, TextPart,
 };
 

@@ -8,8 +8,8 @@ use crate::raw::{
     Raw, RawAccepted, RawBody, RawEnd, RawPlace, RawPlaceholder, RawRequest, RawScenario,
 };
 use crate::recording::{
-    AcceptedStatus, AnswerValue, CallBody, ScriptCall, ScriptNote, ScriptRecording, ScriptScenario,
-    TextPart,
+    AcceptedStatus, AnswerForm, AnswerValue, CallBody, ScriptCall, ScriptNote, ScriptRecording,
+    ScriptScenario, TextPart,
 };
 use crate::vary::{Sample, Variation};
 
@@ -82,6 +82,39 @@ fn key(request: &RawRequest) -> Key {
     )
 }
 
+/// A value with the notation of its mark: `j` and `n` in JSON, `e` within a text of JSON, `u` percent-encoded.
+/// Percent-encoded values need no escapes.
+fn noted(part: TextPart, notation: &str) -> TextPart {
+    let own = match notation {
+        "" | "n" => AnswerForm::Text,
+        "j" => AnswerForm::Json,
+        "e" => AnswerForm::Escaped,
+        "u" | "eu" => AnswerForm::Encoded,
+        _ => return refused(&part, "encoded twice"),
+    };
+    match part {
+        TextPart::Answer {
+            call, value, name, ..
+        } => TextPart::Answer {
+            call,
+            value,
+            form: own,
+            name,
+        },
+        other => other,
+    }
+}
+
+/// A value that a lab cannot fill in, with the reason.
+fn refused(part: &TextPart, why: &str) -> TextPart {
+    match part {
+        TextPart::Answer { name, .. } | TextPart::Computed(name) => {
+            TextPart::Computed(format!("{name} {why}"))
+        }
+        other => other.clone(),
+    }
+}
+
 /// The raw recording, with the numbers of its calls.
 struct Reader<'a> {
     raw: &'a Raw,
@@ -145,27 +178,24 @@ impl Reader<'_> {
     fn parts(&self, text: &str) -> Vec<TextPart> {
         let mut parts = Vec::new();
         let mut rest = text;
-        while let Some((before, after)) = rest.split_once('\u{E000}') {
-            let found = after.split_once('\u{E001}').and_then(|(number, after)| {
-                let own = number.trim_start_matches('n');
-                let placeholder = self.raw.placeholders.get(own.parse::<usize>().ok()?)?;
-                Some((self.part(placeholder), after, own.len() < number.len()))
-            });
-            // JSON has a number without quotes.
-            let (before, found) = match found {
-                Some((part, after, true)) => (
-                    before.strip_suffix('"').unwrap_or(before),
-                    Some((part, after.strip_prefix('"').unwrap_or(after))),
-                ),
-                Some((part, after, false)) => (before, Some((part, after))),
-                None => (before, None),
-            };
-            let (part, after) = found.unwrap_or_else(|| {
-                (
-                    TextPart::Computed("a part of a value of an answer".to_owned()),
-                    after,
-                )
-            });
+        while let Some((mut before, mut after)) = rest.split_once('\u{E000}') {
+            let mut part = TextPart::Computed("a part of a value of an answer".to_owned());
+            if let Some((mark, behind)) = after.split_once('\u{E001}') {
+                let own = mark.trim_start_matches(|it: char| it.is_ascii_lowercase());
+                let notation = &mark[..mark.len() - own.len()];
+                after = behind;
+                if let Some(found) = own.parse().ok().and_then(|own: usize| self.of(own)) {
+                    part = noted(found, notation);
+                }
+                // JSON has these values without the quotes of a text.
+                if ["j", "n"].contains(&notation) {
+                    let bare = before.strip_suffix('"').zip(after.strip_prefix('"'));
+                    match bare.filter(|(before, _)| !before.ends_with('\\')) {
+                        Some(bare) => (before, after) = bare,
+                        None => part = refused(&part, "in a JSON text within another text"),
+                    }
+                }
+            }
             if !before.is_empty() {
                 parts.push(TextPart::Plain(before.to_owned()));
             }
@@ -178,6 +208,11 @@ impl Reader<'_> {
         parts
     }
 
+    /// The part for the number of a placeholder.
+    fn of(&self, number: usize) -> Option<TextPart> {
+        Some(self.part(self.raw.placeholders.get(number)?))
+    }
+
     fn part(&self, placeholder: &RawPlaceholder) -> TextPart {
         let answer = |answer: &usize, value: AnswerValue, name: &String| match self
             .raw
@@ -187,6 +222,7 @@ impl Reader<'_> {
             Some(request) => TextPart::Answer {
                 call: self.number(request),
                 value,
+                form: AnswerForm::Text,
                 name: name.clone(),
             },
             None => TextPart::Computed(name.clone()),

@@ -15,6 +15,20 @@ pub enum AnswerValue {
     Body,
 }
 
+/// The form of a value of an answer in a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AnswerForm {
+    /// The text of the value, unchanged.
+    #[default]
+    Text,
+    /// JSON with the kind of the value. A text has quotes.
+    Json,
+    /// The text of the value within the quotes of a text of JSON.
+    Escaped,
+    /// The text of the value, percent-encoded.
+    Encoded,
+}
+
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TextPart {
@@ -26,6 +40,8 @@ pub enum TextPart {
         call: usize,
         /// The value.
         value: AnswerValue,
+        /// The form of the value in the text.
+        form: AnswerForm,
         /// The value in the words of the script.
         name: String,
     },

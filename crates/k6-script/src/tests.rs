@@ -51,7 +51,12 @@ fn run(text: &str) -> ScriptRecording {
 fn shown(parts: &[TextPart]) -> String {
     let shown = parts.iter().map(|part| match part {
         TextPart::Plain(text) => text.clone(),
-        TextPart::Answer { call, value, .. } => format!("<{call} {value:?}>"),
+        TextPart::Answer {
+            call, value, form, ..
+        } => match form {
+            AnswerForm::Text => format!("<{call} {value:?}>"),
+            other => format!("<{call} {value:?} {other:?}>"),
+        },
         TextPart::Computed(name) => format!("<? {name}>"),
         TextPart::Environment(name) => format!("<env {name}>"),
         TextPart::Column(name) => format!("<column {name}>"),
@@ -119,6 +124,32 @@ fn a_script_runs_and_its_requests_are_recorded() {
 }
 
 #[test]
+fn a_value_of_an_answer_has_the_form_of_its_text() {
+    let recording = run("import http from 'k6/http';
+         export default function () {
+           const id = http.get('http://a/').json('id');
+           http.post('http://a/1', JSON.stringify({ id, text: `no. ${id}`, all: [id] }, null, 2));
+           http.post('http://a/2', '{\"id\":\"' + id + '\"}');
+           http.post('http://a/3', { id });
+           http.post('http://a/4', JSON.stringify({ inner: JSON.stringify({ id }), plain: `${id}` }));
+           http.post('http://a/5', JSON.stringify({ id: Number(id), query: `a=${encodeURIComponent(id)}` }));
+           http.post('http://a/6', JSON.stringify(JSON.parse(JSON.stringify({ id }))));
+           http.get(`http://a/7?q=${encodeURIComponent(encodeURIComponent(id))}`);
+         }");
+    let expected = [
+        "GET http://a/",
+        "POST http://a/1 | {\n  \"id\": <0 Json([\"id\"]) Json>,\n  \"text\": \"no. <0 Json([\"id\"]) Escaped>\",\n  \"all\": [\n    <0 Json([\"id\"]) Json>\n  ]\n}",
+        "POST http://a/2 | {\"id\":\"<0 Json([\"id\"])>\"}",
+        "POST http://a/3 Content-Type: application/x-www-form-urlencoded | id=<0 Json([\"id\"]) Encoded>",
+        "POST http://a/4 | {\"inner\":\"{\\\"id\\\":\\\"<? json('id') of the answer to GET in line 3 in a JSON text within another text>\\\"}\",\"plain\":\"<0 Json([\"id\"]) Escaped>\"}",
+        "POST http://a/5 | {\"id\":<0 Json([\"id\"])>,\"query\":\"a=<0 Json([\"id\"]) Encoded>\"}",
+        "POST http://a/6 | {\"id\":<0 Json([\"id\"]) Json>}",
+        "GET http://a/7?q=<? json('id') of the answer to GET in line 3 encoded twice>",
+    ];
+    assert_eq!(lines(&recording), expected);
+}
+
+#[test]
 fn values_of_answers_are_traced_to_their_place() {
     let recording = run(
         "import http from 'k6/http';
@@ -143,7 +174,7 @@ fn values_of_answers_are_traced_to_their_place() {
         [
             "GET http://a/list Authorization: Bearer <0 Json([\"auth\", \"token\"])>",
             "GET http://a/items/<1 Json([\"items\", \"0\", \"id\"])>",
-            "GET http://a<1 Json([\"next\", \"0\"])>",
+            "GET http://a<1 Json([\"next\", \"0\"]) Encoded>",
             "GET http://a/c/<1 Header(\"Set-Cookie\", Some(\"sid=([^;]*)\"))>/<1 Header(\"X-Id\", None)>",
             "GET http://a/p/<1 Pattern(\"<b>(.*?)<\\\\/b>\")>",
             "POST http://a/sum | <? json('count') of the answer to GET in line 5 in a calculation with +>",
@@ -408,4 +439,39 @@ fn loops_without_an_end_and_errors_are_reported() {
         failed("export default () => {}; const a = []; for (;;) a.push(new Array(1e6).fill(1));")
             .contains("MiB of memory")
     );
+}
+
+#[test]
+fn digests_and_urls_are_those_of_k6() {
+    let recording = run("import http from 'k6/http';
+         import crypto from 'k6/crypto';
+         import encoding from 'k6/encoding';
+         import { URL, URLSearchParams } from 'https://jslib.k6.io/url/1.0.0/index.js';
+         export default function () {
+           const own = [
+             crypto.md5('abc', 'hex'), crypto.sha1('abc', 'hex'), crypto.sha256('abc', 'base64'),
+             crypto.hmac('md5', 'Jefe', 'what do ya want for nothing?', 'hex'),
+             crypto.hmac('sha256', 'Jefe', 'what do ya want for nothing?', 'hex'),
+             crypto.createHash('md5').update('a').update('bc').digest('base64'),
+             encoding.b64encode('a?>', 'rawurl'), encoding.b64decode('YT8-', 'rawurl', 's'),
+           ];
+           http.post('http://a/', own.join(' '));
+           const url = new URL('https://ann@shop.example:443/x/../items?q=a b&p=1#z');
+           url.searchParams.append('c', 'ü &');
+           url.searchParams.set('p', 2);
+           const id = http.get(url.toString()).json('id');
+           const more = new URL('list?kept=%7e', 'http://a/b/c');
+           http.get(`${more}&id=${id}`);
+           const params = new URLSearchParams({ id, b: '1 2' });
+           http.get(`http://a/?${params}`);
+           http.get(`${url.origin} ${url.pathname} ${url.hash} ${more.host} ${params.get('b')} ${[...params.keys()]}`);
+         }");
+    let expected = [
+        "POST http://a/ | 900150983cd24fb0d6963f7d28e17f72 a9993e364706816aba3e25717850c26c9cd0d89d ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0= 750c783e6ab0b503eaa86e310a5db738 5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843 kAFQmDzST7DWlj99KOF/cg== YT8- a?>",
+        "GET https://ann@shop.example/items?q=a+b&p=2&c=%C3%BC+%26#z",
+        "GET http://a/b/list?kept=%7e&id=<1 Json([\"id\"])>",
+        "GET http://a/?id=<1 Json([\"id\"]) Encoded>&b=1+2",
+        "GET https://shop.example /items #z a 1 2 id,b",
+    ];
+    assert_eq!(lines(&recording), expected);
 }

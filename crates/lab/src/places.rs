@@ -4,9 +4,12 @@
 //! A name in braces is first looked up among the names of the load: columns, ranges, captured values,
 //! `index`, `random:1..9`. Then it is looked up among the names of the variant: `name`, its factors, the
 //! settings. A name without a match is a mistake, so that a typo is not sent a million times.
+//!
+//! A notation can stand before the name of a value of the load: `{{json:id}}` is a captured value as JSON with
+//! its kind, `{{escaped:id}}` a value within a text of JSON, and `{{encoded:id}}` a percent-encoded value.
 
 use model::Data;
-use yaml_with_places::{Finding, Place, did_you_mean};
+use yaml_with_places::{Finding, Place, did_you_mean, quote};
 
 use crate::data;
 use crate::formats::is_name;
@@ -16,6 +19,9 @@ use crate::systems::list;
 use crate::table::is_bare;
 use crate::template::Template;
 
+/// Notations of values of the load: as JSON, within a text of JSON, percent-encoded.
+const NOTATIONS: [&str; 3] = ["json", "escaped", "encoded"];
+
 /// The kind of text around a place, which decides the notation of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Within {
@@ -24,6 +30,8 @@ pub(crate) enum Within {
     /// JSON made from YAML. Values are escaped. If a text is only one place and all its values are numbers,
     /// `true` or `false`, it becomes such a value.
     Json,
+    /// A text that becomes a text of JSON later, such as a query of GraphQL. Values of the load are escaped.
+    Quoted,
 }
 
 /// The names that places of one request may use.
@@ -72,15 +80,21 @@ impl Places<'_> {
                     after = &after[1..];
                 }
                 Some(Value::Known(value)) if within == Within::Json => {
-                    let quoted = yaml_with_places::quote(&value);
+                    let quoted = quote(&value);
                     // Escaped, without its own quotes, because it is within a JSON text.
                     filled.push_str(&quoted[1..quoted.len() - 1]);
                 }
                 Some(Value::Known(value)) => filled.push_str(&value),
-                Some(Value::Later { is_bare: true }) if is_alone => {
+                Some(Value::Later { is_bare: true, .. }) if is_alone => {
                     filled.pop();
                     filled.push_str(&format!("{{{{{word}}}}}"));
                     after = &after[1..];
+                }
+                Some(Value::Later {
+                    needs_escapes: true,
+                    ..
+                }) if within != Within::Text => {
+                    filled.push_str(&format!("{{{{escaped:{word}}}}}"));
                 }
                 Some(Value::Later { .. }) => filled.push_str(&format!("{{{{{word}}}}}")),
                 // A place may begin within the text that looked like a place.
@@ -98,8 +112,8 @@ impl Places<'_> {
     /// Returns the value of a name in braces. `None` for plain text.
     fn value(&self, word: &str, place: Place, reading: &mut Reading<'_>) -> Option<Value> {
         // First, because a column must not become a setting with the same name, which `check_sent` reports.
-        if let Some(is_bare) = self.later(word) {
-            return Some(Value::Later { is_bare });
+        if let Some(later) = self.later(word) {
+            return Some(later);
         }
         let (system, name) = match word.split_once('.') {
             Some((system, name)) => (Some(system), name),
@@ -139,23 +153,49 @@ impl Places<'_> {
         Some(Value::Known(value))
     }
 
-    /// Returns `Some` if the load fills in the name, with true if all its values are numbers.
-    fn later(&self, word: &str) -> Option<bool> {
+    /// Returns `Some` if the load fills in the name.
+    fn later(&self, word: &str) -> Option<Value> {
+        const NUMBER: Value = Value::Later {
+            is_bare: true,
+            needs_escapes: false,
+        };
         // Both are numbers, which JSON writes without quotes.
         if word == "index" || word.starts_with("random:") {
-            return Some(true);
+            return Some(NUMBER);
+        }
+        let is_captured = |word: &str| self.captured.iter().any(|name| name == word);
+        let column = |word: &str| {
+            let data = self.data?;
+            data.columns.iter().position(|name| name == word)
+        };
+        // The place contains its notation, and the load follows it.
+        let noted = word.split_once(':');
+        if let Some((notation, name)) = noted {
+            let is_bare = notation == "json";
+            let known = is_captured(name) || !is_bare && column(name).is_some();
+            return (known && NOTATIONS.contains(&notation)).then_some(Value::Later {
+                is_bare,
+                needs_escapes: false,
+            });
         }
         // The content of a response is unknown, so it stays a text with quotes.
-        if self.captured.iter().any(|name| name == word) {
-            return Some(false);
+        if is_captured(word) {
+            return Some(Value::Later {
+                is_bare: false,
+                needs_escapes: true,
+            });
         }
         let data = self.data?;
         if data.ranges.iter().any(|range| range.name == word) {
-            return Some(true);
+            return Some(NUMBER);
         }
-        let column = data.columns.iter().position(|name| name == word)?;
+        let column = column(word)?;
         // All rows, because the text is written once and its quotes apply to every row.
-        Some(data.rows.iter().all(|row| is_bare(&row[column])))
+        let mut values = data.rows.iter().map(|row| row[column].as_str());
+        Some(Value::Later {
+            is_bare: values.clone().all(is_bare),
+            needs_escapes: values.any(|value| quote(value).len() != value.len() + 2),
+        })
     }
 
     fn has_names(&self) -> bool {
@@ -174,8 +214,11 @@ impl Places<'_> {
 /// The value of a place.
 enum Value {
     Known(String),
-    /// Filled in for each request. `is_bare` is true if JSON writes all values without quotes.
+    /// Filled in for each request.
     Later {
+        /// True if JSON writes all values without quotes.
         is_bare: bool,
+        /// True if a value may contain a quote, a backslash or a control character.
+        needs_escapes: bool,
     },
 }

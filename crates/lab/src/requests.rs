@@ -288,7 +288,7 @@ impl Sending<'_, '_> {
                 return None;
             }
         };
-        let filled = self.places.fill(&text, Within::Text, place, reading);
+        let filled = self.places.fill(&text, Within::Quoted, place, reading);
         let bytes = if extension == "graphql" {
             graphql_body(&filled, None)
         } else {
@@ -345,7 +345,7 @@ impl Sending<'_, '_> {
                 is_json: true,
             })
         } else if let Some(query) = &request.query {
-            let query = fill(query, Within::Text, reading);
+            let query = fill(query, Within::Quoted, reading);
             let variables = request.variables.as_ref().map(|it| json(it, reading));
             Some(Body {
                 bytes: graphql_body(&query, variables.as_deref()),

@@ -255,6 +255,12 @@ pub(crate) struct LoadFile {
     /// `{{random:1..9}}` is a number drawn for it. A text in `json` or `variables` can consist of
     /// exactly one template. It then becomes a number, `true` or `false` if all values of the template
     /// have this form.
+    ///
+    /// A value of `data` or of an answer can have a notation before its name. `{{escaped:column}}` is
+    /// the value within the quotes of a JSON text. Templates in `json`, `variables` and queries have
+    /// this notation without the word. `{{encoded:column}}` is the value percent-encoded, which every
+    /// value in a path is. `{{json:id}}` is a captured value as JSON. A number of the answer stays a
+    /// number, and a text gets quotes.
     #[serde(default)]
     pub(crate) requests: OneOrMany<At<RequestEntry>>,
     /// Requests that are sent once after each start of the systems, in order, before the proof and

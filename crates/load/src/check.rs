@@ -17,7 +17,7 @@ use crate::job::{BodyRule, Expectation, StatusRule, StreamRule};
 use crate::mismatch::Mismatch;
 use crate::parser::{Head, ParseError, Sink};
 use crate::recorder::encodings::Encoding;
-use crate::scenario::Wanted;
+use crate::scenario::{CapturedValue, Wanted};
 
 mod alike;
 mod coded;
@@ -54,7 +54,7 @@ pub fn check(expect: &Expectation, answer: &Answer) -> Result<(), Mismatch> {
 pub(crate) fn examine(
     rules: &mut Rules,
     answer: &Answer,
-) -> Result<Vec<(usize, String)>, Mismatch> {
+) -> Result<Vec<(usize, CapturedValue)>, Mismatch> {
     let mut findings = Findings::default();
     let headers = headers_of(answer);
     let mut judge = Judge {
@@ -212,7 +212,7 @@ pub(crate) struct Findings {
     /// True if more than [`KEPT_MAX`] bytes of the body are needed.
     is_too_large: bool,
     /// Values captured from a correct response, each with its place in the iteration.
-    pub(crate) captured: Vec<(usize, String)>,
+    pub(crate) captured: Vec<(usize, CapturedValue)>,
     /// The events of a response that is a stream.
     pub(crate) stream: StreamFindings,
     /// The outcome of a gRPC call.

@@ -61,7 +61,7 @@ pub enum WalkError {
 /// # Errors
 /// If the job cannot begin, and at the first response that is missing or wrong.
 pub fn walk(job: &Job, slot: u64) -> Result<Vec<Answer>, WalkError> {
-    let mut captured = vec![String::new(); scenario::names(&job.steps).len()];
+    let mut captured = vec![scenario::CapturedValue::default(); scenario::names(&job.steps).len()];
     let mut answers = Vec::new();
     for (index, mut request) in rendered(job, 1)?.into_iter().enumerate() {
         let mut filled = Vec::new();

@@ -25,6 +25,7 @@ use crate::measurement::FailureKind;
 use crate::pacing::{Controls, Pacer, WAIT_MAX_NS};
 use crate::priority::Priority;
 use crate::rendered::Rotation;
+use crate::scenario::CapturedValue;
 use crate::script::Script;
 use crate::supply::Taken;
 
@@ -65,7 +66,7 @@ pub(crate) fn messages(
     }
     let mut filled = Vec::new();
     // Any value can replace the captures of iterations here.
-    let captured = vec!["0".to_owned(); script.captures()];
+    let captured = vec![CapturedValue::default(); script.captures()];
     let translate = |(index, request): (usize, &crate::rendered::Rendered)| {
         // The first slot represents all slots of a template.
         request.fill(0, &captured, &mut filled);

@@ -15,6 +15,7 @@ use crate::recorder::wrong::FoundWrong;
 use crate::recorder::{Evidence, Recorder, Times};
 use crate::rendered::Rotation;
 use crate::sample::{Kept, Sample};
+use crate::scenario::CapturedValue;
 use crate::script::{Next, Script, SlotState};
 use crate::slot_queue::SlotQueue;
 use crate::socket::Peer;
@@ -93,7 +94,7 @@ impl Lane {
         // Values of the previous iteration must not reach this iteration.
         slot.captured.clear();
         let captures = self.work.script.captures();
-        slot.captured.resize_with(captures, String::new);
+        slot.captured.resize_with(captures, CapturedValue::default);
         if think_ns > 0 {
             let from_ns = slot.due_ns.unwrap_or(now_ns);
             return self.begin_step(slot, 0, from_ns.saturating_add(think_ns), now_ns);

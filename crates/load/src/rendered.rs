@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::check::Rules;
 use crate::error::RequestError;
 use crate::job::{Request, Target};
-use crate::scenario::{Capture, Wanted};
+use crate::scenario::{Capture, CapturedValue, Wanted};
 use crate::template::{Places, Source, Template};
 
 /// The largest length of a rotation. A longer rotation is a mistake in the weights.
@@ -98,7 +98,7 @@ impl Rendered {
 
     /// Prepares slot `index`. `buffer` contains the bytes of a template until the next slot.
     #[inline]
-    pub(crate) fn fill(&self, index: u64, captured: &[String], buffer: &mut Vec<u8>) {
+    pub(crate) fn fill(&self, index: u64, captured: &[CapturedValue], buffer: &mut Vec<u8>) {
         if let Some(template) = &self.template {
             template.fill(index, captured, buffer);
         }

@@ -51,13 +51,19 @@ impl Wanted {
     }
 
     /// Returns the value from a response with this value of the header.
-    pub(crate) fn find(&self, header: Option<&str>, body: &[u8]) -> Result<String, Mismatch> {
+    pub(crate) fn find(
+        &self,
+        header: Option<&str>,
+        body: &[u8],
+    ) -> Result<CapturedValue, Mismatch> {
         let found = match &self.capture.from {
-            CaptureFrom::Header(_) => header.map(str::to_owned),
-            CaptureFrom::Body => Some(String::from_utf8_lossy(body).into_owned()),
+            CaptureFrom::Header(_) => header.map(|text| CapturedValue::of_text(text.to_owned())),
+            CaptureFrom::Body => Some(CapturedValue::of_text(
+                String::from_utf8_lossy(body).into_owned(),
+            )),
             CaptureFrom::Json(pointer) => serde_json::from_slice::<Value>(body)
                 .ok()
-                .and_then(|value| text_of(value.pointer(pointer)?)),
+                .and_then(|value| CapturedValue::of_json(value.pointer(pointer)?)),
         };
         let missing = |found: &str| Mismatch::Capture {
             name: self.capture.name.clone(),
@@ -70,27 +76,52 @@ impl Wanted {
             None => whole,
             Some(pattern) => {
                 let groups = pattern
-                    .captures(&whole)
+                    .captures(&whole.text)
                     .ok_or_else(|| missing("no match"))?;
                 // The first group if there is one, so that a pattern may include the text around it.
                 let part = groups.get(1).or(groups.get(0));
-                part.expect("a match has its whole").as_str().to_owned()
+                CapturedValue::of_text(part.expect("a match has its whole").as_str().to_owned())
             }
         };
         // It may be meant for a header, and these characters would end the header.
-        if value.bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+        if value
+            .text
+            .bytes()
+            .any(|byte| matches!(byte, b'\r' | b'\n' | 0))
+        {
             return Err(missing("a value of several lines"));
         }
         Ok(value)
     }
 }
 
-/// Returns a JSON value as text for a request. `None` for `null`.
-fn text_of(value: &Value) -> Option<String> {
-    match value {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
+/// A value from a response.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CapturedValue {
+    /// The value as text. A text of JSON has no quotes.
+    pub(crate) text: String,
+    /// True if the text is JSON: a number, `true`, `false`, a list or an object.
+    pub(crate) is_json: bool,
+}
+
+impl CapturedValue {
+    fn of_text(text: String) -> CapturedValue {
+        CapturedValue {
+            text,
+            is_json: false,
+        }
+    }
+
+    /// Returns a JSON value with its kind. `None` for `null`.
+    fn of_json(value: &Value) -> Option<CapturedValue> {
+        match value {
+            Value::Null => None,
+            Value::String(text) => Some(CapturedValue::of_text(text.clone())),
+            other => Some(CapturedValue {
+                text: other.to_string(),
+                is_json: true,
+            }),
+        }
     }
 }
 
@@ -117,7 +148,7 @@ mod tests {
         };
         let wanted = Wanted::new(&capture, &["id".to_owned()]).unwrap();
         match wanted.find(header, body.as_bytes()) {
-            Ok(value) => value,
+            Ok(value) => value.text,
             Err(mismatch) => mismatch.to_string(),
         }
     }

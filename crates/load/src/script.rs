@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::check::Findings;
 use crate::clock::to_ns;
 use crate::recorder::Times;
-use crate::scenario::Step;
+use crate::scenario::{CapturedValue, Step};
 
 /// The steps of a scenario. A rotation has no steps.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ pub(crate) struct SlotState {
     pub(crate) slot_due_ns: Option<u64>,
     pub(crate) slot_sent_ns: Option<u64>,
     /// The values that the iteration has captured.
-    pub(crate) captured: Vec<String>,
+    pub(crate) captured: Vec<CapturedValue>,
     /// The bytes to send, if the request differs from slot to slot.
     pub(crate) filled: Vec<u8>,
     pub(crate) findings: Findings,

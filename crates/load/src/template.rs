@@ -5,13 +5,20 @@
 //! the pieces into a reused buffer, without an allocation.
 //!
 //! Places: `{{column}}` of the data, `{{name}}` of a range or of a captured value, `{{index}}` of the slot
-//! (from 0), `{{random:1..1000}}`. If there are no names, other text in double braces stays unchanged.
+//! (from 0), `{{random:1..1000}}`. If there are no names, other text in double braces stays unchanged. A
+//! [notation](Notation) can stand before the name of a column or of a captured value, as in `{{json:id}}`.
 
+mod notation;
+
+use std::borrow::Cow;
 use std::io::Write as _;
 use std::sync::Arc;
 
 use crate::error::RequestError;
 use crate::job::{Data, Range, RowOrder};
+use crate::scenario::CapturedValue;
+
+use notation::Notation;
 
 /// The data of a job, ready to be copied into requests.
 #[derive(Debug)]
@@ -39,7 +46,7 @@ impl Values {
     pub(crate) fn new(data: &Data, turn: usize, captures: Vec<String>) -> Values {
         let value = |text: &String| Value {
             raw: text.as_bytes().into(),
-            escaped: escape(text).into_bytes().into(),
+            escaped: notation::escape(text).into_bytes().into(),
         };
         let (turn, rows) = (turn as u64, data.rows.len() as u64);
         let divisor = greatest_common_divisor(turn, rows);
@@ -113,11 +120,11 @@ enum Piece {
     Text(Box<[u8]>),
     Column {
         column: usize,
-        is_escaped: bool,
+        notation: Notation,
     },
     Captured {
         value: usize,
-        is_escaped: bool,
+        notation: Notation,
     },
     Index,
     /// A whole number out of `count` numbers, starting with `from`. `purpose` separates the places.
@@ -183,7 +190,7 @@ impl Template {
     /// Writes the request of slot `index` and replaces the content of the buffer.
     // Out of line, so that requests without places do not carry its code.
     #[inline(never)]
-    pub(crate) fn fill(&self, index: u64, captured: &[String], buffer: &mut Vec<u8>) {
+    pub(crate) fn fill(&self, index: u64, captured: &[CapturedValue], buffer: &mut Vec<u8>) {
         let slot = Slot {
             index,
             captured,
@@ -201,7 +208,7 @@ impl Template {
 
 struct Slot<'a> {
     index: u64,
-    captured: &'a [String],
+    captured: &'a [CapturedValue],
     values: &'a Values,
     row: &'a [Value],
 }
@@ -210,17 +217,12 @@ impl Slot<'_> {
     fn write(&self, piece: &Piece, body_bytes: usize, buffer: &mut Vec<u8>) {
         match piece {
             Piece::Text(text) => buffer.extend_from_slice(text),
-            Piece::Column { column, is_escaped } => {
-                buffer.extend_from_slice(self.value(*column, *is_escaped));
+            Piece::Column { column, notation } => {
+                buffer.extend_from_slice(&self.value(*column, *notation));
             }
-            Piece::Captured { value, is_escaped } => {
-                let value = &self.captured[*value];
-                // Escaped for each request, because unlike a column the value does not exist before the load.
-                if *is_escaped {
-                    buffer.extend_from_slice(escape(value).as_bytes());
-                } else {
-                    buffer.extend_from_slice(value.as_bytes());
-                }
+            // Written for each request, because unlike a column the value does not exist before the load.
+            Piece::Captured { value, notation } => {
+                buffer.extend_from_slice(notation.write(&self.captured[*value]).as_bytes());
             }
             Piece::Index => number(buffer, self.index),
             Piece::Random { .. } => number(buffer, self.random(piece)),
@@ -231,21 +233,20 @@ impl Slot<'_> {
     fn bytes(&self, piece: &Piece) -> usize {
         match piece {
             Piece::Text(text) => text.len(),
-            Piece::Column { column, is_escaped } => self.value(*column, *is_escaped).len(),
-            // Only bodies need a length, and bodies escape no values.
-            Piece::Captured { value, .. } => self.captured[*value].len(),
+            Piece::Column { column, notation } => self.value(*column, *notation).len(),
+            Piece::Captured { value, notation } => notation.write(&self.captured[*value]).len(),
             Piece::Index => digits(self.index),
             Piece::Random { .. } => digits(self.random(piece)),
             Piece::Length => 0,
         }
     }
 
-    fn value(&self, column: usize, is_escaped: bool) -> &[u8] {
+    fn value(&self, column: usize, notation: Notation) -> Cow<'_, [u8]> {
         let value = &self.row[column];
-        if is_escaped {
-            &value.escaped
-        } else {
-            &value.raw
+        match notation {
+            Notation::Text => Cow::Borrowed(&value.raw),
+            Notation::Encoded => Cow::Borrowed(&value.escaped),
+            other => other.write_bytes(&value.raw),
         }
     }
 
@@ -311,13 +312,12 @@ impl Cutter<'_> {
         let Ok(name) = std::str::from_utf8(name) else {
             return Ok(None);
         };
-        let name = name.trim();
-        let is_escaped = part == Part::Path;
+        let (notation, name) = Notation::of(name.trim(), part);
         let values = &self.within.values;
         let known = &values.captures[..self.within.captures_known];
         let piece = if let Some(column) = values.columns.iter().position(|it| it == name) {
             self.verify(column, part)?;
-            Piece::Column { column, is_escaped }
+            Piece::Column { column, notation }
         } else if let Some(range) = values.ranges.iter().position(|it| it.name == name) {
             let Range { from, to, .. } = values.ranges[range];
             let more = to.checked_sub(from);
@@ -329,7 +329,7 @@ impl Cutter<'_> {
                 purpose: RANGES + range as u64,
             }
         } else if let Some(value) = known.iter().position(|it| it == name) {
-            Piece::Captured { value, is_escaped }
+            Piece::Captured { value, notation }
         } else if name == "index" {
             Piece::Index
         } else if let Some(range) = name.strip_prefix("random:") {
@@ -382,20 +382,6 @@ impl Cutter<'_> {
 
 fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).position(|window| window == what)
-}
-
-/// Percent-encodes all but unreserved characters (RFC 3986, section 2.3). A value is data, so it cannot end
-/// its segment or parameter.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    escaped
 }
 
 /// Returns a uniform number in 0..bound, with a bias below `bound / 2^64`.

@@ -14,7 +14,7 @@ use crate::source::{self, Import};
 use crate::{LeftModule, ScriptError, ScriptPlace};
 
 /// Texts of the modules that surround a script.
-const OWN: [(&str, &str); 9] = [
+const OWN: [(&str, &str); 10] = [
     ("weigh:main", include_str!("../js/main.js")),
     ("weigh:journal", include_str!("../js/journal.js")),
     ("weigh:values", include_str!("../js/values.js")),
@@ -23,6 +23,7 @@ const OWN: [(&str, &str); 9] = [
     ("weigh:draws", include_str!("../js/draws.js")),
     ("weigh:http", include_str!("../js/http.js")),
     ("weigh:k6", include_str!("../js/k6.js")),
+    ("weigh:url", include_str!("../js/url.js")),
     ("weigh:modules", include_str!("../js/modules.js")),
 ];
 
@@ -40,7 +41,7 @@ const OF_K6: [&str; 9] = [
 ];
 
 /// Modules of k6's library of scripts that the engine has.
-const OF_LIBRARY: [&str; 4] = ["k6-utils", "httpx", "k6chaijs", "papaparse"];
+const OF_LIBRARY: [&str; 5] = ["k6-utils", "httpx", "k6chaijs", "papaparse", "url"];
 
 /// The address of k6's library of scripts.
 const LIBRARY: &str = "https://jslib.k6.io/";
@@ -76,7 +77,7 @@ fn reason(module: &str) -> &'static str {
         return "it is not HTTP, or not part of k6 yet";
     }
     if module.contains("://") {
-        return "a script has no network here. `weigh` has the modules k6-utils, httpx, k6chaijs and papaparse of jslib.k6.io";
+        return "a script has no network here. `weigh` has the modules k6-utils, httpx, k6chaijs, papaparse and url of jslib.k6.io";
     }
     "it is a package, which a bundler must put into the script first"
 }

@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::GeneralPurpose;
 use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurposeConfig};
+use md5::{Digest as _, Md5};
 use ring::{digest, hmac};
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Module, Object, Result, TypedArray, Value};
 
@@ -89,6 +90,9 @@ fn digested<'js>(
     algorithm: String,
     data: Value<'js>,
 ) -> Result<TypedArray<'js, u8>> {
+    if algorithm == "md5" {
+        return TypedArray::new(ctx, Md5::digest(bytes(&data)?).to_vec());
+    }
     let algorithm = match algorithm.as_str() {
         "sha1" => &digest::SHA1_FOR_LEGACY_USE_ONLY,
         "sha384" => &digest::SHA384,
@@ -105,6 +109,9 @@ fn signed<'js>(
     key: Value<'js>,
     data: Value<'js>,
 ) -> Result<TypedArray<'js, u8>> {
+    if algorithm == "md5" {
+        return TypedArray::new(ctx, hmac_md5(&bytes(&key)?, &bytes(&data)?));
+    }
     let algorithm = match algorithm.as_str() {
         "sha1" => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
         "sha384" => hmac::HMAC_SHA384,
@@ -114,6 +121,23 @@ fn signed<'js>(
     let key = hmac::Key::new(algorithm, &bytes(&key)?);
     let found = hmac::sign(&key, &bytes(&data)?);
     TypedArray::new(ctx, found.as_ref().to_vec())
+}
+
+/// A signature of RFC 2104 with MD5, which `ring` does not have.
+fn hmac_md5(key: &[u8], data: &[u8]) -> Vec<u8> {
+    const BLOCK: usize = 64;
+    let mut block = match key.len() > BLOCK {
+        true => Md5::digest(key).to_vec(),
+        false => key.to_vec(),
+    };
+    block.resize(BLOCK, 0);
+    let padded = |byte: u8| block.iter().map(|own| own ^ byte).collect::<Vec<u8>>();
+    let inner = Md5::new()
+        .chain_update(padded(0x36))
+        .chain_update(data)
+        .finalize();
+    let outer = Md5::new().chain_update(padded(0x5c)).chain_update(inner);
+    outer.finalize().to_vec()
 }
 
 /// The content of a file next to the calling file, or next to the script.

@@ -6,6 +6,7 @@ import { expectStatus, statusOf } from 'weigh:status';
 import { accessed, between, pass, random, record } from 'weigh:draws';
 import { findBetween, module as http, stage } from 'weigh:http';
 import * as k6 from 'weigh:k6';
+import { URL, URLSearchParams } from 'weigh:url';
 
 /** Functions and values of the host. */
 let native = null;
@@ -59,7 +60,7 @@ function b64decode(data, kind, format) {
   });
 }
 
-const ALGORITHMS = ['sha1', 'sha256', 'sha384', 'sha512'];
+const ALGORITHMS = ['md5', 'sha1', 'sha256', 'sha384', 'sha512'];
 
 function output(bytes, format) {
   if (format === 'hex') return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
@@ -417,4 +418,5 @@ export const modules = {
   httpx,
   k6chaijs: chai,
   papaparse: { ...papaparse, default: papaparse },
+  url: { URL, URLSearchParams },
 };

@@ -64,7 +64,7 @@ export function isUnset(value) {
   return entryOf(value)?.description.kind === 'environment';
 }
 
-/** The mark of a placeholder in a text. */
+/** The mark of a placeholder in a text. Letters before its number are notations: see `reader.rs`. */
 function mark(entry, number) {
   if (entry.changed) return String(computed(entry.description, ', changed by the script'));
   return `${OPEN}${number}${CLOSE}`;
@@ -151,8 +151,8 @@ function traps(entry, number) {
       if (name === Symbol.toStringTag) return 'String';
       if (typeof name === 'symbol' || name === 'then' || name === 'constructor' || name === 'prototype') return undefined;
       if (name === 'toString' || name === 'valueOf') return () => mark(entry, number);
-      // A number has no quotes in JSON. The reader of the recording removes them.
-      if (name === 'toJSON') return () => mark(entry, entry.description.isNumber ? `n${number}` : number);
+      // A value in JSON has its own quotes, if any. The reader of the recording removes the quotes around it.
+      if (name === 'toJSON') return () => mark(entry, `${entry.description.isNumber ? 'n' : 'j'}${number}`);
       if (name === 'length' && entry.description.kind !== 'environment') {
         note(`the script reads the length of ${entry.description.name}. The recording assumes 1`);
         return 1;
@@ -196,7 +196,7 @@ export function environment(values, plain = []) {
 
 /** The placeholders of a text: `[]` if it contains none. */
 export function marksIn(text) {
-  return [...String(text).matchAll(/\uE000(\d+)\uE001/g)].map((found) => table[Number(found[1])]);
+  return [...String(text).matchAll(/\uE000[a-z]*(\d+)\uE001/g)].map((found) => table[Number(found[1])]);
 }
 
 /** The placeholder that is all of a text, or undefined. */
@@ -206,15 +206,25 @@ export function whole(value) {
   if (typeof value !== 'string') return undefined;
   // Without a regular expression, because their functions call this one.
   if (value[0] !== OPEN || value.indexOf(CLOSE) !== value.length - 1) return undefined;
-  return table[Number(value.slice(1, -1))];
+  let begin = 1;
+  while (value[begin] >= 'a' && value[begin] <= 'z') begin += 1;
+  return table[Number(value.slice(begin, -1))];
 }
 
-/** Replaces a function of texts by one that keeps marks. */
-function keepingMarks(encode) {
+/** Replaces a function of texts by one that keeps marks. The notation goes into each mark. */
+function keepingMarks(encode, notation) {
   return (value) => {
     const text = encode(String(value));
-    return text.replaceAll(ENCODED_OPEN, OPEN).replaceAll(ENCODED_CLOSE, CLOSE);
+    return text.replaceAll(ENCODED_OPEN, OPEN + notation).replaceAll(ENCODED_CLOSE, CLOSE);
   };
+}
+
+/** JSON of a value. A mark within a text stands for an escaped value. */
+function stringified(value, replacer, space) {
+  const text = stringify(value, replacer, space);
+  if (text === undefined) return text;
+  // Marks from `toJSON` are of another kind already.
+  return text.replaceAll(/\uE000([^jn])/g, `${OPEN}e$1`);
 }
 
 /** The result of a function for a placeholder: a value without a place in an answer. */
@@ -247,8 +257,8 @@ export function descriptions() {
 
 /** Replaces functions of the language that lose a placeholder. */
 export function install() {
-  globalThis.encodeURIComponent = keepingMarks(encodeURIComponent);
-  globalThis.encodeURI = keepingMarks(encodeURI);
+  globalThis.encodeURIComponent = keepingMarks(encodeURIComponent, 'u');
+  globalThis.encodeURI = keepingMarks(encodeURI, '');
   const exec = RegExp.prototype.exec;
   const test = RegExp.prototype.test;
   // Functions of texts call `exec` with a text. Only a placeholder itself is the body of an answer.
@@ -262,6 +272,7 @@ export function install() {
     decides(entry);
     return true;
   };
+  JSON.stringify = stringified;
   JSON.parse = function (text, reviver) {
     const entry = whole(text);
     if (entry === undefined) return parse(text, reviver);

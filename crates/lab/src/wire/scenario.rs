@@ -50,8 +50,8 @@ pub(crate) struct StepFile {
     /// The think time before the step, as of a user who reads. It is not part of the latency.
     #[schemars(extend("default" = "0s"))]
     pub(crate) pause: Option<Written<Duration>>,
-    /// Values of its answer that later steps use as `{{name}}`. An answer without one of these values
-    /// is mismatched.
+    /// Values of its answer that later steps use as `{{name}}`, or as `{{json:name}}` with their kind
+    /// in JSON. An answer without one of these values is mismatched.
     #[serde(default)]
     pub(crate) capture: Table<Name, At<CaptureFile>>,
     /// Its method. By default `load.method`, or else `POST` with a body and `GET` without a body.

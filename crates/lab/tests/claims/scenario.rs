@@ -85,11 +85,43 @@ fn a_lab_has_the_same_steps_with_its_settings() {
 }
 
 #[test]
+fn a_captured_value_in_json_is_escaped_and_keeps_its_kind_if_the_lab_says_so() {
+    let steps = "
+  - {path: /, capture: {id: {json: /id}}}
+  - name: json
+    path: /{{encoded:id}}
+    json: {a: '{{json:id}}', b: '{{id}}', c: 'no {{id}}', d: ['{{page}}', '{{user}}']}
+  - {name: query, path: /, query: '{ a(b: \"{{id}}\") }', variables: {v: '{{json:id}}'}}
+";
+    let text = format!("data: {{file: users.csv, ranges: {{page: 1..9}}}}\nsteps:{steps}");
+    let folder = Folder::default()
+        .file("s/flow.yaml", &text)
+        .file("s/users.csv", "user\nann\nb\"o\n");
+    let scenario = lab::scenario(Path::new("s/flow.yaml"), &folder).unwrap();
+    let body = |index: usize| String::from_utf8_lossy(&scenario.requests[index].body).into_owned();
+    assert_eq!(
+        body(1),
+        r#"{"a":{{json:id}},"b":"{{escaped:id}}","c":"no {{escaped:id}}","d":[{{page}},"{{escaped:user}}"]}"#
+    );
+    assert_eq!(
+        body(2),
+        r#"{"query":"{ a(b: \"{{escaped:id}}\") }","variables":{"v":{{json:id}}}}"#
+    );
+}
+
+#[test]
 fn mistakes_in_a_scenario_say_where_and_what_to_write() {
     for (steps, words) in [
         (
             "\n  - {path: '/{{id}}', capture: {id: {json: /id}}}",
             &["`{{id}}` is not defined here", "user, page, index"][..],
+        ),
+        (
+            "\n  - {path: '/{{json:user}}'}",
+            &[
+                "`{{json:user}}` is not a placeholder",
+                "the placeholders here are",
+            ],
         ),
         (
             "\n  - {path: /, capture: {id: {}}}",

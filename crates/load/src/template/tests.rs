@@ -114,3 +114,51 @@ fn what_is_no_place_stays_or_is_refused() {
         "only headers end with a line"
     );
 }
+
+#[test]
+fn a_captured_value_has_the_form_of_its_notation() {
+    let none = data(&[], &[], RowOrder::Rotation);
+    let body = r#"{"a":{{json:id}},"b":"no {{escaped:id}}","c":"x={{encoded:id}}"}"#;
+    let source = Source {
+        start: "/{{id}}?q={{json:id}}",
+        before_length: " {{encoded:id}} ",
+        after_length: Some(" "),
+        body: body.as_bytes(),
+    };
+    let places = places(&none, &["id"]);
+    let template = Template::new(&source, &places).unwrap().unwrap();
+    let filled = |text: &str, is_json: bool| {
+        let captured = CapturedValue {
+            text: text.to_owned(),
+            is_json,
+        };
+        let mut buffer = Vec::new();
+        template.fill(0, &[captured], &mut buffer);
+        String::from_utf8(buffer).unwrap()
+    };
+    assert_eq!(
+        filled("12", true),
+        r#"/12?q=12 12 31 {"a":12,"b":"no 12","c":"x=12"}"#
+    );
+    assert_eq!(
+        filled("12", false),
+        r#"/12?q=%2212%22 12 33 {"a":"12","b":"no 12","c":"x=12"}"#
+    );
+    assert_eq!(
+        filled(r#"a"\&"#, false),
+        r#"/a%22%5C%26?q=%22a%5C%22%5C%5C%26%22 a%22%5C%26 49 {"a":"a\"\\&","b":"no a\"\\&","c":"x=a%22%5C%26"}"#
+    );
+}
+
+#[test]
+fn a_column_can_be_written_within_a_text_of_json() {
+    let data = data(&["x"], &[&["a\"b"]], RowOrder::Rotation);
+    let template = template(
+        "/{{escaped:x}}",
+        "{{encoded:x}}",
+        "\"{{escaped:x}}\"",
+        &data,
+    )
+    .unwrap();
+    assert_eq!(filled(&template, 0), "/a%5C%22b a%22b 6 \"a\\\"b\"");
+}

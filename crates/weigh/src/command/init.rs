@@ -6,6 +6,7 @@ mod curl;
 mod gallery;
 mod har;
 mod http_file;
+mod json_lines;
 mod k6;
 mod kinds;
 mod lab_text;
@@ -46,7 +47,8 @@ use requests::Requests;
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,
-    group = clap::ArgGroup::new("server").args(["servers", "commands", "urls", "compose", "from"]).required(true)
+    group = clap::ArgGroup::new("server").args(["servers", "commands", "urls", "compose", "from"]).required(true),
+    group = clap::ArgGroup::new("requests").args(["har", "openapi", "artillery", "k6", "postman", "http", "curl"]).multiple(true)
 )]
 pub(crate) struct Args {
     /// Commands that run a server, or URLs of running servers, as with --command and --url.
@@ -107,8 +109,16 @@ pub(crate) struct Args {
     /// With --k6: a value of `__ENV` for the script. Repeat it for more values.
     #[arg(long, value_name = "NAME=VALUE", requires = "k6", help_heading = "Requests", value_parser = k6::variable)]
     env: Vec<(String, String)>,
-    /// With --k6: the server whose requests the lab takes [default: the server with the most requests].
-    #[arg(long, value_name = "HOST", requires = "k6", help_heading = "Requests")]
+    /// The server of the requests in the lab, as HOST, HOST:PORT or a placeholder such as {{base}}. With
+    /// --openapi also HOST/PATH. With --artillery, the server is its `target` [default: the server with
+    /// the most requests, or the first server with --openapi].
+    #[arg(
+        long,
+        value_name = "HOST",
+        requires = "requests",
+        conflicts_with = "artillery",
+        help_heading = "Requests"
+    )]
     host: Option<String>,
     /// With --k6: the folder with all files that the script may read [default: the nearest Git repository or
     /// the current folder around the script, otherwise its folder].
@@ -332,7 +342,7 @@ fn setup(args: &Args) -> Result<Setup, Failure> {
 /// The requests from the file that a flag names, or from commands.
 fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> {
     if !args.curl.is_empty() {
-        let found = curl::read(&args.curl, Path::new(""))
+        let found = curl::read(&args.curl, Path::new(""), args.host.as_deref())
             .map_err(|why| Failure::bad_input(format!("`--curl`: {why}")))?;
         return enough(found, "--curl", args.partial, console).map(Some);
     }
@@ -361,18 +371,19 @@ fn requests(args: &Args, console: Console) -> Result<Option<Requests>, Failure> 
     if let Some(advice) = kinds::unsupported(&text) {
         return Err(Failure::bad_input(format!("`{shown}`: {advice}")));
     }
+    let host = args.host.as_deref();
     let (flag, found) = if args.har.is_some() {
-        ("--har", har::read(&source, &text))
+        ("--har", har::read(&source, &text, host))
     } else if args.openapi.is_some() {
-        let found = openapi::read(&source, &text, args.invent, console.color);
+        let found = openapi::read(&source, &text, args.invent, host, console.color);
         ("--openapi", found)
     } else if args.postman.is_some() {
-        let found = postman::read(path, &text, args.postman_env.as_deref());
+        let found = postman::read(path, &text, args.postman_env.as_deref(), host);
         ("--postman", found)
     } else if args.http.is_some() {
         (
             "--http",
-            http_file::read(path, &text, args.http_env.as_deref()),
+            http_file::read(path, &text, args.http_env.as_deref(), host),
         )
     } else {
         let environment = args.artillery_env.as_deref();

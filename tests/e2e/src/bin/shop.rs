@@ -190,6 +190,9 @@ fn answer(args: &Args, request: &Request, number: u64) -> Reply {
             Some(token) => ok(json!({"token": token, "path": path}).to_string()),
             None => refused(),
         },
+        // Values of each kind, and a text that would break JSON without escapes.
+        (_, "/values") => ok(json!({"id": 7, "text": "a\"b\\c", "list": [true]}).to_string()),
+        (_, "/echo") => ok(String::from_utf8_lossy(&request.body).into_owned()),
         (_, "/who") => ok(json!({"name": args.name}).to_string()),
         _ if token == Some("tampered") && !args.trusting => refused(),
         (_, path) => {

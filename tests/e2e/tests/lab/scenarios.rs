@@ -75,6 +75,33 @@ fn a_capture_that_finds_nothing_is_mismatched_and_the_rest_of_its_iteration_is_s
 }
 
 #[test]
+fn captured_values_keep_their_kind_in_json_and_cannot_break_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("values.yaml");
+    // The echo is captured, so an iteration completes only if the body has exactly this text.
+    let steps = r#"
+steps:
+  - path: /values
+    capture: {id: {json: /id}, text: {json: /text}, list: {json: /list}}
+  - path: /echo
+    json: {a: '{{json:id}}', b: '{{json:text}}', c: 'no {{text}} {{id}}', d: '{{json:list}}'}
+    capture:
+      same: {regex: '^\{"a":7,"b":"a\\"b\\\\c","c":"no a\\"b\\\\c 7","d":\[true\]\}$'}
+"#;
+    std::fs::write(&file, steps).expect("it can be written");
+    let server = Server::of(&shop(), &[]);
+    let output = weigh_command()
+        .arg("load")
+        .arg(format!("http://{}/", server.address()))
+        .args(["-c", "1", "-n", "3", "--scenario"])
+        .arg(&file)
+        .output()
+        .expect("weigh starts");
+    let run = Run::of(output).ran();
+    run.shows("3 complete");
+}
+
+#[test]
 fn mistakes_in_a_scenario_are_shown_before_anything_is_sent() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("wrong.yaml");

@@ -8,7 +8,7 @@ use std::path::Path;
 use experiment::secrets::is_secret;
 
 use super::multipart::{self, Part};
-use super::origins::{add_most, located};
+use super::origins::{add_chosen, located};
 use super::requests::{Given, Requests};
 use super::shell_words::{Command, Word, commands};
 use super::values::encoded;
@@ -18,13 +18,17 @@ use options::{OF_THE_LAB, SILENT, SILENT_WITH_VALUE, has_value};
 ///
 /// # Errors
 /// The mistake in a command, for the user.
-pub(super) fn read(texts: &[String], folder: &Path) -> Result<Requests, String> {
+pub(super) fn read(
+    texts: &[String],
+    folder: &Path,
+    host: Option<&str>,
+) -> Result<Requests, String> {
     let mut requests = Requests::of("curl");
     let mut found = Vec::new();
     for text in texts {
         add(text, folder, &mut found, &mut requests)?;
     }
-    add_most(found, &mut requests);
+    add_chosen(found, host, &mut requests)?;
     Ok(requests)
 }
 

@@ -6,16 +6,17 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use super::json_lines::lines;
 use super::multipart::{self, Part};
 use super::origins::{Located, Origins, located};
 use super::requests::{Given, Requests};
 use super::values::plain;
 
-/// Reads the requests of a HAR file to its most frequent server.
+/// Reads the requests of a HAR file to the server of the user, or to its most frequent server.
 ///
 /// # Errors
 /// A sentence, if it is not a HAR file.
-pub(super) fn read(source: &str, text: &str) -> Result<Requests, String> {
+pub(super) fn read(source: &str, text: &str, host: Option<&str>) -> Result<Requests, String> {
     let not_har = |why: &str| format!("expected a HAR file, JSON with `log.entries`, found {why}");
     // Some browsers write a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
@@ -25,34 +26,36 @@ pub(super) fn read(source: &str, text: &str) -> Result<Requests, String> {
         return Err(not_har("JSON without `log.entries`"));
     };
     let mut requests = Requests::of(source);
-    let mut found: Vec<(Value, Located)> = Vec::new();
+    let mut found: Vec<(Value, Located, Option<usize>)> = Vec::new();
+    let lines = lines(text, 3);
     let mut unsent = Unsent::default();
     for (index, entry) in entries.into_iter().enumerate() {
         let what = format!("entry {}", index + 1);
+        let line = lines.get(&format!("/log/entries/{index}")).copied();
         if unsent.has(&entry) {
             continue;
         }
         let url = text_of(&entry, "/request/url");
         match (url.as_str(), text_of(&entry, "/request/method").as_str()) {
-            ("", _) => requests.leave_out_request(None, &what, "it has no `url`"),
-            (_, "") => requests.leave_out_request(None, &what, "it has no `method`"),
+            ("", _) => requests.leave_out_request(line, &what, "it has no `url`"),
+            (_, "") => requests.leave_out_request(line, &what, "it has no `method`"),
             (url, _) if !is_http(url) => {
-                requests.leave_out_request(None, &what, "its URL is neither http nor https");
+                requests.leave_out_request(line, &what, "its URL is neither http nor https");
             }
             (url, _) => match located(url) {
-                Ok(located) => found.push((entry, located)),
-                Err(why) => requests.leave_out_request(None, &what, &why),
+                Ok(located) => found.push((entry, located, line)),
+                Err(why) => requests.leave_out_request(line, &what, &why),
             },
         }
     }
     unsent.tell(&mut requests);
     let mut origins = Origins::default();
-    for (_, located) in &found {
+    for (_, located, _) in &found {
         origins.count(&located.origin);
     }
-    let most = origins.most();
-    for (entry, located) in found {
-        if most.as_ref() != Some(&located.origin) {
+    let taken = origins.chosen(host)?.unwrap_or_default();
+    for (entry, located, line) in found {
+        if located.origin != taken {
             continue;
         }
         if located.has_credentials {
@@ -61,11 +64,11 @@ pub(super) fn read(source: &str, text: &str) -> Result<Requests, String> {
         let method = text_of(&entry, "/request/method").to_ascii_uppercase();
         let what = format!("{method} {}", located.path);
         match given(&entry, method, located.path) {
-            Ok(given) => requests.add(given),
-            Err(why) => requests.leave_out_request(None, &what, &why),
+            Ok(given) => requests.add(Given { line, ..given }),
+            Err(why) => requests.leave_out_request(line, &what, &why),
         }
     }
-    origins.leave_out_others(&mut requests);
+    origins.leave_out_others(&taken, &mut requests);
     Ok(requests)
 }
 
@@ -338,7 +341,7 @@ mod tests {
 
     fn load(entries: &[Value]) -> String {
         let archive = json!({"log": {"entries": entries}}).to_string();
-        read("shop.har", &archive).expect("a HAR file").load()
+        read("shop.har", &archive, None).expect("a HAR file").load()
     }
 
     #[test]
@@ -362,6 +365,7 @@ mod tests {
         #   headers: {Authorization: "Bearer {{token}}"}   and   weigh lab … --with token=…
         headers:
           "Accept": "*/*"
+        # Servers that the lab does not take: cdn.example:443 (1). Choose a server with `--host`.
         # From shop.har, in rotation.
         requests:
           - name: "GET /items"
@@ -380,17 +384,17 @@ mod tests {
             path: "/old"
             expect: {status: 302, same-as: baseline}
           # Left out:
-          # - entry 7: its URL is neither http nor https
-          # - entry 8: it has no `url`
-          # - GET /aborted: it has no answer
-          # - 1 request: to cdn.example:443, but most requests go to shop.example:443
+          # - line 1: entry 7: its URL is neither http nor https
+          # - line 1: entry 8: it has no `url`
+          # - line 1: GET /aborted: it has no answer
+          # - 1 request: to cdn.example:443, but the lab takes shop.example:443
         "#);
         assert!(!text.contains("123456789") && !text.contains("abcdefghij"));
     }
 
     #[test]
     fn what_is_no_archive_is_refused() {
-        let refused = |text: &str| read("x.har", text).map(|_| ()).unwrap_err();
+        let refused = |text: &str| read("x.har", text, None).map(|_| ()).unwrap_err();
         assert!(refused("{").contains("found invalid JSON"));
         assert!(refused("{\"log\":{}}").contains("found JSON without `log.entries`"));
     }
@@ -413,15 +417,15 @@ mod tests {
             method: "GET"
             path: "/a"
           # Left out:
-          # - entry 3: its URL contains a control character
-          # - POST /b: `{{` in a path or a body would be a placeholder of the lab
+          # - line 1: entry 3: its URL contains a control character
+          # - line 1: POST /b: `{{` in a path or a body would be a placeholder of the lab
         "#);
     }
 
     #[test]
     fn bodies_are_taken_only_as_they_were_sent() {
         let requests =
-            read("bodies.har", include_str!("fixtures/har/bodies.har")).expect("a HAR file");
+            read("bodies.har", include_str!("fixtures/har/bodies.har"), None).expect("a HAR file");
         let bodies: Vec<Vec<u8>> = requests.files().map(|(_, body)| body).collect();
         assert_eq!(
             bodies,
@@ -448,7 +452,7 @@ mod tests {
     #[test]
     fn a_recording_of_a_browser_is_read_in_its_parts() {
         let requests =
-            read("chrome.har", include_str!("fixtures/har/chrome.har")).expect("a HAR file");
+            read("chrome.har", include_str!("fixtures/har/chrome.har"), None).expect("a HAR file");
         insta::assert_snapshot!(requests.load(), @r#"
         # Omitted because they may be secret: cookie.
         # Use a setting to keep a credential out of files, `settings: {token: none}` next to `load`:
@@ -483,10 +487,10 @@ mod tests {
           # - 2 entries: data that the page contains
           # - 1 entry: preflights of the browser (CORS)
           # - 1 entry: tunnels of a proxy (CONNECT)
-          # - GET /blocked: it has no answer
-          # - GET /broken: it has no answer
-          # - GET /sock: it opens a WebSocket or another protocol
-          # - DELETE /api/1: the next request would not find the deleted object
+          # - line 475: GET /blocked: it has no answer
+          # - line 554: GET /broken: it has no answer
+          # - line 712: GET /sock: it opens a WebSocket or another protocol
+          # - line 825: DELETE /api/1: the next request would not find the deleted object
         "#);
         assert_eq!(requests.counts(), (5, 9));
     }
@@ -498,7 +502,7 @@ mod tests {
         for (size, is_taken) in [(5, true), (7, true), (6, false), (0, true), (-1, true)] {
             posted["request"]["bodySize"] = json!(size);
             let archive = json!({"log": {"entries": [posted]}}).to_string();
-            let requests = read("shop.har", &archive).expect("a HAR file");
+            let requests = read("shop.har", &archive, None).expect("a HAR file");
             assert_eq!(!requests.is_empty(), is_taken, "{size}");
         }
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::origins::{add_most, located};
+use super::origins::{add_chosen, located};
 use super::placeholders::{Filling, Meaning, Meanings, dynamic, json_pointer, word};
 use super::requests::{Captured, CapturedFrom, Given, Requests};
 use super::scripts::Script;
@@ -25,7 +25,12 @@ const OTHERS: [&str; 5] = ["WEBSOCKET", "GRPC", "RSOCKET", "GRAPHQLRS", "WSS"];
 ///
 /// # Errors
 /// The mistake in the file, for the user.
-pub(super) fn read(path: &Path, text: &str, environment: Option<&str>) -> Result<Requests, String> {
+pub(super) fn read(
+    path: &Path,
+    text: &str,
+    environment: Option<&str>,
+    host: Option<&str>,
+) -> Result<Requests, String> {
     let source = super::file_name(path);
     let file = written(text);
     if file.requests.is_empty() {
@@ -83,7 +88,7 @@ pub(super) fn read(path: &Path, text: &str, environment: Option<&str>) -> Result
             names.unknown.push((name, why));
         }
     }
-    add_most(found, &mut requests);
+    add_chosen(found, host, &mut requests)?;
     Ok(requests)
 }
 

@@ -143,7 +143,11 @@ fn add_notes(recording: &ScriptRecording, requests: &mut Requests) {
         requests.leave_out("teardown", "what it sends is not part of the load");
     }
     if recording.has_pauses {
-        requests.leave_out("sleep", "the load decides when requests are sent");
+        let why = match requests.is_scenario() {
+            true => "the steps follow without pauses. Add `pause: 1s` to a step for a think time",
+            false => "the load decides when requests are sent",
+        };
+        requests.leave_out("sleep", why);
     }
     if recording.has_checks {
         requests.leave_out(

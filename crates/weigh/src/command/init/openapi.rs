@@ -6,17 +6,18 @@
 mod body;
 mod example;
 mod parameters;
+mod servers;
 mod swagger2;
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::origins::origin;
 use super::requests::{Given, Requests};
 use super::tree::Tree;
 use super::values::plain;
 use example::Description;
+use servers::Server;
 
 /// The supported methods. `delete` is missing, because it deletes objects that other requests need.
 const METHODS: [&str; 6] = ["get", "head", "options", "post", "put", "patch"];
@@ -40,6 +41,7 @@ pub(super) fn read(
     source: &str,
     text: &str,
     is_inventing: bool,
+    host: Option<&str>,
     color: bool,
 ) -> Result<Requests, String> {
     let tree = Tree::read(source, text, color)?;
@@ -58,8 +60,8 @@ pub(super) fn read(
         root: &root,
         is_inventing,
     };
-    let home = servers(&root).into_iter().next().unwrap_or_default();
     let mut requests = Requests::of(source);
+    let home = servers::home(&root, host, &mut requests)?;
     for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
         let Some(item) = description.resolve(item).and_then(Value::as_object) else {
             let why = "it refers to an object outside of this file";
@@ -121,48 +123,6 @@ fn described(root: &Value) -> Result<Cow<'_, Value>, String> {
     }
 }
 
-/// A server: host and port, if the URL has them, and the path before each path.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Server {
-    origin: Option<String>,
-    prefix: String,
-}
-
-/// The servers of a description, a path or an operation.
-fn servers(of: &Value) -> Vec<Server> {
-    let list = of.get("servers").and_then(Value::as_array);
-    let server = |server: &Value| {
-        let mut url = server.get("url").map(plain).unwrap_or_default();
-        let variables = server.get("variables").and_then(Value::as_object);
-        for (name, variable) in variables.into_iter().flatten() {
-            let value = variable.get("default").map(plain).unwrap_or_default();
-            url = url.replace(&format!("{{{name}}}"), &value);
-        }
-        let (host, path) = match url.split_once("://") {
-            Some((scheme, rest)) => {
-                let end = rest.find('/').unwrap_or(rest.len());
-                (Some(format!("{scheme}://{}", &rest[..end])), &rest[end..])
-            }
-            None => (None, url.as_str()),
-        };
-        let parsed = host.and_then(|host| experiment::address::url(&host).ok());
-        let path = path
-            .split(['?', '#'])
-            .next()
-            .unwrap_or_default()
-            .trim_end_matches('/');
-        Server {
-            origin: parsed.as_ref().map(origin),
-            prefix: match path {
-                "" => String::new(),
-                path if path.starts_with('/') => path.to_owned(),
-                path => format!("/{path}"),
-            },
-        }
-    };
-    list.into_iter().flatten().map(server).collect()
-}
-
 /// One operation of one path.
 struct Operation<'a> {
     description: &'a Description<'a>,
@@ -171,26 +131,26 @@ struct Operation<'a> {
 }
 
 impl Operation<'_> {
-    /// The path of the operation's server. An error if it differs from the server of the description.
+    /// The path of the operation's server. An error if it differs from the server of the lab.
     fn prefix(&self, home: &Server) -> Result<String, String> {
-        let mut own = servers(self.operation);
-        if own.is_empty() {
-            own = self.item.get("servers").map_or_else(Vec::new, |list| {
-                servers(&serde_json::json!({ "servers": list }))
-            });
-        }
+        let item = self.item.get("servers");
+        let item = item.map(|list| serde_json::json!({ "servers": list }));
+        let root = Some(self.description.root);
+        // The list of the nearest level counts.
+        let levels = [Some(self.operation), item.as_ref(), root];
+        let mut lists = levels.into_iter().flatten().map(servers::of);
+        let own = lists.find(|list| !list.is_empty()).unwrap_or_default();
         let Some(first) = own.first() else {
             return Ok(home.prefix.clone());
         };
         let is_home = |server: &&Server| {
             server.origin.is_none() || home.origin.is_none() || server.origin == home.origin
         };
-        match own.iter().find(is_home) {
+        let same = own.iter().find(|server| *server == home);
+        match same.or_else(|| own.iter().find(is_home)) {
             Some(server) => Ok(server.prefix.clone()),
             None => Err(format!(
-                "its server is {}, but the server of the description is {}",
-                first.origin.as_deref().unwrap_or_default(),
-                home.origin.as_deref().unwrap_or_default()
+                "its server is {first}, but the lab takes {home}. Choose a server with `--host`"
             )),
         }
     }

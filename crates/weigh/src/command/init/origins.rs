@@ -85,19 +85,31 @@ impl Origins {
         }
     }
 
-    /// The server with the most requests. If several are equal, the first.
-    pub(super) fn most(&self) -> Option<String> {
-        // `max_by_key` returns the last of equal items, so the list is reversed.
-        let most = self.0.iter().rev().max_by_key(|(_, count)| *count);
-        most.map(|(origin, _)| origin.clone())
+    /// The server of the lab: the choice of the user, or the server with the most requests. If several are
+    /// equal, the first. `None` without a request.
+    ///
+    /// # Errors
+    /// No request goes to the server that the user chose.
+    pub(super) fn chosen(&self, host: Option<&str>) -> Result<Option<String>, String> {
+        let Some(host) = host else {
+            // `max_by_key` returns the last of equal items, so the list is reversed.
+            let most = self.0.iter().rev().max_by_key(|(_, count)| *count);
+            return Ok(most.map(|(origin, _)| origin.clone()));
+        };
+        let found = self.0.iter().find(|(origin, _)| is_named(origin, host));
+        match found {
+            Some((origin, _)) => Ok(Some(origin.clone())),
+            None => Err(unknown_host(
+                host,
+                self.0.iter().map(|(origin, _)| origin.as_str()),
+            )),
+        }
     }
 
-    /// Records the omission of requests to all other servers.
-    pub(super) fn leave_out_others(&self, requests: &mut Requests) {
-        let Some(most) = self.most() else {
-            return;
-        };
-        for (origin, count) in self.0.iter().filter(|(origin, _)| *origin != most) {
+    /// Records the omission of requests to all servers except one.
+    pub(super) fn leave_out_others(&self, taken: &str, requests: &mut Requests) {
+        let others = || self.0.iter().filter(|(origin, _)| origin != taken);
+        for (origin, count) in others() {
             let what = match count {
                 1 => "1 request".to_owned(),
                 many => format!("{many} requests"),
@@ -105,24 +117,71 @@ impl Origins {
             requests.leave_out_requests(
                 usize::try_from(*count).unwrap_or(usize::MAX),
                 &what,
-                &format!("to {origin}, but most requests go to {most}"),
+                &format!("to {origin}, but the lab takes {taken}"),
             );
+        }
+        let names: Vec<String> = others()
+            .map(|(origin, count)| format!("{origin} ({count})"))
+            .collect();
+        if !names.is_empty() {
+            requests.remark(&format!(
+                "Servers that the lab does not take: {}. Choose a server with `--host`.",
+                shortened(&names)
+            ));
         }
     }
 }
 
-/// Adds the requests to the most frequent server. If one of them uses a captured value of another, they become
-/// a scenario.
-pub(super) fn add_most(found: Vec<(String, Given)>, requests: &mut Requests) {
+/// True if a user means this server with a host, or with a host and a port.
+pub(super) fn is_named(origin: &str, host: &str) -> bool {
+    let bare = origin.rsplit_once(':').map_or(origin, |(bare, _)| bare);
+    let is_placeholder = origin.contains(&format!("`{host}`"));
+    origin.eq_ignore_ascii_case(host) || bare.eq_ignore_ascii_case(host) || is_placeholder
+}
+
+/// The sentence about a server of the user that the file does not have.
+pub(super) fn unknown_host<'a>(host: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<String> = known.map(str::to_owned).collect();
+    if known.is_empty() {
+        return format!(
+            "expected a server of the file in `--host`, found `{host}`. The file names no server"
+        );
+    }
+    format!(
+        "expected a server of the file in `--host`, found `{host}`. Its servers are {}",
+        shortened(&known)
+    )
+}
+
+/// The first names of a list.
+pub(super) fn shortened(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let first = names[..names.len().min(SHOWN)].join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// Adds the requests to the server of the user, or to the most frequent server. If one of them uses a captured
+/// value of another, they become a scenario.
+///
+/// # Errors
+/// No request goes to the server of the user.
+pub(super) fn add_chosen(
+    found: Vec<(String, Given)>,
+    host: Option<&str>,
+    requests: &mut Requests,
+) -> Result<(), String> {
     let mut origins = Origins::default();
     for (origin, _) in &found {
         origins.count(origin);
     }
-    let most = origins.most();
-    let to_most = found
-        .into_iter()
-        .filter(|(origin, _)| Some(origin) == most.as_ref());
-    let sent: Vec<Given> = to_most.map(|(_, given)| given).collect();
+    let Some(taken) = origins.chosen(host)? else {
+        return Ok(());
+    };
+    let to_taken = found.into_iter().filter(|(origin, _)| *origin == taken);
+    let sent: Vec<Given> = to_taken.map(|(_, given)| given).collect();
     let captured = |place: &String| {
         let mut captures = sent.iter().flat_map(|given| &given.captures);
         captures.any(|captured| captured.name == *place)
@@ -137,7 +196,8 @@ pub(super) fn add_most(found: Vec<(String, Given)>, requests: &mut Requests) {
         }
         requests.add(given);
     }
-    origins.leave_out_others(requests);
+    origins.leave_out_others(&taken, requests);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -173,5 +233,47 @@ mod tests {
         }
         assert!(located("ftp://a.example/").is_err());
         assert!(located("https://{{host}}/x").is_err());
+    }
+    #[test]
+    fn a_user_can_choose_another_server_than_the_most_frequent() {
+        let mut origins = Origins::default();
+        for origin in [
+            "a.example:80",
+            "b.example:443",
+            "b.example:443",
+            "the server of `{{base}}`",
+        ] {
+            origins.count(origin);
+        }
+        let chosen = |host: Option<&str>| origins.chosen(host);
+        assert_eq!(chosen(None), Ok(Some("b.example:443".to_owned())));
+        assert_eq!(
+            chosen(Some("A.example")),
+            Ok(Some("a.example:80".to_owned()))
+        );
+        assert_eq!(chosen(Some("b.example:443")), chosen(None));
+        assert_eq!(
+            chosen(Some("{{base}}")),
+            Ok(Some("the server of `{{base}}`".to_owned()))
+        );
+        assert_eq!(
+            chosen(Some("c.example")),
+            Err(
+                "expected a server of the file in `--host`, found `c.example`. Its servers are \
+                 a.example:80, b.example:443, the server of `{{base}}`"
+                    .to_owned()
+            )
+        );
+        let mut requests = Requests::of("x");
+        origins.leave_out_others("b.example:443", &mut requests);
+        assert_eq!(
+            requests.summary(),
+            "Took 0 of 2 requests of x, left out 2:\n  \
+             1 request: to a.example:80, but the lab takes b.example:443\n  \
+             1 request: to the server of `{{base}}`, but the lab takes b.example:443\n\
+             Servers that the lab does not take: a.example:80 (1), the server of `{{base}}` (1). Choose a server with `--host`.\n"
+        );
+        let names: Vec<String> = (0..7).map(|it| it.to_string()).collect();
+        assert_eq!(shortened(&names), "0, 1, 2, 3, 4 and 2 more");
     }
 }

@@ -3,13 +3,15 @@
 mod body;
 mod parts;
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
 use experiment::secrets::is_secret;
 use serde_json::Value;
 
-use super::origins::{add_most, located};
+use super::json_lines::lines;
+use super::origins::{add_chosen, located};
 use super::placeholders::{Filling, Meaning, Meanings, dynamic};
 use super::requests::{Given, Requests};
 use super::scripts::Script;
@@ -31,10 +33,15 @@ pub(super) fn read(
     path: &Path,
     text: &str,
     environment: Option<&Path>,
+    host: Option<&str>,
 ) -> Result<Requests, String> {
     let source = super::file_name(path);
-    let root = tree::json(text.trim_start_matches('\u{feff}'))?;
-    let root = root.get("collection").unwrap_or(&root);
+    let text = text.trim_start_matches('\u{feff}');
+    let root = tree::json(text)?;
+    let (root, pointer) = match root.get("collection") {
+        Some(inner) => (inner, "/collection/item"),
+        None => (&root, "/item"),
+    };
     if root.get("requests").is_some() {
         return Err(
             "expected a collection of Postman in the form v2.1, found v1. Export it again as \
@@ -67,10 +74,12 @@ pub(super) fn read(
         captured: Vec::new(),
         unknown: Vec::new(),
         found: Vec::new(),
+        lines: lines(text, 2 * DEPTH_MAX + 2),
         requests: Requests::of(&source),
     };
     let level = Level {
         name: String::new(),
+        pointer: pointer.to_owned(),
         auth: root.get("auth"),
         depth: 0,
     };
@@ -81,7 +90,7 @@ pub(super) fn read(
         mut requests,
         ..
     } = collection;
-    add_most(found, &mut requests);
+    add_chosen(found, host, &mut requests)?;
     Ok(requests)
 }
 
@@ -100,6 +109,8 @@ fn add_variables(list: Option<&Value>, variables: &mut Vec<(String, String)>) {
 struct Level<'a> {
     /// The names of the folders, each with a slash.
     name: String,
+    /// The JSON pointer of its list of items.
+    pointer: String,
     auth: Option<&'a Value>,
     depth: usize,
 }
@@ -113,6 +124,8 @@ struct Collection {
     /// Names with a value only at run time, and the reason.
     unknown: Vec<(String, String)>,
     found: Vec<(String, Given)>,
+    /// The lines of objects by their JSON pointers.
+    lines: HashMap<String, usize>,
     requests: Requests,
 }
 
@@ -149,7 +162,8 @@ impl Collection {
     }
 
     fn items(&mut self, items: &[Value], level: &Level<'_>) {
-        for item in items {
+        for (index, item) in items.iter().enumerate() {
+            let pointer = format!("{}/{index}", level.pointer);
             let name = member(item, "name").unwrap_or_default();
             if let Some(inner) = item.get("item").and_then(Value::as_array) {
                 if level.depth == DEPTH_MAX {
@@ -160,12 +174,20 @@ impl Collection {
                 self.scripts_of(item, &format!("the folder {name}"));
                 let inner_level = Level {
                     name: format!("{}{name} / ", level.name),
+                    pointer: format!("{pointer}/item"),
                     auth: item.get("auth").filter(|it| !it.is_null()).or(level.auth),
                     depth: level.depth + 1,
                 };
                 self.items(inner, &inner_level);
             } else if let Some(request) = item.get("request") {
-                self.request(item, request, &format!("{}{name}", level.name), level.auth);
+                let line = self.lines.get(&pointer).copied();
+                self.request(
+                    item,
+                    request,
+                    &format!("{}{name}", level.name),
+                    level.auth,
+                    line,
+                );
             } else {
                 self.requests
                     .leave_out(&format!("{}{name}", level.name), "it has no request");
@@ -196,7 +218,14 @@ impl Collection {
         }
     }
 
-    fn request(&mut self, item: &Value, request: &Value, name: &str, auth: Option<&Value>) {
+    fn request(
+        &mut self,
+        item: &Value,
+        request: &Value,
+        name: &str,
+        auth: Option<&Value>,
+        line: Option<usize>,
+    ) {
         let before = script(item, "prerequest");
         let own = Script::of(&before);
         self.know(&own);
@@ -204,6 +233,7 @@ impl Collection {
         match self.given(item, request, auth) {
             Ok((origin, mut given)) => {
                 name.clone_into(&mut given.name);
+                given.line = line;
                 if !before.trim().is_empty() && (own.has_more || !own.unknown.is_empty()) {
                     given
                         .notes
@@ -230,7 +260,7 @@ impl Collection {
                     let why = format!("`{kept}` comes from `{name}`, which was left out");
                     self.unknown.push((kept.clone(), why));
                 }
-                self.requests.leave_out_request(None, name, &why);
+                self.requests.leave_out_request(line, name, &why);
             }
         }
         self.know(&after);

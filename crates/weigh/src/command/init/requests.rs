@@ -11,6 +11,7 @@ use experiment::secrets::{is_secret, named};
 use serde_json::Value;
 
 use super::tree::json_text;
+use super::values::without_notation;
 use check::{check, has_only, secret_in};
 use left_out::Omissions;
 pub(super) use text::Rows;
@@ -277,6 +278,7 @@ impl Requests {
         };
         let columns = || self.data.iter().flat_map(|rows| &rows.columns);
         let is_known = |place: &str| {
+            let place = without_notation(place);
             place == "index"
                 || place.starts_with("random:")
                 || columns().any(|column| column == place)

@@ -9,11 +9,16 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use yaml_with_places::{Document, Findings, Node, Source, Value as Yaml};
 
+use super::json_lines::lines;
+
 /// Maximum number of values in a file. Descriptions of large services have several 100,000.
 const VALUES_MAX: usize = 2_000_000;
 
 /// Maximum number of merged mappings within each other.
 const MERGES_MAX: usize = 16;
+
+/// Maximum depth of mappings with lines in JSON. Operations and steps are not deeper.
+const DEPTH_MAX: usize = 8;
 
 /// The first character of the text of a number with many digits. It is for private use, so no file has it for
 /// another reason.
@@ -23,7 +28,7 @@ const MARK: char = '\u{f8f0}';
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) root: Value,
-    /// The line of each mapping by its JSON pointer, counted from 1. Empty for JSON.
+    /// The line of each mapping by its JSON pointer, counted from 1.
     lines: HashMap<String, usize>,
 }
 
@@ -40,7 +45,7 @@ impl Tree {
                 Ok(root) => {
                     return Ok(Tree {
                         root,
-                        lines: HashMap::new(),
+                        lines: lines(text, DEPTH_MAX),
                     });
                 }
                 Err(why) if source.ends_with(".json") => return Err(why),
@@ -50,7 +55,7 @@ impl Tree {
         yaml(source, text, color)
     }
 
-    /// The line of the mapping at a JSON pointer. `None` for JSON.
+    /// The line of the mapping at a JSON pointer.
     pub(super) fn line(&self, pointer: &str) -> Option<usize> {
         self.lines.get(pointer).copied()
     }
@@ -140,7 +145,7 @@ fn with_marks(text: &str) -> String {
 }
 
 /// The length of a text of JSON with its quotes.
-fn string_length(text: &str) -> usize {
+pub(super) fn string_length(text: &str) -> usize {
     let mut is_escaped = false;
     for (at, character) in text.char_indices().skip(1) {
         match character {
@@ -335,5 +340,7 @@ c:
         assert_eq!(tree.line("/a/1"), Some(3));
         assert_eq!(tree.line("/d~1e"), Some(5));
         assert_eq!(tree.line("/x"), None);
+        let tree = Tree::read("x.json", "{\"a\": [\n  {}, {}\n]}", false).expect("a file");
+        assert_eq!(tree.line("/a/1"), Some(2));
     }
 }

@@ -28,12 +28,38 @@ pub(super) fn url_text(text: &str) -> String {
     })
 }
 
-/// Encodes names and values as a form: `a=1&b=2`. Placeholders of the lab stay.
+/// Encodes names and values as a form: `a=1&b=2`. Placeholders of the lab get the notation for it.
 pub(super) fn form(pairs: &[(String, String)]) -> String {
     let pairs = pairs
         .iter()
         .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
-    pairs.collect::<Vec<_>>().join("&")
+    with_notation("encoded", &pairs.collect::<Vec<_>>().join("&"))
+}
+
+/// Puts a notation before the name of each placeholder of the lab, except numbers.
+pub(super) fn with_notation(notation: &str, text: &str) -> String {
+    let mut noted = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let is_number = after.starts_with("index}}") || after.starts_with("random:");
+        noted += before;
+        noted += "{{";
+        if !is_number {
+            noted += notation;
+            noted.push(':');
+        }
+        rest = after;
+    }
+    noted + rest
+}
+
+/// The name in a placeholder of the lab, without its notation.
+pub(super) fn without_notation(word: &str) -> &str {
+    let notations = ["json:", "escaped:", "encoded:"];
+    let mut names = notations
+        .iter()
+        .filter_map(|notation| word.strip_prefix(notation));
+    names.next().unwrap_or(word)
 }
 
 /// Percent-encodes all bytes except open ones, outside of placeholders of the lab.
@@ -72,5 +98,12 @@ mod tests {
         );
         let pairs = [("a", "1 2"), ("b", "x&y=z")].map(|(a, b)| (a.to_owned(), b.to_owned()));
         assert_eq!(form(&pairs), "a=1%202&b=x%26y%3Dz");
+        let pairs = [("a", "{{token}} {{index}}"), ("b", "{{random:1..2}}")];
+        let pairs = pairs.map(|(a, b)| (a.to_owned(), b.to_owned()));
+        assert_eq!(
+            form(&pairs),
+            "a={{encoded:token}}%20{{index}}&b={{random:1..2}}"
+        );
+        assert_eq!(without_notation("encoded:token"), "token");
     }
 }

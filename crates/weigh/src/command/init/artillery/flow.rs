@@ -398,14 +398,28 @@ impl<'a> Flow<'a> {
         let (statuses, others) = expectations(step.get("expect"));
         given.status = statuses;
         given.notes.extend(notes(step, &others));
-        if given.json.is_some() && places.iter().any(|place| self.is_captured(place)) {
-            given.notes.push(
-                "a captured value in its JSON is a text, also if the answer had a number"
-                    .to_owned(),
-            );
+        if let Some(json) = &mut given.json {
+            self.keep_kinds(json);
         }
         given.places = places;
         Ok((given, secrets))
+    }
+
+    /// Lets each captured value that is a whole text keep its kind, as the engine does.
+    fn keep_kinds(&self, json: &mut Value) {
+        match json {
+            Value::String(text) => {
+                let word = text
+                    .strip_prefix("{{")
+                    .and_then(|rest| rest.strip_suffix("}}"));
+                if let Some(word) = word.filter(|word| self.is_captured(word)) {
+                    *text = format!("{{{{json:{word}}}}}");
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.keep_kinds(item)),
+            Value::Object(members) => members.values_mut().for_each(|it| self.keep_kinds(it)),
+            _ => {}
+        }
     }
 
     fn is_captured(&self, place: &str) -> bool {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::command::init::placeholders::{Filling, flat};
 use crate::command::init::requests::Given;
 use crate::command::init::tree::json_text;
-use crate::command::init::values::{encoded, plain};
+use crate::command::init::values::{encoded, plain, with_notation};
 
 /// Keys of a request that are read, or that do not change its bytes.
 const READ: [&str; 21] = [
@@ -96,7 +96,7 @@ pub(super) fn add_body(
             ("application/json", Some(json_text(&json)))
         }
     } else if let Some(form) = is_there("form") {
-        let form = pairs(Some(form), filling, Lists::Joined)?;
+        let form = with_notation("encoded", &pairs(Some(form), filling, Lists::Joined)?);
         ("application/x-www-form-urlencoded", Some(form))
     } else if let Some(body) = is_there("body") {
         ("", Some(filling.text(&flat(body))?))

@@ -3,7 +3,7 @@
 use super::*;
 
 fn read_one(text: &str) -> Requests {
-    read(&[text.to_owned()], Path::new("")).expect("a command")
+    read(&[text.to_owned()], Path::new(""), None).expect("a command")
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn bodies_and_methods_are_those_of_curl() {
 fn files_are_read_and_credentials_are_not() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("b.json"), "{\n\"a\": 1}\n").expect("a file");
-    let read = |text: &str| read(&[text.to_owned()], folder.path());
+    let read = |text: &str| read(&[text.to_owned()], folder.path(), None);
     let requests =
         read("curl -u ann:pw -b s=1 --data-binary @b.json http://bob:pw@h/").expect("a command");
     let bodies: Vec<_> = requests.files().map(|(_, body)| body).collect();
@@ -127,7 +127,7 @@ fn files_are_read_and_credentials_are_not() {
 
 #[test]
 fn what_is_not_known_is_refused_by_name() {
-    let refused = |text: &str| read(&[text.to_owned()], Path::new("")).unwrap_err();
+    let refused = |text: &str| read(&[text.to_owned()], Path::new(""), None).unwrap_err();
     assert!(refused("curl --frobnicate http://h/").contains("`--frobnicate`"));
     assert!(refused("curl -sQ x http://h/").contains("`-Q`"));
     assert!(refused("curl \"http://h/\" ^\n -H ^\"a: b^\"").contains("Windows"));

@@ -46,7 +46,7 @@ WEBSOCKET ws://localhost/x
 ";
 
 fn read_text(text: &str) -> Requests {
-    read(Path::new("shop.http"), text, None).expect("a file")
+    read(Path::new("shop.http"), text, None, None).expect("a file")
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn environments_and_files_are_read() {
     let path = folder.path().join("x.http");
     let text = "POST {{host}}/{{v}}/a\nContent-Type: application/json\n\n<@ ./a.json\n\n\
                 ###\nPOST {{host}}/b\n\n< a.json\n";
-    let requests = read(&path, text, Some("dev")).expect("a file");
+    let requests = read(&path, text, Some("dev"), None).expect("a file");
     let bodies: Vec<String> = requests
         .files()
         .map(|(_, body)| String::from_utf8_lossy(&body).into_owned())
@@ -120,12 +120,12 @@ fn environments_and_files_are_read() {
     assert_eq!(bodies, ["{\"id\": 7}"]);
     assert!(requests.load().contains("POST /v1/a"));
     assert!(requests.summary().contains("line 7: POST /b: `{{`"));
-    let refused = read(&path, text, Some("prod")).unwrap_err();
+    let refused = read(&path, text, Some("prod"), None).unwrap_err();
     assert!(
         refused.contains("found `prod`. The environments there are: dev"),
         "{refused}"
     );
-    let without = read(&path, text, None).expect("a file").summary();
+    let without = read(&path, text, None, None).expect("a file").summary();
     assert!(without.contains("`--http-env NAME`"), "{without}");
 }
 
@@ -201,13 +201,13 @@ fn parts_and_curl_are_read() {
     let text = "POST http://h/up\nContent-Type: multipart/form-data; boundary=b\n\n--b\n\
                 Content-Disposition: form-data; name=\"f\"\n\n< a.bin\n--b--\n\n###\n\
                 curl http://h/c \\\n  -d a=1\n";
-    let requests = read(&path, text, None).expect("a file");
+    let requests = read(&path, text, None, None).expect("a file");
     let bodies: Vec<Vec<u8>> = requests.files().map(|(_, body)| body).collect();
     let mut expected = b"--b\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\n".to_vec();
     expected.extend([0, 255]);
     expected.extend(b"\r\n--b--\r\n");
     assert_eq!(bodies, [expected, b"a=1".to_vec()]);
-    assert!(read(&path, "# nothing\n", None).is_err());
+    assert!(read(&path, "# nothing\n", None, None).is_err());
 }
 
 #[test]

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use experiment::secrets::is_secret;
 use k6_script::{ScriptCall, ScriptRecording, TextPart};
 
+use super::super::origins::Origins;
 use super::super::requests::{Given, Requests};
 use super::call_parts::{decoded, line, name, statuses};
 use super::places::{Places, parts};
@@ -42,8 +43,8 @@ pub(super) struct LabCalls<'a> {
     recording: &'a ScriptRecording,
     kept: Vec<Candidate<'a>>,
     left: Vec<LeftCall<'a>>,
-    /// Number of calls to each other server.
-    others: Vec<(String, usize)>,
+    /// Number of calls to each server.
+    servers: Origins,
     origin: String,
     places: Places,
     is_scenario: bool,
@@ -62,7 +63,7 @@ impl<'a> LabCalls<'a> {
             recording,
             kept: Vec::new(),
             left: Vec::new(),
-            others: Vec::new(),
+            servers: Origins::default(),
             origin: String::new(),
             places: Places::of(recording),
             is_scenario: false,
@@ -83,7 +84,10 @@ impl<'a> LabCalls<'a> {
                 Err(_) => {}
             }
         }
-        sorted.origin = chosen(&candidates, host)?;
+        for candidate in candidates.iter().filter(|it| it.scenario.is_some()) {
+            sorted.servers.count(&candidate.url.origin);
+        }
+        sorted.origin = sorted.servers.chosen(host)?.unwrap_or_default();
         for candidate in candidates {
             sorted.sort(candidate);
         }
@@ -99,16 +103,6 @@ impl<'a> LabCalls<'a> {
     /// Keeps a call, or the reason for leaving it out.
     fn sort(&mut self, candidate: Candidate<'a>) {
         if candidate.url.origin != self.origin {
-            if candidate.scenario.is_some() {
-                match self
-                    .others
-                    .iter_mut()
-                    .find(|(origin, _)| *origin == candidate.url.origin)
-                {
-                    Some((_, count)) => *count += 1,
-                    None => self.others.push((candidate.url.origin.clone(), 1)),
-                }
-            }
             return;
         }
         match self.problem(&candidate) {
@@ -169,7 +163,9 @@ impl<'a> LabCalls<'a> {
             }
         }
         for part in candidate.url.path.iter().chain(body_parts(call)) {
-            if let TextPart::Answer { call, value, name } = part
+            if let TextPart::Answer {
+                call, value, name, ..
+            } = part
                 && let Err(why) = self.places.capture(*call, value)
             {
                 return Some(format!("it contains {name}, and {why}"));
@@ -207,17 +203,7 @@ impl<'a> LabCalls<'a> {
             let what = name(left.call);
             requests.leave_out_request(line(left.call), &what, &left.why);
         }
-        for (origin, count) in &self.others {
-            let what = match count {
-                1 => "1 request".to_owned(),
-                many => format!("{many} requests"),
-            };
-            let why = format!(
-                "to {origin}, but the lab takes {}. Choose a server with `--host`",
-                self.origin
-            );
-            requests.leave_out_requests(*count, &what, &why);
-        }
+        self.servers.leave_out_others(&self.origin, requests);
     }
 
     fn add_remarks(&self, requests: &mut Requests) {
@@ -342,11 +328,6 @@ impl<'a> LabCalls<'a> {
         }
         self.add_headers(candidate, &mut given, requests);
         if let Ok(body) = texts::body(call.body.as_ref(), &self.places) {
-            if let Some(word) = body.quoted {
-                given.notes.push(format!(
-                    "`{word}` is sent as a text. If the answer has a number, remove the quotes in the file of the body"
-                ));
-            }
             given.body = body.bytes;
             given.places.extend(body.words);
         }
@@ -379,41 +360,6 @@ impl<'a> LabCalls<'a> {
                     .notes
                     .push(format!("without its header `{name}`: {why}")),
             }
-        }
-    }
-}
-
-/// The server of the lab: the choice of the user, or the server with the most calls.
-fn chosen(candidates: &[Candidate<'_>], host: Option<&str>) -> Result<String, String> {
-    let mut counts = Vec::<(&str, usize)>::new();
-    for candidate in candidates.iter().filter(|it| it.scenario.is_some()) {
-        match counts
-            .iter_mut()
-            .find(|(origin, _)| *origin == candidate.url.origin)
-        {
-            Some((_, count)) => *count += 1,
-            None => counts.push((candidate.url.origin.as_str(), 1)),
-        }
-    }
-    let Some(host) = host else {
-        // `max_by_key` returns the last of equal servers, so the list is reversed.
-        let most = counts.iter().rev().max_by_key(|(_, count)| *count);
-        return Ok(most
-            .map(|(origin, _)| (*origin).to_owned())
-            .unwrap_or_default());
-    };
-    let is_host = |origin: &str| {
-        let bare = origin.rsplit_once(':').map_or(origin, |(host, _)| host);
-        origin.eq_ignore_ascii_case(host) || bare.eq_ignore_ascii_case(host)
-    };
-    match counts.iter().find(|(origin, _)| is_host(origin)) {
-        Some((origin, _)) => Ok((*origin).to_owned()),
-        None => {
-            let known: Vec<&str> = counts.iter().map(|(origin, _)| *origin).collect();
-            Err(format!(
-                "expected a server of the script in `--host`, found `{host}`. Its servers are {}",
-                known.join(", ")
-            ))
         }
     }
 }

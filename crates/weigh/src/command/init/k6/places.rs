@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k6_script::{AnswerValue, Drawn, ScriptCall, ScriptRecording, TextPart};
+use k6_script::{AnswerForm, AnswerValue, Drawn, ScriptCall, ScriptRecording, TextPart};
 use regex::Regex;
 
 use super::super::requests::{Captured, CapturedFrom, Rows};
@@ -85,8 +85,16 @@ impl Places {
                 Some(format!("random:{}..{}", drawn.from, drawn.to))
             }
             TextPart::Index => Some("index".to_owned()),
-            TextPart::Answer { call, value, .. } => {
-                self.captures.get(&(*call, value.clone())).cloned()
+            TextPart::Answer {
+                call, value, form, ..
+            } => {
+                let name = self.captures.get(&(*call, value.clone()))?;
+                Some(match form {
+                    AnswerForm::Text => name.clone(),
+                    AnswerForm::Json => format!("json:{name}"),
+                    AnswerForm::Escaped => format!("escaped:{name}"),
+                    AnswerForm::Encoded => format!("encoded:{name}"),
+                })
             }
             _ => None,
         }

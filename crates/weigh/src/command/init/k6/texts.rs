@@ -10,8 +10,6 @@ use super::targets::unknown;
 pub(super) struct LabText {
     pub(super) text: String,
     pub(super) words: Vec<String>,
-    /// The words among them that are values of answers.
-    answers: Vec<String>,
 }
 
 /// The text of a lab for parts of a request.
@@ -27,9 +25,6 @@ pub(super) fn text(what: &str, parts: &[TextPart], places: &Places) -> Result<La
         }
         let word = places.word(part).ok_or_else(|| unknown(what, part))?;
         found.text += &format!("{{{{{word}}}}}");
-        if matches!(part, TextPart::Answer { .. }) {
-            found.answers.push(word.clone());
-        }
         found.words.push(word);
     }
     Ok(found)
@@ -63,8 +58,6 @@ fn encoded(text: &str) -> String {
 pub(super) struct LabBody {
     pub(super) bytes: Option<Vec<u8>>,
     pub(super) words: Vec<String>,
-    /// The first value of an answer that stands in quotes.
-    pub(super) quoted: Option<String>,
 }
 
 /// The body of a call.
@@ -82,9 +75,7 @@ pub(super) fn body(body: Option<&CallBody>, places: &Places) -> Result<LabBody, 
         Some(CallBody::Text(parts)) => parts,
     };
     let found = text("its body", parts, places)?;
-    let in_quotes = |word: &&String| found.text.contains(&format!("\"{{{{{word}}}}}\""));
     Ok(LabBody {
-        quoted: found.answers.iter().find(in_quotes).cloned(),
         bytes: Some(found.text.into_bytes()),
         words: found.words,
     })

@@ -39,7 +39,7 @@ components:
 ";
 
 fn read_text(text: &str) -> Requests {
-    read("shop.yaml", text, false, false).expect("a description")
+    read("shop.yaml", text, false, None, false).expect("a description")
 }
 
 #[test]
@@ -223,7 +223,7 @@ paths:
 components: {schemas: {Code: {type: object, required: [a], properties: {a: {type: boolean}}}}}
 ";
     assert_eq!(read_text(text).counts(), (0, 2));
-    let requests = read("shop.yaml", text, true, false).expect("a description");
+    let requests = read("shop.yaml", text, true, None, false).expect("a description");
     assert_eq!(requests.counts(), (1, 2));
     assert_eq!(
         requests.texts(),
@@ -274,7 +274,7 @@ fn a_large_description_in_yaml_is_read() {
 
 #[test]
 fn another_file_is_refused_with_what_it_is() {
-    let refused = |text: &str| read("x", text, false, false).map(|_| ()).unwrap_err();
+    let refused = |text: &str| read("x", text, false, None, false).map(|_| ()).unwrap_err();
     assert!(refused("swagger: '1.2'").contains("found `swagger: 1.2`"));
     assert!(refused("a: [").contains("it has mistakes"));
     assert!(refused("{").contains("found a mistake"));

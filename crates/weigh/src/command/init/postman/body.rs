@@ -10,7 +10,7 @@ use crate::command::init::multipart::{self, Part};
 use crate::command::init::placeholders::Filling;
 use crate::command::init::requests::Given;
 use crate::command::init::tree;
-use crate::command::init::values::form;
+use crate::command::init::values::{form, with_notation};
 
 /// True if the body has no content.
 pub(super) fn is_empty(body: &Value) -> bool {
@@ -154,10 +154,12 @@ fn file(source: &str, folder: &Path) -> Result<Vec<u8>, String> {
 
 fn graphql(content: &Value, filling: &mut Filling<'_>) -> Result<Vec<u8>, String> {
     let query = filling.text(&member(content, "query").unwrap_or_default())?;
-    let query = Value::from(query).to_string();
+    let query = with_notation("escaped", &Value::from(query).to_string());
     let variables = match content.get("variables") {
         Some(Value::String(text)) => filling.text(text)?,
-        Some(value @ Value::Object(_)) => tree::json_text(&filling.value(value)?),
+        Some(value @ Value::Object(_)) => {
+            with_notation("escaped", &tree::json_text(&filling.value(value)?))
+        }
         _ => String::new(),
     };
     let mut body = format!("{{\"query\":{query}");

@@ -5,7 +5,8 @@ use serde_json::json;
 use super::*;
 
 fn read_json(collection: &Value, environment: Option<&Path>) -> Requests {
-    read(Path::new("shop.json"), &collection.to_string(), environment).expect("a collection")
+    let text = serde_json::to_string_pretty(&collection).expect("JSON");
+    read(Path::new("shop.json"), &text, environment, None).expect("a collection")
 }
 
 #[test]
@@ -63,9 +64,9 @@ fn a_login_a_folder_and_their_values_become_a_scenario() {
           "Content-Type": "application/x-www-form-urlencoded"
         body: "requests/3.body"
       # Left out:
-      # - boards / now: `$timestamp` is made for each request
-      # - boards / open: its path variable `:when` has no value
-      # - boards / off: `off` has no value. `--postman-env FILE` reads an environment
+      # - line 126: boards / now: `$timestamp` is made for each request
+      # - line 133: boards / open: its path variable `:when` has no value
+      # - line 140: boards / off: `off` has no value. `--postman-env FILE` reads an environment
     "#);
     assert_eq!(requests.counts(), (3, 6));
     assert_eq!(
@@ -94,7 +95,7 @@ fn bodies_of_each_mode_are_those_of_postman() {
                "request": {"method": "GET", "url": "http://h/kept", "body": {"mode": "raw", "raw": "x"}}}),
     ]});
     let path = folder.path().join("shop.json");
-    let requests = read(&path, &collection.to_string(), None).expect("a collection");
+    let requests = read(&path, &collection.to_string(), None, None).expect("a collection");
     let bodies: Vec<Vec<u8>> = requests.files().map(|(_, body)| body).collect();
     assert_eq!(bodies[0], br#"{"query":"{ a }","variables":{"n": 1}}"#);
     let form = String::from_utf8_lossy(&bodies[1]).into_owned();
@@ -111,7 +112,7 @@ fn bodies_of_each_mode_are_those_of_postman() {
         "{text}"
     );
     assert!(
-        text.contains("- missing: its file `b.png` cannot be read"),
+        text.contains("- line 1: missing: its file `b.png` cannot be read"),
         "{text}"
     );
 }
@@ -144,11 +145,11 @@ fn environments_win_and_credentials_are_hidden() {
     );
     assert!(text.contains("\"X-C\": \"1\""), "{text}");
     assert!(
-        text.contains("- d: `other` has no value. `--postman-env FILE`"),
+        text.contains(": d: `other` has no value. `--postman-env FILE`"),
         "{text}"
     );
     assert!(
-        text.contains("to the server of `{{other}}`, but most requests go to staging:1"),
+        text.contains("to the server of `{{other}}`, but the lab takes staging:1"),
         "{text}"
     );
     assert_eq!(requests.counts(), (2, 5));
@@ -156,7 +157,7 @@ fn environments_win_and_credentials_are_hidden() {
 
 #[test]
 fn other_files_are_refused_by_name() {
-    let refused = |value: Value| read(Path::new("x"), &value.to_string(), None).unwrap_err();
+    let refused = |value: Value| read(Path::new("x"), &value.to_string(), None, None).unwrap_err();
     assert!(refused(json!({"id": "1", "requests": [], "order": []})).contains("found v1"));
     assert!(refused(json!({"a": 1})).contains("with `item`"));
 }

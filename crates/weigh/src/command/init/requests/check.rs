@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::Given;
 use crate::command::init::tree::json_text;
+use crate::command::init::values::without_notation;
 
 /// Checks that a lab can send the request.
 pub(super) fn check(given: &Given) -> Result<(), String> {
@@ -41,7 +42,9 @@ pub(super) fn has_only(text: &str, places: &[String]) -> bool {
         let Some((word, after)) = after.split_once("}}") else {
             return false;
         };
-        if !places.iter().any(|place| place == word.trim()) {
+        let name = without_notation(word.trim());
+        let mut names = places.iter().map(|place| without_notation(place));
+        if !names.any(|place| place == name) {
             return false;
         }
         rest = after;
@@ -51,13 +54,28 @@ pub(super) fn has_only(text: &str, places: &[String]) -> bool {
 
 /// The first name of a credential in a JSON or form body.
 pub(super) fn secret_in(body: &[u8]) -> Option<String> {
-    if let Ok(json) = serde_json::from_slice::<Value>(body) {
+    let text = std::str::from_utf8(body).ok()?;
+    if let Ok(json) = serde_json::from_str::<Value>(&without_places(text)) {
         return secret_key(&json);
     }
-    let text = std::str::from_utf8(body).ok()?;
     let names = text.split('&').filter_map(|pair| pair.split_once('='));
     let mut names = names.map(|(name, _)| name);
     names.find(|name| is_secret(name)).map(str::to_owned)
+}
+
+/// The text with a number instead of each placeholder, so that JSON stays JSON.
+fn without_places(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, (_, after))) = rest
+        .split_once("{{")
+        .and_then(|(before, after)| Some((before, after.split_once("}}")?)))
+    {
+        plain += before;
+        plain.push('0');
+        rest = after;
+    }
+    plain + rest
 }
 
 fn secret_key(json: &Value) -> Option<String> {

@@ -126,7 +126,7 @@ fn a_login_and_its_token_become_a_scenario() {
     assert_eq!(texts, ["user,age\n\"an\"\"n\",7\n\"bob, the first\",8\n"]);
     assert_eq!(
         String::from_utf8_lossy(&variant.requests[0].body),
-        r#"{"age":{{age}},"user":"{{user}}"}"#,
+        r#"{"age":{{age}},"user":"{{escaped:user}}"}"#,
         "numbers have no quotes"
     );
 }
