@@ -5,6 +5,7 @@
 #![expect(
     dead_code,
     unreachable_pub,
+    unused_imports,
     reason = "only a part of these modules is used here"
 )]
 
@@ -14,13 +15,14 @@ use std::time::{Duration, Instant};
 
 #[path = "../src"]
 mod sources {
+    pub mod clock;
     pub mod live;
     pub mod measurement;
     pub mod recorder;
 }
 
 // The path under which the sources refer to each other.
-use sources::{live, measurement, recorder};
+use sources::{clock, live, measurement, recorder};
 
 use recorder::{Recorder, Times};
 
@@ -33,6 +35,7 @@ fn main() {
             due_ns: now_ns,
             sent_ns: now_ns,
             first_byte_ns: now_ns + service_ns(bits),
+            first_event_ns: 0,
             done_ns: now_ns + service_ns(bits),
         }
     });
@@ -44,6 +47,7 @@ fn main() {
             due_ns: now_ns - (bits & 0xffff),
             sent_ns: now_ns,
             first_byte_ns: now_ns + service_ns(bits) / 2,
+            first_event_ns: 0,
             done_ns: now_ns + service_ns(bits),
         },
     );
@@ -56,6 +60,7 @@ fn main() {
             due_ns: now_ns,
             sent_ns: now_ns,
             first_byte_ns: now_ns + service_ns(bits),
+            first_event_ns: 0,
             done_ns: now_ns + service_ns(bits),
         },
     );
